@@ -26,7 +26,6 @@ from heron.errors import ConfigError, known, nearest
 
 __all__ = [
     "CONFIG_KEYS",
-    "NOT_YET",
     "ConfigKey",
     "TopologyReliabilityMode",
     "ValueType",
@@ -37,9 +36,6 @@ __all__ = [
     "setting",
     "takes_checkpoints",
 ]
-
-NOT_YET = "Streamlets are not supported yet; use spouts and bolts"
-"""The end of every error about a part of heronpy that is planned but not supported."""
 
 _PREFIX = "topology."
 _TRUTH = {"true": True, "false": False}

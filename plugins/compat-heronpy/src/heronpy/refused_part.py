@@ -1,4 +1,4 @@
-"""Modules of heronpy that programs may import but not use: Streamlets and their connectors."""
+"""Modules of heronpy that programs may import but not use: the former name of Streamlets, and Pulsar."""
 
 from __future__ import annotations
 
@@ -7,37 +7,48 @@ from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec
 from types import ModuleType
+from typing import NoReturn
 
-from heron.api.streamlet import RefusedType
+from heron.errors import TopologyError
 
-__all__ = ["STREAMLET_MODULES", "provide"]
-
-STREAMLET_MODULES: Mapping[str, Sequence[str]] = {
-    "builder": ("Builder",),
-    "config": ("Config",),
-    "context": ("Context",),
-    "generator": ("Generator",),
-    "keyedwindow": ("KeyedWindow",),
-    "resources": ("Resources",),
-    "runner": ("Runner",),
-    "streamlet": ("Streamlet",),
-    "transformoperator": ("TransformOperator",),
-    "window": ("Window",),
-    "windowconfig": ("WindowConfig",),
-}
+__all__ = ["RefusedType", "provide"]
 
 
-def provide(package: str, modules: Mapping[str, Sequence[str]]) -> None:
+class RefusedType(type):
+    """The metaclass of a class that may be imported and derived from, but not called or asked for an attribute."""
+
+    refusal = ""
+
+    def __call__(cls, *_: object, **__: object) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            TopologyError: always; the loader adds the author's file and line.
+        """
+        cls._refuse("")
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        if name.startswith("__"):  # Python itself looks for these, in isinstance or in a class statement
+            raise AttributeError(name)
+        cls._refuse(f".{name}")
+
+    def _refuse(cls, attribute: str) -> NoReturn:
+        msg = f"{cls.__module__}.{cls.__qualname__}{attribute}: {vars(cls)['refusal']}"
+        raise TopologyError(msg)
+
+
+def provide(package: str, modules: Mapping[str, Sequence[str]], refusal: str) -> None:
     """Make the modules of `package` importable, with classes that refuse every use.
 
     Args:
         package: the full name of the package, whose ``__init__`` calls this function.
         modules: the classes of each module, by its name below `package`.
+        refusal: the end of the error: why the class cannot be used, and what can.
     """
     for path, classes in modules.items():
         module = _module(f"{package}.{path}")
         for name in classes:
-            namespace = {"__module__": module.__name__, "__doc__": "Not supported yet."}
+            namespace = {"__module__": module.__name__, "__doc__": "Not supported.", "refusal": refusal}
             setattr(module, name, RefusedType(name, (), namespace))
 
 

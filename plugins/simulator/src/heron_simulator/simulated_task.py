@@ -13,8 +13,7 @@ from heron.api.config import merged_config
 from heron.api.definition import InputDefinition
 from heron.api.spout import Spout
 from heron.api.stream import ICustomGrouping
-from heron.api.window_bolt import WindowBolt
-from heron.clock import Clock
+from heron.clock import Clock, SystemClock
 from heron.errors import TopologyFailedError
 from heron.instance.data_queue import Sleeper
 from heron.instance.emitter import Emitter
@@ -198,8 +197,8 @@ class SimulatedTask(ABC):
 
     def _initialise(self) -> None:
         component = self.component
-        if isinstance(component, WindowBolt):
-            component.clock = self.environment.clock
+        if isinstance(getattr(component, "clock", None), SystemClock):
+            component.clock = self.environment.clock  # type: ignore[union-attr]  # windows by the clock have it
         self.set_streams()
         initialise(component, self.config, self._context)
         self.emitter.hooks = tuple(self._context.hooks)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from heron.api import Spout, StatefulComponent, TopologyContext, ValueState
-from heron.clock import monotonic_s, wall_s
+from heron.clock import Clock, SystemClock
 from heron_streamlet.event_time import START_OF_TIME_US, EventClock
 from heron_streamlet.operators import AssignEventTime
 from heron_streamlet.sources import Reader
@@ -33,12 +33,15 @@ class _Partition:
     make the others of its read appear twice.
     """
 
-    def __init__(self, key: str, reader: Reader[Any], clocks: dict[int, EventClock], idle_after_s: float) -> None:
+    def __init__(
+        self, key: str, reader: Reader[Any], clocks: dict[int, EventClock], idle_after_s: float, clock: Clock
+    ) -> None:
         self.key = key
         self.clocks = clocks
         self.times: dict[int, Callable[[Any], tuple[int, int]]] = {node: each.read for node, each in clocks.items()}
         self.ended = False
-        self.read_s = monotonic_s()
+        self._clock = clock
+        self.read_s = clock.monotonic_s()
         """When it last had an element."""
         self._reader = reader
         self._idle_after_s = idle_after_s
@@ -55,7 +58,7 @@ class _Partition:
                 self.ended = True
             if not elements:
                 return
-            self.read_s = monotonic_s()
+            self.read_s = self._clock.monotonic_s()
             self._rest = iter(elements)
         for element in self._rest:
             self._done += 1
@@ -90,6 +93,7 @@ class _Partition:
 class SourceSpout(Spout, StatefulComponent):
     """Runs a stage that begins with a source. Positions and event times of its partitions are its state."""
 
+    clock: Clock = SystemClock()
     times: Mapping[int, Callable[[Any], tuple[int, int]]]
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
@@ -107,11 +111,9 @@ class SourceSpout(Spout, StatefulComponent):
         for key, name in config[PARTITIONS_KEY]:
             if context.owns(key):
                 position, done, latest = self.saved.get(key) or _BEGIN
-                of_node = {
-                    number: _clock(each, latest.get(number, START_OF_TIME_US)) for number, each in clocks.items()
-                }
+                times = {node: self._event_clock(each, latest.get(node)) for node, each in clocks.items()}
                 reader = source.open(name, position, own)
-                partition = _Partition(key, reader, of_node, _idle_after_s(clocks.values()))
+                partition = _Partition(key, reader, times, _idle_after_s(clocks.values()), self.clock)
                 partition.skip(done)
                 self.partitions.append(partition)
         self.has_time = bool(clocks)
@@ -135,7 +137,7 @@ class SourceSpout(Spout, StatefulComponent):
                 follow(element, start, start)
         finally:
             if self.has_time:
-                self._mark(monotonic_s())
+                self._mark(self.clock.monotonic_s())
 
     def send(self, values: tuple[Any, ...], stream: str) -> None:
         """Emit a row, and keep it until it is acked."""
@@ -165,6 +167,10 @@ class SourceSpout(Spout, StatefulComponent):
         if hasattr(self, "host"):
             self.host.close()
 
+    def _event_clock(self, operator: AssignEventTime, latest_us: int | None) -> EventClock:
+        latest_us = START_OF_TIME_US if latest_us is None else latest_us
+        return EventClock(operator.function, operator.lag_us, latest_us, operator.max_ahead_us, self.clock.wall_s)
+
     def _mark(self, now_s: float) -> None:
         """Emits the watermark of the task, unless it did so a moment ago."""
         if now_s - self.sent_s < _WATERMARK_S:
@@ -191,10 +197,6 @@ def _watermark(partitions: list[_Partition], now_s: float) -> tuple[int, bool] |
         return (START_OF_TIME_US, True)
     silent_s = min(each.idle_s(now_s) for each in partitions)
     return max(times) + round(silent_s * 1_000_000), True
-
-
-def _clock(operator: AssignEventTime, latest_us: int) -> EventClock:
-    return EventClock(operator.function, operator.lag_us, latest_us, operator.max_ahead_us, wall_s)
 
 
 def _idle_after_s(operators: Iterable[AssignEventTime]) -> float:

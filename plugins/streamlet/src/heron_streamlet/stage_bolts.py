@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heron.api import Bolt, ITwoPhaseStatefulComponent, TopologyContext, Tuple, ValueState
-from heron.clock import wall_s
+from heron.clock import Clock, SystemClock
 from heron_streamlet.event_time import END_OF_TIME_US, START_OF_TIME_US
 from heron_streamlet.fold import Reduce
 from heron_streamlet.graph import LATE
@@ -176,15 +176,17 @@ class KeyedStageBolt(StageBolt):
 class ClockStageBolt(KeyedStageBolt):
     """Runs a stage that begins with windows by the clock of the task. Ticks close them."""
 
+    clock: Clock = SystemClock()
+
     def start(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """As `KeyedStageBolt.start`; learn which input is which."""
         super().start(config, context)
-        self._join = isinstance(self.operator, WindowJoin)
         self._positions = config[POSITIONS_KEY]
 
     def process(self, tup: Tuple) -> None:
         """Assign a pair to the windows of now."""
-        now_us = max(round(wall_s() * 1_000_000), self.watermark_us)  # a clock that is set back opens no window again
+        # A clock that is set back opens no window again.
+        now_us = max(round(self.clock.wall_s() * 1_000_000), self.watermark_us)
         key, value = tup.values
         if self.host.tracked:
             self.anchors = (tup,)
@@ -196,7 +198,7 @@ class ClockStageBolt(KeyedStageBolt):
     def process_tick(self, tup: Tuple) -> None:  # the clock tells
         """Close the windows that have ended."""
         self.anchors = None
-        self.reach(round(wall_s() * 1_000_000))
+        self.reach(round(self.clock.wall_s() * 1_000_000))
         self.host.flush()
 
     def process_watermark(self, time_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Sources for Streamlets, which are not supported: programs may import these modules, but not use them."""
+"""Sources for Streamlets. Pulsar is refused: heronpy's own connector cannot work."""
 
 from __future__ import annotations
 
@@ -6,10 +6,6 @@ from heronpy.refused_part import provide
 
 provide(
     __name__,
-    {
-        "mock.arraylooper": ("ArrayLooper",),
-        "pulsar.pulsarspout": ("PulsarSpout",),
-        "pulsar.pulsarstreamlet": ("PulsarStreamlet",),
-        "textfiles.textfilesgenerator": ("TextFileGenerator",),
-    },
+    {"pulsar.pulsarspout": ("PulsarSpout",), "pulsar.pulsarstreamlet": ("PulsarStreamlet",)},
+    "there is no connector for Pulsar; derive a heron_streamlet.Source",
 )

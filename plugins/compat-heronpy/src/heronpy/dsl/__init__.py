@@ -1,7 +1,23 @@
-"""The former name of Streamlets, which are not supported: programs may import these modules, but not use them."""
+"""The former name of Streamlets: programs may import these modules, but not use them."""
 
 from __future__ import annotations
 
-from heronpy.refused_part import STREAMLET_MODULES, provide
+from heronpy.refused_part import provide
 
-provide(__name__, STREAMLET_MODULES)
+provide(
+    __name__,
+    {
+        "builder": ("Builder",),
+        "config": ("Config",),
+        "context": ("Context",),
+        "generator": ("Generator",),
+        "keyedwindow": ("KeyedWindow",),
+        "resources": ("Resources",),
+        "runner": ("Runner",),
+        "streamlet": ("Streamlet",),
+        "transformoperator": ("TransformOperator",),
+        "window": ("Window",),
+        "windowconfig": ("WindowConfig",),
+    },
+    "the package was renamed; import heronpy.streamlet",
+)

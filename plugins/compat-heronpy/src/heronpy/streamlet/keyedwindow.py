@@ -1,0 +1,7 @@
+"""A key and a window."""
+
+from __future__ import annotations
+
+from heron_streamlet import KeyedWindow
+
+__all__ = ["KeyedWindow"]
