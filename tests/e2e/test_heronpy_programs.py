@@ -164,12 +164,12 @@ def test_a_derived_topology_runs_unchanged(sandbox: Sandbox) -> None:
 def test_a_refused_program_starts_nothing(sandbox: Sandbox) -> None:
     """The error names the refused use and its line, before any process starts."""
     program = sandbox.root / "old_streamlet.py"
-    program.write_text("from heronpy.streamlet.builder import Builder\n\nBuilder()\n", encoding="utf-8")
+    program.write_text("from heronpy.dsl.builder import Builder\n\nBuilder()\n", encoding="utf-8")
     run = sandbox.run(program)
     assert run.process.returncode == 2, run.all_output
     assert run.stderr == (
-        f"heron: error: {program}:3: heronpy.streamlet.builder.Builder: Streamlets are not supported yet; "
-        "use spouts and bolts\n    Builder()\n"
+        f"heron: error: {program}:3: heronpy.dsl.builder.Builder: the package was renamed; "
+        "import heronpy.streamlet\n    Builder()\n"
     )
 
 

@@ -119,29 +119,20 @@ def test_a_program_may_import_streamlets_without_using_them(load: Load) -> None:
 
 @pytest.mark.parametrize(
     ("use", "name"),
-    [
-        ("Builder()", "streamlet.builder.Builder"),
-        ("heronpy.streamlet.runner.Runner().run('n', None, None)", "streamlet.runner.Runner"),
-        (
-            "windowconfig.WindowConfig.create_tumbling_window(10)",
-            "streamlet.windowconfig.WindowConfig.create_tumbling_window",
-        ),
-        ("ArrayLooper(['a'])", "connectors.mock.arraylooper.ArrayLooper"),
-        ("Streamlet()", "dsl.streamlet.Streamlet"),
-    ],
+    [("Streamlet()", "dsl.streamlet.Streamlet"), ("Streamlet.of('a')", "dsl.streamlet.Streamlet.of")],
 )
-def test_a_use_of_streamlets_is_refused_with_its_file_and_line(load: Load, use: str, name: str) -> None:
+def test_a_use_of_the_former_package_is_refused_with_its_file_and_line(load: Load, use: str, name: str) -> None:
     """The author finds the use without a search."""
     line = len(IMPORTED.splitlines()) + 2
-    refusal = f"old_topology.py:{line}: heronpy.{name}: Streamlets are not supported yet; "
+    refusal = f"old_topology.py:{line}: heronpy.{name}: the package was renamed; "
     with pytest.raises(TopologyError, match=f"{re.escape(refusal)}.*\n *{re.escape(use)}$"):
         load(f"{IMPORTED}\n{use}\n{DERIVED}")
 
 
-def test_a_subclass_of_a_streamlet_class_is_refused_when_it_is_called(load: Load) -> None:
+def test_a_subclass_of_a_refused_class_is_refused_when_it_is_called(load: Load) -> None:
     """The class statement alone is allowed."""
-    with pytest.raises(TopologyError, match=r"old_topology\.Numbers: Streamlets are not supported"):
-        load(f"{IMPORTED}\nNumbers()\n{DERIVED}")
+    with pytest.raises(TopologyError, match=r"old_topology\.Own: the package was renamed"):
+        load(f"{IMPORTED}\nclass Own(Streamlet):\n    pass\n\nOwn()\n{DERIVED}")
 
 
 def test_a_module_that_heronpy_does_not_have_is_not_found() -> None:

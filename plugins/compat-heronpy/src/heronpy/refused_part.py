@@ -33,7 +33,7 @@ class RefusedType(type):
         cls._refuse(f".{name}")
 
     def _refuse(cls, attribute: str) -> NoReturn:
-        msg = f"{cls.__module__}.{cls.__qualname__}{attribute}: {vars(cls)['refusal']}"
+        msg = f"{cls.__module__}.{cls.__qualname__}{attribute}: {type.__getattribute__(cls, 'refusal')}"
         raise TopologyError(msg)
 
 
