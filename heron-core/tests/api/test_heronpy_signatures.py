@@ -9,7 +9,6 @@ import pytest
 
 from heron import api
 from heron.api import api_constants, global_metrics
-from heron.errors import TopologyError
 
 SIGNATURES: list[tuple[Callable[..., object], str]] = [
     (api.Spout.spec, "(name=None, par=1, config=None, optional_outputs=None)"),
@@ -147,12 +146,3 @@ def test_each_of_heronpys_constants_names_a_known_key(name: str) -> None:
 def test_every_exported_name_exists() -> None:
     """`from heron.api import *` and the documentation read __all__."""
     assert [name for name in api.__all__ if not hasattr(api, name)] == []
-
-
-@pytest.mark.parametrize("name", ["Streamlet", "Builder", "Runner"])
-def test_streamlets_are_refused_by_name(name: str) -> None:
-    """Nobody should take the names for a working API."""
-    from heron.api import streamlet  # noqa: PLC0415 - the author's own import is the subject
-
-    with pytest.raises(TopologyError, match="Streamlets are not supported yet"):
-        getattr(streamlet, name)()

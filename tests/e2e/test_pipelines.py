@@ -1,0 +1,74 @@
+"""A pipeline with real processes: exact windows in each delivery mode, and exactly once whatever dies."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+
+from heron_streamlet import Config
+from pipelines.reference_engine import results_of
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+TOPOLOGIES = Path(__file__).parent / "topologies"
+
+
+@pytest.fixture
+def expected(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[str]]]:
+    """The lines of each folder, by the meaning of the pipeline."""
+    monkeypatch.syspath_prepend(str(TOPOLOGIES))
+    module = _loaded()
+    results = results_of(module.pipeline(Path("unused"), None).graph())
+    yield {"counts": sorted(map(str, results["sink-1"])), "late": sorted(map(str, results["sink-2"]))}
+    for name in ("pipelines_program", "recording"):
+        sys.modules.pop(name, None)
+
+
+def _loaded() -> ModuleType:
+    from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415  # only here
+
+    spec = spec_from_file_location("pipelines_program", TOPOLOGIES / "pipelines.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def lines(run: HeronRun, folder: str) -> list[str]:
+    """The committed lines."""
+    paths = (run.out / folder).glob("*.txt")
+    return sorted(line for path in paths for line in path.read_text(encoding="utf-8").splitlines())
+
+
+def kill_one(run: HeronRun, role: str, name: str) -> None:
+    """Kill a process, and wait for the one that replaces it."""
+    before = {process.pid for process in run.processes(role, name)}
+    run.processes(role, name)[0].kill()
+    run.until(lambda: {each.pid for each in run.processes(role, name)} - before, f"another {role}{name}")
+
+
+@pytest.mark.parametrize("delivery", [Config.ATMOST_ONCE, Config.ATLEAST_ONCE])
+def test_windows_are_exact_when_nothing_dies(sandbox: Sandbox, expected: dict[str, list[str]], delivery: int) -> None:
+    """Two source tasks, two containers; results depend on the order within partitions only."""
+    run = sandbox.start("pipelines.py", args=("--delivery", str(delivery)))
+    (run.out / "go").touch()
+    run.finished()
+    assert {folder: lines(run, folder) for folder in expected} == expected
+
+
+def test_windows_are_exact_whatever_dies(sandbox: Sandbox, expected: dict[str, list[str]]) -> None:
+    """Positions, event times, windows and transactions come back from one checkpoint."""
+    run = sandbox.start("pipelines.py")
+    run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half")
+    for role, name in (("instance", "/reducebykeyandwindow"), ("instance", "/source"), ("stmgr", "")):
+        kill_one(run, role, name)
+    (run.out / "go").touch()
+    run.finished()
+    assert {folder: lines(run, folder) for folder in expected} == expected
