@@ -11,6 +11,7 @@ from bench.latency import Latency
 from bench.live_update import LiveUpdate
 from bench.many_containers import ManyContainers
 from bench.memory import Memory
+from bench.pipelines import Pipeline
 from bench.recovery import Recovery
 from bench.scaling import over_containers, over_tasks
 from bench.spark_latency import SparkLatency
@@ -41,6 +42,8 @@ BENCHES: tuple[Bench, ...] = (
     Throughput("AllGrouping", "all", Job("all_grouping")),
     FOUR_FIELDS,
     Throughput("ManySmallTasks", "manytasks", Job("simplified_word_count", ("--bolts", "20"))),
+    Pipeline("PipelineChain", "pipeline.chain.vs_hand", "chain"),
+    Pipeline("PipelineWindows", "pipeline.windows.vs_hand", "windows"),
     over_tasks(),
     over_containers(),
     Latency("LowThroughput", 1_000),

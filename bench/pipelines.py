@@ -1,0 +1,58 @@
+"""Measure a pipeline against the same work written as a spout and bolts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from bench.bench_kind import Bench
+from bench.findings import Findings, Pace, median_row
+from bench.records import BenchError
+from bench.trial import Trial
+
+__all__ = ["Pipeline"]
+
+_ELEMENTS_PER_S = 500_000  # a first guess of the rate, so that a run takes about the time of the pace
+_FORMS = ("hand", "pipeline")
+
+
+@dataclass(frozen=True)
+class Pipeline(Bench):
+    """`work` is the argument of the topology; `key` names the ratio of the pipeline to the components by hand."""
+
+    name: str
+    key: str
+    work: str
+
+    def run(self, pace: Pace) -> Findings:
+        """See `Bench.run`. Forms alternate; each run processes the same elements to its end."""
+        rates: defaultdict[str, list[float]] = defaultdict(list)
+        counts: set[int] = set()
+        for _ in range(pace.pairs):
+            for form in _FORMS:
+                rate, count = self._measure(form, pace)
+                rates[form].append(rate)
+                counts.add(count)
+        if len(counts) != 1:
+            msg = f"{self.name}: the forms have different numbers of results: {sorted(counts)}"
+            raise BenchError(msg)
+        findings = Findings()
+        for form, values in rates.items():
+            findings.rows.append(median_row(self.name, form, "elements/s", values))
+        pairs = zip(rates["pipeline"], rates["hand"], strict=True)
+        findings.ratios[self.key] = sorted(one / other for one, other in pairs)[pace.pairs // 2]
+        return findings
+
+    def _measure(self, form: str, pace: Pace) -> tuple[float, int]:
+        elements = round(pace.window_s * _ELEMENTS_PER_S)
+        words = ("--work", self.work, "--form", form, "--elements", str(elements))
+        with Trial("pipeline_forms", *words, engine=pace.engine) as trial:
+            trial.end()
+            begin_s, _ = _note(trial, "begin")
+            end_s, count = _note(trial, "end")
+        return elements / (end_s - begin_s), count
+
+
+def _note(trial: Trial, name: str) -> tuple[float, int]:
+    time_s, count = (trial.records.folder / name).read_text(encoding="utf-8").split()
+    return float(time_s), int(count)
