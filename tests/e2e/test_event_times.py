@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from conftest import Sandbox
 
@@ -11,18 +13,21 @@ ROWS = {10: 20, 20: 15, 30: 10, 40: 10}
 """The rows of each key in each window: two spouts send them, one of them for 15 s only."""
 
 
-def test_windows_close_by_watermarks_with_all_their_rows(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize(("mode", "acked"), [("ATMOST_ONCE", 0), ("ATLEAST_ONCE", 5 * sum(ROWS.values()))])
+def test_windows_close_by_watermarks_with_all_their_rows(sandbox: Sandbox, mode: str, acked: int) -> None:
     """A spout that is idle holds no window open, and no window arrives behind a watermark that has passed it.
 
-    The spouts end only when the last bolt has heard of the last time, so no window is closed by an end.
+    The spouts end only when the last bolt has heard of the last time, so no window is closed by an end. The acks in
+    `process_watermark` complete each tree.
     """
-    run = sandbox.start("event_times.py")
-    run.finished()
+    run = sandbox.start("event_times.py", args=("--mode", mode))
+    report = run.finished()
     (windows,) = run.results("last").values()
     counts = sorted((end_s, key, rows) for key, end_s, rows, _ in windows)
     assert counts == [(end_s, f"k{key}", rows) for end_s, rows in ROWS.items() for key in range(5)]
     late = [each for each in windows if each[3] is not None and float(str(each[3])) >= int(str(each[1]))]
     assert late == []
+    assert (report.components["timed"].acked, report.components["timed"].failed) == (acked, 0)
 
 
 def test_the_simulator_gives_the_same(sandbox: Sandbox) -> None:

@@ -169,6 +169,21 @@ def test_the_metric_has_the_watermark_only_where_there_is_one() -> None:
     assert found["watermark"] == 2.5
 
 
+def test_what_a_long_call_emits_can_leave_meanwhile() -> None:
+    """The gateway flushes it after the linger, as during every other call of the author's code."""
+    bench = BoltBench()
+    lock, free = bench.runner.emitter.lock, []
+
+    def process_watermark(_time_s: float) -> None:
+        free.append(lock.try_acquire())
+        lock.release()
+
+    bench.runner.component.process_watermark = process_watermark  # type: ignore[assignment,method-assign]  # of this object
+    bench.put(watermark(1, 1), watermark(2, 1))
+    assert free == [True]
+    assert not lock.try_acquire()
+
+
 def test_an_exception_is_reported_and_the_watermark_is_forwarded(capsys: pytest.CaptureFixture[str]) -> None:
     """Otherwise one bad window would stop the event time of the whole topology."""
     bench = BoltBench()

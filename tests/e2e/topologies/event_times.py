@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ class TimedSpout(Spout):
         """Emits the rows of one second, and that they are complete."""
         if self.time_s < self.end_s:
             for key in range(KEYS):
-                self.emit([f"k{key}", self.time_s])
+                self.emit([f"k{key}", self.time_s], tup_id=f"k{key} {self.time_s}")
             self.time_s += 1
             self.emit_watermark(self.time_s, idle=self.time_s == min(END_S) == self.end_s)
         elif self.heard.exists():
@@ -40,23 +40,26 @@ class TimedSpout(Spout):
 
 
 class WindowBolt(Bolt):
-    """Counts each key in each window, and emits the counts of the windows that the watermark has passed."""
+    """Keeps the tuples of each key and window; emits their number and acks them when the watermark has passed."""
 
     outputs = ("key", "end_s", "rows")
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Starts with no window."""
-        self.windows: Counter[tuple[int, str]] = Counter()
+        self.windows: defaultdict[tuple[int, str], list[Tuple]] = defaultdict(list)
 
     def process(self, tup: Tuple) -> None:
-        """Counts."""
+        """Keeps."""
         key, time_s = tup.values
-        self.windows[((time_s // WINDOW_S + 1) * WINDOW_S, key)] += 1
+        self.windows[((time_s // WINDOW_S + 1) * WINDOW_S, key)].append(tup)
 
     def process_watermark(self, time_s: float) -> None:
         """Emits."""
         for end_s, key in sorted(each for each in self.windows if each[0] <= time_s):
-            self.emit([key, end_s, self.windows.pop((end_s, key))])
+            kept = self.windows.pop((end_s, key))
+            self.emit([key, end_s, len(kept)], anchors=kept)
+            for tup in kept:
+                self.ack(tup)
 
 
 class LastBolt(Bolt):
@@ -71,6 +74,7 @@ class LastBolt(Bolt):
     def process(self, tup: Tuple) -> None:
         """Stores a window."""
         self.rows.append([*tup.values, self.watermark_s])
+        self.ack(tup)
 
     def process_watermark(self, time_s: float) -> None:
         """Notes the time."""
@@ -84,9 +88,10 @@ class LastBolt(Bolt):
 
 
 if __name__ == "__main__":
-    options = arguments()
+    options = arguments(mode="ATMOST_ONCE")
     builder = TopologyBuilder("event_times")
-    builder.set_config({api_constants.TOPOLOGY_STMGRS: 2, "out": options.out})
+    delivery = {api_constants.TOPOLOGY_RELIABILITY_MODE: options.mode}
+    builder.set_config({api_constants.TOPOLOGY_STMGRS: 2, "out": options.out, **delivery})
     timed = builder.add_spout("timed", TimedSpout, par=2)
     counted = builder.add_bolt("counted", WindowBolt, par=2, inputs={timed: Grouping.fields("key")})
     builder.add_bolt("last", LastBolt, par=1, inputs={counted: Grouping.SHUFFLE})
