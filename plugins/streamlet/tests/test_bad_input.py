@@ -170,18 +170,6 @@ def test_a_failing_function_names_its_operator_and_the_others_go_on() -> None:
     assert "test_bad_input.py, line" in divide
 
 
-def test_a_window_that_fails_is_lost_alone() -> None:
-    """The windows of other keys, and later windows of the key, have their results."""
-    builder = Builder()
-    pairs = builder.new_source(Items([(0, "a"), (0, "b"), (70, "a")])).event_time(operator.itemgetter(0))
-    counts = pairs.key_by(operator.itemgetter(1)).count_by_key_and_window(tumbling_window(60))
-    failing = counts.map(lambda pair: 1 // (pair[0].key != "a" or pair[0].window.start_us > 0))
-    failing.to_sink(Collect("ones"))
-    run = run_simulated(builder)
-    assert run["ones"] == [1, 1]
-    assert "operator 'map-1'" in run.errors[0]
-
-
 @pytest.mark.parametrize(
     ("time", "message"),
     [

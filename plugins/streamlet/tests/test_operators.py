@@ -136,6 +136,23 @@ def test_windows_close_by_the_clock_when_nothing_comes(counts: Builder) -> None:
     assert running.after(10.0) == [(10, 2)]
 
 
+def test_a_window_that_fails_is_lost_alone() -> None:
+    """The windows of other keys, and later windows of the key, have their results."""
+    builder = Builder()
+    pairs = builder.new_source(Feed("a")).event_time(operator.itemgetter(0)).key_by(operator.itemgetter(1))
+    counts = pairs.count_by_key_and_window(tumbling_window(60))
+    failing = counts.map(lambda pair: 1 // (pair[0].key != "a" or pair[0].window.start_us > 0))
+    failing.to_sink(Collect("results"))
+    running = Running(builder)
+    running.feed("a", (0, "a"), (0, "b"), (70, "a"))
+    assert running.after(1.0) == [1]
+    running.feed("a", (140, "c"))
+    assert running.after(1.0) == [1]
+    (error,) = running.simulation.errors()
+    assert "process_watermark" in error
+    assert "operator 'map-1' (test_operators.py:" in error
+
+
 def test_windows_by_the_clock_need_no_event_time() -> None:
     """They are what heronpy has: by the arrival at the task that reduces them."""
     builder = Builder()

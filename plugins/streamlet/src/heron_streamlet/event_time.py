@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 from heron.clock import wall_s
 from heron.errors import UserCodeError
 
-__all__ = ["END_OF_TIME_US", "START_OF_TIME_US", "EventClock", "event_time_us"]
+__all__ = ["END_OF_TIME_US", "EXACT_BELOW_S", "START_OF_TIME_US", "EventClock", "event_time_us"]
 
 START_OF_TIME_US = -(2**62)
 """Before every event time: the bound of elements that are never late."""
@@ -24,6 +23,8 @@ END_OF_TIME_US = 2**62
 """After every event time: the watermark at the end of the input."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017  # read where `datetime.UTC` would hide the meaning
+EXACT_BELOW_S = 2**53 // 1_000_000 - 1
+"""Seconds as a float are exact to the microsecond below this number; the year 2255."""
 _LIMIT_US = 2**53 - 1  # above it, seconds as a float are no longer exact to the microsecond; the year 2255
 
 
@@ -53,13 +54,17 @@ def event_time_us(time: object) -> int:
 
 
 class EventClock:
-    """The event time of one source partition."""
+    """The event time of one source partition.
 
-    __slots__ = ("_ahead_us", "_lag_us", "_limit_us", "_now_s", "_of", "latest_us")
+    Attributes:
+        latest_us: the largest event time so far.
+        bound_us: the bound of the next element; also the watermark of the partition.
+    """
+
+    __slots__ = ("_ahead_us", "_lag_us", "_limit_us", "_now_s", "bound_us", "latest_us")
 
     def __init__(
         self,
-        of: Callable[[Any], object],
         lag_us: int,
         latest_us: int = START_OF_TIME_US,
         ahead_us: int | None = None,
@@ -68,35 +73,28 @@ class EventClock:
         """The clock of one partition.
 
         Args:
-            of: gives the event time of an element.
             lag_us: how much older than the newest element an element may be without being late.
             latest_us: the largest event time so far, of an earlier run.
             ahead_us: how far in the future a time may be; None for any time.
             now_s: the time now, in seconds since the epoch.
         """
-        self._of = of
         self._lag_us = lag_us
         self._ahead_us = ahead_us
         self._now_s = now_s
         self._limit_us = END_OF_TIME_US if ahead_us is None else START_OF_TIME_US
         self.latest_us = latest_us
+        self.bound_us = latest_us - lag_us if latest_us > START_OF_TIME_US else START_OF_TIME_US
 
-    def read(self, value: object) -> tuple[int, int]:
-        """The event time of the next element, and its bound.
+    def advance(self, time_us: int) -> None:
+        """An element has a larger time than all before it.
 
         Raises:
-            UserCodeError: as `event_time_us`, or when the time is too far in the future.
+            UserCodeError: when the time is too far in the future.
         """
-        time_us, latest_us = event_time_us(self._of(value)), self.latest_us
-        if time_us > latest_us:
-            if time_us > self._limit_us:
-                self._check_future(time_us)
-            self.latest_us = time_us
-        return time_us, latest_us - self._lag_us if latest_us > START_OF_TIME_US else START_OF_TIME_US
-
-    def watermark_us(self) -> int:
-        """No element after this one has a smaller bound."""
-        return self.latest_us - self._lag_us if self.latest_us > START_OF_TIME_US else START_OF_TIME_US
+        if time_us > self._limit_us:
+            self._check_future(time_us)
+        self.latest_us = time_us
+        self.bound_us = time_us - self._lag_us
 
     def _check_future(self, time_us: int) -> None:
         """The clock is read only when a time exceeds the limit of the last reading."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from heron.api import Spout, StatefulComponent, TopologyContext, ValueState
@@ -18,7 +19,8 @@ __all__ = ["PARTITIONS_KEY", "SourceSpout"]
 PARTITIONS_KEY = "heron.streamlet.partitions"
 """The component's configuration: ``[key, name]`` of each partition. The task that owns the key reads the partition."""
 
-_READ_AT_MOST = 100  # elements per call of `next_tuple`: a checkpoint comes between two calls
+_READ_AT_MOST = 100
+_COMBINE_S = 0.02  # a call of `next_tuple` combines for this long; a checkpoint and acks wait for it
 _WATERMARK_S = 0.05
 _REPEAT_S = 1.0  # a task downstream that was restarted hears the watermark again
 
@@ -38,7 +40,6 @@ class _Partition:
     ) -> None:
         self.key = key
         self.clocks = clocks
-        self.times: dict[int, Callable[[Any], tuple[int, int]]] = {node: each.read for node, each in clocks.items()}
         self.ended = False
         self._clock = clock
         self.read_s = clock.monotonic_s()
@@ -46,35 +47,41 @@ class _Partition:
         self._reader = reader
         self._idle_after_s = idle_after_s
         self._position = reader.position
-        self._done = 0
-        self._rest: Iterator[Any] | None = None
+        self._elements: Sequence[Any] = ()
+        self._rest = iter(self._elements)
 
-    def elements(self) -> Iterator[Any]:
-        """The next elements; also what was left when an element failed."""
-        if self._rest is None:
-            self._position, self._done = self._reader.position, 0
+    def feed(self, feed: Callable[[Iterator[Any]], None]) -> bool:
+        """Processes some elements; also those that were left when one failed. Returns whether there were some."""
+        if not self._left():
+            self._position = self._reader.position
             elements = self._reader.read(_READ_AT_MOST)
             if elements is None:
                 self.ended = True
+            self._elements = elements or ()
+            self._rest = iter(self._elements)
             if not elements:
-                return
+                return False
             self.read_s = self._clock.monotonic_s()
-            self._rest = iter(elements)
-        for element in self._rest:
-            self._done += 1
-            yield element
-        self._rest = None
-        self._position, self._done = self._reader.position, 0
+        feed(self._rest)
+        return True
 
     def skip(self, count: int) -> None:
         """Passes over elements that were processed before a restore."""
         if count:
-            elements = self._reader.read(_READ_AT_MOST) or ()
-            self._rest, self._done = iter(elements[count:]), count
+            self._elements = self._reader.read(_READ_AT_MOST) or ()
+            self._rest = iter(self._elements)
+            for _ in range(count):
+                next(self._rest, None)
+
+    def _left(self) -> int:
+        return operator.length_hint(self._rest)
 
     def saved(self) -> tuple[object, int, dict[int, int]]:
         """What a restore continues from."""
-        return self._position, self._done, {node: clock.latest_us for node, clock in self.clocks.items()}
+        latest = {node: clock.latest_us for node, clock in self.clocks.items()}
+        if not self._left():
+            return self._reader.position, 0, latest
+        return self._position, len(self._elements) - self._left(), latest
 
     def idle_s(self, now_s: float) -> float:
         """For how long it has been idle; 0 if it is not."""
@@ -83,7 +90,7 @@ class _Partition:
 
     def watermark_us(self) -> int:
         """The smallest watermark of its clocks."""
-        return min(clock.watermark_us() for clock in self.clocks.values())
+        return min(clock.bound_us for clock in self.clocks.values())
 
     def close(self) -> None:
         """Closes the reader."""
@@ -94,13 +101,13 @@ class SourceSpout(Spout, StatefulComponent):
     """Runs a stage that begins with a source. Positions and event times of its partitions are its state."""
 
     clock: Clock = SystemClock()
-    times: Mapping[int, Callable[[Any], tuple[int, int]]]
+    clocks: Mapping[int, EventClock]
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Open the partitions of this task where the checkpoint left them."""
         self.host = TaskHost(self, config, context)
         self.code = StageCode(self.host.stage, self.host)
-        self.follow = self.code.follow()
+        self.feed = self.code.feed()
         self.saved: ValueState[str, Any] = context.keyed_state("positions", ValueState)
         self.next_id = 0
         self.in_flight: dict[int, tuple[tuple[Any, ...], str]] = {}
@@ -122,22 +129,29 @@ class SourceSpout(Spout, StatefulComponent):
         self.marked: tuple[int, bool] | None = None
 
     def next_tuple(self) -> None:
-        """Read one partition."""
+        """Read the partitions in turn: some elements, or as long as it pays to combine them."""
         reading = [each for each in self.partitions if not each.ended]
         if not reading:
-            self.host.flush()
             self.end()
             return
-        self.turn += 1
-        partition = reading[self.turn % len(reading)]
-        self.times = partition.times
-        follow, start = self.follow, START_OF_TIME_US
+        until_s = self.clock.monotonic_s() + _COMBINE_S if self.host.combines else 0.0
         try:
-            for element in partition.elements():
-                follow(element, start, start)
+            while self._read(reading) and self.clock.monotonic_s() < until_s:
+                reading = [each for each in reading if not each.ended] or reading
         finally:
+            self.host.flush()  # each call that reads also emits: otherwise the engine would call it less often
             if self.has_time:
                 self._mark(self.clock.monotonic_s())
+
+    def _read(self, reading: list[_Partition]) -> bool:
+        """Processes some elements of the next partition that has any; returns whether there were some."""
+        for _ in reading:
+            self.turn += 1
+            partition = reading[self.turn % len(reading)]
+            self.clocks = partition.clocks
+            if partition.feed(self.feed):
+                return True
+        return False
 
     def send(self, values: tuple[Any, ...], stream: str) -> None:
         """Emit a row, and keep it until it is acked."""
@@ -155,8 +169,7 @@ class SourceSpout(Spout, StatefulComponent):
             self.emit(kept[0], tup_id=tup_id, stream=kept[1])
 
     def pre_save(self, checkpoint_id: str) -> None:  # all checkpoints are alike
-        """Send what is combined, and save the positions."""
-        self.host.flush()
+        """Save the positions."""
         for partition in self.partitions:
             self.saved.put(partition.key, partition.saved())
 
@@ -167,9 +180,9 @@ class SourceSpout(Spout, StatefulComponent):
         if hasattr(self, "host"):
             self.host.close()
 
-    def _event_clock(self, operator: AssignEventTime, latest_us: int | None) -> EventClock:
+    def _event_clock(self, given: AssignEventTime, latest_us: int | None) -> EventClock:
         latest_us = START_OF_TIME_US if latest_us is None else latest_us
-        return EventClock(operator.function, operator.lag_us, latest_us, operator.max_ahead_us, self.clock.wall_s)
+        return EventClock(given.lag_us, latest_us, given.max_ahead_us, self.clock.wall_s)
 
     def _mark(self, now_s: float) -> None:
         """Emits the watermark of the task, unless it did so a moment ago."""
@@ -179,7 +192,6 @@ class SourceSpout(Spout, StatefulComponent):
         mark = _watermark([each for each in self.partitions if not each.ended], now_s)
         if mark is None or (mark == self.marked and now_s - self.marked_s < _REPEAT_S):
             return
-        self.host.flush()
         self.marked, self.marked_s = mark, now_s
         self.emit_watermark(mark[0] / 1_000_000, idle=mark[1])
 

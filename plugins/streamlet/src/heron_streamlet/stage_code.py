@@ -19,12 +19,13 @@ Each line belongs to one operator, so a failure names the operator: `StageCode.o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
 from heron.errors import UserCodeError
+from heron_streamlet.event_time import EXACT_BELOW_S, event_time_us
 from heron_streamlet.graph import LATE, RESULTS, Input, Node
 from heron_streamlet.operators import (
     AssignEventTime,
@@ -40,6 +41,7 @@ from heron_streamlet.operators import (
     Write,
 )
 from heron_streamlet.stages import Form, Outlet, Stage
+from heron_streamlet.window_assignment import COMBINED_AT_MOST, SessionAssignment, WindowAssignment
 
 __all__ = ["OperatorError", "StageCode", "StageHost"]
 
@@ -52,8 +54,8 @@ class StageHost(ABC):
     """What the code of a stage calls of the engine.
 
     Attributes:
-        component: the object that the text calls `component`. Its `times` has, by the number of a node, the function
-            that gives event time and bound of the next element.
+        component: the object that the text calls `component`. Its `clocks` has, by the number of a node, the
+            `EventClock` of the source partition at hand.
     """
 
     component: object
@@ -63,8 +65,8 @@ class StageHost(ABC):
         """An expression that sends a row. `values` is the text of a tuple."""
 
     @abstractmethod
-    def assignment(self, outlet: Outlet) -> Callable[[Any, Any, int, int], int]:
-        """Assigns ``(key, value, time, bound)`` to windows; returns for how many it is late."""
+    def assignment(self, outlet: Outlet) -> WindowAssignment | SessionAssignment:
+        """Assigns the elements of an outlet to windows."""
 
     @abstractmethod
     def late(self, count: int) -> None:
@@ -85,13 +87,19 @@ class StageCode:
     _lines: list[str] = field(default_factory=list)
     _nodes: list[int] = field(default_factory=list)
 
+    def feed(self) -> Callable[[Iterable[Any]], None]:
+        """The function that takes elements of a source. After an exception, the iterator is at the next one."""
+        clocks = [node.number for node in self.stage.nodes if isinstance(node.operator, AssignEventTime)]
+        before = [f"c{number} = component.clocks[{number}]" for number in clocks]
+        return self._made("def feed(elements):", before, "for v{0} in elements:")
+
     def follow(self) -> Callable[[Any, int, int], None]:
-        """The function that takes the results of the head, or the elements of a source."""
-        return self._made("follow", "v{0}, t, b", [])
+        """The function that takes results of the head, with event time and bound."""
+        return self._made("def follow(v{0}, t, b):", [])
 
     def process(self, parameters: str, prologue: Sequence[str], epilogue: Sequence[str] = ()) -> Callable[..., None]:
         """A function that takes rows of elements. The prologue sets ``v{0}``, and ``t`` and ``b`` if rows are timed."""
-        return self._made("process", parameters, prologue, epilogue)
+        return self._made(f"def process({parameters}):", prologue, epilogue=epilogue)
 
     def operator_of(self, trace: TracebackType | None) -> Node:
         """The operator in which an exception was raised."""
@@ -113,23 +121,29 @@ class StageCode:
         return f"<stage {self.stage.name}>"
 
     def _made(
-        self, name: str, parameters: str, prologue: Sequence[str], epilogue: Sequence[str] = ()
+        self, signature: str, prologue: Sequence[str], loop: str = "", epilogue: Sequence[str] = ()
     ) -> Callable[..., None]:
-        head = self.stage.head
+        head, depth = self.stage.head, 3 if loop else 2
+        name = signature.removeprefix("def ").partition("(")[0]
         self._lines, self._nodes = [], []
-        self._add(0, head.number, f"def {name}({parameters.format(head.number)}):")
+        self._add(0, head.number, signature.format(head.number))
         self._add(1, head.number, "try:")
-        for line in prologue:
+        for line in (*prologue, loop):
             self._add(2, head.number, line.format(head.number))
         if isinstance(head.operator, _STEPS):
-            self._step(2, head, f"v{head.number}")
+            self._step(depth, head, f"v{head.number}")
         else:
-            self._continue(2, head, f"v{head.number}")
+            self._continue(depth, head, f"v{head.number}")
         for line in (*epilogue, "pass"):
-            self._add(2, head.number, line)
+            self._add(depth, head.number, line)
         for line in _HANDLERS:
             self._add(1, head.number, line)
-        self.names |= {"located": self.located, "OperatorError": OperatorError, "component": self.host.component}
+        self.names |= {
+            "LIMIT": COMBINED_AT_MOST,
+            "located": self.located,
+            "OperatorError": OperatorError,
+            "component": self.host.component,
+        }
         # Parameters of an enclosing function are faster than globals.
         text = f"def make({', '.join(self.names)}):\n" + "".join(f" {line}\n" for line in self._lines)
         self._nodes = [head.number, *self._nodes]  # of each line, that of `make` included
@@ -158,17 +172,11 @@ class StageCode:
             self._continue(depth, node, value)
             return
         if isinstance(operator, AssignEventTime):
-            self._add(depth, number, f"t, b = component.times[{number}]({value})")
+            self._read_time(depth, node, operator, value)
             self._continue(depth, node, value)
             return
         if isinstance(operator, KeyBy):
-            self.names[function] = operator.key
-            second = value
-            if operator.value is not None:
-                self.names[f"g{number}"] = operator.value
-                second = f"g{number}({value})"
-            self._add(depth, number, f"{result} = ({function}({value}), {second})")
-            self._continue(depth, node, result)
+            self._key(depth, node, operator, value)
             return
         self.names[function] = _function(operator)
         if isinstance(operator, Map):
@@ -185,15 +193,41 @@ class StageCode:
         else:
             self._add(depth, number, f"{function}({value})")
 
+    def _read_time(self, depth: int, node: Node, operator: AssignEventTime, value: str) -> None:
+        """What `EventClock.read` does, without its call. The usual type of a time needs no call either."""
+        number, clock = node.number, f"c{node.number}"
+        self.names |= {f"f{number}": operator.function, "event_time_us": event_time_us, "LIMIT_S": EXACT_BELOW_S}
+        for line in (
+            f"t = f{number}({value})",
+            "t = round(t * 1000000) if type(t) is float and -LIMIT_S < t < LIMIT_S else event_time_us(t)",
+            f"b = {clock}.bound_us",
+            f"if t > {clock}.latest_us:",
+            f" {clock}.advance(t)",
+        ):
+            self._add(depth, number, line)
+
+    def _key(self, depth: int, node: Node, operator: KeyBy, value: str) -> None:
+        """Key and value stay apart: the text of the pair stands where a pair is needed."""
+        number, second = node.number, value
+        self.names[f"f{number}"] = operator.key
+        self._add(depth, number, f"k{number} = f{number}({value})")
+        if operator.value is not None:
+            self.names[f"g{number}"] = operator.value
+            second = f"x{number}"
+            self._add(depth, number, f"{second} = g{number}({value})")
+        self._continue(depth, node, f"(k{number}, {second})")
+
     def _leave(self, depth: int, node: Node, outlet: Outlet, value: str) -> None:
         number, host = node.number, self.host
         key, second = f"k{number}", f"x{number}"
         if outlet.form in (Form.ELEMENT, Form.ITSELF):
             values = [value] if outlet.form is Form.ELEMENT else [value, value]
         else:
-            values = [key, second]
-            pair = f"None, {value}" if outlet.whole else value
-            self._add(depth, number, f"{key}, {second} = {pair}")
+            values = [key, second] = _parts(value) if isinstance(node.operator, KeyBy) else [key, second]
+            if outlet.whole:
+                values = [key, second] = ["None", value]
+            elif not isinstance(node.operator, KeyBy):
+                self._add(depth, number, f"{key}, {second} = {value}")
         if outlet.form.assigned:
             self._assign(depth, outlet, key, second, value)
             return
@@ -202,21 +236,47 @@ class StageCode:
         self._add(depth, number, host.row(outlet, f"({', '.join(values)},)"))
 
     def _assign(self, depth: int, outlet: Outlet, key: str, second: str, value: str) -> None:
-        number = outlet.source
-        name = f"assign{outlet.number}"
-        self.names[name] = self.host.assignment(outlet)
-        self.names["late"] = self.host.late
-        self._add(depth, number, f"n = {name}({key}, {second}, t, b)")
-        self._add(depth, number, "if n:")
-        self._add(depth + 1, number, "late(n)")
+        number, name = outlet.source, f"assign{outlet.number}"
+        assigned = self.host.assignment(outlet)
+        self.names |= {name: assigned.add, "late": self.host.late}
+        combiner = assigned.combiner
+        if combiner is not None and assigned.tumbling_us:
+            # What `WindowAssignment.add` does in the usual case, without two calls.
+            self.names |= {f"a{outlet.number}": combiner.accumulators, f"add{outlet.number}": combiner.added}
+            self.names[f"first{outlet.number}"] = combiner.first
+            self._add(depth, number, f"s = t - t % {assigned.tumbling_us}")
+            self._add(depth, number, f"if s + {assigned.span_us} > b:")
+            for line in _COMBINED:
+                self._add(depth + 1, number, line.format(key=key, value=second, number=outlet.number))
+            self._add(depth, number, "else:")
+            self._add(depth + 1, number, "late(1)")
+        else:
+            self._add(depth, number, f"n = {name}({key}, {second}, t, b)")
+            self._add(depth, number, "if n:")
+            self._add(depth + 1, number, "late(n)")
         for other in self.stage.outlets:
             if other.output == LATE and other.source == outlet.target:
                 values = f"({value}, t, b)" if other.timed else f"({value},)"
                 self._add(depth + 1, number, self.host.row(other, values))
 
 
+_COMBINED = (
+    "p = ({key}, s)",
+    "if p in a{number}:",
+    " a{number}[p] = add{number}(a{number}[p], {value})",
+    "elif len(a{number}) < LIMIT:",
+    " a{number}[p] = first{number}({value})",
+    "else:",
+    " assign{number}({key}, {value}, t, b)",
+)
 _HANDLERS = ("except OperatorError:", " raise", "except Exception as error:", " raise located(error) from error")
 _STEPS = (Pass, Repartition, AssignEventTime, KeyBy, Map, FlatMap, Transform, FilterBy, Consume, Log, Write)
+
+
+def _parts(pair: str) -> list[str]:
+    """Key and value of the text that `StageCode._key` makes."""
+    key, _, value = pair[1:-1].partition(", ")
+    return [key, value]
 
 
 def _function(operator: object) -> Callable[..., Any]:

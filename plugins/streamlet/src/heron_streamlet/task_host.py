@@ -105,20 +105,25 @@ class TaskHost(StageHost):
             return f"component.send({values}, {stream!r})"
         return f"component.emit({values})" if outlet.number == 0 else f"component.emit({values}, stream={stream!r})"
 
-    def assignment(self, outlet: Outlet) -> Callable[[Any, Any, int, int], int]:
+    def assignment(self, outlet: Outlet) -> WindowAssignment | SessionAssignment:
         """`StageHost.assignment`."""
         windowed, send = self.window_of[outlet.target], self._sender(outlet)
         if isinstance(windowed.window, SessionWindow):
-            return SessionAssignment(windowed.window, send).add
+            return SessionAssignment(windowed.window, send)
         operator, position = windowed.operator, outlet.position
         if isinstance(operator, WindowJoin):
-            return WindowAssignment(windowed.window, lambda value: (position, value), send, None).add
+            return WindowAssignment(windowed.window, lambda value: (position, value), send, None)
         fold = operator.fold  # type: ignore[attr-defined]  # any other operator of windows has one
         combiner = None
         if self._combines:
             combiner = Combiner(fold, send)
             self._combiners.append(combiner)
-        return WindowAssignment(windowed.window, fold.first, send, combiner).add
+        return WindowAssignment(windowed.window, fold.first, send, combiner)
+
+    @property
+    def combines(self) -> bool:
+        """Whether elements are combined before they leave."""
+        return bool(self._combiners)
 
     def late(self, count: int) -> None:
         """`StageHost.late`."""

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from heron_streamlet.fold import Fold
 from heron_streamlet.window import SessionWindow, SlidingWindow
 
-__all__ = ["Combiner", "SessionAssignment", "WindowAssignment"]
+__all__ = ["COMBINED_AT_MOST", "Combiner", "SessionAssignment", "WindowAssignment"]
 
-_COMBINED_AT_MOST = 10_000  # accumulators in memory; a few MB
+COMBINED_AT_MOST = 10_000
+"""Accumulators in memory, of one outlet; a few MB."""
 
 
 class Combiner:
@@ -17,41 +18,51 @@ class Combiner:
 
     They leave before a watermark, a checkpoint and the end, so nothing that depends on them is early. Results appear
     only with a watermark, so waiting costs no latency.
+
+    Attributes:
+        accumulators: by key and start; always the same dict.
+        first, added: how a value begins an accumulator, and how another one is added.
     """
 
-    __slots__ = ("_accumulators", "_fold", "_send")
+    __slots__ = ("_send", "accumulators", "added", "first")
 
     def __init__(self, fold: Fold, send: Callable[[tuple[object, int, object]], object]) -> None:
         """`send` takes rows ``(key, start, accumulator)``."""
-        self._fold = fold
+        self.first = fold.first
+        self.added = fold.adder()
         self._send = send
-        self._accumulators: dict[tuple[object, int], object] = {}
+        self.accumulators: dict[tuple[object, int], object] = {}
 
-    def add(self, key: object, start_us: int, value: object) -> None:
-        """Adds a value to the accumulator of its key and window."""
-        accumulators, place = self._accumulators, (key, start_us)
+    def add(self, place: tuple[object, int], value: object) -> None:
+        """Adds a value to the accumulator of a key and start."""
+        accumulators = self.accumulators
         if place in accumulators:
-            accumulators[place] = self._fold.add(accumulators[place], value)
-        else:
-            accumulators[place] = self._fold.first(value)
-            if len(accumulators) > _COMBINED_AT_MOST:
-                self.flush()
+            accumulators[place] = self.added(accumulators[place], value)
+            return
+        if len(accumulators) >= COMBINED_AT_MOST:
+            self.flush()
+        accumulators[place] = self.first(value)
 
     def flush(self) -> None:
         """Sends all accumulators."""
-        rows = [(key, start_us, each) for (key, start_us), each in self._accumulators.items()]
-        self._accumulators.clear()
+        rows = [(key, start_us, each) for (key, start_us), each in self.accumulators.items()]
+        self.accumulators.clear()
+        send = self._send
         for row in rows:
-            self._send(row)
+            send(row)
 
 
 class WindowAssignment:
     """Assigns the values of a key to windows of event time. Rows are ``(key, start, accumulator)``.
 
     `wrap` makes the accumulator of one value. With a combiner, values are added to its accumulators instead.
+
+    Attributes:
+        span_us: the time from the start of a window to its close.
+        tumbling_us: the size of windows that are beside each other; 0 for others.
     """
 
-    __slots__ = ("_combiner", "_send", "_span_us", "_window", "_wrap")
+    __slots__ = ("_send", "_window", "_wrap", "combiner", "span_us", "tumbling_us")
 
     def __init__(
         self,
@@ -61,19 +72,20 @@ class WindowAssignment:
         combiner: Combiner | None,
     ) -> None:
         self._window = window
-        self._span_us = window.size_us + window.allowed_lateness_us
         self._wrap = wrap
         self._send = send
-        self._combiner = combiner
+        self.combiner = combiner
+        self.span_us = window.size_us + window.allowed_lateness_us
+        self.tumbling_us = window.size_us if window.size_us == window.slide_us else 0
 
     def add(self, key: object, value: object, time_us: int, bound_us: int) -> int:
         """Assigns a value; returns for how many windows it is late."""
         late = 0
         for start_us in self._window.starts_of(time_us):
-            if start_us + self._span_us <= bound_us:
+            if start_us + self.span_us <= bound_us:
                 late += 1
-            elif self._combiner is not None:
-                self._combiner.add(key, start_us, value)
+            elif self.combiner is not None:
+                self.combiner.add((key, start_us), value)
             else:
                 self._send((key, start_us, self._wrap(value)))
         return late
@@ -82,15 +94,17 @@ class WindowAssignment:
 class SessionAssignment:
     """Passes the elements that are not late for a session of their own. Rows are ``(key, value, time)``."""
 
-    __slots__ = ("_send", "_span_us")
+    __slots__ = ("_send", "span_us")
+    combiner = None
+    tumbling_us = 0
 
     def __init__(self, window: SessionWindow, send: Callable[[tuple[object, object, int]], object]) -> None:
-        self._span_us = window.gap_us + window.allowed_lateness_us
+        self.span_us = window.gap_us + window.allowed_lateness_us
         self._send = send
 
     def add(self, key: object, value: object, time_us: int, bound_us: int) -> int:
         """Passes a value; returns 1 if it is late."""
-        if time_us + self._span_us <= bound_us:
+        if time_us + self.span_us <= bound_us:
             return 1
         self._send((key, value, time_us))
         return 0
