@@ -228,6 +228,15 @@ def test_an_aggregate_has_accumulators_and_a_result(config: Config | None) -> No
     ]
 
 
+def test_more_keys_than_are_combined_are_counted_exactly() -> None:
+    """What is combined leaves the task when it becomes too much."""
+    builder = Builder()
+    events = builder.new_source(Items([(number / 10_000, number % 24_000) for number in range(48_000)]))
+    timed = events.event_time(operator.itemgetter(0)).key_by(operator.itemgetter(1))
+    timed.count_by_key_and_window(tumbling_window(10)).map(lambda pair: pair[1]).to_sink(Collect("counts"))
+    assert run_simulated(builder)["counts"] == [2] * 24_000
+
+
 class Numbered(Transformer[str, str]):
     """Writes its partition in front of each element."""
 

@@ -59,9 +59,10 @@ class EventClock:
     Attributes:
         latest_us: the largest event time so far.
         bound_us: the bound of the next element; also the watermark of the partition.
+        limit_us: a time above it needs `check_future`.
     """
 
-    __slots__ = ("_ahead_us", "_lag_us", "_limit_us", "_now_s", "bound_us", "latest_us")
+    __slots__ = ("_ahead_us", "_lag_us", "_now_s", "bound_us", "latest_us", "limit_us")
 
     def __init__(
         self,
@@ -81,7 +82,7 @@ class EventClock:
         self._lag_us = lag_us
         self._ahead_us = ahead_us
         self._now_s = now_s
-        self._limit_us = END_OF_TIME_US if ahead_us is None else START_OF_TIME_US
+        self.limit_us = END_OF_TIME_US if ahead_us is None else START_OF_TIME_US
         self.latest_us = latest_us
         self.bound_us = latest_us - lag_us if latest_us > START_OF_TIME_US else START_OF_TIME_US
 
@@ -91,18 +92,23 @@ class EventClock:
         Raises:
             UserCodeError: when the time is too far in the future.
         """
-        if time_us > self._limit_us:
-            self._check_future(time_us)
+        if time_us > self.limit_us:
+            self.check_future(time_us)
         self.latest_us = time_us
         self.bound_us = time_us - self._lag_us
 
-    def _check_future(self, time_us: int) -> None:
-        """The clock is read only when a time exceeds the limit of the last reading."""
+    def check_future(self, time_us: int) -> int:
+        """Refuse a time that is too far in the future; return the new limit, above which it must be called again.
+
+        Raises:
+            UserCodeError: when it is.
+        """
         now_s, ahead_us = self._now_s(), self._ahead_us or 0
-        self._limit_us = round(now_s * 1_000_000) + ahead_us
-        if time_us > self._limit_us:
+        self.limit_us = round(now_s * 1_000_000) + ahead_us
+        if time_us > self.limit_us:
             msg = (
                 f"event time {time_us / 1_000_000:.6f} s is {time_us / 1_000_000 - now_s:.0f} s in the future, and "
                 f"would make all other elements late; the limit is {ahead_us / 1_000_000:g} s (max_ahead of event_time)"
             )
             raise UserCodeError(msg)
+        return self.limit_us

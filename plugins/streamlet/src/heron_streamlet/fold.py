@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,6 +62,14 @@ class Fold(ABC):
         """The quickest function that does what `add` does."""
         return self.add
 
+    def merger(self) -> Callable[[Any, Any], Any]:
+        """The quickest function that does what `merge` does."""
+        return self.merge
+
+    def adding(self, accumulator: str, value: str, add: str) -> str:
+        """Source text that does what `add` does; `add` is the name of `adder`."""
+        return f"{add}({accumulator}, {value})"
+
 
 @dataclass(frozen=True, slots=True)
 class Reduce(Fold):
@@ -78,6 +87,10 @@ class Reduce(Fold):
 
     def adder(self) -> Callable[[Any, Any], Any]:
         """`Fold.adder`."""
+        return self.function
+
+    def merger(self) -> Callable[[Any, Any], Any]:
+        """`Fold.merger`."""
         return self.function
 
     def merge(self, left: object, right: object) -> object:
@@ -100,6 +113,15 @@ class Count(Fold):
     def merge(self, left: object, right: object) -> object:
         """`Fold.merge`."""
         return left + right  # type: ignore[operator]  # made by this class
+
+    def merger(self) -> Callable[[Any, Any], Any]:
+        """`Fold.merger`."""
+        return operator.add
+
+    def adding(self, accumulator: str, value: str, add: str) -> str:
+        """`Fold.adding`."""
+        del value, add
+        return f"{accumulator} + 1"
 
 
 @dataclass(frozen=True, slots=True)

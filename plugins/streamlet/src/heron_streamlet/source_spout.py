@@ -19,9 +19,11 @@ __all__ = ["PARTITIONS_KEY", "SourceSpout"]
 PARTITIONS_KEY = "heron.streamlet.partitions"
 """The component's configuration: ``[key, name]`` of each partition. The task that owns the key reads the partition."""
 
-_READ_AT_MOST = 100
-_COMBINE_S = 0.02  # a call of `next_tuple` combines for this long; a checkpoint and acks wait for it
-_WATERMARK_S = 0.05
+_READ_S = 0.004  # what is read at once takes about this long: a checkpoint, acks and back pressure wait for it
+_READ_AT_FIRST, _READ_AT_MOST = 16, 1024
+_COMBINE_S = 0.05  # a call of `next_tuple` combines for this long; a checkpoint and acks wait for it
+_WATERMARK_S = 0.05  # each watermark ends a batch
+_WATERMARK_IDLE_S = 0.002  # the same when no data waits: batches are small then, and windows close soon after their end
 _REPEAT_S = 1.0  # a task downstream that was restarted hears the watermark again
 
 
@@ -49,29 +51,32 @@ class _Partition:
         self._position = reader.position
         self._elements: Sequence[Any] = ()
         self._rest = iter(self._elements)
+        self._size = _READ_AT_FIRST
 
     def feed(self, feed: Callable[[Iterator[Any]], None]) -> bool:
         """Processes some elements; also those that were left when one failed. Returns whether there were some."""
         if not self._left():
             self._position = self._reader.position
-            elements = self._reader.read(_READ_AT_MOST)
+            elements = self._reader.read(self._size)
             if elements is None:
                 self.ended = True
             self._elements = elements or ()
             self._rest = iter(self._elements)
             if not elements:
                 return False
-            self.read_s = self._clock.monotonic_s()
+        begin_s = self.read_s = self._clock.monotonic_s()
         feed(self._rest)
+        took_s = self._clock.monotonic_s() - begin_s
+        if took_s > _READ_S:
+            self._size = max(1, self._size // 2)
+        elif took_s < _READ_S / 4 and len(self._elements) == self._size:
+            self._size = min(2 * self._size, _READ_AT_MOST)
         return True
 
     def skip(self, count: int) -> None:
         """Passes over elements that were processed before a restore."""
-        if count:
-            self._elements = self._reader.read(_READ_AT_MOST) or ()
-            self._rest = iter(self._elements)
-            for _ in range(count):
-                next(self._rest, None)
+        while count > 0 and (elements := self._reader.read(count)):
+            count -= len(elements)
 
     def _left(self) -> int:
         return operator.length_hint(self._rest)
@@ -79,7 +84,7 @@ class _Partition:
     def saved(self) -> tuple[object, int, dict[int, int]]:
         """What a restore continues from."""
         latest = {node: clock.latest_us for node, clock in self.clocks.items()}
-        if not self._left():
+        if not self._left() or self._position is None:
             return self._reader.position, 0, latest
         return self._position, len(self._elements) - self._left(), latest
 
@@ -135,13 +140,14 @@ class SourceSpout(Spout, StatefulComponent):
             self.end()
             return
         until_s = self.clock.monotonic_s() + _COMBINE_S if self.host.combines else 0.0
+        busy = True
         try:
-            while self._read(reading) and self.clock.monotonic_s() < until_s:
+            while (busy := self._read(reading)) and self.clock.monotonic_s() < until_s:
                 reading = [each for each in reading if not each.ended] or reading
         finally:
             self.host.flush()  # each call that reads also emits: otherwise the engine would call it less often
             if self.has_time:
-                self._mark(self.clock.monotonic_s())
+                self._mark(self.clock.monotonic_s(), _WATERMARK_S if busy else _WATERMARK_IDLE_S)
 
     def _read(self, reading: list[_Partition]) -> bool:
         """Processes some elements of the next partition that has any; returns whether there were some."""
@@ -184,9 +190,9 @@ class SourceSpout(Spout, StatefulComponent):
         latest_us = START_OF_TIME_US if latest_us is None else latest_us
         return EventClock(given.lag_us, latest_us, given.max_ahead_us, self.clock.wall_s)
 
-    def _mark(self, now_s: float) -> None:
+    def _mark(self, now_s: float, period_s: float) -> None:
         """Emits the watermark of the task, unless it did so a moment ago."""
-        if now_s - self.sent_s < _WATERMARK_S:
+        if now_s - self.sent_s < period_s:
             return
         self.sent_s = now_s
         mark = _watermark([each for each in self.partitions if not each.ended], now_s)

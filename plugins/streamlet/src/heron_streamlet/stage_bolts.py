@@ -16,7 +16,7 @@ from heron_streamlet.stage_code import OperatorError, StageCode
 from heron_streamlet.task_host import TaskHost, stream_name
 from heron_streamlet.timers import Timers
 
-__all__ = ["ClockStageBolt", "KeyedStageBolt", "StageBolt"]
+__all__ = ["POSITIONS_KEY", "ClockStageBolt", "KeyedStageBolt", "StageBolt", "WindowStageBolt"]
 
 _LAST_TRANSACTION = 1
 
@@ -171,6 +171,38 @@ class KeyedStageBolt(StageBolt):
             times = (START_OF_TIME_US, START_OF_TIME_US) if outlet.timed else ()
             element = (key, *value) if self.operator.keyed else value[0]
             self.send((element, *times), stream_name(outlet))
+
+
+class WindowStageBolt(KeyedStageBolt):
+    """Runs a stage that begins with folded windows of event time: `KeyedStageBolt`, with fewer calls for each row."""
+
+    def start(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """As `KeyedStageBolt.start`."""
+        super().start(config, context)
+        operator = self.operator
+        assert isinstance(operator, WindowFold)  # noqa: S101  # chosen by the compiler
+        self.span_us = operator.window.size_us + operator.window.allowed_lateness_us
+        self.merge = operator.fold.merger()
+
+    def process(self, tup: Tuple) -> None:
+        """Merge an accumulator into that of its key and window."""
+        key, start_us, accumulator = tup.values
+        if start_us + self.span_us <= self.watermark_us:
+            self.anchors = (tup,) if self.host.tracked else None
+            self._missed(key, (start_us, accumulator))
+        elif (state := self.states.get(key)) is None:
+            self.states.put(key, {start_us: accumulator})
+            self.timers.add(start_us + self.span_us, key)
+        elif start_us in state:
+            try:
+                state[start_us] = self.merge(state[start_us], accumulator)
+            except Exception as error:
+                raise self.code.located(error) from error
+        else:
+            state[start_us] = accumulator
+            self.timers.add(start_us + self.span_us, key)
+        if self.host.tracked:
+            self.ack(tup)
 
 
 class ClockStageBolt(KeyedStageBolt):

@@ -26,6 +26,7 @@ from typing import Any
 
 from heron.errors import UserCodeError
 from heron_streamlet.event_time import EXACT_BELOW_S, event_time_us
+from heron_streamlet.fold import Fold
 from heron_streamlet.graph import LATE, RESULTS, Input, Node
 from heron_streamlet.operators import (
     AssignEventTime,
@@ -41,7 +42,7 @@ from heron_streamlet.operators import (
     Write,
 )
 from heron_streamlet.stages import Form, Outlet, Stage
-from heron_streamlet.window_assignment import COMBINED_AT_MOST, SessionAssignment, WindowAssignment
+from heron_streamlet.window_assignment import SessionAssignment, WindowAssignment
 
 __all__ = ["OperatorError", "StageCode", "StageHost"]
 
@@ -86,12 +87,12 @@ class StageCode:
     names: dict[str, Any] = field(default_factory=dict)
     _lines: list[str] = field(default_factory=list)
     _nodes: list[int] = field(default_factory=list)
+    _before: list[str] = field(default_factory=list)
+    _after: list[str] = field(default_factory=list)
 
     def feed(self) -> Callable[[Iterable[Any]], None]:
         """The function that takes elements of a source. After an exception, the iterator is at the next one."""
-        clocks = [node.number for node in self.stage.nodes if isinstance(node.operator, AssignEventTime)]
-        before = [f"c{number} = component.clocks[{number}]" for number in clocks]
-        return self._made("def feed(elements):", before, "for v{0} in elements:")
+        return self._made("def feed(elements):", [], "for v{0} in elements:")
 
     def follow(self) -> Callable[[Any, int, int], None]:
         """The function that takes results of the head, with event time and bound."""
@@ -125,8 +126,7 @@ class StageCode:
     ) -> Callable[..., None]:
         head, depth = self.stage.head, 3 if loop else 2
         name = signature.removeprefix("def ").partition("(")[0]
-        self._lines, self._nodes = [], []
-        self._add(0, head.number, signature.format(head.number))
+        self._lines, self._nodes, self._before, self._after = [], [], [], []
         self._add(1, head.number, "try:")
         for line in (*prologue, loop):
             self._add(2, head.number, line.format(head.number))
@@ -136,10 +136,11 @@ class StageCode:
             self._continue(depth, head, f"v{head.number}")
         for line in (*epilogue, "pass"):
             self._add(depth, head.number, line)
-        for line in _HANDLERS:
+        for line in (*_HANDLERS, *(["finally:"] if self._after else []), *(f" {each}" for each in self._after)):
             self._add(1, head.number, line)
+        self._lines[:0] = [signature.format(head.number), *(f" {line}" for line in self._before)]
+        self._nodes[:0] = [head.number] * (1 + len(self._before))
         self.names |= {
-            "LIMIT": COMBINED_AT_MOST,
             "located": self.located,
             "OperatorError": OperatorError,
             "component": self.host.component,
@@ -194,15 +195,23 @@ class StageCode:
             self._add(depth, number, f"{function}({value})")
 
     def _read_time(self, depth: int, node: Node, operator: AssignEventTime, value: str) -> None:
-        """What `EventClock.read` does, without its call. The usual type of a time needs no call either."""
-        number, clock = node.number, f"c{node.number}"
-        self.names |= {f"f{number}": operator.function, "event_time_us": event_time_us, "LIMIT_S": EXACT_BELOW_S}
+        """Event time and bound. The clock is in local variables while elements are read."""
+        number = node.number
+        clock, latest, bound, limit = (f"{name}{number}" for name in ("clock", "latest", "bound", "limit"))
+        self.names |= {f"f{number}": operator.function, "event_time_us": event_time_us, "EXACT_S": EXACT_BELOW_S}
+        self._before += [
+            f"{clock} = component.clocks[{number}]",
+            f"{latest}, {bound}, {limit} = {clock}.latest_us, {clock}.bound_us, {clock}.limit_us",
+        ]
+        self._after += [f"{clock}.latest_us, {clock}.bound_us = {latest}, {bound}"]
         for line in (
             f"t = f{number}({value})",
-            "t = round(t * 1000000) if type(t) is float and -LIMIT_S < t < LIMIT_S else event_time_us(t)",
-            f"b = {clock}.bound_us",
-            f"if t > {clock}.latest_us:",
-            f" {clock}.advance(t)",
+            "t = round(t * 1000000) if type(t) is float and -EXACT_S < t < EXACT_S else event_time_us(t)",
+            f"b = {bound}",
+            f"if t > {latest}:",
+            f" if t > {limit}:",
+            f"  {limit} = {clock}.check_future(t)",
+            f" {latest}, {bound} = t, t - {operator.lag_us}",
         ):
             self._add(depth, number, line)
 
@@ -241,15 +250,7 @@ class StageCode:
         self.names |= {name: assigned.add, "late": self.host.late}
         combiner = assigned.combiner
         if combiner is not None and assigned.tumbling_us:
-            # What `WindowAssignment.add` does in the usual case, without two calls.
-            self.names |= {f"a{outlet.number}": combiner.accumulators, f"add{outlet.number}": combiner.added}
-            self.names[f"first{outlet.number}"] = combiner.first
-            self._add(depth, number, f"s = t - t % {assigned.tumbling_us}")
-            self._add(depth, number, f"if s + {assigned.span_us} > b:")
-            for line in _COMBINED:
-                self._add(depth + 1, number, line.format(key=key, value=second, number=outlet.number))
-            self._add(depth, number, "else:")
-            self._add(depth + 1, number, "late(1)")
+            self._combine(depth, outlet, assigned, combiner.fold, key, second)
         else:
             self._add(depth, number, f"n = {name}({key}, {second}, t, b)")
             self._add(depth, number, "if n:")
@@ -259,15 +260,37 @@ class StageCode:
                 values = f"({value}, t, b)" if other.timed else f"({value},)"
                 self._add(depth + 1, number, self.host.row(other, values))
 
+    def _combine(
+        self, depth: int, outlet: Outlet, assigned: WindowAssignment | SessionAssignment, fold: Fold, *pair: str
+    ) -> None:
+        """What `WindowAssignment.add` does in the usual case, without calls: the last window is at hand."""
+        key, value = pair
+        number = outlet.number
+        words = ("start", "end", "close", "window", "windows", "add", "assign")
+        names = {word: f"{word}{number}" for word in words}
+        self.names |= {names["windows"]: assigned.combiner and assigned.combiner.windows, names["add"]: fold.adder()}
+        self._before.append("{start} = {end} = {close} = 0".format(**names))
+        adding = fold.adding(f"{names['window']}[{key}]", value, names["add"])
+        for line in _COMBINED:
+            text = line.format(
+                **names, key=key, value=value, adding=adding, size=assigned.tumbling_us, span=assigned.span_us
+            )
+            self._add(depth, outlet.source, text)
+
 
 _COMBINED = (
-    "p = ({key}, s)",
-    "if p in a{number}:",
-    " a{number}[p] = add{number}(a{number}[p], {value})",
-    "elif len(a{number}) < LIMIT:",
-    " a{number}[p] = first{number}({value})",
+    "if not {start} <= t < {end}:",
+    " {start} = t - t % {size}",
+    " {end}, {close} = {start} + {size}, {start} + {span}",
+    " {window} = {windows}.get({start}, {{}})",
+    "if {close} > b:",
+    " if {key} in {window}:",
+    "  {window}[{key}] = {adding}",
+    " else:",
+    "  {assign}({key}, {value}, t, b)",
+    "  {window} = {windows}.get({start}, {{}})",  # another one, if too many were combined
     "else:",
-    " assign{number}({key}, {value}, t, b)",
+    " late(1)",
 )
 _HANDLERS = ("except OperatorError:", " raise", "except Exception as error:", " raise located(error) from error")
 _STEPS = (Pass, Repartition, AssignEventTime, KeyBy, Map, FlatMap, Transform, FilterBy, Consume, Log, Write)

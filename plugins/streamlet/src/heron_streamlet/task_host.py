@@ -116,7 +116,7 @@ class TaskHost(StageHost):
         fold = operator.fold  # type: ignore[attr-defined]  # any other operator of windows has one
         combiner = None
         if self._combines:
-            combiner = Combiner(fold, send)
+            combiner = Combiner(fold, lambda: self._row_function(outlet))
             self._combiners.append(combiner)
         return WindowAssignment(windowed.window, fold.first, send, combiner)
 
@@ -144,6 +144,13 @@ class TaskHost(StageHost):
         if self.tracked:
             return lambda row: component.send(row, stream)
         return lambda row: component.emit(row, stream=stream)  # `emit` is another function after a new plan
+
+    def _row_function(self, outlet: Outlet) -> Callable[[tuple[Any, ...]], object]:
+        """The function for rows until the next plan; the generated emit is the quickest."""
+        if outlet.number == 0 and not self.tracked:
+            emit: Callable[[tuple[Any, ...]], object] = self.component.emit
+            return emit
+        return self._sender(outlet)
 
 
 def packed(stage: Stage, window_of: Mapping[int, Windowed]) -> str:

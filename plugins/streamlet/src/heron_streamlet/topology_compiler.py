@@ -11,10 +11,17 @@ from heron.api import Grouping, HeronComponentSpec, Stream, TopologyBuilder, Top
 from heron.errors import TopologyError
 from heron.planner.key_group import key_group
 from heron_streamlet.graph import Graph, Node
-from heron_streamlet.operators import Keyed, Read, Repartition, Windowed
+from heron_streamlet.keyed_operators import WindowFold
+from heron_streamlet.operators import Keyed, Operator, Read, Repartition, Windowed
 from heron_streamlet.partition_grouping import partition_grouping
 from heron_streamlet.source_spout import PARTITIONS_KEY, SourceSpout
-from heron_streamlet.stage_bolts import POSITIONS_KEY, ClockStageBolt, KeyedStageBolt, StageBolt
+from heron_streamlet.stage_bolts import (
+    POSITIONS_KEY,
+    ClockStageBolt,
+    KeyedStageBolt,
+    StageBolt,
+    WindowStageBolt,
+)
 from heron_streamlet.stages import Stage, StagePlan, fuse
 from heron_streamlet.task_host import STAGE_KEY, packed, stream_name
 from heron_streamlet.window import SessionWindow, SlidingWindow
@@ -53,7 +60,7 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
             own[PARTITIONS_KEY] = _partitions(stage, operator)
             spec = SourceSpout.spec(stage.name, stage.head.partitions, own, outputs)
         else:
-            cls: type[StageBolt] = KeyedStageBolt if isinstance(operator, (Keyed, Windowed)) else StageBolt
+            cls = _bolt_class(operator)
             if stage.by_clock:
                 cls = ClockStageBolt
                 own[POSITIONS_KEY] = {f"{each.name}:{stream_name(outlet)}": outlet.position for each, outlet in inputs}
@@ -66,6 +73,12 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
         specs[stage.head.number] = spec
         builder.add_spec(spec)
     return builder
+
+
+def _bolt_class(operator: Operator) -> type[StageBolt]:
+    if isinstance(operator, Windowed) and isinstance(operator.operator, WindowFold):
+        return WindowStageBolt
+    return KeyedStageBolt if isinstance(operator, (Keyed, Windowed)) else StageBolt
 
 
 def _with_checkpoints(plan: StagePlan, config: Mapping[str, object]) -> dict[str, object]:

@@ -14,40 +14,43 @@ COMBINED_AT_MOST = 10_000
 
 
 class Combiner:
-    """Accumulators by key and window that have not left the task.
+    """Accumulators by window and key that have not left the task.
 
     They leave before a watermark, a checkpoint and the end, so nothing that depends on them is early. Results appear
     only with a watermark, so waiting costs no latency.
 
     Attributes:
-        accumulators: by key and start; always the same dict.
-        first, added: how a value begins an accumulator, and how another one is added.
+        windows: the accumulators by key, by the start of their window; always the same dict.
     """
 
-    __slots__ = ("_send", "accumulators", "added", "first")
+    __slots__ = ("_sender", "_size", "fold", "windows")
 
-    def __init__(self, fold: Fold, send: Callable[[tuple[object, int, object]], object]) -> None:
-        """`send` takes rows ``(key, start, accumulator)``."""
-        self.first = fold.first
-        self.added = fold.adder()
-        self._send = send
-        self.accumulators: dict[tuple[object, int], object] = {}
+    def __init__(self, fold: Fold, sender: Callable[[], Callable[[tuple[object, int, object]], object]]) -> None:
+        """`sender` gives the function that takes rows ``(key, start, accumulator)`` now."""
+        self.fold = fold
+        self._sender = sender
+        self._size = 0
+        self.windows: dict[int, dict[object, object]] = {}
 
-    def add(self, place: tuple[object, int], value: object) -> None:
+    def add(self, key: object, start_us: int, value: object) -> None:
         """Adds a value to the accumulator of a key and start."""
-        accumulators = self.accumulators
-        if place in accumulators:
-            accumulators[place] = self.added(accumulators[place], value)
+        accumulators = self.windows.get(start_us)
+        if accumulators is None:
+            accumulators = self.windows[start_us] = {}
+        if key in accumulators:
+            accumulators[key] = self.fold.add(accumulators[key], value)
             return
-        if len(accumulators) >= COMBINED_AT_MOST:
+        accumulators[key] = self.fold.first(value)
+        self._size += 1
+        if self._size >= COMBINED_AT_MOST:
             self.flush()
-        accumulators[place] = self.first(value)
 
     def flush(self) -> None:
         """Sends all accumulators."""
-        rows = [(key, start_us, each) for (key, start_us), each in self.accumulators.items()]
-        self.accumulators.clear()
-        send = self._send
+        rows = [(key, start_us, each) for start_us, keys in self.windows.items() for key, each in keys.items()]
+        self.windows.clear()
+        self._size = 0
+        send = self._sender()
         for row in rows:
             send(row)
 
@@ -85,7 +88,7 @@ class WindowAssignment:
             if start_us + self.span_us <= bound_us:
                 late += 1
             elif self.combiner is not None:
-                self.combiner.add((key, start_us), value)
+                self.combiner.add(key, start_us, value)
             else:
                 self._send((key, start_us, self._wrap(value)))
         return late
