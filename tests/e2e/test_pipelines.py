@@ -23,17 +23,17 @@ TOPOLOGIES = Path(__file__).parent / "topologies"
 def expected(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[str]]]:
     """The lines of each folder, by the meaning of the pipeline."""
     monkeypatch.syspath_prepend(str(TOPOLOGIES))
-    module = _loaded()
+    module = _loaded(TOPOLOGIES / "pipelines.py")
     results = results_of(module.pipeline(Path("unused"), None).graph())
     yield {"counts": sorted(map(str, results["sink-1"])), "late": sorted(map(str, results["sink-2"]))}
     for name in ("pipelines_program", "recording"):
         sys.modules.pop(name, None)
 
 
-def _loaded() -> ModuleType:
+def _loaded(path: Path) -> ModuleType:
     from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415  # only here
 
-    spec = spec_from_file_location("pipelines_program", TOPOLOGIES / "pipelines.py")
+    spec = spec_from_file_location("pipelines_program", path)
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[spec.name] = module_from_spec(spec)
@@ -72,3 +72,12 @@ def test_windows_are_exact_whatever_dies(sandbox: Sandbox, expected: dict[str, l
     (run.out / "go").touch()
     run.finished()
     assert {folder: lines(run, folder) for folder in expected} == expected
+
+
+def test_the_example_prints_the_table_of_its_meaning(sandbox: Sandbox, examples: Path) -> None:
+    """Windows of windows, with two tasks that count."""
+    trends = _loaded(examples / "pipelines" / "trends.py")
+    run = sandbox.run(examples / "pipelines" / "trends.py", args=("--seconds", "20"))
+    assert run.process.returncode == 0, run.all_output
+    printed = [line for line in run.stdout.splitlines() if "#topic" in line]
+    assert printed == sorted(results_of(trends.trends(20).graph())["map-2"], key=printed.index)
