@@ -120,8 +120,10 @@ class SourceSpout(Spout, StatefulComponent):
         source = self.host.source()
         clocks = self.host.event_times()
         own = self.host.context_of(self.host.stage.head.name, config, context)
-        for key, name in config[PARTITIONS_KEY]:
-            if context.owns(key):
+        tasks, index = self.host.stage.head.partitions, context.get_task_index()
+        for number, (key, name) in enumerate(config[PARTITIONS_KEY]):
+            # Without checkpoints a position cannot move: tasks that an update adds read nothing.
+            if context.owns(key) if self.host.saves else number % tasks == index:
                 position, done, latest = self.saved.get(key) or _BEGIN
                 times = {node: self._event_clock(each, latest.get(node)) for node, each in clocks.items()}
                 reader = source.open(name, position, own)

@@ -51,7 +51,8 @@ class TaskHost(StageHost):
         self._combines = self.saves or not self.tracked
         self._combiners: list[Combiner] = []
         self._late = CountMetric()
-        context.register_metric("late", self._late, _LATE_METRIC_S)
+        if self.window_of or isinstance(self.stage.head.operator, Windowed):
+            context.register_metric("late", self._late, _LATE_METRIC_S)
         self._objects: list[Any] = []
         for node in self.stage.nodes:
             operator = node.operator
