@@ -124,7 +124,7 @@ class SourceSpout(Spout, StatefulComponent):
         for number, (key, name) in enumerate(config[PARTITIONS_KEY]):
             # Without checkpoints a position cannot move: tasks that an update adds read nothing.
             if context.owns(key) if self.host.saves else number % tasks == index:
-                position, done, latest = self.saved.get(key) or _BEGIN
+                position, done, latest = (self.saved.get(key) if self.host.saves else None) or _BEGIN
                 times = {node: self._event_clock(each, latest.get(node)) for node, each in clocks.items()}
                 reader = source.open(name, position, own)
                 partition = _Partition(key, reader, times, _idle_after_s(clocks.values()), self.clock)
