@@ -23,7 +23,7 @@ TOPOLOGIES = Path(__file__).parent / "topologies"
 def expected(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[str]]]:
     """The lines of each folder, by the meaning of the pipeline."""
     monkeypatch.syspath_prepend(str(TOPOLOGIES))
-    module = _loaded(TOPOLOGIES / "pipelines.py")
+    module = _loaded(TOPOLOGIES / "timed_counts.py")
     results = results_of(module.pipeline(Path("unused"), None).graph())
     yield {"counts": sorted(map(str, results["sink-1"])), "late": sorted(map(str, results["sink-2"]))}
     for name in ("pipelines_program", "recording"):
@@ -57,7 +57,7 @@ def kill_one(run: HeronRun, role: str, name: str) -> None:
 @pytest.mark.parametrize("delivery", [Config.ATMOST_ONCE, Config.ATLEAST_ONCE])
 def test_windows_are_exact_when_nothing_dies(sandbox: Sandbox, expected: dict[str, list[str]], delivery: int) -> None:
     """Two source tasks, two containers; results depend on the order within partitions only."""
-    run = sandbox.start("pipelines.py", args=("--delivery", str(delivery)))
+    run = sandbox.start("timed_counts.py", args=("--delivery", str(delivery)))
     (run.out / "go").touch()
     run.finished()
     assert {folder: lines(run, folder) for folder in expected} == expected
@@ -65,7 +65,7 @@ def test_windows_are_exact_when_nothing_dies(sandbox: Sandbox, expected: dict[st
 
 def test_windows_are_exact_whatever_dies(sandbox: Sandbox, expected: dict[str, list[str]]) -> None:
     """Positions, event times, windows and transactions come back from one checkpoint."""
-    run = sandbox.start("pipelines.py")
+    run = sandbox.start("timed_counts.py")
     run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half")
     for role, name in (("instance", "/reducebykeyandwindow"), ("instance", "/source"), ("stmgr", "")):
         kill_one(run, role, name)

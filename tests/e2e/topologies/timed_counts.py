@@ -89,4 +89,4 @@ if __name__ == "__main__":
     config = Config({"topology.stateful.checkpoint.interval.seconds": 0.3} if options.delivery > 1 else None)
     config.set_delivery_semantics(options.delivery).set_num_containers(options.containers)
     results = Path(options.out)
-    Runner().run("pipelines", config, pipeline(results, results / "go"))
+    Runner().run("timed_counts", config, pipeline(results, results / "go"))
