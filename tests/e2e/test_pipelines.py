@@ -74,6 +74,20 @@ def test_windows_are_exact_whatever_dies(sandbox: Sandbox, expected: dict[str, l
     assert {folder: lines(run, folder) for folder in expected} == expected
 
 
+def test_windows_are_exact_when_tasks_come_and_go(sandbox: Sandbox, expected: dict[str, list[str]]) -> None:
+    """An update moves windows with their keys, and partitions with their positions and event times."""
+    run = sandbox.start("timed_counts.py")
+    run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half")
+    for source, windows in ((1, 3), (3, 1)):
+        words = (f"source-1-to-keyby-1:{source}", f"reducebykeyandwindow-1-to-sink-1:{windows}")
+        sandbox.output_of(
+            "update", "timed_counts", *(part for each in words for part in ("--component-parallelism", each))
+        )
+    (run.out / "go").touch()
+    run.finished()
+    assert {folder: lines(run, folder) for folder in expected} == expected
+
+
 def test_the_example_prints_the_table_of_its_meaning(sandbox: Sandbox, examples: Path) -> None:
     """Windows of windows, with two tasks that count."""
     trends = _loaded(examples / "pipelines" / "trends.py")

@@ -291,7 +291,7 @@ def test_a_generator_may_pause_and_end() -> None:
 
 def test_files_are_read_from_any_position(tmp_path: Path) -> None:
     """A position is the offset of a line, whatever its characters are."""
-    (tmp_path / "b.txt").write_bytes("größer\r\n\nlast".encode())
+    (tmp_path / "b.txt").write_bytes("größer\r\n\nlast".encode() + b"\xff")
     (tmp_path / "a.txt").write_bytes(b"")
     source = TextFiles(tmp_path / "*.txt")
     empty, full = source.partitions(3)
@@ -304,7 +304,7 @@ def test_files_are_read_from_any_position(tmp_path: Path) -> None:
     position = reader.position
     reader.close()
     reader = source.open(full, position, context)
-    assert reader.read(10) == ["", "last"]
+    assert reader.read(10) == ["", "last\ufffd"]
     assert reader.read(10) is None
     reader.close()
 

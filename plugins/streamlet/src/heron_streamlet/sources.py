@@ -89,7 +89,9 @@ class Items(Source[T]):
 
 
 class TextFiles(Source[str]):
-    """The lines of text files, without their line ends; each file is a partition. UTF-8.
+    """The lines of text files, without their line ends; each file is a partition.
+
+    The encoding is UTF-8; other bytes become U+FFFD.
 
     Args:
         pattern: a glob pattern such as ``logs/*.txt``. The files that match when the pipeline starts are read.
@@ -182,7 +184,9 @@ class _LineReader:
 
     def read(self, limit: int) -> Sequence[str] | None:
         """`Reader.read`."""
-        return [line.rstrip(b"\r\n").decode() for line in islice(iter(self._file.readline, b""), limit)] or None
+        return [
+            line.rstrip(b"\r\n").decode(errors="replace") for line in islice(iter(self._file.readline, b""), limit)
+        ] or None
 
     def close(self) -> None:
         """`Reader.close`."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from heron.api import Bolt, ITwoPhaseStatefulComponent, TopologyContext, Tuple, ValueState
 from heron.clock import Clock, SystemClock
+from heron.errors import UsageError
 from heron_streamlet.event_time import END_OF_TIME_US, START_OF_TIME_US
 from heron_streamlet.fold import Reduce
 from heron_streamlet.graph import LATE
@@ -144,15 +145,7 @@ class KeyedStageBolt(StageBolt):
         self.watermark_us = max(watermark_us, self.watermark_us)
         failed: list[Exception] = []
         for key in self.timers.due(watermark_us):
-            state = self.states.get(key)
-            if state is None:
-                continue
-            after, closed = self.operator.take_closed(state, watermark_us)
-            if after is None:
-                self.states.remove(key)
-            elif after is not state:
-                self.states.put(key, after)
-            for window in closed:
+            for window in self._take_closed(key, watermark_us):
                 try:
                     for element, time_us in self.operator.results(key, window):
                         self.follow(element, time_us, START_OF_TIME_US)
@@ -162,6 +155,20 @@ class KeyedStageBolt(StageBolt):
                     failed.append(self.code.located(error))
         if failed:
             raise failed[0]
+
+    def _take_closed(self, key: object, watermark_us: int) -> list[Any]:
+        try:
+            state = self.states.get(key)
+        except UsageError:  # an update gave the key to another task
+            return []
+        if state is None:
+            return []
+        after, closed = self.operator.take_closed(state, watermark_us)
+        if after is None:
+            self.states.remove(key)
+        elif after is not state:
+            self.states.put(key, after)
+        return closed
 
     def _missed(self, key: object, row: tuple[Any, ...]) -> None:
         """A row arrives after its window closed: its source was idle, or sends it again."""

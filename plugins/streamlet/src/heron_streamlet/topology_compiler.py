@@ -57,7 +57,8 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
             if not outputs:
                 msg = f"{stage.nodes[-1]}: nothing reads its results; end the stream with log, consume or to_sink"
                 raise TopologyError(msg)
-            own[PARTITIONS_KEY] = _partitions(stage, operator)
+            groups = config.get(api_constants.TOPOLOGY_KEY_GROUPS, _KEY_GROUPS)
+            own[PARTITIONS_KEY] = _partitions(stage, operator, groups if type(groups) is int and groups > 0 else 1)
             spec = SourceSpout.spec(stage.name, stage.head.partitions, own, outputs)
         else:
             cls = _bolt_class(operator)
@@ -100,7 +101,7 @@ def _grouping(stage: Stage, *, keyed: bool) -> Grouping:
     return Grouping.SHUFFLE
 
 
-def _partitions(stage: Stage, operator: Read) -> list[list[str]]:
+def _partitions(stage: Stage, operator: Read, groups: int) -> list[list[str]]:
     """``[key, name]`` of each partition. The keys divide the partitions evenly among the tasks of a new topology.
 
     The engine gives each task a range of key groups. Partition number i of n gets a key in the i-th of n ranges.
@@ -108,10 +109,10 @@ def _partitions(stage: Stage, operator: Read) -> list[list[str]]:
     names = operator.source.partitions(stage.head.partitions)
     keys = []
     for number, name in enumerate(names):
-        low, high = number * _KEY_GROUPS // len(names), (number + 1) * _KEY_GROUPS // len(names)
+        low, high = number * groups // len(names), (number + 1) * groups // len(names)
         wanted = range(low, max(high, low + 1))
         salts = (f"{name}#{salt}" for salt in itertools.count())
-        keys.append([next(key for key in salts if key_group((key,), _KEY_GROUPS) in wanted), name])
+        keys.append([next(key for key in salts if key_group((key,), groups) in wanted), name])
     return keys
 
 
