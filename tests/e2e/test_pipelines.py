@@ -79,10 +79,9 @@ def test_windows_are_exact_when_tasks_come_and_go(sandbox: Sandbox, expected: di
     run = sandbox.start("timed_counts.py")
     run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half")
     for source, windows in ((1, 3), (3, 1)):
-        words = (f"source-1-to-keyby-1:{source}", f"reducebykeyandwindow-1-to-sink-1:{windows}")
-        sandbox.output_of(
-            "update", "timed_counts", *(part for each in words for part in ("--component-parallelism", each))
-        )
+        changes = (f"source-1-to-keyby-1:{source}", f"reducebykeyandwindow-1-to-sink-1:{windows}")
+        options = [word for each in changes for word in ("--component-parallelism", each)]
+        sandbox.output_of("update", "timed_counts", *options)
     (run.out / "go").touch()
     run.finished()
     assert {folder: lines(run, folder) for folder in expected} == expected
