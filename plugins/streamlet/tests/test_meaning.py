@@ -124,6 +124,21 @@ def test_late_elements_are_the_same_in_any_number_of_tasks(
     results: Any = STATEFUL[name](timed)
     results.late.to_sink(Collect("late"))
     results.to_sink(Collect("results"))
+    again = results.late.count_by_key_and_window(tumbling_window(20))
+    again.to_sink(Collect("late counts"))
+    again.late.to_sink(Collect("late again"))
+    check(builder, 1)
+
+
+def test_streams_meet_themselves() -> None:
+    """In a union, in a join, and with two event times."""
+    builder = Builder()
+    source = builder.new_source(Items([(5, "a", 100), (1, "b", 3), (9, "a", 50)]))
+    source.union(source).to_sink(Collect("union"))
+    timed = source.event_time(operator.itemgetter(0)).key_by(operator.itemgetter(1))
+    timed.join(timed, tumbling_window(10), lambda one, other: (one, other)).to_sink(Collect("join"))
+    other = source.event_time(operator.itemgetter(2)).key_by(operator.itemgetter(1), lambda _: None)
+    other.reduce_by_key_and_window(tumbling_window(7), lambda *_: None).to_sink(Collect("other time"))
     check(builder, 1)
 
 

@@ -62,9 +62,9 @@ def test_windows_are_assigned_before_the_shuffle() -> None:
         "countbykeyandwindow-1": Form.WINDOW,
         "countbykeyandwindow-2": Form.SESSION,
         "countbykeyandwindow-3": Form.PAIR,
-        "log-2": Form.ELEMENT,
+        "late-1": Form.ELEMENT,
     }
-    late = next(stage for stage in plan.stages if stage.name == "log-2")
+    late = next(stage for stage in plan.stages if stage.name == "late-1-to-log-2")
     assert [stage.name for stage, _ in plan.inputs(late)] == ["source-1-to-eventtime-1", "countbykeyandwindow-2"]
 
 
@@ -78,5 +78,6 @@ def test_the_graph_is_text() -> None:
         "clicks x 2",
         "eventtime-1 x 2 <- clicks",
         "countbykeyandwindow-1 x 2 <- eventtime-1",
-        "log-1 x 2 <- countbykeyandwindow-1.late",
+        "late-1 x 2 <- countbykeyandwindow-1.late",
+        "log-1 x 2 <- late-1",
     ]

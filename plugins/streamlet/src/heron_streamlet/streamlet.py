@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from heron.api.names import is_a
 from heron.errors import TopologyError
 from heron_streamlet.fold import Aggregate, Aggregated, Count, Fold, Reduce
-from heron_streamlet.graph import LATE, RESULTS, Input
+from heron_streamlet.graph import LATE, Input
 from heron_streamlet.keyed_operators import (
     CountFold,
     Distinct,
@@ -80,9 +80,9 @@ class Streamlet(Generic[T]):
     float, Decimal, str, bytes, date, datetime, UUID, or tuples of these.
     """
 
-    def __init__(self, draft: Draft, output: str = RESULTS) -> None:
+    def __init__(self, draft: Draft) -> None:
         self._draft = draft
-        self._output = Input(draft.number, output)
+        self._output = Input(draft.number)
 
     def set_name(self, name: str) -> Streamlet[T]:
         """Name the operator. Its name is part of checkpoints and metrics; return this stream.
@@ -413,7 +413,9 @@ class WindowedStreamlet(Streamlet[tuple[P, R]], Generic[P, R, L]):
 
         They are counted in the metric ``late`` of the task, whether this stream is read or not.
         """
-        return Streamlet(self._draft, LATE)
+        # An operator of its own: late elements leave several stages, each in the same form.
+        late = Draft(self._draft.builder, Pass(), (Input(self._draft.number, LATE),), word="late")
+        return Streamlet(self._draft.builder.add(late))
 
 
 def _called(function: Any, method: str) -> Callable[..., Any]:  # noqa: ANN401  # authors break annotations
