@@ -9,13 +9,13 @@ not on when data arrives or how an engine divides it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 
 from heron.clock import wall_s
 from heron.errors import UserCodeError
 
-__all__ = ["END_OF_TIME_US", "EXACT_BELOW_S", "START_OF_TIME_US", "EventClock", "event_time_us"]
+__all__ = ["END_OF_TIME_US", "EXACT_BELOW_S", "START_OF_TIME_US", "EventClock", "event_time_us", "source_watermark"]
 
 START_OF_TIME_US = -(2**62)
 """Before every event time: the bound of elements that are never late."""
@@ -112,3 +112,24 @@ class EventClock:
             )
             raise UserCodeError(msg)
         return self.limit_us
+
+
+def source_watermark(partitions: Sequence[tuple[int, float]]) -> tuple[int, bool] | None:
+    """The watermark of a task that reads source partitions, and whether it is idle.
+
+    Idle partitions do not count while others have elements. If all are idle, event time goes on with the clock.
+
+    Args:
+        partitions: the bound of each in microseconds, and for how many seconds it has been idle; 0 if it is not.
+
+    Returns:
+        None while a partition that has to be waited for has no element.
+    """
+    active = [bound_us for bound_us, idle_s in partitions if not idle_s]
+    if active:
+        return (min(active), False) if min(active) > START_OF_TIME_US else None
+    times = [bound_us for bound_us, _ in partitions if bound_us > START_OF_TIME_US]
+    if not times:
+        return (START_OF_TIME_US, True)
+    silent_s = min(idle_s for _, idle_s in partitions)
+    return max(times) + round(silent_s * 1_000_000), True

@@ -29,6 +29,7 @@ __all__ = [
     "Union",
     "Windowed",
     "Write",
+    "idle_after_s",
 ]
 
 
@@ -170,3 +171,9 @@ class Write(Operator):
 
     sink: Sink[Any]
     word: ClassVar[str] = "sink"
+
+
+def idle_after_s(operators: Iterable[AssignEventTime]) -> float:
+    """The longest time of the operators; infinite if one of them waits for ever."""
+    times = [float("inf") if each.idle_after_us is None else each.idle_after_us / 1_000_000 for each in operators]
+    return max(times, default=float("inf"))

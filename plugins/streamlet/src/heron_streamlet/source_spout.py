@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from heron.api import Spout, StatefulComponent, TopologyContext, ValueState
 from heron.clock import Clock, SystemClock
-from heron_streamlet.event_time import START_OF_TIME_US, EventClock
-from heron_streamlet.operators import AssignEventTime
+from heron_streamlet.event_time import START_OF_TIME_US, EventClock, source_watermark
+from heron_streamlet.operators import AssignEventTime, idle_after_s
 from heron_streamlet.sources import Reader
 from heron_streamlet.stage_code import StageCode
 from heron_streamlet.task_host import TaskHost
@@ -127,7 +127,7 @@ class SourceSpout(Spout, StatefulComponent):
                 position, done, latest = (self.saved.get(key) if self.host.saves else None) or _BEGIN
                 times = {node: self._event_clock(each, latest.get(node)) for node, each in clocks.items()}
                 reader = source.open(name, position, own)
-                partition = _Partition(key, reader, times, _idle_after_s(clocks.values()), self.clock)
+                partition = _Partition(key, reader, times, idle_after_s(clocks.values()), self.clock)
                 partition.skip(done)
                 self.partitions.append(partition)
         self.has_time = bool(clocks)
@@ -197,29 +197,10 @@ class SourceSpout(Spout, StatefulComponent):
         if now_s - self.sent_s < period_s:
             return
         self.sent_s = now_s
-        mark = _watermark([each for each in self.partitions if not each.ended], now_s)
+        mark = source_watermark(
+            [(each.watermark_us(), each.idle_s(now_s)) for each in self.partitions if not each.ended]
+        )
         if mark is None or (mark == self.marked and now_s - self.marked_s < _REPEAT_S):
             return
         self.marked, self.marked_s = mark, now_s
         self.emit_watermark(mark[0] / 1_000_000, idle=mark[1])
-
-
-def _watermark(partitions: list[_Partition], now_s: float) -> tuple[int, bool] | None:
-    """The watermark of a task, and whether it is idle; None while a partition that has to be waited for has no element.
-
-    Idle partitions do not count while others have elements. If all are idle, event time goes on with the clock.
-    """
-    active = [each.watermark_us() for each in partitions if not each.idle_s(now_s)]
-    if active:
-        return (min(active), False) if min(active) > START_OF_TIME_US else None
-    times = [each.watermark_us() for each in partitions if each.watermark_us() > START_OF_TIME_US]
-    if not times:
-        return (START_OF_TIME_US, True)
-    silent_s = min(each.idle_s(now_s) for each in partitions)
-    return max(times) + round(silent_s * 1_000_000), True
-
-
-def _idle_after_s(operators: Iterable[AssignEventTime]) -> float:
-    """The longest time of the operators; infinite if one of them waits for ever."""
-    times = [float("inf") if each.idle_after_us is None else each.idle_after_us / 1_000_000 for each in operators]
-    return max(times, default=float("inf"))

@@ -18,7 +18,6 @@ Each line belongs to one operator, so a failure names the operator: `StageCode.o
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -41,37 +40,15 @@ from heron_streamlet.operators import (
     Transform,
     Write,
 )
+from heron_streamlet.stage_host import StageHost
 from heron_streamlet.stages import Form, Outlet, Stage
 from heron_streamlet.window_assignment import SessionAssignment, WindowAssignment
 
-__all__ = ["OperatorError", "StageCode", "StageHost"]
+__all__ = ["OperatorError", "StageCode"]
 
 
 class OperatorError(UserCodeError):
     """An author's function failed; the message names its operator and the line that added it."""
-
-
-class StageHost(ABC):
-    """What the code of a stage calls of the engine.
-
-    Attributes:
-        component: the object that the text calls `component`. Its `clocks` has, by the number of a node, the
-            `EventClock` of the source partition at hand.
-    """
-
-    component: object
-
-    @abstractmethod
-    def row(self, outlet: Outlet, values: str) -> str:
-        """An expression that sends a row. `values` is the text of a tuple."""
-
-    @abstractmethod
-    def assignment(self, outlet: Outlet) -> WindowAssignment | SessionAssignment:
-        """Assigns the elements of an outlet to windows."""
-
-    @abstractmethod
-    def late(self, count: int) -> None:
-        """Counts windows that elements missed."""
 
 
 @dataclass(slots=True)
@@ -179,7 +156,7 @@ class StageCode:
         if isinstance(operator, KeyBy):
             self._key(depth, node, operator, value)
             return
-        self.names[function] = _function(operator)
+        self.names[function] = self._function(operator)
         if isinstance(operator, Map):
             self._add(depth, number, f"{result} = {function}({value})")
             self._continue(depth, node, result)
@@ -193,6 +170,15 @@ class StageCode:
             self._add(depth + 1, number, "pass")
         else:
             self._add(depth, number, f"{function}({value})")
+
+    def _function(self, operator: object) -> Callable[..., Any]:
+        if isinstance(operator, (Map, FlatMap, FilterBy, Consume)):
+            return operator.function
+        if isinstance(operator, Transform):
+            return operator.transformer.transform
+        if isinstance(operator, Write):
+            return operator.sink.put
+        return self.host.log
 
     def _read_time(self, depth: int, node: Node, operator: AssignEventTime, value: str) -> None:
         """Event time and bound. The clock is in local variables while elements are read."""
@@ -300,17 +286,3 @@ def _parts(pair: str) -> list[str]:
     """Key and value of the text that `StageCode._key` makes."""
     key, _, value = pair[1:-1].partition(", ")
     return [key, value]
-
-
-def _function(operator: object) -> Callable[..., Any]:
-    if isinstance(operator, (Map, FlatMap, FilterBy, Consume)):
-        return operator.function
-    if isinstance(operator, Transform):
-        return operator.transformer.transform
-    if isinstance(operator, Write):
-        return operator.sink.put
-    return _print
-
-
-def _print(element: object) -> None:
-    print(element, flush=True)  # noqa: T201  # what `log` is for: the log of the task

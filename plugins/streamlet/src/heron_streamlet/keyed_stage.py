@@ -1,0 +1,140 @@
+"""A stage that begins with an operator with state: the states of its keys, their windows, and the times they close.
+
+Engines keep the states and know the watermark; what happens with a row and with a window is the same on all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from heron.errors import UsageError
+from heron_streamlet.event_time import START_OF_TIME_US
+from heron_streamlet.fold import Reduce
+from heron_streamlet.graph import LATE
+from heron_streamlet.keyed_operators import KeyedOperator, WindowFold, WindowJoin
+from heron_streamlet.stage_code import OperatorError, StageCode
+from heron_streamlet.timers import Timers
+
+__all__ = ["KeyedStage", "States", "rows_by_clock"]
+
+
+class States(Protocol):
+    """The states by key; those that an operator changes in place need no `put`."""
+
+    def get(self, key: Any) -> Any:  # noqa: ANN401  # states belong to operators
+        """The state of a key, or None."""
+        ...
+
+    def put(self, key: Any, value: Any) -> None:  # noqa: ANN401
+        """Keep a state."""
+        ...
+
+    def remove(self, key: Any) -> None:  # noqa: ANN401
+        """Forget a key."""
+        ...
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """All keys with their states."""
+        ...
+
+
+class KeyedStage:
+    """The head of one task's stage.
+
+    Attributes:
+        watermark_us: the largest watermark that `reach` got; windows that end before it are closed.
+        timers: when windows of which keys close.
+    """
+
+    def __init__(self, operator: KeyedOperator, code: StageCode, states: States) -> None:
+        self.operator = operator
+        self.states = states
+        self.watermark_us = START_OF_TIME_US
+        self.timers = Timers()
+        self._code = code
+        self._follow: Callable[[Any, int, int], None] = code.follow()
+        self._late = [outlet for outlet in code.stage.outlets if outlet.output == LATE]
+        for key, state in states.items():
+            for time_us in operator.timers_us(state):
+                self.timers.add(time_us, key)
+
+    def add(self, key: object, row: tuple[Any, ...]) -> None:
+        """Add a row to the state of its key, unless its window is closed.
+
+        Raises:
+            OperatorError: when an author's function fails; then the state is as before.
+        """
+        operator = self.operator
+        timer_us = operator.timer_us(row)
+        if timer_us > START_OF_TIME_US:
+            if timer_us <= self.watermark_us:
+                self.missed(key, row)
+                return
+            self.timers.add(timer_us, key)
+        state = self.states.get(key)
+        try:
+            after = operator.add(key, state, row, self._follow)
+        except OperatorError:
+            raise
+        except Exception as error:
+            raise self._code.located(error) from error
+        if after is not state:
+            self.states.put(key, after)
+
+    def reach(self, watermark_us: int) -> list[OperatorError]:
+        """Give the results of the windows that this watermark closes. One that fails is lost alone; return failures."""
+        self.watermark_us = max(watermark_us, self.watermark_us)
+        failed: list[OperatorError] = []
+        for key in self.timers.due(watermark_us):
+            for window in self._take_closed(key, watermark_us):
+                try:
+                    for element, time_us in self.operator.results(key, window):
+                        self._follow(element, time_us, START_OF_TIME_US)
+                except OperatorError as error:
+                    failed.append(error)
+                except Exception as error:  # of an author's function
+                    failed.append(self._code.located(error))
+        return failed
+
+    def missed(self, key: object, row: tuple[Any, ...]) -> None:
+        """A row arrives after its window closed: its source was idle, or sends it again."""
+        host = self._code.host
+        host.late(1)
+        value = _element(self.operator, row)
+        for outlet in self._late if value else ():
+            times = (START_OF_TIME_US, START_OF_TIME_US) if outlet.timed else ()
+            element = (key, *value) if self.operator.keyed else value[0]
+            host.sender(outlet)((element, *times))
+
+    def _take_closed(self, key: object, watermark_us: int) -> list[Any]:
+        try:
+            state = self.states.get(key)
+        except UsageError:  # an update gave the key to another task
+            return []
+        if state is None:
+            return []
+        after, closed = self.operator.take_closed(state, watermark_us)
+        if after is None:
+            self.states.remove(key)
+        elif after is not state:
+            self.states.put(key, after)
+        return closed
+
+
+def rows_by_clock(operator: KeyedOperator, side: int, value: object, now_us: int) -> list[tuple[Any, ...]]:
+    """The rows of a value that belongs to the windows of now. `side` is the input of a join that it comes from."""
+    if isinstance(operator, WindowFold):
+        return [(start_us, operator.fold.first(value)) for start_us in operator.window.starts_of(now_us)]
+    if isinstance(operator, WindowJoin):
+        return [(start_us, (side, value)) for start_us in operator.window.starts_of(now_us)]
+    return [(value, now_us)]
+
+
+def _element(operator: KeyedOperator, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The value of a row, in a tuple; empty if the row is an accumulator of other values."""
+    if isinstance(operator, WindowJoin):
+        return (row[1][1],)
+    if isinstance(operator, WindowFold):
+        return (row[1],) if isinstance(operator.fold, Reduce) else ()
+    return (row[0],)

@@ -1,0 +1,132 @@
+"""What the code of a stage calls of its engine: rows leave, windows are assigned, authors' objects are set up."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heron_streamlet.keyed_operators import KeyedOperator, WindowJoin
+from heron_streamlet.operators import AssignEventTime, Keyed, Read, Transform, Windowed, Write
+from heron_streamlet.sinks import TransactionalSink
+from heron_streamlet.sources import Source
+from heron_streamlet.stages import Outlet, Stage
+from heron_streamlet.transformer import StageContext
+from heron_streamlet.window import SessionWindow
+from heron_streamlet.window_assignment import Combiner, SessionAssignment, WindowAssignment
+
+__all__ = ["StageHost"]
+
+Send = Callable[[tuple[Any, ...]], object]
+"""Sends a row."""
+
+
+class StageHost(ABC):
+    """A stage in one task.
+
+    Attributes:
+        component: the object that the text of the stage calls `component`. Its `clocks` has, by the number of a node,
+            the `EventClock` of the source partition at hand.
+        window_of: the operators of windows that outlets lead to, by number of their node.
+    """
+
+    component: Any
+
+    def __init__(self, stage: Stage, window_of: Mapping[int, Windowed], *, combines: bool) -> None:
+        """With `combines`, the values of a window are folded before they leave."""
+        self.stage = stage
+        self.window_of = window_of
+        self._combines = combines
+        self._combiners: list[Combiner] = []
+        self._objects: list[Any] = []
+
+    @abstractmethod
+    def row(self, outlet: Outlet, values: str) -> str:
+        """An expression that sends a row. `values` is the text of a tuple."""
+
+    @abstractmethod
+    def sender(self, outlet: Outlet) -> Send:
+        """A function that sends rows."""
+
+    @abstractmethod
+    def late(self, count: int) -> None:
+        """Counts windows that elements missed."""
+
+    @abstractmethod
+    def log(self, element: object) -> None:
+        """Shows an element to the user: `Log`."""
+
+    def row_function(self, outlet: Outlet) -> Send:
+        """The quickest function that sends rows now; it may be another one later."""
+        return self.sender(outlet)
+
+    def set_up(self, context_of: Callable[[str], StageContext]) -> None:
+        """Set up transformers and sinks."""
+        for node in self.stage.nodes:
+            operator = node.operator
+            found: Any = operator.transformer if isinstance(operator, Transform) else None
+            found = operator.sink if isinstance(operator, Write) else found
+            if found is not None:
+                found.setup(context_of(node.name))
+                self._objects.append(found)
+
+    def source(self) -> Source[Any]:
+        """The source that the stage begins with.
+
+        Raises:
+            TypeError: when it begins with another operator.
+        """
+        operator = self.stage.head.operator
+        if isinstance(operator, Read):
+            return operator.source
+        raise TypeError(self.stage.name)
+
+    def keyed_operator(self) -> KeyedOperator:
+        """The operator with state that the stage begins with.
+
+        Raises:
+            TypeError: when it begins with another operator.
+        """
+        operator = self.stage.head.operator
+        if isinstance(operator, (Keyed, Windowed)):
+            return operator.operator
+        raise TypeError(self.stage.name)
+
+    def event_times(self) -> dict[int, AssignEventTime]:
+        """The operators that assign event time, by number of their node."""
+        return {node.number: node.operator for node in self.stage.nodes if isinstance(node.operator, AssignEventTime)}
+
+    @property
+    def transactions(self) -> list[TransactionalSink[Any]]:
+        """The sinks that take part in checkpoints."""
+        return [each for each in self._objects if isinstance(each, TransactionalSink)]
+
+    def assignment(self, outlet: Outlet) -> WindowAssignment | SessionAssignment:
+        """Assigns the elements of an outlet to windows."""
+        windowed, send = self.window_of[outlet.target], self.sender(outlet)
+        if isinstance(windowed.window, SessionWindow):
+            return SessionAssignment(windowed.window, send)
+        operator, position = windowed.operator, outlet.position
+        if isinstance(operator, WindowJoin):
+            return WindowAssignment(windowed.window, lambda value: (position, value), send, None)
+        fold = operator.fold  # type: ignore[attr-defined]  # any other operator of windows has one
+        combiner = None
+        if self._combines:
+            combiner = Combiner(fold, lambda: self.row_function(outlet))
+            self._combiners.append(combiner)
+        return WindowAssignment(windowed.window, fold.first, send, combiner)
+
+    @property
+    def combines(self) -> bool:
+        """Whether elements are combined before they leave."""
+        return bool(self._combiners)
+
+    def flush(self) -> None:
+        """Sends what is combined: before a watermark, a checkpoint and the end."""
+        for combiner in self._combiners:
+            combiner.flush()
+
+    def close(self) -> None:
+        """Closes the authors' objects."""
+        for each in self._objects:
+            each.close()
