@@ -26,11 +26,11 @@ from heron_scheduler_spark.cluster_check import WorkerSize
 from heron_scheduler_spark.cluster_view import largest_on_yarn, standalone_workers
 from heron_scheduler_spark.container_request import ContainerRequest
 from heron_scheduler_spark.container_task import run_container
-from heron_scheduler_spark.spark_context import start_context
 from heron_scheduler_spark.spark_failure import format_failure
 from heron_scheduler_spark.spark_jobs import JobOver
 from heron_scheduler_spark.spark_settings import DYNAMIC
 from heron_scheduler_spark.worker_report import report
+from heron_spark_kit.spark_context import start_context
 
 __all__ = ["Application"]
 

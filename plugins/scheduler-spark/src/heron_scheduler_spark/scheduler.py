@@ -9,12 +9,11 @@ import msgspec
 from pyspark.version import __version__
 
 from heron.clock import monotonic_s
-from heron.errors import SchedulerError
+from heron.errors import SchedulerError, UsageError
 from heron.spi.driver import DriverRef
 from heron.spi.options import decode_options
 from heron.spi.scheduler import ContainerSpec, Job
 from heron_scheduler_kit.supervised_scheduler import SupervisedScheduler
-from heron_scheduler_spark.java import check_java
 from heron_scheduler_spark.master import find_master, parse_master
 from heron_scheduler_spark.master_check import check_master, check_version
 from heron_scheduler_spark.network import driver_address
@@ -23,6 +22,7 @@ from heron_scheduler_spark.probe import probe
 from heron_scheduler_spark.redacted_spec import redact_spec
 from heron_scheduler_spark.shipped_code import check_code
 from heron_scheduler_spark.spark_settings import DYNAMIC, is_elastic, is_guarded
+from heron_spark_kit.java import check_java
 
 __all__ = ["SparkScheduler"]
 
@@ -83,7 +83,7 @@ class SparkScheduler(SupervisedScheduler):
         master = find_master(self._spark)
         check_code("archives", self._spark.archives)
         check_code("py_files", self._spark.py_files)
-        java = check_java()
+        java = _java()
         check_master(master, timeout_s)
         check_version(self._spark, master, _PAGE_S)
         driver_address(self._spark, master)
@@ -94,3 +94,10 @@ class SparkScheduler(SupervisedScheduler):
         if not parse_master(self._spark.master).here:
             for spec in containers:
                 redact_spec(msgspec.to_builtins(spec))
+
+
+def _java() -> int:
+    try:
+        return check_java()
+    except UsageError as error:
+        raise SchedulerError(str(error)) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heron_scheduler_spark.spark_context import encode_properties
+from heron_spark_kit.spark_context import encode_properties
 
 
 def test_any_text_is_escaped_for_java() -> None:

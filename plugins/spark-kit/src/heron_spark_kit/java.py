@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.find_spark_home import _find_spark_home
 
-from heron.errors import SchedulerError
+from heron.errors import UsageError
 
 __all__ = ["check_java"]
 
@@ -26,13 +26,13 @@ def check_java() -> int:
     """Return the major version of the Java that Spark would use.
 
     Raises:
-        SchedulerError: when it is missing, does not run, or is too old or too new for this pyspark.
+        UsageError: when it is missing, does not run, or is too old or too new for this pyspark.
     """
     home = os.environ.get("JAVA_HOME", "")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None:
         msg = f"there is no `java` on the PATH, and JAVA_HOME is not set; install a JRE of version {_NEEDED} or newer"
-        raise SchedulerError(msg)
+        raise UsageError(msg)
     try:
         ran = subprocess.run(
             [java, "-version"], capture_output=True, text=True, errors="replace", timeout=_ANSWER_S, check=False
@@ -40,20 +40,20 @@ def check_java() -> int:
     except (OSError, subprocess.TimeoutExpired) as error:
         place = "JAVA_HOME points to" if home else "the PATH has"
         msg = f"{place} {java}, which does not run: {error}; install a JRE of version {_NEEDED} or newer"
-        raise SchedulerError(msg) from error
+        raise UsageError(msg) from error
     found = _VERSION.search(ran.stderr + ran.stdout)
     major = int(found["major"]) if found else 0
     if ran.returncode != 0 or major < _NEEDED:
         says = (ran.stderr or ran.stdout).strip().partition("\n")[0] or f"exit code {ran.returncode}"
         msg = f"{java} is not Java of version {_NEEDED} or newer, which Spark 4 needs: {says}; set JAVA_HOME to one"
-        raise SchedulerError(msg)
+        raise UsageError(msg)
     if major >= _NO_SUBJECTS and (hadoop := _hadoop()) < _HADOOP_WITHOUT_SUBJECTS:
         has = ".".join(map(str, hadoop))
         msg = (
             f"{java} is Java {major}, which the Hadoop {has} of this pyspark does not run on; set JAVA_HOME to a "
             f"Java of version {_NEEDED} or 21, or upgrade pyspark"
         )
-        raise SchedulerError(msg)
+        raise UsageError(msg)
     return major
 
 
