@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from heron.spi.checkpoint import CheckpointStore
 from heron.spi.driver import Driver
+from heron.spi.engine import PipelineEngine
 from heron.spi.metricsink import MetricsSink
 from heron.spi.packing import Packing
 from heron.spi.scheduler import Scheduler
@@ -25,5 +26,6 @@ FAMILIES: Mapping[str, type[Driver]] = {
     "serializer": Serializer,
     "checkpoint": CheckpointStore,
     "state": StateBackend,
+    "engine": PipelineEngine,
 }
 """Family to contract; the entry-point group of a family is ``heron.FAMILY``."""
