@@ -276,7 +276,7 @@ def test_the_status_names_checkpoints_failures_and_restores() -> None:
 
 def prepared(path: Path, profile: Profile, mode: str = "EFFECTIVELY_ONCE") -> Prepared:
     """Load and pack the topology of the tests with that reliability mode."""
-    made: LoadedTopology = load_target(str(path), ())
+    made: LoadedTopology = load_target(str(path), (), ProfileChoice())
     config = {**made.definition.config, TOPOLOGY_RELIABILITY_MODE: mode}
     return prepare(replace(made, definition=replace(made.definition, config=config)), profile, Overrides())
 

@@ -25,6 +25,7 @@ __all__ = [
     "RemoteOptions",
     "choose",
     "config_path_option",
+    "engine_option",
     "json_option",
     "profile_option",
     "remote_options",
@@ -48,6 +49,9 @@ without_option = click.option(
     "--without", metavar="NAME", multiple=True, help="Switches off a plugin: NAME or FAMILY.NAME; repeatable."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Prints JSON.")
+engine_option = click.option(
+    "--engine", metavar="NAME", help="Runs a pipeline on this engine instead of the profile's: heron, spark-batch, …"
+)
 verbose_option = click.option("--verbose", is_flag=True, help="Shows the traceback when FILE does not load.")
 
 
@@ -59,15 +63,21 @@ def profile_option(meaning: str) -> Decorator:
 
 
 def choose(
-    profile: str, config_path: Path | None, settings: tuple[str, ...], without: tuple[str, ...] = ()
+    profile: str,
+    config_path: Path | None,
+    settings: tuple[str, ...],
+    without: tuple[str, ...] = (),
+    engine: str | None = None,
 ) -> ProfileChoice:
-    """Return the choice of a profile that these options make.
+    """Return the choice of a profile that these options make; ``--engine NAME`` is ``--set engine.driver=NAME``.
 
     Raises:
         UsageError: when a setting does not have the form KEY=VALUE.
         PluginError: when `without` names no installed plugin.
     """
     check_without(without)
+    if engine is not None:
+        settings = (*settings, f"engine.driver={engine}")
     return ProfileChoice(profile, config_path, parse_overrides(settings), without)
 
 

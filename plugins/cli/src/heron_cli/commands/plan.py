@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from heron.spi.driver import DriverRef
 from heron_cli.commands.completion import complete_file
 from heron_cli.commands.options import (
     choose,
     config_path_option,
+    engine_option,
     json_option,
     profile_option,
     set_option,
@@ -18,7 +20,7 @@ from heron_cli.commands.options import (
     without_option,
 )
 from heron_cli.launch.interrupts import Interrupts
-from heron_cli.launch.loaded import LoadingTopology
+from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
 from heron_cli.launch.prepare import plan_target
 from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.view.plan_tree import plan_document, plan_tree
@@ -32,6 +34,7 @@ __all__ = ["plan", "show_plan"]
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
 @profile_option("The profile under which it would run.")
 @click.option("--packing", metavar="NAME", help="Packs with this driver instead of the profile's.")
+@engine_option
 @config_path_option
 @set_option
 @without_option
@@ -42,6 +45,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter for each option
     arguments: tuple[str, ...],
     profile: str,
     packing: str | None,
+    engine: str | None,
     config_path: Path | None,
     settings: tuple[str, ...],
     without: tuple[str, ...],
@@ -49,7 +53,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one parameter for each option
     verbose: bool,
 ) -> None:
     """Shows the logical, packing and physical plan of the topology of a Python file; runs and changes nothing."""
-    choice = choose(profile, config_path, settings, without)
+    choice = choose(profile, config_path, settings, without, engine)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         show_plan(choice, loading, interrupts, packing, as_json)
 
@@ -58,7 +62,12 @@ def show_plan(
     choice: ProfileChoice, loading: LoadingTopology, interrupts: Interrupts, packing: str | None, as_json: bool
 ) -> None:
     """Print the plan of the topology that is being loaded; `packing` names a driver instead of the profile's."""
-    prepared = plan_target(choice, lambda: loading.result(interrupts.requested), packing)
+
+    def load(engine: DriverRef | None) -> LoadedTopology:
+        loading.choose_engine(engine)
+        return loading.result(interrupts.requested)
+
+    prepared = plan_target(choice, load, packing)
     if as_json:
         print_json(plan_document(prepared))
     else:

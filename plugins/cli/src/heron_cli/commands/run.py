@@ -15,6 +15,7 @@ from heron_cli.commands.completion import complete_file
 from heron_cli.commands.options import (
     choose,
     config_path_option,
+    engine_option,
     profile_option,
     set_option,
     verbose_option,
@@ -41,6 +42,7 @@ _STARTED_AT_S = wall_s()
 @click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_file)
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
 @profile_option("The profile under which it runs.")
+@engine_option
 @config_path_option
 @set_option
 @without_option
@@ -60,6 +62,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     target: str,
     arguments: tuple[str, ...],
     profile: str,
+    engine: str | None,
     config_path: Path | None,
     settings: tuple[str, ...],
     without: tuple[str, ...],
@@ -82,7 +85,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         raise UsageError(msg)
     if report:
         check_report_path(report)
-    choice = choose(profile, config_path, settings, without)
+    choice = choose(profile, config_path, settings, without, engine)
     request = RunRequest(choice, timeout, report, simulate, _STARTED_S, _STARTED_AT_S, from_checkpoint)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         # Imported while the child process loads the file.

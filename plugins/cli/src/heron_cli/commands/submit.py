@@ -16,6 +16,7 @@ from heron_cli.commands.completion import complete_file, complete_profile
 from heron_cli.commands.options import (
     choose,
     config_path_option,
+    engine_option,
     json_option,
     set_option,
     verbose_option,
@@ -24,7 +25,8 @@ from heron_cli.commands.options import (
 from heron_cli.launch.interrupts import Interrupts
 from heron_cli.launch.loaded import LoadingTopology
 from heron_cli.launch.target import Target, parse_target, user_name
-from heron_cli.topologies.environment import ProfileChoice
+from heron_cli.profiles import ENGINE
+from heron_cli.topologies.environment import ProfileChoice, find_profile
 from heron_cli.view.progress_output import progress
 from heron_cli.view.text import print_json
 
@@ -43,6 +45,7 @@ SUBMIT_STEPS = 5
 @click.argument("where", metavar="PROFILE[/ROLE[/ENV]]", shell_complete=complete_profile)
 @click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_file)
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
+@engine_option
 @config_path_option
 @set_option
 @without_option
@@ -60,6 +63,7 @@ def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
     where: str,
     target: str,
     arguments: tuple[str, ...],
+    engine: str | None,
     config_path: Path | None,
     settings: tuple[str, ...],
     without: tuple[str, ...],
@@ -75,7 +79,7 @@ def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
     one of several topologies in the file. ARGS are the file's own sys.argv.
     """
     labels = parse_target(where, user_name())
-    choice = choose(labels.profile, config_path, settings, without)
+    choice = choose(labels.profile, config_path, settings, without, engine)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         if dry_run and from_checkpoint:
             msg = f"--from-checkpoint {from_checkpoint!r:.80}: --dry-run does not check it; give one of the two"
@@ -99,6 +103,7 @@ def _submit(
 ) -> SubmitResult:
     with progress(SUBMIT_STEPS, interrupts.requested) as shown, Client(choice) as client:
         shown.step("loading the topology")
+        loading.choose_engine(find_profile(choice, (ENGINE,)).pipelines)
         loaded = loading.result(interrupts.requested)
         return client.submit(
             loaded,

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import msgspec
 from heron.api.definition import TopologyDefinition
 from heron.driver_kit.parent_process import DEATH_SIGNAL, PARENT_PID
 from heron.errors import TopologyError, UsageError
+from heron.spi.driver import DriverRef
 from heron.state_nodes.plans import decode_topology
 from heron_cli.launch.load_report import LoadReport
 
@@ -54,18 +56,30 @@ class LoadingTopology:
         self._verbose = verbose
         self._answered = False
         self._reader, writer = os.pipe()
+        engine, self._engine = os.pipe()
         environment = {**os.environ, PARENT_PID: str(os.getpid()), DEATH_SIGNAL: signal.SIGKILL.name}
-        command = [sys.executable, "-P", "-m", "heron_cli.launch.loader", str(writer), str(self._path)]
+        command = [sys.executable, "-P", "-m", "heron_cli.launch.loader", str(writer), str(engine)]
         try:
             self._child = subprocess.Popen(
-                [*command, self._choice or "", *self._argv],
+                [*command, str(self._path), self._choice or "", *self._argv],
                 stdin=subprocess.DEVNULL,
                 env=environment,
-                pass_fds=(writer,),
+                pass_fds=(writer, engine),
                 process_group=0,  # Ctrl-C goes to the command, which then ends its children
             )
         finally:
             os.close(writer)
+            os.close(engine)
+
+    def choose_engine(self, engine: DriverRef | None) -> None:
+        """Name the engine for pipelines, None for Heron. Without this call, `result` chooses Heron."""
+        if self._engine < 0:
+            return
+        descriptor, self._engine = self._engine, -1
+        with suppress(BrokenPipeError):  # a file without a pipeline does not ask, and its process may have ended
+            if engine is not None:
+                os.write(descriptor, msgspec.json.encode(engine))
+        os.close(descriptor)
 
     def result(self, cancelled: Callable[[], bool] = lambda: False) -> LoadedTopology:
         """Wait for the report without a time limit, or until `cancelled` returns true.
@@ -74,6 +88,7 @@ class LoadingTopology:
             UsageError: when the file does not load, has no topology, or ends early.
             KeyboardInterrupt: when the load was cancelled.
         """
+        self.choose_engine(None)
         data = self._read(cancelled)
         self._answered = True
         if not data:
@@ -94,6 +109,7 @@ class LoadingTopology:
 
     def close(self) -> None:
         """End the child if it still runs. Further calls have no effect."""
+        self.choose_engine(None)
         if self._reader >= 0:
             os.close(self._reader)
             self._reader = -1

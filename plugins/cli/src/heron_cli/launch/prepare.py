@@ -20,7 +20,7 @@ from heron.spi.serializer import Serializer
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.third_party import open_guarded
 from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
-from heron_cli.profiles import ALL_FAMILIES, Profile, Resolver
+from heron_cli.profiles import ALL_FAMILIES, ENGINE, Profile, Resolver
 from heron_cli.profiles.overrides import Overrides, engine_settings
 from heron_cli.profiles.yaml_file import parse_yaml
 from heron_cli.topologies.environment import ProfileChoice, find_profile
@@ -66,22 +66,28 @@ def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides, *, w
     return Prepared(loaded, plan, packing.limits(loaded.definition), profile.packing.name, serializers, backends)
 
 
-def plan_target(choice: ProfileChoice, load: Callable[[], LoadedTopology], packing: str | None) -> Prepared:
-    """Verify and pack a topology; `packing` names a driver instead of the profile's. Raises as `prepare` does."""
+def plan_target(
+    choice: ProfileChoice, load: Callable[[DriverRef | None], LoadedTopology], packing: str | None
+) -> Prepared:
+    """Verify and pack a topology; `packing` names a driver instead of the profile's. Raises as `prepare` does.
+
+    `load` gets the engine for pipelines.
+    """
     if packing is None:
         profile = find_profile(choice)
     else:  # the packing of the profile need not be installed
         profile = find_profile(choice, tuple(each for each in ALL_FAMILIES if each != "packing"))
         same = packing == profile.packing.name
         profile = find_profile(choice) if same else _packed_by(packing, profile, choice.overrides, choice.without)
-    return prepare(load(), profile, choice.overrides, without=choice.without)
+    return prepare(load(profile.pipelines), profile, choice.overrides, without=choice.without)
 
 
-def load_target(target: str | LoadedTopology, arguments: Sequence[str]) -> LoadedTopology:
+def load_target(target: str | LoadedTopology, arguments: Sequence[str], choice: ProfileChoice) -> LoadedTopology:
     """Load ``FILE[:NAME]`` in a child process; return a loaded topology unchanged."""
     if isinstance(target, LoadedTopology):
         return target
     with LoadingTopology(target, arguments) as loading:
+        loading.choose_engine(find_profile(choice, (ENGINE,)).pipelines)
         return loading.result()
 
 

@@ -151,7 +151,9 @@ def submit_target(
     `from_checkpoint` is as for `start_from`.
     """
     role, env, deactivated = labels
-    prepared = prepare(load_target(target, arguments), environment.profile, choice.overrides, without=choice.without)
+    prepared = prepare(
+        load_target(target, arguments, choice), environment.profile, choice.overrides, without=choice.without
+    )
     prepared = start_from(prepared, environment.profile, from_checkpoint)
     terms = Terms(role, env or DEFAULT_ENV, deactivated)
     run = start_detached(environment, prepared, observer_entries(choice.without), terms, progress)

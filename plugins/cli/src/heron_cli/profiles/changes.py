@@ -13,7 +13,16 @@ from dataclasses import dataclass, fields, replace
 from heron.errors import ConfigError, known, nearest
 from heron.kernel.settings import EngineSettings
 from heron_cli.profiles.findings import Findings
-from heron_cli.profiles.layers import DRIVER, RUN_KEYS, SECTIONS, SINKS, Sections, merge_sections
+from heron_cli.profiles.layers import (
+    DRIVER,
+    ENGINE,
+    RUN_KEYS,
+    SECTIONS,
+    SINKS,
+    Sections,
+    engine_sections,
+    merge_sections,
+)
 from heron_cli.profiles.located import Layer, Located, Origin
 from heron_cli.profiles.yaml_file import parse_located
 
@@ -67,7 +76,9 @@ def changed(sections: Sections, changes: Sequence[Change], findings: Findings) -
         below = above.get(SINKS, sections.get(SINKS)) if change.section == SINKS else None
         layer = _layer(change) if change.section != SINKS else _sinks(change, below, findings)
         if layer is not None:
-            above = merge_sections(above, {change.section: layer})
+            above = merge_sections(
+                above, engine_sections(layer) if change.section == ENGINE else {change.section: layer}
+            )
     return merge_sections(sections, above)
 
 
@@ -83,7 +94,8 @@ def _of_variable(name: str, text: str, findings: Findings) -> Change | None:
         return None
     family = section.lower()
     if family in {"engine", "run"}:
-        keys = RUN_KEYS if family == "run" else tuple(str(each.metadata["key"]) for each in fields(EngineSettings))
+        settings = (DRIVER, *(str(each.metadata["key"]) for each in fields(EngineSettings)))
+        keys = RUN_KEYS if family == "run" else settings
         variables = {f"{PREFIX}{section}{_BETWEEN}{_in_capitals(key)}": key for key in keys}
         if name not in variables:
             findings.add("", f"unknown setting{nearest(name, variables)}; known: {known(variables)}", origin)

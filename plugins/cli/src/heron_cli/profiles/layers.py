@@ -15,12 +15,15 @@ from heron_cli.profiles.located import Located
 __all__ = [
     "CHECKPOINT",
     "DRIVER",
+    "ENGINE",
+    "ENGINE_SETTINGS",
     "RUN_KEYS",
     "SECTIONS",
     "SINGLE",
     "SINKS",
     "STATE",
     "Sections",
+    "engine_sections",
     "known_sections",
     "merge_sections",
 ]
@@ -34,10 +37,16 @@ CHECKPOINT = "checkpoint"
 STATE = "state"
 """The family of which topologies choose the drivers; a profile has the options of at most one."""
 
+ENGINE = "engine"
+"""The family of which a profile chooses at most one driver: what runs pipelines. Heron itself is the default."""
+
+ENGINE_SETTINGS = "engine settings"
+"""Heron's own keys of the section ``engine``, which have a dot. They stay when a layer names another driver."""
+
 SINKS = "metricsink"
 """The family of which a profile has a list."""
 
-SECTIONS = (*SINGLE, CHECKPOINT, STATE, SINKS, "engine", "run")
+SECTIONS = (*SINGLE, CHECKPOINT, STATE, SINKS, ENGINE, "run")
 RUN_KEYS = ("log_dir", "run_dir")
 DRIVER = "driver"
 
@@ -52,11 +61,23 @@ def known_sections(sections: Sections, findings: Findings) -> Sections:
             findings.add(name, f"unknown section{nearest(name, SECTIONS)}; known: {known(SECTIONS)}", section.origin)
         elif name == SINKS and not isinstance(section.value, list):
             findings.add(name, f"not a list; write `{SINKS}: [{{driver: NAME}}]`, or `[]` for none", section.origin)
+        elif name == ENGINE and section.value is not None:
+            found |= engine_sections(section)
         elif name != SINKS and section.value is not None and not isinstance(section.value, dict):
             findings.add(name, "not a section of keys and values", section.origin)
         elif section.value is not None:
             found[name] = section
     return found
+
+
+def engine_sections(section: Located) -> Sections:
+    """Return the section ``engine`` in its two parts. Its short form is the name of a driver."""
+    if not isinstance(section.value, dict):
+        return {ENGINE: Located({DRIVER: section}, section.origin)}
+    settings = {key: each for key, each in section.value.items() if "." in key}
+    driver = {key: each for key, each in section.value.items() if key not in settings}
+    parts = {ENGINE_SETTINGS: settings, ENGINE: driver}
+    return {name: Located(dict(part), section.origin) for name, part in parts.items() if part}
 
 
 def merge_sections(below: Sections, above: Sections) -> Sections:

@@ -10,7 +10,7 @@ from pathlib import Path
 from heron.kernel.settings import EngineSettings
 from heron.spi.options import option_fields
 from heron_cli.profiles.findings import Findings
-from heron_cli.profiles.layers import CHECKPOINT, SECTIONS, SINGLE, SINKS, STATE
+from heron_cli.profiles.layers import CHECKPOINT, DRIVER, ENGINE, ENGINE_SETTINGS, SECTIONS, SINGLE, SINKS, STATE
 from heron_cli.profiles.located import Layer, Located, leaves, path_text, plain
 from heron_cli.profiles.reading import RUN_DEFAULTS, Overlay, read_layers
 from heron_cli.profiles.references import is_reference
@@ -76,6 +76,9 @@ def list_settings(
                 found += _driver(each, (SINKS, index), resolve)
         elif section in {*SINGLE, CHECKPOINT, STATE}:
             found += [] if located is None else _driver(located, (section,), resolve)
+        elif section == ENGINE:
+            found += _engine(located, resolve)
+            found += _own(section, layered.sections.get(ENGINE_SETTINGS))
         else:
             found += _own(section, located)
     return ListedProfile(name, layered.files, tuple(found))
@@ -98,6 +101,16 @@ def _driver(located: Located, path: tuple[str | int, ...], resolve: Resolver) ->
     for field in option_fields(section.schema):
         if field.name not in given and not field.required:
             yield ListedSetting((*path, field.name), field.default, Layer.DEFAULT.value, origin)
+
+
+def _engine(located: Located | None, resolve: Resolver) -> Iterator[ListedSetting]:
+    """Yield what runs pipelines: Heron, unless the profile names a driver."""
+    if located is None:
+        yield ListedSetting((ENGINE, DRIVER), "heron", Layer.DEFAULT.value, "default of pipelines")
+    elif isinstance(located.value, dict) and DRIVER in located.value and located.value[DRIVER].value == "heron":
+        yield ListedSetting((ENGINE, DRIVER), "heron", *_layer_and_origin(located.value[DRIVER]))
+    else:
+        yield from _driver(located, (ENGINE,), resolve)
 
 
 def _shown(section: DriverSection, steps: tuple[str | int, ...], leaf: Located) -> object:

@@ -15,6 +15,8 @@ from heron_cli.profiles.findings import Findings, Problem
 from heron_cli.profiles.layers import (
     CHECKPOINT,
     DRIVER,
+    ENGINE,
+    ENGINE_SETTINGS,
     RUN_KEYS,
     SINGLE,
     SINKS,
@@ -41,8 +43,11 @@ __all__ = [
     "read_profile",
 ]
 
-ALL_FAMILIES = (*SINGLE, CHECKPOINT, STATE, SINKS)
+ALL_FAMILIES = (*SINGLE, CHECKPOINT, STATE, ENGINE, SINKS)
 """The families whose drivers a profile names."""
+
+_HERON = "heron"
+"""The name of the engine that needs no driver."""
 
 RUN_DEFAULTS = {"log_dir": "~/.heron/logs", "run_dir": ""}
 
@@ -55,7 +60,8 @@ class Profile:
     environment that hold secrets of drivers; no process of a run may inherit them.
 
     `checkpoint` is None when the profile has no such section: it cannot run topologies that take checkpoints. `state`
-    has the options of a state backend, for topologies that name it.
+    has the options of a state backend, for topologies that name it. `pipelines` is the engine that runs pipelines; None
+    is Heron itself.
 
     A driver of a family that the reader did not need is a reference without an entry, which does not open.
     """
@@ -73,12 +79,13 @@ class Profile:
     secret_variables: tuple[str, ...] = ()
     checkpoint: DriverRef | None = None
     state: DriverRef | None = None
+    pipelines: DriverRef | None = None
 
     @property
     def singles(self) -> tuple[DriverRef, ...]:
         """The drivers of the families of which a profile has one, without the sinks."""
         always = (self.scheduler, self.statemgr, self.uploader, self.packing)
-        return (*always, *(each for each in (self.checkpoint, self.state) if each is not None))
+        return (*always, *(each for each in (self.checkpoint, self.state, self.pipelines) if each is not None))
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -215,7 +222,7 @@ def _read(
     layered = read_layers(name, config_path, overlay, findings)
     references = References(overlay.environ, findings)
     resolved = {
-        key: references.resolved(section, (key,))
+        key: references.resolved(section, (ENGINE if key == ENGINE_SETTINGS else key,))
         for key, section in layered.sections.items()
         if key in wanted.families or key not in ALL_FAMILIES
     }
@@ -238,6 +245,7 @@ class _Reader:
         scheduler, statemgr, uploader, packing = (self._single(family) for family in SINGLE)
         checkpoint = self._single(CHECKPOINT) if CHECKPOINT in self._layered.sections else None
         state = self._single(STATE) if STATE in self._layered.sections else None
+        pipelines = self._pipelines()
         sinks = self._sinks() if SINKS in self._wanted.families else ()
         engine = self._engine()
         run = self._run()
@@ -257,6 +265,7 @@ class _Reader:
             secret_variables=tuple(sorted(self._findings.variables)),
             checkpoint=checkpoint,
             state=state,
+            pipelines=pipelines,
         )
 
     def _single(self, family: str) -> DriverRef | None:
@@ -267,6 +276,22 @@ class _Reader:
             self._findings.add(f"{self._layered.files[0]}: {family}", f"missing; write `{family}: {{driver: NAME}}`")
             return None
         return self._driver(section, (family,))
+
+    def _pipelines(self) -> DriverRef | None:
+        section = self._sections.get(ENGINE)
+        if section is None or not isinstance(section.value, dict):
+            return None
+        if DRIVER not in section.value:  # a misspelt setting, rather than an option of no driver
+            for key, each in section.value.items():
+                self._setting(key, each)
+            return None
+        named = section.value[DRIVER]
+        if named.value == _HERON:
+            for key in section.value.keys() - {DRIVER}:
+                text = f"{_HERON!r} has no options; leave the key out, or name another driver"
+                self._findings.add(f"{ENGINE}.{key}", text, section.value[key].origin)
+            return None
+        return self._driver(section, (ENGINE,))
 
     def _sinks(self) -> tuple[DriverRef, ...]:
         section = self._sections.get(SINKS)
@@ -286,15 +311,11 @@ class _Reader:
         return None if found is None else found.checked(self._findings)
 
     def _engine(self) -> EngineSettings | None:
-        values: dict[str, object] = {}
-        for key, located in _items(self._sections.get("engine")):
-            try:
-                field, value = checked_setting(key, _engine_value(key, located))
-                values[field] = value
-            except ConfigError as error:
-                if not self._findings.has(f"engine.{key}"):
-                    text = str(error).removeprefix(f"engine.{key}: ")
-                    self._findings.add(f"engine.{key}", text, located.origin)
+        values = dict(
+            found
+            for key, located in _items(self._sections.get(ENGINE_SETTINGS))
+            if (found := self._setting(key, located)) is not None
+        )
         if any(each.path.startswith("engine.") for each in self._findings.problems):
             return None
         try:
@@ -302,6 +323,16 @@ class _Reader:
         except ConfigError as error:  # two settings that contradict each other
             self._findings.add("", error)
             return None
+
+    def _setting(self, key: str, located: Located) -> tuple[str, object] | None:
+        """The field of `EngineSettings` for a key, with its value; None if one of them is wrong."""
+        try:
+            return checked_setting(key, _engine_value(key, located))
+        except ConfigError as error:
+            if not self._findings.has(f"engine.{key}"):
+                text = str(error).removeprefix(f"engine.{key}: ")
+                self._findings.add(f"engine.{key}", text, located.origin)
+        return None
 
     def _run(self) -> dict[str, str]:
         run = dict(RUN_DEFAULTS)
