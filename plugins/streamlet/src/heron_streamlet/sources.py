@@ -46,6 +46,8 @@ class Source(ABC, Generic[T]):
 
     bounded: bool = True
     """Whether every partition ends."""
+    repeatable: bool = True
+    """Whether a partition can be opened again at a position; engines that work in batches need it."""
     word: str = "source"
 
     def partitions(self, tasks: int) -> Sequence[str]:
@@ -121,6 +123,7 @@ class CallableSource(Source[T]):
     """Calls a function for each element; None is no element now. It never ends, and cannot be read again."""
 
     bounded = False
+    repeatable = False
     word = "supplier"
 
     def __init__(self, function: Callable[[], T | None]) -> None:
@@ -146,6 +149,7 @@ class GeneratorSource(Source[T]):
     """A `Generator` as a source."""
 
     bounded = False
+    repeatable = False
     word = "generator"
 
     def __init__(self, generator: Generator[T]) -> None:

@@ -10,6 +10,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from heron.errors import TopologyError
 from heron_streamlet.graph import LATE, RESULTS, Graph, Input, Node
 from heron_streamlet.keyed_operators import Distinct
 from heron_streamlet.operators import Consume, Keyed, Log, Read, Repartition, Union, Windowed, Write
@@ -122,7 +123,11 @@ class StagePlan:
 
 
 def fuse(graph: Graph) -> StagePlan:
-    """The stages of a graph."""
+    """The stages of a graph.
+
+    Raises:
+        TopologyError: when nothing reads the results of a source's stage.
+    """
     head_of: dict[int, int] = {}
     for node in graph.nodes:
         if not isinstance(node.operator, Union):
@@ -134,6 +139,9 @@ def fuse(graph: Graph) -> StagePlan:
     for head in sorted(set(head_of.values())):
         nodes = tuple(graph.nodes[number] for number, its_head in head_of.items() if its_head == head)
         outlets = tuple(_outlets(graph, nodes, head_of))
+        if isinstance(graph.nodes[head].operator, Read) and not outlets:
+            msg = f"{nodes[-1]}: nothing reads its results; end the stream with log, consume or to_sink"
+            raise TopologyError(msg)
         stages.append(Stage(graph.nodes[head], nodes, outlets, _by_clock(graph, graph.nodes[head])))
     return StagePlan(graph, tuple(stages))
 

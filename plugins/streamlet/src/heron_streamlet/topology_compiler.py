@@ -54,9 +54,6 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
         own: dict[str, object] = {STAGE_KEY: _packed(plan, stage)}
         operator = stage.head.operator
         if isinstance(operator, Read):
-            if not outputs:
-                msg = f"{stage.nodes[-1]}: nothing reads its results; end the stream with log, consume or to_sink"
-                raise TopologyError(msg)
             groups = config.get(api_constants.TOPOLOGY_KEY_GROUPS, _KEY_GROUPS)
             own[PARTITIONS_KEY] = _partitions(stage, operator, groups if type(groups) is int and groups > 0 else 1)
             spec = SourceSpout.spec(stage.name, stage.head.partitions, own, outputs)
