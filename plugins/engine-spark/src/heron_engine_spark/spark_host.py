@@ -1,0 +1,123 @@
+"""Connects the code of a stage with a task of Spark: rows are collected for the slots of the next stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from heron.errors import UserCodeError
+from heron.planner.key_group import key_group
+from heron_engine_spark.parcels import DONE, Logged, Rows, packed
+from heron_engine_spark.spark_plan import SparkPlan
+from heron_streamlet.event_time import EventClock
+from heron_streamlet.operators import Repartition
+from heron_streamlet.stage_host import Send, StageHost
+from heron_streamlet.stages import Outlet, Stage
+
+__all__ = ["SparkHost"]
+
+_ROWS_AT_ONCE = 4096
+_LINES_AT_ONCE = 10_000
+_SLOTS_KEPT = 100_000  # of keys that are str: about 10 MB
+
+
+class _Component:
+    """What the text of a stage calls `component`: one function for each outlet, and the clocks of a partition."""
+
+    clocks: dict[int, EventClock]
+
+
+class SparkHost(StageHost):
+    """A stage in one task of Spark; `slot` is that of the task."""
+
+    def __init__(self, plan: SparkPlan, stage: Stage, slot: int) -> None:
+        super().__init__(stage, plan.window_of, combines=True)
+        self.component = _Component()
+        self.late_windows = 0
+        self._plan = plan
+        self._slot = slot
+        self._lines: list[str] = []
+        self._waiting: list[tuple[Outlet, int, list[tuple[Any, ...]]]] = []
+        self._senders: dict[int, Send] = {}
+
+    def row(self, outlet: Outlet, values: str) -> str:
+        """`StageHost.row`."""
+        name = f"put{outlet.number}"
+        setattr(self.component, name, self.sender(outlet))
+        return f"component.{name}({values})"
+
+    def sender(self, outlet: Outlet) -> Send:
+        """`StageHost.sender`."""
+        if outlet.number not in self._senders:
+            rows: list[list[tuple[Any, ...]]] = [[] for _ in range(self._plan.slots)]
+            self._waiting += [(outlet, slot, each) for slot, each in enumerate(rows)]
+            self._senders[outlet.number] = self._sender(outlet, rows)
+        return self._senders[outlet.number]
+
+    def late(self, count: int) -> None:
+        """`StageHost.late`."""
+        self.late_windows += count
+
+    def log(self, element: object) -> None:
+        """`StageHost.log`: the driver prints it."""
+        self._lines.append(str(element))
+
+    def parcels(self, least: int = _ROWS_AT_ONCE) -> Iterator[tuple[int, int, bytes]]:
+        """What waits for a slot, where it is at least this number of rows."""
+        for outlet, slot, rows in self._waiting:
+            if len(rows) >= least:
+                body = packed(Rows(outlet.target, outlet.position, rows))
+                rows.clear()
+                yield self._plan.level_of[outlet.target], slot, body
+        if self._lines and (least <= 1 or len(self._lines) >= _LINES_AT_ONCE):
+            yield DONE, self._slot, packed(Logged(tuple(self._lines)))
+            self._lines.clear()
+
+    def forget(self) -> None:
+        """Drop what waits, after a failure."""
+        for _, _, rows in self._waiting:
+            rows.clear()
+        self._lines.clear()
+
+    def _sender(self, outlet: Outlet, rows: list[list[tuple[Any, ...]]]) -> Send:
+        if outlet.form.keyed:
+            return _by_key(rows, self._plan.groups)
+        target = self._plan.stage(outlet.target).head
+        if isinstance(target.operator, Repartition) and target.operator.function is not None:
+            return partial(_by_function, rows, target.operator.function, target.partitions, str(target))
+        return rows[self._slot % len(rows)].append
+
+
+def _by_key(rows: list[list[tuple[Any, ...]]], groups: int) -> Send:
+    """Sends rows to the slot of their key. Slots of strings are remembered: equal ones are the same key."""
+    known: dict[str, list[tuple[Any, ...]]] = {}
+    slots = len(rows)
+
+    def send(row: tuple[Any, ...]) -> None:
+        key = row[0]
+        if type(key) is not str:
+            rows[key_group((key,), groups) % slots].append(row)
+            return
+        own = known.get(key)
+        if own is None:
+            if len(known) >= _SLOTS_KEPT:
+                known.clear()
+            own = known[key] = rows[key_group((key,), groups) % slots]
+        own.append(row)
+
+    return send if slots > 1 else rows[0].append
+
+
+def _by_function(
+    rows: list[list[tuple[Any, ...]]],
+    function: Callable[[Any, int], int],
+    partitions: int,
+    name: str,
+    row: tuple[Any, ...],
+) -> None:
+    chosen = function(row[0], partitions)
+    if type(chosen) is not int or not 0 <= chosen < partitions:
+        msg = f"operator {name}: the partition {chosen!r} is not an integer from 0 to {partitions - 1}"
+        raise UserCodeError(msg)
+    rows[chosen % len(rows)].append(row)

@@ -1,0 +1,169 @@
+"""Pipelines on Spark of this machine: the results of Heron, exactly once whatever dies, and the same commands."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+from test_pipelines import expected, lines
+
+from heron.errors import UsageError
+from heron_spark_kit.java import check_java
+from heron_testing.pytest_plugin import wait_until
+from servers.absence import not_here
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+__all__ = ["expected"]
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
+
+_RUN_S = 150.0
+_STREAMING = ("--profile", "spark-streaming", "--set", "engine.master=local[2]")
+_BATCH = ("--profile", "spark-batch", "--set", "engine.master=local[2]")
+
+_ENDLESS = """\
+from heron_streamlet import Builder, Config, Runner, Source
+
+class Numbers(Source):
+    bounded = False
+
+    def open(self, partition, position, context):
+        return Reader(position or 0)
+
+class Reader:
+    def __init__(self, position):
+        self.position = position
+
+    def read(self, limit):
+        self.position += 1
+        return [self.position]
+
+    def close(self):
+        pass
+
+builder = Builder()
+builder.new_source(Numbers()).set_name("numbers").map(lambda n: 10 // (n % 7)).set_name("divide").log()
+Runner().run("endless", Config(), builder)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _java() -> None:
+    try:
+        check_java()
+    except UsageError as error:
+        not_here(str(error))
+
+
+def spark_processes(run: HeronRun, word: str) -> list[psutil.Process]:
+    """The processes of Spark below the task, whose command line has the word."""
+    found = []
+    for each in run.the("instance").children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+            found += [each] if word in " ".join(each.cmdline()) else []
+    return found
+
+
+def kill_jvm(run: HeronRun) -> None:
+    """The driver of Spark; on one machine it is its executor too."""
+    spark_processes(run, "java")[0].kill()
+
+
+def kill_python_workers(run: HeronRun) -> None:
+    """The workers and the process that forks them."""
+    for process in spark_processes(run, "pyspark.daemon"):
+        process.kill()
+
+
+def kill_task(run: HeronRun) -> None:
+    """The task of Heron, with which Spark ends."""
+    run.the("instance").kill()
+
+
+@pytest.mark.parametrize("profile", [_BATCH, _STREAMING])
+def test_an_example_prints_the_table_of_heron(sandbox: Sandbox, examples: Path, profile: tuple[str, ...]) -> None:
+    """The file names no engine."""
+    here = sandbox.run(examples / "pipelines" / "trends.py", args=("--seconds", "20"))
+    there = sandbox.start(examples / "pipelines" / "trends.py", *profile, args=("--seconds", "20"))
+    there.finished(_RUN_S)
+    tables = [[line for line in run.stdout.splitlines() if "#topic" in line] for run in (here, there)]
+    assert tables[0] == tables[1]
+    assert len(tables[0]) == 6
+
+
+def test_a_batch_is_exact(sandbox: Sandbox, expected: dict[str, list[str]]) -> None:
+    """It waits where the source has nothing now, and shows nothing before the end."""
+    run = sandbox.start("timed_counts.py", *_BATCH)
+    (run.out / "go").touch()
+    run.finished(_RUN_S)
+    assert {folder: lines(run, folder) for folder in expected} == expected
+
+
+@pytest.mark.parametrize("harm", [kill_jvm, kill_python_workers, kill_task])
+def test_windows_are_exact_whatever_dies(
+    sandbox: Sandbox, expected: dict[str, list[str]], harm: Callable[[HeronRun], None]
+) -> None:
+    """A query goes on behind its last complete batch."""
+    run = sandbox.start("timed_counts.py", *_STREAMING, "--set", "engine.batch_rows=400")
+    run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half")
+    harm(run)
+    (run.out / "go").touch()
+    run.finished(_RUN_S)
+    assert {folder: lines(run, folder) for folder in expected} == expected
+
+
+def test_a_batch_begins_again_when_spark_dies(sandbox: Sandbox, expected: dict[str, list[str]]) -> None:
+    """Nothing of a batch is visible before it is complete."""
+    run = sandbox.start("timed_counts.py", *_BATCH)
+    run.until(lambda: list((run.out / "counts").glob(".open-*")) or spark_processes(run, "pyspark.daemon"), "a worker")
+    kill_jvm(run)
+    (run.out / "go").touch()
+    run.finished(_RUN_S)
+    assert {folder: lines(run, folder) for folder in expected} == expected
+
+
+def test_a_query_is_submitted_watched_and_killed(sandbox: Sandbox, tmp_path: Path) -> None:
+    """By the commands for topologies; a function that fails is shown with operator and line, and the others go on."""
+    file, kept = tmp_path / "endless.py", tmp_path / "kept"
+    file.write_text(_ENDLESS)
+    sandbox.submits = True
+    settings = ("--set", "engine.batch_rows=3", "--set", f"engine.checkpoint={kept}")
+    for begin in (1, 2):
+        sandbox.heron("submit", "spark-streaming", str(file), *settings)
+        wait_until(partial(_has_numbers, sandbox, 20 * begin), _RUN_S, "results")
+        assert "spark-streaming" in sandbox.output_of("status", "endless")
+        assert "ZeroDivisionError" in sandbox.output_of("logs", "endless")
+        sandbox.heron("kill", "endless", "--profile", "spark-streaming")
+    files = (sandbox.home / ".heron" / "logs").glob("*/spark-streaming-1.out")
+    text = "".join(path.read_text() for path in sorted(files, key=lambda path: path.stat().st_mtime))
+    assert re.search(r"operator 'divide' \(.*endless\.py:21\): ZeroDivisionError", text), text[-3000:]
+    printed = [int(line) for line in text.splitlines() if line.strip().isdigit()]
+    assert len(printed) >= 40
+    wanted = [10 // (number % 7) for number in range(1, 10_000) if number % 7]
+    assert printed == wanted[: len(printed)]  # the second run went on behind the first
+
+
+def _has_numbers(sandbox: Sandbox, least: int) -> bool:
+    return sum(line.strip().isdigit() for line in sandbox.log_text("*.out").splitlines()) >= least
+
+
+@pytest.mark.parametrize(
+    ("engine", "reason"),
+    [
+        ("spark-batch", r"'numbers' \(.*endless\.py:21\): engine 'spark-batch' reads sources to their end"),
+        ("storm", "engine.driver"),
+    ],
+)
+def test_a_plan_says_what_an_engine_cannot_do(sandbox: Sandbox, tmp_path: Path, engine: str, reason: str) -> None:
+    """Before anything starts."""
+    file = tmp_path / "endless.py"
+    file.write_text(_ENDLESS)
+    assert re.search(reason, sandbox.output_of("plan", str(file), "--engine", engine, code=2))
