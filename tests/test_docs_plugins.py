@@ -64,7 +64,7 @@ def test_the_page_lists_the_flags_of_each_driver() -> None:
         for flag in each.capabilities:
             declared.setdefault((each.family, flag), set()).add(each.name)
     for family, flag, drivers in FLAG.findall(PAGE):
-        assert set(re.findall(r"`(\w+)`", drivers)) == declared.get((family, flag), set()), (family, flag)
+        assert set(re.findall(r"`([\w-]+)`", drivers)) == declared.get((family, flag), set()), (family, flag)
 
 
 def written(plugin: str, into: Path) -> Path:
