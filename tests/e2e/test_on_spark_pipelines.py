@@ -17,6 +17,7 @@ from heron.errors import UsageError
 from heron_spark_kit.java import check_java
 from heron_testing.pytest_plugin import wait_until
 from servers.absence import not_here
+from servers.spark import SparkCluster
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
@@ -52,6 +53,17 @@ class Reader:
 builder = Builder()
 builder.new_source(Numbers()).set_name("numbers").map(lambda n: 10 // (n % 7)).set_name("divide").log()
 Runner().run("endless", Config(), builder)
+"""
+
+
+_COUNTS = """\
+from heron_streamlet import Builder, Config, Items, Runner, tumbling_window
+
+builder = Builder()
+words = builder.new_source(Items([(1, "a"), (2, "b")])).event_time(lambda word: word[0])
+pairs = words.key_by(lambda word: word[1])
+pairs.count_by_key_and_window(tumbling_window({window})).set_name("counts").log()
+Runner().run("counts", Config(), builder)
 """
 
 
@@ -97,6 +109,31 @@ def test_an_example_prints_the_table_of_heron(sandbox: Sandbox, examples: Path, 
     tables = [[line for line in run.stdout.splitlines() if "#topic" in line] for run in (here, there)]
     assert tables[0] == tables[1]
     assert len(tables[0]) == 6
+
+
+def test_workers_of_a_cluster_get_the_code_of_the_author(sandbox: Sandbox, examples: Path, spark: SparkCluster) -> None:
+    """They have Python and the distribution, and nothing of the program."""
+    spark.start()
+    checkpoint = sandbox.root / "checkpoint"
+    settings = ("--set", f"engine.master={spark.url}", "--set", "engine.driver_host=127.0.0.1")
+    for profile in ("spark-batch", "spark-streaming"):
+        own = ("--set", f"engine.checkpoint={checkpoint}") if profile == "spark-streaming" else ()
+        run = sandbox.start(
+            examples / "pipelines" / "trends.py", "--profile", profile, *settings, *own, args=("--seconds", "20")
+        )
+        run.finished(_RUN_S)
+        assert sum("#topic" in line for line in run.stdout.splitlines()) == 6
+
+
+def test_another_pipeline_on_a_checkpoint_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Before Spark starts; the run ends with the reason."""
+    kept = tmp_path / "kept"
+    for number, window in enumerate((10, 20)):
+        file = tmp_path / f"counts{number}.py"
+        file.write_text(_COUNTS.format(window=window))
+        run = sandbox.run(file, *_STREAMING, "--set", f"engine.checkpoint={kept}")
+    assert run.process.returncode == 1, run.all_output
+    assert re.search(r"engine\.checkpoint: .*kept has the state of operator 'counts', which was .* and is", run.stderr)
 
 
 def test_a_batch_is_exact(sandbox: Sandbox, expected: dict[str, list[str]]) -> None:

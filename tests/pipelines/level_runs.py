@@ -14,7 +14,7 @@ import pyarrow as pa
 from heron_engine_spark.batch_log import BatchLog, BatchRecord
 from heron_engine_spark.checkpoint_folder import CheckpointFolder
 from heron_engine_spark.parcels import DONE, Counts, Failure, Logged, Progress, SlotSaved, record_batch, unpacked
-from heron_engine_spark.source_task import read_partition
+from heron_engine_spark.source_task import ReadPin, read_partition
 from heron_engine_spark.spark_plan import SparkPlan, spark_plan
 from heron_engine_spark.stage_task import Snapshot, run_level
 from heron_streamlet.graph import Graph
@@ -66,7 +66,8 @@ class LevelRun:
         last = self._order.randrange(plan.levels) if stops else plan.levels
         waiting: list[Parcel] = []
         for index, each in enumerate(plan.partitions):
-            waiting += read_partition(plan, index, record.partitions.get((each.operator, each.name)))
+            pin = ReadPin(self.log.folder, number, index) if plan.saves else None
+            waiting += read_partition(plan, index, record.partitions.get((each.operator, each.name)), pin)
         folder = self.log.folder if plan.saves else None
         snapshot = Snapshot(number, record.versions, folder)
         for level in range(1, min(plan.levels, last + 1)):

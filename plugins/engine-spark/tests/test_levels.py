@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heron.errors import UserCodeError
 from heron_engine_spark.batch_log import BatchLog
 from heron_engine_spark.checkpoint_folder import CheckpointFolder
+from heron_engine_spark.source_task import ReadPin, read_partition
 from heron_streamlet import Builder, Items, Streamlet, TextFiles, TextFolder, tumbling_window
 from heron_streamlet.graph import Graph
 from heron_streamlet.operators import Log
@@ -161,3 +163,20 @@ def test_text_files_reach_a_folder_once(tmp_path: Path) -> None:
     written = (tmp_path / "out").glob("part-*")  # the driver would commit the last ones
     lines_written = sorted(line for path in written for line in path.read_text().splitlines())
     assert lines_written == sorted(f"{name} {number}" for name in ("one", "two") for number in range(20))
+
+
+def test_a_second_attempt_reads_as_far_as_the_first(tmp_path: Path) -> None:
+    """Spark repeats a task when its output is lost; others may have used that output."""
+    file = tmp_path / "log.txt"
+    file.write_text("one\ntwo\n")
+    builder = Builder()
+    lines = builder.new_source(TextFiles(file)).event_time(lambda line: float(len(line)), lag=0)
+    lines.key_by(lambda line: line).count_by_key_and_window(tumbling_window(10)).log()
+    pin = ReadPin(CheckpointFolder(str(tmp_path / "checkpoint")), 1, 0)
+    first = list(read_partition(plan_of(builder.graph(), 2, "first attempt", 100), 0, None, pin))
+    file.write_text("one\ntwo\nthree\n")
+    second = list(read_partition(plan_of(builder.graph(), 2, "another worker", 100), 0, None, pin))
+    assert second == first
+    file.write_text("one\n")
+    with pytest.raises(UserCodeError, match=r"source 'source-1'.*: 2 elements were read, and 1 when it was read again"):
+        list(read_partition(plan_of(builder.graph(), 2, "a third", 100), 0, None, pin))

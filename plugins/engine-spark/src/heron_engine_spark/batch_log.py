@@ -17,7 +17,7 @@ from heron_engine_spark.spark_plan import SparkPlan
 from heron_streamlet.graph import Node
 from heron_streamlet.operators import Keyed, Windowed
 
-__all__ = ["BatchLog", "BatchRecord"]
+__all__ = ["BatchLog", "BatchRecord", "Pipeline"]
 
 _KEPT = 2  # Spark may plan the newest batch again
 _PIPELINE = "pipeline.json"
@@ -41,7 +41,7 @@ class BatchRecord:
     ended: bool = False
 
 
-class _Pipeline(msgspec.Struct, frozen=True):
+class Pipeline(msgspec.Struct, frozen=True):
     """What must stay as it is while a checkpoint is used."""
 
     name: str
@@ -84,27 +84,36 @@ class BatchLog:
         for name in list(self.folder.names("state")):
             if name not in used and _batch_of(name) <= record.number:
                 self.folder.remove(name)
+        for name in list(self.folder.names("reads")):
+            if _batch_of(name) <= record.number:
+                self.folder.remove(name)
 
     def begin(self, plan: SparkPlan) -> SparkPlan:
-        """Check that the checkpoint belongs to the pipeline; return the plan with its number of slots.
+        """Claim the checkpoint for the pipeline; return the plan with the number of slots that its state has.
+
+        Raises:
+            ConfigError: as `check` does.
+        """
+        former = self.check(plan)
+        slots = plan.slots if former is None else former.slots
+        self.folder.write(_PIPELINE, msgspec.json.encode(_described(plan, slots)))
+        return replace(plan, slots=slots)
+
+    def check(self, plan: SparkPlan) -> Pipeline | None:
+        """Return the pipeline to which the checkpoint belongs; None for a new checkpoint.
 
         Raises:
             ConfigError: when it belongs to another pipeline, or an operator with state or a source was changed or
                 removed; names the operator.
         """
-        sources = sorted({each.operator for each in plan.partitions})
-        states = {node.name: _described(node) for node in plan.keyed}
-        own = _Pipeline(plan.name, plan.slots, plan.groups, states, sources)
-        try:
-            former = msgspec.json.decode(self.folder.read(_PIPELINE), type=_Pipeline)
-        except FileNotFoundError:
-            self.folder.write(_PIPELINE, msgspec.json.encode(own))
-            return plan
-        self._check(former, own)
-        self.folder.write(_PIPELINE, msgspec.json.encode(msgspec.structs.replace(own, slots=former.slots)))
-        return replace(plan, slots=former.slots)
+        found = self.folder.find(_PIPELINE)
+        if found is None:
+            return None
+        former = msgspec.json.decode(found, type=Pipeline)
+        self._refuse(former, _described(plan, plan.slots))
+        return former
 
-    def _check(self, former: _Pipeline, own: _Pipeline) -> None:
+    def _refuse(self, former: Pipeline, own: Pipeline) -> None:
         place = f"engine.checkpoint: {self.folder.uri}"
         if former.name != own.name:
             msg = f"{place} belongs to pipeline {former.name!r}, and this is {own.name!r}; give it a folder of its own"
@@ -141,12 +150,17 @@ def _name(number: int) -> str:
 
 
 def _batch_of(name: str) -> int:
-    """The batch of a state's file, ``SLOT-OPERATOR-BATCH-RANDOM``."""
-    digits = name.split("-")[-2]
+    """The batch of a file of states, ``SLOT-OPERATOR-BATCH-RANDOM``, or of a read, ``BATCH-PARTITION``."""
+    digits = name.rpartition("/")[2].split("-")[-2]
     return int(digits) if digits.isdigit() else 0
 
 
-def _described(node: Node) -> str:
+def _described(plan: SparkPlan, slots: int) -> Pipeline:
+    sources = sorted({each.operator for each in plan.partitions})
+    return Pipeline(plan.name, slots, plan.groups, {node.name: _words(node) for node in plan.keyed}, sources)
+
+
+def _words(node: Node) -> str:
     """An operator with state in words: what it does, and in which windows."""
     operator = node.operator
     assert isinstance(operator, (Keyed, Windowed))  # noqa: S101  # the caller chose these

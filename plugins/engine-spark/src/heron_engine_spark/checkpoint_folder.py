@@ -35,6 +35,17 @@ class CheckpointFolder:
             content: bytes = file.read()
             return content
 
+    def find(self, name: str) -> bytes | None:
+        """The bytes of a file; None if there is none.
+
+        Raises:
+            OSError: when the file system does not answer.
+        """
+        try:
+            return self.read(name)
+        except FileNotFoundError:
+            return None
+
     def write(self, name: str, content: bytes) -> None:
         """Write a file; nobody sees a part of it.
 

@@ -28,7 +28,7 @@ from heron.api.capture import capture_topologies
 from heron_engine_spark.batch_log import BatchLog
 from heron_engine_spark.checkpoint_folder import CheckpointFolder
 from heron_engine_spark.parcels import SPARK_SCHEMA, batches
-from heron_engine_spark.source_task import read_partition
+from heron_engine_spark.source_task import ReadPin, read_partition
 from heron_engine_spark.spark_plan import SourcePartition, SparkPlan
 
 __all__ = ["FORMAT", "PipelineSource", "load_plan", "packed_plan", "write_plan"]
@@ -67,9 +67,9 @@ def load_plan(packed: bytes) -> SparkPlan:
 
 
 class _Partition(InputPartition):
-    def __init__(self, number: int, state: bytes | None) -> None:
+    def __init__(self, number: int, state: bytes | None = None, pin: ReadPin | None = None) -> None:
         super().__init__(number)
-        self.state = state
+        self.state, self.pin = state, pin
 
 
 class _Reading:
@@ -82,13 +82,14 @@ class _Reading:
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one source partition, on a worker."""
         assert isinstance(partition, _Partition)  # noqa: S101  # made below
-        return batches(read_partition(load_plan(self._plan), int(partition.value), partition.state))
+        plan = load_plan(self._plan)
+        return batches(read_partition(plan, int(partition.value), partition.state, partition.pin))
 
 
 class _BatchReader(_Reading, DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """One for each source partition, from its begin."""
-        return [_Partition(number, None) for number in range(len(self._partitions))]
+        return [_Partition(number) for number in range(len(self._partitions))]
 
 
 class _StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -121,8 +122,10 @@ class _StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNo
         if start == end:
             return []
         states = self._log.read(start[_BATCH]).partitions
-        named = enumerate(self._partitions)
-        return [_Partition(number, states.get((each.operator, each.name))) for number, each in named]
+        return [
+            _Partition(number, states.get((each.operator, each.name)), ReadPin(self._log.folder, end[_BATCH], number))
+            for number, each in enumerate(self._partitions)
+        ]
 
 
 class PipelineSource(DataSource):

@@ -168,10 +168,14 @@ class BatchDriver(Spout):
         job.run_batch()
 
     @property
+    def kept(self) -> str:
+        """A checkpoint that outlives the run; empty for none."""
+        return ""
+
+    @property
     def folder(self) -> str:
         """The checkpoint of this pipeline: one that outlives the run, or that of the run alone."""
-        options = self.setup.options
-        return options.checkpoint or str(Path(options.root).expanduser() / self.setup.plan.run)
+        return self.kept or str(Path(self.setup.options.root).expanduser() / self.setup.plan.run)
 
     def _work(self) -> None:
         from heron_engine_spark.batch_log import BatchLog  # noqa: PLC0415  # the command need not load Spark
@@ -188,7 +192,7 @@ class BatchDriver(Spout):
             job = PipelineJob(self.session, replace(self.setup.plan, slots=slots), BatchLog(folder), self.scratch, self)
             self.run_job(job)
             self.ended = job.ended.is_set()
-            if self.ended and not options.checkpoint:
+            if self.ended and not self.kept:
                 folder.remove_all()
         except Exception as error:  # of many kinds: pyspark's, py4j's, OSError, those of authors' sinks
             self.error = error
@@ -209,6 +213,23 @@ class BatchDriver(Spout):
 
 class StreamingDriver(BatchDriver):
     """Runs a pipeline as a Structured Streaming query."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """As `BatchDriver.initialize`.
+
+        Raises:
+            ConfigError: when the checkpoint is that of another pipeline; then the topology does not start.
+        """
+        super().initialize(config, context)
+        from heron_engine_spark.batch_log import BatchLog  # noqa: PLC0415  # the command need not load it
+        from heron_engine_spark.checkpoint_folder import CheckpointFolder  # noqa: PLC0415  # as above
+
+        BatchLog(CheckpointFolder(self.folder)).check(self.setup.plan)
+
+    @property
+    def kept(self) -> str:
+        """`BatchDriver.kept`."""
+        return str(getattr(self.setup.options, "checkpoint", ""))
 
     def run_job(self, job: PipelineJob) -> None:
         """`BatchDriver.run_job`."""

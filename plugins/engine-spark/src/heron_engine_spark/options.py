@@ -19,8 +19,7 @@ class BatchOptions(msgspec.Struct, frozen=True):
     - `driver_host` is the address at which workers reach this machine.
     - `slots` is the number of tasks behind a shuffle; 0 for the number of cores that Spark has.
     - `conf` holds further settings of Spark.
-    - `root` is the folder of checkpoints that have no folder of their own; they are removed at the end.
-    - `checkpoint` is a folder that outlives the run: a path, or a URI that Arrow knows (``hdfs://``, ``s3://``).
+    - `root` is the folder of what a run keeps while it lasts.
     """
 
     master: Annotated[str, msgspec.Meta(min_length=1)] = "local[*]"
@@ -31,7 +30,6 @@ class BatchOptions(msgspec.Struct, frozen=True):
     slots: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 0
     conf: dict[str, str | bool | int | float] = {}  # msgspec copies it for each value
     root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/pipelines"
-    checkpoint: str = ""
 
     @property
     def is_local(self) -> bool:
@@ -47,12 +45,14 @@ class BatchOptions(msgspec.Struct, frozen=True):
 class StreamingOptions(BatchOptions, frozen=True):
     """How micro-batches are made; times in seconds.
 
+    - `checkpoint` is a folder that outlives the run: a path, or a URI that Arrow knows (``hdfs://``, ``s3://``).
     - `trigger_s` is the least time between the begins of two batches; 0 for one after the other.
     - `available_now` ends the run when the sources have nothing more.
     - `batch_rows` and `batch_s` limit what one batch reads of a source partition.
     - `idle_s` is the pause after a batch without elements.
     """
 
+    checkpoint: str = ""
     trigger_s: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
     available_now: bool = False
     batch_rows: Annotated[int, msgspec.Meta(ge=1)] = 100_000

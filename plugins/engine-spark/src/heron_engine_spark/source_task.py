@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from heron.clock import Clock, SystemClock
+from heron.errors import UserCodeError
+from heron_engine_spark.checkpoint_folder import CheckpointFolder
 from heron_engine_spark.failures import Failures
 from heron_engine_spark.parcels import DONE, Mark, PartitionState, Progress, packed, unpacked
 from heron_engine_spark.spark_host import SparkHost
@@ -17,7 +20,7 @@ from heron_streamlet.sources import Reader
 from heron_streamlet.stage_code import StageCode
 from heron_streamlet.transformer import StageContext
 
-__all__ = ["read_partition"]
+__all__ = ["ReadPin", "read_partition"]
 
 _READ_AT_ONCE = 1024
 _PAUSE, _PAUSE_S = threading.Event(), 0.05  # while a source has no element
@@ -26,6 +29,33 @@ Parcels = Iterator[tuple[int, int, bytes]]
 
 _readers: dict[tuple[str, int], tuple[bytes, _Partition]] = {}
 """Partitions that this worker has read, as they were at the end; opening one again may mean to skip all before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOutcome:
+    """How far a batch read a partition."""
+
+    rows: int
+    state: PartitionState
+    time_us: int | None
+    idle: bool
+
+
+class ReadPin:
+    """The place of the outcome of one read: of a batch, for one source partition."""
+
+    def __init__(self, folder: CheckpointFolder, batch: int, number: int) -> None:
+        self._folder = folder
+        self._name = f"reads/{batch:08}-{number}"
+
+    def find(self) -> ReadOutcome | None:
+        """The outcome of an earlier attempt."""
+        body = self._folder.find(self._name)
+        return None if body is None else unpacked(body)
+
+    def write(self, outcome: ReadOutcome) -> None:
+        """Keep the outcome for later attempts."""
+        self._folder.write(self._name, packed(outcome))
 
 
 class _Partition:
@@ -50,34 +80,63 @@ class _Partition:
         self._feed: Callable[[Iterator[Any]], None] = self.code.feed()
         self.reader: Reader[Any] = self.host.source().open(own.name, state.position, context(own.operator))
 
-    def read(self) -> Parcels:
-        """Reads until the limits of the plan, the end, or until there is nothing now."""
-        plan, state = self.plan, self.state
-        left = plan.row_limit
-        rows, ended, until_s = 0, state.ended, self._until_s()
-        while not ended and (left is None or left > 0) and (until_s is None or self.clock.monotonic_s() < until_s):
-            elements = self.reader.read(_READ_AT_ONCE if left is None else min(left, _READ_AT_ONCE))
+    def read(self, pin: ReadPin | None) -> Parcels:
+        """Reads until the limits of the plan, the end, or until there is nothing now; or as an earlier attempt did."""
+        plan = self.plan
+        pinned = None if pin is None else pin.find()
+        rows, ended = 0, self.state.ended
+        for elements in self._elements(None if pinned is None else pinned.rows):
             if elements is None:
                 ended = True
-            elif elements:
+            else:
                 self._process(iter(elements))
                 rows += len(elements)
-                left = None if left is None else left - len(elements)
                 yield from self.host.parcels()
-            elif plan.saves:
-                break
-            else:  # a batch reads to the end
-                _PAUSE.wait(_PAUSE_S)
-        latest = {node: each.latest_us for node, each in self.clocks.items()}
-        read_s = self.clock.wall_s() if rows or not state.read_s else state.read_s
-        self.state = PartitionState(self.reader.position, latest, ended, read_s)
+        if pinned is None:
+            latest = {node: each.latest_us for node, each in self.clocks.items()}
+            read_s = self.clock.wall_s() if rows or not self.state.read_s else self.state.read_s
+            state = PartitionState(self.reader.position, latest, ended, read_s)
+            pinned = ReadOutcome(rows, state, *self._mark(state))
+            if pin is not None:
+                pin.write(pinned)
+        elif rows != pinned.rows:
+            own = plan.partitions[self.number]
+            msg = (
+                f"source {own.operator!r}, partition {own.name!r}: {pinned.rows} elements were read, and {rows} when "
+                "it was read again; a source must give the same elements from a position"
+            )
+            raise UserCodeError(msg)
+        self.state = pinned.state
         self.host.flush()
         yield from self.host.parcels(1)
-        yield from self._marks()
+        for target in plan.targets(self.host.stage):
+            body = packed(Mark(target, pinned.time_us, pinned.idle, self.state.ended))
+            for slot in range(plan.slots):
+                yield plan.level_of[target], slot, body
         saved = packed(self.state)
-        yield DONE, self.number % plan.slots, packed(Progress(self.number, saved, rows, ended))
+        yield DONE, self.number % plan.slots, packed(Progress(self.number, saved, rows, self.state.ended))
         yield DONE, self.number % plan.slots, packed(self.failures.counts(self.host.late_windows))
         self.host.late_windows, self.failures = 0, Failures()
+
+    def _elements(self, wanted: int | None) -> Iterator[Sequence[Any] | None]:
+        """What this batch reads, some elements at a time; None at the end of the partition.
+
+        `wanted` is the number of elements that an earlier attempt read.
+        """
+        plan = self.plan
+        left = plan.row_limit if wanted is None else wanted
+        until_s = self._until_s() if wanted is None else None
+        ended = self.state.ended
+        while not ended and (left is None or left > 0) and (until_s is None or self.clock.monotonic_s() < until_s):
+            elements = self.reader.read(_READ_AT_ONCE if left is None else min(left, _READ_AT_ONCE))
+            ended = elements is None
+            if ended or elements:
+                left = None if left is None else left - len(elements or ())
+                yield elements
+            elif plan.saves and wanted is None:
+                return
+            else:  # a batch reads to the end, and a second attempt as far as the first
+                _PAUSE.wait(_PAUSE_S)
 
     def close(self) -> None:
         """Closes reader and authors' objects."""
@@ -94,17 +153,14 @@ class _Partition:
             else:
                 return
 
-    def _marks(self) -> Parcels:
+    def _mark(self, state: PartitionState) -> tuple[int | None, bool]:
+        """The watermark behind what was read, and whether the partition is idle."""
         mark: tuple[int, bool] | None = None
         if self.clocks:
-            silent_s = self.clock.wall_s() - self.state.read_s
+            silent_s = self.clock.wall_s() - state.read_s
             idle_s = silent_s if silent_s >= idle_after_s(self._times.values()) else 0.0
             mark = source_watermark([(min(each.bound_us for each in self.clocks.values()), idle_s)])
-        time_us, idle = mark or (None, False)
-        for target in self.plan.targets(self.host.stage):
-            body = packed(Mark(target, time_us, idle, self.state.ended))
-            for slot in range(self.plan.slots):
-                yield self.plan.level_of[target], slot, body
+        return mark or (None, False)
 
     def _until_s(self) -> float | None:
         limit_s = self.plan.time_limit_s
@@ -115,8 +171,12 @@ class _Partition:
         return EventClock(given.lag_us, latest_us, given.max_ahead_us, self.clock.wall_s)
 
 
-def read_partition(plan: SparkPlan, number: int, packed_state: bytes | None) -> Parcels:
-    """Reads a partition from where the last batch left it."""
+def read_partition(plan: SparkPlan, number: int, packed_state: bytes | None, pin: ReadPin | None = None) -> Parcels:
+    """Reads a partition from where the last batch left it.
+
+    Spark may run the task again when its output is lost, while others have used that output. So the first attempt that
+    is complete pins how far it read.
+    """
     key = plan.run, number
     kept_state, partition = _readers.pop(key, (b"", None))
     if partition is not None and kept_state != packed_state:
@@ -126,7 +186,7 @@ def read_partition(plan: SparkPlan, number: int, packed_state: bytes | None) -> 
         state = unpacked(packed_state) if packed_state else PartitionState()
         partition = _Partition(plan, number, state, SystemClock())
     try:
-        yield from partition.read()
+        yield from partition.read(pin)
     except BaseException:
         partition.close()
         raise
