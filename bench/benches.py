@@ -15,6 +15,7 @@ from bench.pipelines import Pipeline
 from bench.recovery import Recovery
 from bench.scaling import over_containers, over_tasks
 from bench.spark_latency import SparkLatency
+from bench.spark_pipelines import SparkPipeline
 from bench.spark_start import SparkStart
 from bench.spark_word_count import SparkWordCount
 from bench.start_up import StartUp
@@ -66,5 +67,7 @@ SPARK: tuple[Bench, ...] = (
     SparkWordCount("SparkWordCount", Job("simplified_word_count", ("--containers", "2"))),
     SparkLatency("SparkLatency10k", 10_000),
     SparkStart("SparkStart"),
+    SparkPipeline("SparkPipelineBatch", "spark.pipeline.batch.vs_hand", "batch", 20_000_000),
+    SparkPipeline("SparkPipelineStream", "spark.pipeline.stream.vs_hand", "stream", 3_200_000),
 )
 """These need Spark and Java; they run only when they are named."""
