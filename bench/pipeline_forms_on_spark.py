@@ -1,7 +1,7 @@
 """One pipeline on Spark in two forms: compiled, and written by hand in PySpark with the same functions.
 
-`main` needs a process of its own, whose PYTHONPATH has this package: workers import it. It prints ``FORM RATE RESULTS`` for
-each run; forms alternate, and a first pair, in which Spark warms up, is not printed.
+`main` needs a process of its own, whose PYTHONPATH has this package: workers import it. It prints ``FORM RATE RESULTS``
+for each run; forms alternate, and a first pair, in which Spark warms up, is not printed.
 """
 
 from __future__ import annotations

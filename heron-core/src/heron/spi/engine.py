@@ -12,13 +12,25 @@ from collections.abc import Callable, Mapping
 from heron.api import TopologyBuilder
 from heron.spi.driver import Driver, DriverRef
 
-__all__ = ["CAPABILITIES", "OLDEST_SPI_VERSION", "SPI_VERSION", "PipelineEngine", "chosen_engine", "offer_engine"]
+__all__ = [
+    "CAPABILITIES",
+    "OLDEST_SPI_VERSION",
+    "PIPELINE_KEY",
+    "SPI_VERSION",
+    "PipelineEngine",
+    "chosen_engine",
+    "offer_engine",
+]
 
 SPI_VERSION = 1
 OLDEST_SPI_VERSION = 1
 
 CAPABILITIES = frozenset({"live"})
 """``live``: sources may be without end. An engine without this flag refuses such pipelines."""
+
+PIPELINE_KEY = "heron.pipeline"
+"""The key of a topology's configuration with its pipeline as text, for `heron plan`: ``{"operators": [line, ...],
+"stages": [line, ...]}``, as the author wrote it and as it runs."""
 
 _Offer = Callable[[], DriverRef | None]
 _offers: list[_Offer] = []
@@ -37,7 +49,8 @@ class PipelineEngine(Driver):
         Args:
             name: the name of the topology.
             pipeline: a `heron_streamlet.graph.Graph`; its operators and functions are the author's.
-            config: the keys of the topology, `api_constants` and the author's own.
+            config: the keys of the topology, `api_constants` and the author's own. The topology has those that concern
+                the author's code, and `PIPELINE_KEY`.
 
         Raises:
             TopologyError: when the engine cannot run an operator, a source or a function; names the operator with its

@@ -17,7 +17,7 @@ import cloudpickle
 
 from heron.api import TopologyBuilder, api_constants
 from heron.errors import ConfigError, TopologyError, UsageError
-from heron.spi.engine import PipelineEngine
+from heron.spi.engine import PIPELINE_KEY, PipelineEngine
 from heron.spi.options import decode_options
 from heron_engine_spark.driver_spout import SETUP_KEY, BatchDriver, DriverSetup, StreamingDriver
 from heron_engine_spark.options import BatchOptions, StreamingOptions
@@ -70,7 +70,7 @@ class _SparkEngine(PipelineEngine, Generic[O]):
         run = f"{name}-{secrets.token_hex(4)}"
         plan = self._limited(spark_plan(stages, name, run, self._options.slots, groups, config=own))
         builder = TopologyBuilder(name)
-        builder.set_config(own)
+        builder.set_config({**own, PIPELINE_KEY: stages.text()})
         builder.add_spec(self._driver().spec(self.name, 1, {SETUP_KEY: _packed(stages, plan, self._options)}))
         return builder
 

@@ -114,6 +114,10 @@ class StagePlan:
     graph: Graph
     stages: tuple[Stage, ...]
 
+    def text(self) -> dict[str, list[str]]:
+        """The operators and the stages, a line for each: `heron.spi.engine.PIPELINE_KEY`."""
+        return {"operators": self.graph.lines(), "stages": [stage.line() for stage in self.stages]}
+
     def inputs(self, stage: Stage) -> Iterator[tuple[Stage, Outlet]]:
         """The outlets that lead to a stage, with their stages."""
         for other in self.stages:

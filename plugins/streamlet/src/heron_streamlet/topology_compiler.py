@@ -10,6 +10,7 @@ import cloudpickle
 from heron.api import Grouping, HeronComponentSpec, Stream, TopologyBuilder, TopologyReliabilityMode, api_constants
 from heron.errors import TopologyError
 from heron.planner.key_group import key_group
+from heron.spi.engine import PIPELINE_KEY
 from heron_streamlet.graph import Graph, Node
 from heron_streamlet.keyed_operators import WindowFold
 from heron_streamlet.operators import Keyed, Operator, Read, Repartition, Windowed
@@ -80,7 +81,7 @@ def _bolt_class(operator: Operator) -> type[StageBolt]:
 
 
 def _with_checkpoints(plan: StagePlan, config: Mapping[str, object]) -> dict[str, object]:
-    values = dict(config)
+    values = {**config, PIPELINE_KEY: plan.text()}
     key = api_constants.TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS
     mode = values.get(api_constants.TOPOLOGY_RELIABILITY_MODE)
     has_state = any(isinstance(stage.head.operator, (Keyed, Windowed)) for stage in plan.stages)

@@ -11,6 +11,7 @@ from rich.tree import Tree
 from heron.api.definition import GroupingDefinition
 from heron.planner.logical_plan import LogicalPlan, logical_plan
 from heron.planner.packing_plan import InstancePlan, PackingPlan, Resource
+from heron.spi.engine import PIPELINE_KEY
 from heron_cli.launch.prepare import Prepared
 from heron_cli.view.plan_picture import Legend, container_pictures, used_by_instances
 from heron_cli.view.text import counted
@@ -21,6 +22,7 @@ __all__ = ["plan_document", "plan_tree"]
 def plan_tree(prepared: Prepared) -> Tree:
     """Return the plans as a tree: the data flow, the use of each container, the place of each task."""
     tree = Tree(Text(prepared.loaded.definition.name, style="bold"))
+    _add_pipeline(tree, prepared.loaded.definition.config.get(PIPELINE_KEY))
     _add_logical(tree.add("logical plan"), logical_plan(prepared.loaded.definition))
     _add_packing(tree, prepared)
     _add_physical(tree.add("physical plan"), prepared.plan)
@@ -78,6 +80,16 @@ def plan_document(prepared: Prepared) -> dict[str, object]:
             ]
         },
     }
+
+
+def _add_pipeline(tree: Tree, pipeline: object) -> None:
+    """Show a pipeline as its author wrote it, and what of it runs without a shuffle inside."""
+    if not isinstance(pipeline, dict):
+        return
+    for title, key in (("pipeline", "operators"), ("stages", "stages")):
+        branch = tree.add(title)
+        for line in pipeline.get(key, ()):
+            branch.add(Text(str(line)))
 
 
 def _add_logical(tree: Tree, plan: LogicalPlan) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from heron.errors import TopologyError
 from heron.planner.verify import verify
-from heron.spi.engine import PipelineEngine
+from heron.spi.engine import PIPELINE_KEY, PipelineEngine
 from heron_testing.contracts.driver import DriverContract
 
 if TYPE_CHECKING:  # tests of other families need not have it
@@ -42,6 +42,10 @@ class PipelineEngineContract(DriverContract):
         verify(definition)
         assert definition.name == "words"
         assert definition.config["my.own.key"] == "kept"
+        shown = definition.config[PIPELINE_KEY]
+        assert isinstance(shown, dict)
+        assert shown["operators"][0] == "source-1 x 1"
+        assert shown["stages"]
 
     def test_compiling_changes_nothing(self, engine: PipelineEngine) -> None:
         """`heron plan` compiles, and a later run compiles again."""
