@@ -101,8 +101,20 @@ def test_the_pipeline_of_the_page_on_streamlets_prints_what_the_page_says(tmp_pa
 def test_first_topology_of_the_readme_runs_and_prints_what_the_readme_says(tmp_path: Path) -> None:
     """New users copy this example first."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (code,) = CODE.findall(readme)
+    code, _ = CODE.findall(readme)
     assert len([line for line in code.splitlines() if line]) <= 20
     ran = run_topology(code, tmp_path)
     printed = sorted(line for line in ran.stdout.splitlines() if line)
     assert printed == [line.strip() for line in readme.splitlines() if line.startswith("    count/")]
+
+
+def test_pipeline_of_the_readme_counts_the_lines_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engines on Spark have tests of their own; the file is the same."""
+    _, code = CODE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    (tmp_path / "logs").mkdir()
+    lines = [f"{1_767_225_600 + 2 * number} /page{number % 3}" for number in range(60)]
+    (tmp_path / "logs" / "a.log").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    run_topology(code.replace('"logs/', f'"{tmp_path}/logs/').replace('"visits")', f'"{tmp_path}/visits")'), tmp_path)
+    written = [line for path in (tmp_path / "visits").glob("*.txt") for line in path.read_text().splitlines()]
+    assert sorted(written) == [f"00:0{minute} /page{page} 10" for minute in range(2) for page in range(3)]
