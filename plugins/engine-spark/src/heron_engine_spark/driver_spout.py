@@ -106,7 +106,7 @@ class BatchDriver(Spout):
         self.thread: threading.Thread | None = None
         self.over, self.stopping = threading.Event(), threading.Event()
         self.error: Exception | None = None
-        self.ended = False
+        self.ended = context.get_task_index() > 0  # of an update: a pipeline has one driver
 
     def show(self, line: str) -> None:
         """Print an element of `log`."""
