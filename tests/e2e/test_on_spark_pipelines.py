@@ -127,11 +127,11 @@ def test_workers_of_a_cluster_get_the_code_of_the_author(sandbox: Sandbox, examp
 
 def test_another_pipeline_on_a_checkpoint_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
     """Before Spark starts; the run ends with the reason."""
-    kept = tmp_path / "kept"
-    for number, window in enumerate((10, 20)):
-        file = tmp_path / f"counts{number}.py"
+    kept, files = tmp_path / "kept", [tmp_path / f"counts{window}.py" for window in (10, 20)]
+    for file, window in zip(files, (10, 20), strict=True):
         file.write_text(_COUNTS.format(window=window))
-        run = sandbox.run(file, *_STREAMING, "--set", f"engine.checkpoint={kept}")
+    sandbox.run(files[0], *_STREAMING, "--set", f"engine.checkpoint={kept}").finished()
+    run = sandbox.run(files[1], *_STREAMING, "--set", f"engine.checkpoint={kept}")
     assert run.process.returncode == 1, run.all_output
     assert re.search(r"engine\.checkpoint: .*kept has the state of operator 'counts', which was .* and is", run.stderr)
 
