@@ -88,7 +88,10 @@ def expected(graph: Graph) -> list[str]:
 
 
 def run(session: SparkSession, graph: Graph, folder: Path, cut: int | None, slots: int = 2) -> Lines:
-    """Run a pipeline to its end: as a batch, or with so many rows of each partition in a micro-batch."""
+    """Run a pipeline to its end.
+
+    `cut` is the number of rows that a micro-batch reads of each partition; None is one batch.
+    """
     plan, heard = plan_of(graph, slots, uuid.uuid4().hex, cut), Lines()
     job = PipelineJob(session, plan, BatchLog(CheckpointFolder(str(folder))), folder, heard)
     if cut is None:

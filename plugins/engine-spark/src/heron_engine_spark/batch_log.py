@@ -125,13 +125,13 @@ class BatchLog:
             now = own.states.get(name)
             if now != was:
                 change = "was removed" if now is None else f"was {was} and is {now}"
-                msg = (
-                    f"{place} has the state of operator {name!r}, which {change}; change it back, or begin a new folder"
-                )
+                msg = f"{place} has the state of operator {name!r}, which {change}; change it back, or use a new folder"
                 raise ConfigError(msg)
         for name in former.sources:
             if name not in own.sources:
-                msg = f"{place} has the positions of source {name!r}, which was removed; change it back, or begin anew"
+                msg = (
+                    f"{place} has the positions of source {name!r}, which was removed; restore it, or use a new folder"
+                )
                 raise ConfigError(msg)
 
     def _numbers(self) -> list[int]:

@@ -17,6 +17,7 @@ import cloudpickle
 
 from heron.api import TopologyBuilder, api_constants
 from heron.errors import ConfigError, TopologyError, UsageError
+from heron.planner.key_group import DEFAULT_KEY_GROUPS
 from heron.spi.engine import PIPELINE_KEY, PipelineEngine
 from heron.spi.options import decode_options
 from heron_engine_spark.driver_spout import SETUP_KEY, BatchDriver, DriverSetup, StreamingDriver
@@ -32,7 +33,6 @@ __all__ = ["BatchEngine", "StreamingEngine"]
 
 O = TypeVar("O", bound=BatchOptions)  # noqa: E741  # the options of an engine
 
-_KEY_GROUPS = 1024
 _OF_HERON = (
     api_constants.TOPOLOGY_RELIABILITY_MODE,
     api_constants.TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
@@ -62,7 +62,7 @@ class _SparkEngine(PipelineEngine, Generic[O]):
         for refusal in self._refusals(stages):
             raise TopologyError(refusal)
         _check_installed()
-        groups = config.get(api_constants.TOPOLOGY_KEY_GROUPS, _KEY_GROUPS)
+        groups = config.get(api_constants.TOPOLOGY_KEY_GROUPS, DEFAULT_KEY_GROUPS)
         if type(groups) is not int or groups < 1:
             msg = f"topology {name!r}: {api_constants.TOPOLOGY_KEY_GROUPS} {groups!r} is not an integer above 0"
             raise ConfigError(msg)

@@ -1,7 +1,7 @@
 """The sources of a pipeline as a Python data source of Spark: one input partition for each source partition.
 
-The offset of a stream is the number of a batch. Where the sources were at its end is in the record of the batch, which
-is written when everything of it is done; so a batch that Spark repeats may read more or less than before.
+The offset of a stream is the number of a batch. The record of the batch has the positions of the sources at its end. A
+batch that Spark repeats reads what its first attempt has pinned (`heron_engine_spark.source_task.ReadPin`).
 """
 
 from __future__ import annotations

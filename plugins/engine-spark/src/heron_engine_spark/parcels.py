@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import cloudpickle
 import pyarrow as pa
@@ -24,7 +24,6 @@ __all__ = [
     "Mark",
     "PartitionState",
     "Progress",
-    "Report",
     "Rows",
     "SlotSaved",
     "SlotVersion",
@@ -128,9 +127,6 @@ class SlotSaved:
     operator: str
     slot: int
     version: SlotVersion
-
-
-Report: TypeAlias = Progress | Counts | Logged | SlotSaved
 
 
 def packed(value: object) -> bytes:

@@ -116,10 +116,8 @@ class PipelineJob:
             self.ended.set()
 
     def _collected(self, read: DataFrame, number: int) -> list[Any]:
-        plan, snapshot = (
-            self._plan,
-            Snapshot(number, self._record.versions, self._log.folder if self._plan.saves else None),
-        )
+        plan = self._plan
+        snapshot = Snapshot(number, self._record.versions, self._log.folder if plan.saves else None)
         frame = read
         for level in range(1, plan.levels):
             run = _level_function(self._shared, level, snapshot)

@@ -74,12 +74,6 @@ class SparkHost(StageHost):
             yield DONE, self._slot, packed(Logged(tuple(self._lines)))
             self._lines.clear()
 
-    def forget(self) -> None:
-        """Drop what waits, after a failure."""
-        for _, _, rows in self._waiting:
-            rows.clear()
-        self._lines.clear()
-
     def _sender(self, outlet: Outlet, rows: list[list[tuple[Any, ...]]]) -> Send:
         if outlet.form.keyed:
             return _by_key(rows, self._plan.groups)

@@ -35,7 +35,8 @@ class SparkPlan:
         run: an id of this run; what workers keep between micro-batches belongs to it.
         level_of: the level of each stage, by the number of its head.
         window_of: the operators of windows, by the number of their node.
-        bounds: the most rows and seconds of one read of a partition; None for no limit.
+        row_limit: the most elements that a batch reads of a partition; None for no limit.
+        time_limit_s: how long a batch reads a partition at most, in seconds; None for no limit.
         saves: whether state outlives the job.
     """
 
@@ -60,10 +61,6 @@ class SparkPlan:
     def stage(self, head: int) -> Stage:
         """The stage with this head."""
         return next(stage for stage in self.stages if stage.head.number == head)
-
-    def stages_of(self, level: int) -> Iterator[Stage]:
-        """The stages of a level."""
-        return (stage for stage in self.stages if self.level_of[stage.head.number] == level)
 
     def targets(self, stage: Stage) -> list[int]:
         """The heads of the stages that read a stage."""

@@ -45,7 +45,7 @@ def run_level(
     plan: SparkPlan, level: int, snapshot: Snapshot, arrived: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Runs the stages of a level; rows of later levels pass."""
-    task = _LevelTask(plan, level, snapshot)
+    task = _LevelTask(plan, snapshot)
     for batch in arrived:
         own = pc.equal(batch.column(0), level)
         others = batch.filter(pc.invert(own))
@@ -58,8 +58,8 @@ def run_level(
 
 
 class _LevelTask:
-    def __init__(self, plan: SparkPlan, level: int, snapshot: Snapshot) -> None:
-        self._plan, self._level, self._snapshot = plan, level, snapshot
+    def __init__(self, plan: SparkPlan, snapshot: Snapshot) -> None:
+        self._plan, self._snapshot = plan, snapshot
         self._runs: dict[tuple[int, int], _StageRun] = {}
 
     def receive(self, slot: int, parcel: Rows | Mark) -> Parcels:
