@@ -19,6 +19,7 @@
     ├── CheckpointError         a checkpoint cannot be stored, loaded or used
     │   └── TornCheckpointError  an object of it is not what was stored
     ├── KeyedStateError         a state backend cannot hold the state of a task
+    ├── StoreError              a store cannot keep, show or read a view
     ├── SinkError               a monitoring system does not accept records; has the number of lost records
     ├── RemoteProtocolError     the peer broke the rules of the wire; its session ends
     ├── IllegalTransitionError  a state machine received an event that its table does not have
@@ -58,6 +59,7 @@ __all__ = [
     "StateConflictError",
     "StateError",
     "StateUnavailableError",
+    "StoreError",
     "TopologyError",
     "TopologyFailedError",
     "TornCheckpointError",
@@ -147,6 +149,10 @@ class TornCheckpointError(CheckpointError):
 
 class KeyedStateError(HeronError):
     """A state backend cannot hold or return the state of a task."""
+
+
+class StoreError(HeronError):
+    """A store cannot keep, show or read a view."""
 
 
 class SinkError(HeronError):

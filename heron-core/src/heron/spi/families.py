@@ -13,6 +13,7 @@ from heron.spi.scheduler import Scheduler
 from heron.spi.serializer import Serializer
 from heron.spi.state import StateBackend
 from heron.spi.statemgr import StateManager
+from heron.spi.store import ViewStore
 from heron.spi.uploader import Uploader
 
 __all__ = ["FAMILIES"]
@@ -27,5 +28,6 @@ FAMILIES: Mapping[str, type[Driver]] = {
     "checkpoint": CheckpointStore,
     "state": StateBackend,
     "engine": PipelineEngine,
+    "store": ViewStore,
 }
 """Family to contract; the entry-point group of a family is ``heron.FAMILY``."""
