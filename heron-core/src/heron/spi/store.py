@@ -2,8 +2,8 @@
 
 A *view* has for each key one value of history, which a batch wrote, and values of live *spans*: times of equal length,
 each named by its start in microseconds since the epoch. A reader merges the value of history with those of the spans
-that begin at or after the end of the batch. Values are bytes; their meaning belongs to the author of the view. Why it is
-so: docs/decisions/030-views-of-history-and-now.md.
+that begin at or after the end of the batch. Values are bytes; their meaning belongs to the author of the view. Why:
+docs/decisions/030-views-of-history-and-now.md.
 """
 
 from __future__ import annotations
