@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import cloudpickle
 import pyarrow as pa
 
 from heron_engine_spark.batch_log import BatchLog, BatchRecord
@@ -18,7 +21,9 @@ from heron_engine_spark.source_task import ReadPin, read_partition
 from heron_engine_spark.spark_plan import SparkPlan, spark_plan
 from heron_engine_spark.stage_task import Snapshot, run_level
 from heron_streamlet.graph import Graph
+from heron_streamlet.sinks import TransactionalSink
 from heron_streamlet.stages import fuse
+from heron_streamlet.transformer import StageContext
 
 __all__ = ["LevelRun", "plan_of"]
 
@@ -46,6 +51,7 @@ class LevelRun:
         self.failures: list[Failure] = []
         self._chance = chance
         self._order = chance or random.Random(0)
+        self._sinks = self._driver_sinks()
 
     def run(self) -> list[str]:
         """Process everything; return the lines of `log`, sorted."""
@@ -59,7 +65,23 @@ class LevelRun:
         while self._chance is not None and self._chance.random() < 0.3:
             self._attempt(record, stops=True)  # it leaves files and what workers keep, and nothing else
         done = self._attempt(record, stops=False)
-        return self._complete(record, done)
+        record = self._complete(record, done)
+        if self._chance is not None and self._chance.random() < 0.3:
+            self._sinks = self._driver_sinks()  # the driver died between its record and its commits
+        for sink in self._sinks:
+            sink.commit(record.number)
+        return record
+
+    def _driver_sinks(self) -> list[TransactionalSink[Any]]:
+        """The driver's copies, one for each slot, as a driver makes them when it starts."""
+        found: list[TransactionalSink[Any]] = []
+        for node in self.plan.transactions():
+            for slot in range(self.plan.slots):
+                sink: TransactionalSink[Any] = pickle.loads(cloudpickle.dumps(node.operator)).sink
+                sink.setup(StageContext(node.name, slot, self.plan.slots, self.plan.config, slot))
+                sink.restore(self.log.newest().number)
+                found.append(sink)
+        return found
 
     def _attempt(self, record: BatchRecord, *, stops: bool) -> list[Parcel]:
         plan, number = self.plan, record.number + 1

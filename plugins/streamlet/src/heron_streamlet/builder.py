@@ -5,13 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from heron.api.names import is_a
-from heron.errors import TopologyError
 from heron_streamlet.graph import Graph, Node, checked_graph
 from heron_streamlet.operators import AssignEventTime, Read, Windowed
-from heron_streamlet.sources import CallableSource, Generator, GeneratorSource, Source
+from heron_streamlet.sources import Generator, Source, as_source
 from heron_streamlet.streamlet import Draft, Streamlet
 
 __all__ = ["Builder"]
@@ -39,14 +37,7 @@ class Builder:
         Raises:
             TopologyError: when `source` is none of these.
         """
-        found: Any = source
-        if isinstance(source, Generator):
-            found = GeneratorSource(source)
-        elif not is_a(source, Source):
-            if not callable(source):
-                msg = f"new_source({source!r:.60}): give a Source, a Generator or a function; a list is Items(list)"
-                raise TopologyError(msg)
-            found = CallableSource(source)
+        found = as_source(source)
         draft = Draft(self, Read(found), (), word=found.word)
         return Streamlet(self.add(draft))
 

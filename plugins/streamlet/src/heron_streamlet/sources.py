@@ -10,13 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
+from heron.api.names import is_a
 from heron.clock import monotonic_s
-from heron.errors import UsageError
+from heron.errors import TopologyError, UsageError
 from heron_streamlet.transformer import StageContext
 
-__all__ = ["CallableSource", "Generator", "GeneratorSource", "Items", "Reader", "Source", "TextFiles"]
+__all__ = ["CallableSource", "Generator", "GeneratorSource", "Items", "Reader", "Source", "TextFiles", "as_source"]
 
 _READ_S = 0.005
 
@@ -159,6 +160,23 @@ class GeneratorSource(Source[T]):
         """`Source.open`."""
         self._generator.setup(context)
         return _CallReader(self._generator.get)
+
+
+def as_source(given: Source[T] | Generator[T] | Callable[[], T | None]) -> Source[T]:
+    """The source of what an author gives.
+
+    Raises:
+        TopologyError: when it is neither a `Source`, nor a `Generator`, nor a function.
+    """
+    found: Any = given
+    if isinstance(found, Generator):
+        return GeneratorSource(found)
+    if is_a(found, Source):
+        return cast("Source[T]", found)
+    if not callable(found):
+        msg = f"{found!r:.60} is no source: give a Source, a Generator or a function; a list is Items(list)"
+        raise TopologyError(msg)
+    return CallableSource(found)
 
 
 class _IterableReader(Generic[T]):

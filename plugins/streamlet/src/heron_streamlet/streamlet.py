@@ -20,6 +20,8 @@ from heron_streamlet.keyed_operators import (
     WindowFold,
     WindowJoin,
 )
+from heron_streamlet.lambda_.view import View, ViewTarget
+from heron_streamlet.lambda_.view_folds import LiveFold
 from heron_streamlet.operators import (
     AssignEventTime,
     Consume,
@@ -347,6 +349,19 @@ class Streamlet(Generic[T]):
             msg = f"to_sink({sink!r:.60}): not a Sink; for a function use consume"
             raise TopologyError(msg)
         self._add(Write(sink))
+
+    def to_view(self: Streamlet[tuple[K, V]], view: View[V, Any]) -> None:
+        """Aggregate the values of each key into a view, by event time; `heron_streamlet.lambda_` explains views.
+
+        Raises:
+            TopologyError: when `view` is not a `View`.
+        """
+        if not is_a(view, View):
+            msg = f"to_view({view!r:.60}): not a View"
+            raise TopologyError(msg)
+        window = view.window()
+        folded = self._add(Windowed(LiveFold(window, Aggregated(view.monoid)), window, "view"))
+        WindowedStreamlet(folded)._add(Write(ViewTarget(view)))
 
     def _add(self, operator: Operator, *others: Streamlet[Any]) -> Draft:
         builder = self._draft.builder

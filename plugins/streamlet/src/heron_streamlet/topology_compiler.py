@@ -75,7 +75,7 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
 
 
 def _bolt_class(operator: Operator) -> type[StageBolt]:
-    if isinstance(operator, Windowed) and isinstance(operator.operator, WindowFold):
+    if isinstance(operator, Windowed) and type(operator.operator) is WindowFold:
         return WindowStageBolt
     return KeyedStageBolt if isinstance(operator, (Keyed, Windowed)) else StageBolt
 

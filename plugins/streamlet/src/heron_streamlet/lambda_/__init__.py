@@ -1,0 +1,34 @@
+"""One pipeline for history and for now: views that a batch and a live topology write, and that readers see as one.
+
+from heron_streamlet.lambda_ import Count, HistoryAndLive, View
+
+clicks = View("clicks-by-ad", Count())
+source = HistoryAndLive(TextFiles("archive/*.jsonl"), live_lines)
+found = builder.new_source(source).map(json.loads).event_time(lambda click: click["at"])
+found.key_by(lambda click: click["ad"]).to_view(clicks)
+"""
+
+from heron_streamlet.lambda_.monoids import Count, Max, Min, Monoid, Sum, TopK
+from heron_streamlet.lambda_.reader import Answer, ViewReader
+from heron_streamlet.lambda_.sides import HistoryAndLive
+from heron_streamlet.lambda_.sketches import BloomFilter, CountMin, Counts, Frequent, HyperLogLog, Members
+from heron_streamlet.lambda_.view import View
+
+__all__ = [
+    "Answer",
+    "BloomFilter",
+    "Count",
+    "CountMin",
+    "Counts",
+    "Frequent",
+    "HistoryAndLive",
+    "HyperLogLog",
+    "Max",
+    "Members",
+    "Min",
+    "Monoid",
+    "Sum",
+    "TopK",
+    "View",
+    "ViewReader",
+]

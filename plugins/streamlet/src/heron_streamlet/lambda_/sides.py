@@ -1,0 +1,169 @@
+"""The two sides of a pipeline with views: what runs live, and what a batch runs over history."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from heron.api import TopologyReliabilityMode, api_constants
+from heron.clock import wall_s
+from heron.errors import ConfigError, TopologyError
+from heron.spi.driver import DriverRef
+from heron.spi.store import Batch
+from heron_streamlet.event_time import event_time_us
+from heron_streamlet.graph import Graph, Node
+from heron_streamlet.keyed_operators import WindowFold
+from heron_streamlet.lambda_.view import View, ViewTarget
+from heron_streamlet.lambda_.view_folds import HistoryFold, LiveFold
+from heron_streamlet.lambda_.view_sinks import HistorySink, LiveSink
+from heron_streamlet.operators import Operator, Read, Windowed, Write
+from heron_streamlet.sinks import Sink
+from heron_streamlet.sources import Generator, Reader, Source, as_source
+from heron_streamlet.transformer import StageContext
+
+__all__ = ["HistoryAndLive", "HistorySide", "LiveSide", "for_side"]
+
+T = TypeVar("T")
+
+_NEVER_CLOSED_US = 2**60  # of a batch: windows close at the end of the input, so nothing is late
+
+
+class HistoryAndLive(Source[T]):
+    """Two sources of the same elements: what was archived, and what arrives now.
+
+    An engine that runs to the end of its input (``spark-batch``) reads `history`, every other one reads `live`.
+
+    Args:
+        history: everything before `until`, and possibly more.
+        live: at least everything since the start of the span in which the newest batch ends.
+        until: how far `history` is complete: a `datetime` with a time zone, or seconds since the epoch. None is the
+            time at which the pipeline is handed in.
+
+    Raises:
+        TopologyError: when `live` is not a source.
+        UserCodeError: when `until` is no time.
+    """
+
+    def __init__(
+        self,
+        history: Source[T],
+        live: Source[T] | Generator[T] | Callable[[], T | None],
+        *,
+        until: datetime | float | None = None,
+    ) -> None:
+        self.history = as_source(history)
+        self.live = as_source(live)
+        self.until_us = None if until is None else event_time_us(until)
+        self.bounded = self.live.bounded
+        self.word = self.live.word
+
+    def open(self, partition: str, position: object, context: StageContext) -> Reader[T]:
+        """`Source.open`: a side has taken its source, so nobody opens both.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(type(self).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSide:
+    """What runs now. `exact` is whether the engine gives each element exactly once without being asked."""
+
+    store: DriverRef | None
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySide:
+    """A batch over history. `run` tells it apart from other batches of the same end."""
+
+    store: DriverRef | None
+    run: str = ""
+
+
+def for_side(graph: Graph, side: LiveSide | HistorySide, config: Mapping[str, object]) -> Graph:
+    """The graph that one side runs; a graph without views and without sources of both sides stays as it is.
+
+    Raises:
+        TopologyError: when a view has no store, its stream has no event time, two operators write one view, or no span
+            ends before `until`.
+        ConfigError: when the live side has no checkpoints.
+    """
+    if isinstance(side, HistorySide) and not side.run:
+        side = replace(side, run=secrets.token_hex(8))
+    until_us = _until_us(graph)
+    written: dict[str, Node] = {}
+    nodes = []
+    for node in graph.nodes:
+        operator = node.operator
+        view = _view(graph, node)
+        if isinstance(operator, Read) and isinstance(operator.source, HistoryAndLive):
+            both = operator.source
+            operator = Read(both.live if isinstance(side, LiveSide) else both.history)
+        elif view is not None and isinstance(operator, Windowed):
+            operator = _fold(operator, view, side, until_us)
+        elif view is not None:
+            _check(graph, node, view, side, config)
+            if (other := written.setdefault(view.name, node)) is not node:
+                msg = f"{node}: the view {view.name!r} is written by {other} already; give it another name"
+                raise TopologyError(msg)
+            operator = Write(_sink(node, view, side, until_us))
+        nodes.append(node if operator is node.operator else replace(node, operator=operator))
+    return Graph(tuple(nodes))
+
+
+def _view(graph: Graph, node: Node) -> View[Any, Any] | None:
+    """The view that a node writes, or folds for the node that writes it."""
+    if isinstance(node.operator, Write):
+        return node.operator.sink.view if isinstance(node.operator.sink, ViewTarget) else None
+    if isinstance(node.operator, Windowed) and type(node.operator.operator) is LiveFold:
+        return next(view for each, _, _ in graph.consumers(node) if (view := _view(graph, each)) is not None)
+    return None
+
+
+def _until_us(graph: Graph) -> int:
+    """How far history is complete."""
+    sources = [each.operator.source for each in graph.nodes if isinstance(each.operator, Read)]
+    given = {each.until_us for each in sources if isinstance(each, HistoryAndLive) and each.until_us is not None}
+    return min(given, default=round(wall_s() * 1_000_000))
+
+
+def _fold(operator: Windowed, view: View[Any, Any], side: LiveSide | HistorySide, until_us: int) -> Operator:
+    if isinstance(side, LiveSide):
+        return operator
+    fold = operator.operator
+    assert isinstance(fold, WindowFold)  # noqa: S101  # `_view` has looked
+    window = replace(view.window(), allowed_lateness_us=_NEVER_CLOSED_US)
+    return replace(operator, operator=HistoryFold(window, fold.fold, until_us=until_us), window=window)
+
+
+def _sink(node: Node, view: View[Any, Any], side: LiveSide | HistorySide, until_us: int) -> Sink[Any]:
+    if side.store is None:
+        msg = (
+            f"{node}: the profile names no store for the view {view.name!r}; add the section "
+            "`store: {{driver: sqlite}}`, or another driver of the family store"
+        )
+        raise TopologyError(msg)
+    if isinstance(side, LiveSide):
+        return LiveSink(view, side.store)
+    return HistorySink(view, side.store, Batch(until_us // view.span_us * view.span_us, side.run))
+
+
+def _check(
+    graph: Graph, node: Node, view: View[Any, Any], side: LiveSide | HistorySide, config: Mapping[str, object]
+) -> None:
+    folded = graph.nodes[node.inputs[0].node]
+    if not graph.nodes[folded.inputs[0].node].timed:
+        msg = f"{node}: the view {view.name!r} divides event time, and its stream has none; call event_time"
+        raise TopologyError(msg)
+    mode = config.get(api_constants.TOPOLOGY_RELIABILITY_MODE)
+    if isinstance(side, LiveSide) and not side.exact and mode != TopologyReliabilityMode.EFFECTIVELY_ONCE:
+        msg = (
+            f"{node}: the view {view.name!r} is written when a checkpoint is complete, and this topology has none; "
+            "call Config().set_delivery_semantics(Config.EFFECTIVELY_ONCE)"
+        )
+        raise ConfigError(msg)

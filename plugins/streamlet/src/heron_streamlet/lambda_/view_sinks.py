@@ -1,0 +1,128 @@
+"""The sinks of a view: one for live spans, one for the batch over history."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from heron.clock import Clock, SystemClock
+from heron.driver_kit.loading import open_driver
+from heron.spi.driver import DriverRef
+from heron.spi.store import Batch, SpanKey, ViewStore
+from heron_streamlet.lambda_.key_bytes import key_bytes
+from heron_streamlet.lambda_.view import View
+from heron_streamlet.sinks import TransactionalSink
+from heron_streamlet.transformer import StageContext
+
+__all__ = ["HistorySink", "LiveSink", "ViewSink"]
+
+_CHANGED_AT_MOST = 100_000
+"""Values in memory that wait for a checkpoint; more are staged early."""
+
+Element = tuple[tuple[int, object], Any]
+"""``((start of the span, key), accumulator)``"""
+
+
+class ViewSink(TransactionalSink[Element]):
+    """Writes a view. The pipeline's side, live or history, chooses the class (`heron_streamlet.sides`)."""
+
+    clock: Clock = SystemClock()
+
+    def __init__(self, view: View[Any, Any], ref: DriverRef) -> None:
+        self.view = view
+        self._ref = ref
+
+    def setup(self, context: StageContext) -> None:
+        """`Sink.setup`."""
+        self.store = open_driver(self._ref, ViewStore)
+        self.task, self.tasks = context.partition, context.partitions
+
+    def rescaled(self, context: StageContext) -> None:
+        """`Sink.rescaled`."""
+        self.task, self.tasks = context.partition, context.partitions
+
+    @abstractmethod
+    def put(self, element: Element) -> None:
+        """`Sink.put`."""
+
+
+class LiveSink(ViewSink):
+    """Keeps the values that have changed since the last checkpoint, and writes each of them once."""
+
+    def setup(self, context: StageContext) -> None:
+        """`Sink.setup`."""
+        super().setup(context)
+        self._changed: dict[tuple[int, object], Any] = {}
+        self._prepared = 0
+        self._writers = self.tasks
+
+    def put(self, element: Element) -> None:
+        """`Sink.put`."""
+        self._changed[element[0]] = element[1]
+        if len(self._changed) >= _CHANGED_AT_MOST:
+            self._stage(self._prepared + 1)  # the next checkpoint has this number or a greater one
+
+    def prepare(self, checkpoint: int) -> None:
+        """`TransactionalSink.prepare`."""
+        self._stage(checkpoint)
+        self._prepared = checkpoint
+
+    def commit(self, checkpoint: int) -> None:
+        """`TransactionalSink.commit`."""
+        self.store.publish(self.view.name, self.task, checkpoint, round(self.clock.wall_s() * 1_000_000))
+        if self.task == 0 and self.tasks < self._writers:
+            self.store.retire(self.view.name, self.tasks, checkpoint)
+        self._writers = self.tasks
+
+    def restore(self, checkpoint: int) -> None:
+        """`TransactionalSink.restore`."""
+        self._changed.clear()
+        self._prepared = checkpoint
+        if checkpoint:
+            self.commit(checkpoint)
+        self.store.discard(self.view.name, self.task, checkpoint)
+        if self.task == 0:
+            self.store.retire(self.view.name, self.tasks, checkpoint)
+
+    def _stage(self, version: int) -> None:
+        if self._changed:
+            values: dict[SpanKey, bytes] = {
+                (start_us, key_bytes(key)): self.view.encode(accumulator)
+                for (start_us, key), accumulator in self._changed.items()
+            }
+            self.store.stage(self.view.name, self.task, version, values)
+            self._changed.clear()
+
+
+class HistorySink(ViewSink):
+    """Merges the spans of each key, and writes them as one batch."""
+
+    def __init__(self, view: View[Any, Any], ref: DriverRef, batch: Batch) -> None:
+        super().__init__(view, ref)
+        self._batch = batch
+
+    def setup(self, context: StageContext) -> None:
+        """`Sink.setup`."""
+        super().setup(context)
+        self._values: dict[object, Any] = {}
+
+    def put(self, element: Element) -> None:
+        """`Sink.put`."""
+        (_, key), accumulator = element
+        if key in self._values:
+            accumulator = self.view.monoid.merge(self._values[key], accumulator)
+        self._values[key] = accumulator
+
+    def prepare(self, checkpoint: int) -> None:  # a batch has one
+        """`TransactionalSink.prepare`."""
+        values = {key_bytes(key): self.view.encode(accumulator) for key, accumulator in self._values.items()}
+        self.store.stage_batch(self.view.name, self._batch, self.task, values)
+
+    def commit(self, checkpoint: int) -> None:  # a batch has one
+        """`TransactionalSink.commit`."""
+        self.store.publish_batch(self.view.name, self._batch, self.task, self.tasks)
+
+    def restore(self, checkpoint: int) -> None:
+        """`TransactionalSink.restore`."""
+        if checkpoint:
+            self.commit(checkpoint)

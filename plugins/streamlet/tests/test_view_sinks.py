@@ -1,0 +1,116 @@
+"""The sinks of views: what a checkpoint shows, what a death takes back, and what a smaller topology leaves behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from heron.spi.driver import DriverRef
+from heron_streamlet.lambda_ import Count, View, ViewReader, view_sinks
+from heron_streamlet.lambda_.view_sinks import LiveSink
+from heron_streamlet.transformer import StageContext
+from heron_testing.memory_views import MemoryViewStore
+
+VIEW = View("clicks", Count(), span=10)
+REF = DriverRef("store", "memory", "heron_testing.memory_views:MemoryViewStore", {"name": "sinks"})
+
+
+@pytest.fixture
+def store() -> MemoryViewStore:
+    MemoryViewStore.stores.clear()
+    return MemoryViewStore.open(dict(REF.options))
+
+
+def sink(task: int = 0, tasks: int = 1) -> LiveSink:
+    made = LiveSink(VIEW, REF)
+    made.setup(StageContext("view", task, tasks))
+    return made
+
+
+def seen(store: MemoryViewStore, keys: str = "ab") -> list[int]:
+    found: Any = ViewReader(VIEW, store).read(keys).values
+    return [found[key] for key in keys]
+
+
+def test_a_value_is_visible_when_its_checkpoint_is_complete(store: MemoryViewStore) -> None:
+    live = sink()
+    live.put(((0, "a"), 1))
+    live.put(((0, "a"), 2))
+    assert seen(store) == [0, 0]
+    live.prepare(1)
+    live.put(((0, "a"), 3))
+    assert seen(store) == [0, 0]
+    live.commit(1)
+    assert seen(store) == [2, 0]
+    assert store.staged_values == 1
+
+
+def test_what_was_prepared_for_a_checkpoint_that_failed_never_appears(store: MemoryViewStore) -> None:
+    """After the death another key comes, so nothing replaces the value of the checkpoint that failed."""
+    live = sink()
+    live.prepare(1)
+    live.commit(1)
+    live.put(((0, "a"), 1))
+    live.prepare(2)
+    live = sink()
+    live.restore(1)
+    live.put(((0, "b"), 1))
+    live.prepare(3)
+    live.commit(3)
+    assert seen(store) == [0, 1]
+
+
+def test_a_task_that_lives_on_forgets_what_was_after_the_checkpoint(store: MemoryViewStore) -> None:
+    """An update brings tasks back to a checkpoint without a new process."""
+    live = sink()
+    live.put(((0, "a"), 1))
+    live.restore(0)
+    live.prepare(1)
+    live.commit(1)
+    assert seen(store) == [0, 0]
+
+
+def test_a_death_between_checkpoint_and_commit_is_made_good(store: MemoryViewStore) -> None:
+    live = sink()
+    live.put(((0, "a"), 1))
+    live.prepare(1)
+    sink().restore(1)
+    assert seen(store) == [1, 0]
+
+
+def test_many_values_are_staged_before_their_checkpoint(
+    store: MemoryViewStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache has a size. What is staged early belongs to the next checkpoint, whatever its number."""
+    monkeypatch.setattr(view_sinks, "_CHANGED_AT_MOST", 2)
+    live = sink()
+    live.prepare(3)
+    live.commit(3)
+    live.put(((0, "a"), 1))
+    live.put(((0, "b"), 1))
+    live.put(((0, "a"), 5))
+    assert store.staged_values == 2
+    assert seen(store) == [0, 0]
+    live.prepare(7)
+    live.commit(7)
+    assert seen(store) == [5, 1]
+
+
+def test_a_smaller_topology_has_no_old_writers(store: MemoryViewStore) -> None:
+    """What the removed task had prepared is complete; its age would grow for ever."""
+    first, second = (sink(task, 2) for task in range(2))
+    for live in (first, second):
+        live.prepare(1)
+        live.commit(1)
+    second.put(((0, "b"), 4))
+    second.prepare(2)
+    before_us = store.read("clicks", []).live_at_us
+    assert before_us is not None
+    first.rescaled(StageContext("view", 0, 1))
+    first.prepare(3)
+    first.commit(3)
+    assert seen(store) == [0, 4]
+    after_us = store.read("clicks", []).live_at_us
+    assert after_us is not None
+    assert after_us > before_us
