@@ -1,13 +1,14 @@
 """Contract of the engine family, which turns pipelines into topologies.
 
-A pipeline names no engine: the profile does. The process that loads the author's file asks for it (`chosen_engine`)
-when the pipeline is handed in.
+A pipeline names no engine and no store: the profile does. The process that loads the author's file asks for them
+(`pipeline_choices`) when the pipeline is handed in.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from heron.api import TopologyBuilder
 from heron.spi.driver import Driver, DriverRef
@@ -17,9 +18,10 @@ __all__ = [
     "OLDEST_SPI_VERSION",
     "PIPELINE_KEY",
     "SPI_VERSION",
+    "PipelineChoices",
     "PipelineEngine",
-    "chosen_engine",
-    "offer_engine",
+    "offer_pipeline_choices",
+    "pipeline_choices",
 ]
 
 SPI_VERSION = 1
@@ -32,8 +34,22 @@ PIPELINE_KEY = "heron.pipeline"
 """The key of a topology's configuration with its pipeline as text, for `heron plan`: ``{"operators": [line, ...],
 "stages": [line, ...]}``, as the author wrote it and as it runs."""
 
-_Offer = Callable[[], DriverRef | None]
-_offers: list[_Offer] = []
+
+@dataclass(frozen=True, slots=True)
+class PipelineChoices:
+    """What a profile chooses for pipelines.
+
+    Attributes:
+        engine: what runs them; None is Heron itself.
+        store: where their views are kept (`heron.spi.store`); None if the profile names none. Its options have no
+            secrets, because they travel with the topology.
+    """
+
+    engine: DriverRef | None = None
+    store: DriverRef | None = None
+
+
+_offers: list[Callable[[], PipelineChoices]] = []
 
 
 class PipelineEngine(Driver):
@@ -59,11 +75,11 @@ class PipelineEngine(Driver):
         """
 
 
-def chosen_engine() -> DriverRef | None:
-    """The engine for the pipeline that is handed in now; None for Heron itself, also where no command asks."""
-    return _offers[-1]() if _offers else None
+def pipeline_choices() -> PipelineChoices:
+    """The choices for the pipeline that is handed in now: Heron and no store, where no command offers any."""
+    return _offers[-1]() if _offers else PipelineChoices()
 
 
-def offer_engine(offer: Callable[[], DriverRef | None]) -> None:
-    """Set what `chosen_engine` calls in this process; it may wait until the command has read its profile."""
+def offer_pipeline_choices(offer: Callable[[], PipelineChoices]) -> None:
+    """Set what `pipeline_choices` calls in this process; it may wait until the command has read its profile."""
     _offers.append(offer)

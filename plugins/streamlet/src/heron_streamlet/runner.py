@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from heron.driver_kit.loading import open_driver
-from heron.spi.engine import PipelineEngine, chosen_engine
+from heron.spi.engine import PipelineEngine, pipeline_choices
 from heron_streamlet.builder import Builder
 from heron_streamlet.config import Config
+from heron_streamlet.lambda_.sides import HistorySide, LiveSide, for_side
 from heron_streamlet.topology_compiler import compile_topology
 
 __all__ = ["Runner"]
@@ -17,13 +18,19 @@ class Runner:
     def run(self, name: str, config: Config, builder: Builder) -> None:
         """Submit the pipeline to the `heron` command that runs this file, for the engine of the command's profile.
 
+        Views and sources of history belong to engines that run to the end of their input; every other engine is live.
+
         Raises:
             TopologyError: when the pipeline is wrong, or the engine cannot run it; the message names operator and line.
             ConfigError: when the configuration is wrong.
             UsageError: when Python itself runs the file.
         """
         graph, values = builder.graph(), config.values()
-        if (chosen := chosen_engine()) is not None:
-            open_driver(chosen, PipelineEngine).compile(name, graph, values).build_and_submit()
-        else:
-            compile_topology(name, graph, values).build_and_submit()
+        choices = pipeline_choices()
+        if choices.engine is None:
+            compile_topology(name, for_side(graph, LiveSide(choices.store), values), values).build_and_submit()
+            return
+        engine = open_driver(choices.engine, PipelineEngine)
+        live = "live" in engine.capabilities
+        side = LiveSide(choices.store, exact=True) if live else HistorySide(choices.store)
+        engine.compile(name, for_side(graph, side, values), values).build_and_submit()

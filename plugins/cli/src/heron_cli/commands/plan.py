@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from heron.spi.driver import DriverRef
+from heron.spi.engine import PipelineChoices
 from heron_cli.commands.completion import complete_file
 from heron_cli.commands.options import (
     choose,
@@ -63,8 +63,8 @@ def show_plan(
 ) -> None:
     """Print the plan of the topology that is being loaded; `packing` names a driver instead of the profile's."""
 
-    def load(engine: DriverRef | None) -> LoadedTopology:
-        loading.choose_engine(engine)
+    def load(choices: PipelineChoices) -> LoadedTopology:
+        loading.choose(choices)
         return loading.result(interrupts.requested)
 
     prepared = plan_target(choice, load, packing)

@@ -25,7 +25,7 @@ from heron_cli.commands.options import (
 from heron_cli.launch.interrupts import Interrupts
 from heron_cli.launch.loaded import LoadingTopology
 from heron_cli.launch.target import Target, parse_target, user_name
-from heron_cli.profiles import ENGINE
+from heron_cli.profiles import ENGINE, STORE
 from heron_cli.topologies.environment import ProfileChoice, find_profile
 from heron_cli.view.progress_output import progress
 from heron_cli.view.text import print_json
@@ -103,7 +103,7 @@ def _submit(
 ) -> SubmitResult:
     with progress(SUBMIT_STEPS, interrupts.requested) as shown, Client(choice) as client:
         shown.step("loading the topology")
-        loading.choose_engine(find_profile(choice, (ENGINE,)).pipelines)
+        loading.choose(find_profile(choice, (ENGINE, STORE)).choices)
         loaded = loading.result(interrupts.requested)
         return client.submit(
             loaded,

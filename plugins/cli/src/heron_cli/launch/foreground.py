@@ -35,7 +35,7 @@ def run_in_foreground(request: RunRequest, loading: LoadingTopology, interrupts:
     """
     choice = request.choice
     profile = find_profile(choice)
-    loading.choose_engine(profile.pipelines)
+    loading.choose(profile.choices)
     loaded = loading.result(interrupts.requested)
     prepared = prepare(loaded, profile, choice.overrides, without=choice.without)
     prepared = start_from(prepared, profile, request.from_checkpoint)

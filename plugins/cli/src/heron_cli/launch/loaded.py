@@ -18,7 +18,7 @@ import msgspec
 from heron.api.definition import TopologyDefinition
 from heron.driver_kit.parent_process import DEATH_SIGNAL, PARENT_PID
 from heron.errors import TopologyError, UsageError
-from heron.spi.driver import DriverRef
+from heron.spi.engine import PipelineChoices
 from heron.state_nodes.plans import decode_topology
 from heron_cli.launch.load_report import LoadReport
 
@@ -56,29 +56,28 @@ class LoadingTopology:
         self._verbose = verbose
         self._answered = False
         self._reader, writer = os.pipe()
-        engine, self._engine = os.pipe()
+        choices, self._choices = os.pipe()
         environment = {**os.environ, PARENT_PID: str(os.getpid()), DEATH_SIGNAL: signal.SIGKILL.name}
-        command = [sys.executable, "-P", "-m", "heron_cli.launch.loader", str(writer), str(engine)]
+        command = [sys.executable, "-P", "-m", "heron_cli.launch.loader", str(writer), str(choices)]
         try:
             self._child = subprocess.Popen(
                 [*command, str(self._path), self._choice or "", *self._argv],
                 stdin=subprocess.DEVNULL,
                 env=environment,
-                pass_fds=(writer, engine),
+                pass_fds=(writer, choices),
                 process_group=0,  # Ctrl-C goes to the command, which then ends its children
             )
         finally:
             os.close(writer)
-            os.close(engine)
+            os.close(choices)
 
-    def choose_engine(self, engine: DriverRef | None) -> None:
-        """Name the engine for pipelines, None for Heron. Without this call, `result` chooses Heron."""
-        if self._engine < 0:
+    def choose(self, choices: PipelineChoices) -> None:
+        """Say what pipelines get. Without this call, `result` chooses Heron and no store."""
+        if self._choices < 0:
             return
-        descriptor, self._engine = self._engine, -1
+        descriptor, self._choices = self._choices, -1
         with suppress(BrokenPipeError):  # a file without a pipeline does not ask, and its process may have ended
-            if engine is not None:
-                os.write(descriptor, msgspec.json.encode(engine))
+            os.write(descriptor, msgspec.json.encode(choices))
         os.close(descriptor)
 
     def result(self, cancelled: Callable[[], bool] = lambda: False) -> LoadedTopology:
@@ -88,7 +87,7 @@ class LoadingTopology:
             UsageError: when the file does not load, has no topology, or ends early.
             KeyboardInterrupt: when the load was cancelled.
         """
-        self.choose_engine(None)
+        self.choose(PipelineChoices())
         data = self._read(cancelled)
         self._answered = True
         if not data:
@@ -109,7 +108,7 @@ class LoadingTopology:
 
     def close(self) -> None:
         """End the child if it still runs. Further calls have no effect."""
-        self.choose_engine(None)
+        self.choose(PipelineChoices())
         if self._reader >= 0:
             os.close(self._reader)
             self._reader = -1

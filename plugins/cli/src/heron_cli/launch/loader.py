@@ -21,8 +21,7 @@ from heron.driver_kit.parent_process import bind_to_parent
 from heron.errors import UsageError
 from heron.kernel.author_topology import choose_topology
 from heron.kernel.user_code import check_module_name, load_class, load_user_code
-from heron.spi.driver import DriverRef
-from heron.spi.engine import offer_engine
+from heron.spi.engine import PipelineChoices, offer_pipeline_choices
 from heron.state_nodes.plans import encode_plan
 from heron_cli.launch.load_failure import load_failure
 from heron_cli.launch.load_report import LoadReport
@@ -32,18 +31,18 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Load FILE and write the report: ``REPORT ENGINE FILE NAME [ARGS...]``, where NAME may be empty.
+    """Load FILE and write the report: ``REPORT CHOICES FILE NAME [ARGS...]``, where NAME may be empty.
 
-    REPORT and ENGINE are descriptors. The command writes the engine of its profile when it knows it; only the author of
-    a pipeline waits for it.
+    REPORT and CHOICES are descriptors. The command writes what its profile chooses for pipelines when it knows it; only
+    the author of a pipeline waits for it.
     """
     bind_to_parent()
     sys.dont_write_bytecode = True  # a command writes nothing into the author's folder
-    descriptor, engine, file, name, *argv = arguments
+    descriptor, choices, file, name, *argv = arguments
     pipe = int(descriptor)
-    for each in (pipe, int(engine)):
+    for each in (pipe, int(choices)):
         os.set_inheritable(each, False)  # a child of the author's program must not keep the pipe open
-    offer_engine(cache(lambda: _engine(int(engine))))
+    offer_pipeline_choices(cache(lambda: _choices(int(choices))))
     report = _report(Path(file), name or None, argv)
     sys.stdout.flush()  # before the command prints its own output
     sys.stderr.flush()
@@ -52,10 +51,10 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if report.error else 0
 
 
-def _engine(descriptor: int) -> DriverRef | None:
+def _choices(descriptor: int) -> PipelineChoices:
     with os.fdopen(descriptor, "rb") as answer:
         text = answer.read()
-    return msgspec.json.decode(text, type=DriverRef) if text else None
+    return msgspec.json.decode(text, type=PipelineChoices) if text else PipelineChoices()
 
 
 def _report(path: Path, name: str | None, argv: Sequence[str]) -> LoadReport:

@@ -15,12 +15,13 @@ from heron.planner.packing_plan import PackingPlan, check_standbys
 from heron.planner.resource_map import Limits
 from heron.planner.verify import verify
 from heron.spi.driver import DriverRef
+from heron.spi.engine import PipelineChoices
 from heron.spi.packing import Packing
 from heron.spi.serializer import Serializer
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.third_party import open_guarded
 from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
-from heron_cli.profiles import ALL_FAMILIES, ENGINE, Profile, Resolver
+from heron_cli.profiles import ALL_FAMILIES, ENGINE, STORE, Profile, Resolver
 from heron_cli.profiles.overrides import Overrides, engine_settings
 from heron_cli.profiles.yaml_file import parse_yaml
 from heron_cli.topologies.environment import ProfileChoice, find_profile
@@ -67,11 +68,11 @@ def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides, *, w
 
 
 def plan_target(
-    choice: ProfileChoice, load: Callable[[DriverRef | None], LoadedTopology], packing: str | None
+    choice: ProfileChoice, load: Callable[[PipelineChoices], LoadedTopology], packing: str | None
 ) -> Prepared:
     """Verify and pack a topology; `packing` names a driver instead of the profile's. Raises as `prepare` does.
 
-    `load` gets the engine for pipelines.
+    `load` gets what pipelines get.
     """
     if packing is None:
         profile = find_profile(choice)
@@ -79,7 +80,7 @@ def plan_target(
         profile = find_profile(choice, tuple(each for each in ALL_FAMILIES if each != "packing"))
         same = packing == profile.packing.name
         profile = find_profile(choice) if same else _packed_by(packing, profile, choice.overrides, choice.without)
-    return prepare(load(profile.pipelines), profile, choice.overrides, without=choice.without)
+    return prepare(load(profile.choices), profile, choice.overrides, without=choice.without)
 
 
 def load_target(target: str | LoadedTopology, arguments: Sequence[str], choice: ProfileChoice) -> LoadedTopology:
@@ -87,7 +88,7 @@ def load_target(target: str | LoadedTopology, arguments: Sequence[str], choice: 
     if isinstance(target, LoadedTopology):
         return target
     with LoadingTopology(target, arguments) as loading:
-        loading.choose_engine(find_profile(choice, (ENGINE,)).pipelines)
+        loading.choose(find_profile(choice, (ENGINE, STORE)).choices)
         return loading.result()
 
 

@@ -7,7 +7,7 @@ continues after a mistake, and `findings` collects all mistakes.
 """
 
 from heron_cli.profiles.findings import Problem
-from heron_cli.profiles.layers import ENGINE, SINGLE
+from heron_cli.profiles.layers import ENGINE, SINGLE, STORE
 from heron_cli.profiles.listing import ListedProfile, ListedSetting, list_settings
 from heron_cli.profiles.reading import ALL_FAMILIES, Profile, ProfileReading, load_profile, read_profile
 from heron_cli.profiles.search import ProfileEntry, profile_entries, profile_names
@@ -17,6 +17,7 @@ __all__ = [
     "ALL_FAMILIES",
     "ENGINE",
     "SINGLE",
+    "STORE",
     "ListedProfile",
     "ListedSetting",
     "Problem",

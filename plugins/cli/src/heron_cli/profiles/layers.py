@@ -22,6 +22,7 @@ __all__ = [
     "SINGLE",
     "SINKS",
     "STATE",
+    "STORE",
     "Sections",
     "engine_sections",
     "known_sections",
@@ -43,10 +44,13 @@ ENGINE = "engine"
 ENGINE_SETTINGS = "engine settings"
 """Heron's own keys of the section ``engine``, which have a dot. They stay when a layer names another driver."""
 
+STORE = "store"
+"""The family of which a profile chooses at most one driver: where pipelines keep their views."""
+
 SINKS = "metricsink"
 """The family of which a profile has a list."""
 
-SECTIONS = (*SINGLE, CHECKPOINT, STATE, SINKS, ENGINE, "run")
+SECTIONS = (*SINGLE, CHECKPOINT, STATE, SINKS, ENGINE, STORE, "run")
 RUN_KEYS = ("log_dir", "run_dir")
 DRIVER = "driver"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from heron.kernel.settings import EngineSettings
 from heron.spi.options import option_fields
 from heron_cli.profiles.findings import Findings
-from heron_cli.profiles.layers import CHECKPOINT, DRIVER, ENGINE, ENGINE_SETTINGS, SECTIONS, SINGLE, SINKS, STATE
+from heron_cli.profiles.layers import CHECKPOINT, DRIVER, ENGINE, ENGINE_SETTINGS, SECTIONS, SINGLE, SINKS, STATE, STORE
 from heron_cli.profiles.located import Layer, Located, leaves, path_text, plain
 from heron_cli.profiles.reading import RUN_DEFAULTS, Overlay, read_layers
 from heron_cli.profiles.references import is_reference
@@ -74,7 +74,7 @@ def list_settings(
             )
             for index, each in enumerate(sinks):
                 found += _driver(each, (SINKS, index), resolve)
-        elif section in {*SINGLE, CHECKPOINT, STATE}:
+        elif section in {*SINGLE, CHECKPOINT, STATE, STORE}:
             found += [] if located is None else _driver(located, (section,), resolve)
         elif section == ENGINE:
             found += _engine(located, resolve)

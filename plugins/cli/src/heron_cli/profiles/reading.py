@@ -10,6 +10,7 @@ from pathlib import Path
 from heron.errors import ConfigError, HeronError, known, nearest
 from heron.kernel.settings import EngineSettings, checked_setting
 from heron.spi.driver import DriverRef
+from heron.spi.engine import PipelineChoices
 from heron_cli.profiles.changes import changed, command_changes, environment_changes
 from heron_cli.profiles.findings import Findings, Problem
 from heron_cli.profiles.layers import (
@@ -21,6 +22,7 @@ from heron_cli.profiles.layers import (
     SINGLE,
     SINKS,
     STATE,
+    STORE,
     Sections,
     known_sections,
     merge_sections,
@@ -43,7 +45,7 @@ __all__ = [
     "read_profile",
 ]
 
-ALL_FAMILIES = (*SINGLE, CHECKPOINT, STATE, ENGINE, SINKS)
+ALL_FAMILIES = (*SINGLE, CHECKPOINT, STATE, ENGINE, STORE, SINKS)
 """The families whose drivers a profile names."""
 
 _HERON = "heron"
@@ -61,7 +63,7 @@ class Profile:
 
     `checkpoint` is None when the profile has no such section: it cannot run topologies that take checkpoints. `state`
     has the options of a state backend, for topologies that name it. `pipelines` is the engine that runs pipelines; None
-    is Heron itself.
+    is Heron itself. `store` keeps the views of pipelines; None if the profile has no such section.
 
     A driver of a family that the reader did not need is a reference without an entry, which does not open.
     """
@@ -80,12 +82,19 @@ class Profile:
     checkpoint: DriverRef | None = None
     state: DriverRef | None = None
     pipelines: DriverRef | None = None
+    store: DriverRef | None = None
 
     @property
     def singles(self) -> tuple[DriverRef, ...]:
         """The drivers of the families of which a profile has one, without the sinks."""
         always = (self.scheduler, self.statemgr, self.uploader, self.packing)
-        return (*always, *(each for each in (self.checkpoint, self.state, self.pipelines) if each is not None))
+        chosen = (self.checkpoint, self.state, self.pipelines, self.store)
+        return (*always, *(each for each in chosen if each is not None))
+
+    @property
+    def choices(self) -> PipelineChoices:
+        """What pipelines get."""
+        return PipelineChoices(self.pipelines, self.store)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -245,7 +254,7 @@ class _Reader:
         scheduler, statemgr, uploader, packing = (self._single(family) for family in SINGLE)
         checkpoint = self._single(CHECKPOINT) if CHECKPOINT in self._layered.sections else None
         state = self._single(STATE) if STATE in self._layered.sections else None
-        pipelines = self._pipelines()
+        pipelines, store = self._pipelines(), self._store()
         sinks = self._sinks() if SINKS in self._wanted.families else ()
         engine = self._engine()
         run = self._run()
@@ -266,6 +275,7 @@ class _Reader:
             checkpoint=checkpoint,
             state=state,
             pipelines=pipelines,
+            store=store,
         )
 
     def _single(self, family: str) -> DriverRef | None:
@@ -292,6 +302,18 @@ class _Reader:
                 self._findings.add(f"{ENGINE}.{key}", text, section.value[key].origin)
             return None
         return self._driver(section, (ENGINE,))
+
+    def _store(self) -> DriverRef | None:
+        if STORE not in self._layered.sections:
+            return None
+        store = self._single(STORE)
+        if store is not None and store.secrets:
+            origin = self._sections[STORE].origin
+            text = (
+                "its options have a secret, and travel with topologies; give the path of a file with it: password_file"
+            )
+            self._findings.add(STORE, text, origin)
+        return store
 
     def _sinks(self) -> tuple[DriverRef, ...]:
         section = self._sections.get(SINKS)
