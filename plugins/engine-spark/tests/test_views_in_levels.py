@@ -12,14 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heron.spi.driver import DriverRef
 from heron_streamlet import Builder, Items
 from heron_streamlet.lambda_ import Count, HistoryAndLive, View, ViewReader
 from heron_streamlet.lambda_.sides import HistorySide, LiveSide, for_side
-from heron_testing.memory_views import MemoryViewStore
+from pipelines.shared_views import SHARED_VIEWS, SharedViews
 from pipelines.level_runs import LevelRun, plan_of
 
-STORE = DriverRef("store", "memory", "heron_testing.memory_views:MemoryViewStore", {"name": "views"})
 KEYS = "abcde"
 
 Click = tuple[int, str]
@@ -28,7 +26,7 @@ CLICKS = st.lists(st.tuples(st.integers(0, 99), st.sampled_from(KEYS)), max_size
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
-    MemoryViewStore.stores.clear()
+    SharedViews.begin()
 
 
 def level_run(
@@ -51,12 +49,12 @@ def test_every_reading_is_a_recount(clicks: list[Click], until: int, slots: int,
     The live side reads in order, so after n batches a reader sees the first 7 n elements, and beyond them those before
     the end of the batch over history, once that is complete.
     """
-    MemoryViewStore.stores.clear()
+    SharedViews.begin()
     chance = random.Random(seed)
-    reader: ViewReader[int] = ViewReader(View("clicks", Count(), span=10), MemoryViewStore.open(dict(STORE.options)))
+    reader: ViewReader[int] = ViewReader(View("clicks", Count(), span=10), SharedViews.open({}))
     with tempfile.TemporaryDirectory() as folder:
-        live = level_run(LiveSide(STORE, exact=True), clicks, until, Path(folder) / "live", slots, seed)
-        history = level_run(HistorySide(STORE), clicks, until, Path(folder) / "history", slots, seed)
+        live = level_run(LiveSide(SHARED_VIEWS, exact=True), clicks, until, Path(folder) / "live", slots, seed)
+        history = level_run(HistorySide(SHARED_VIEWS), clicks, until, Path(folder) / "history", slots, seed)
         waiting, batches = [live, history], 0
         while waiting:
             run = chance.choice(waiting)

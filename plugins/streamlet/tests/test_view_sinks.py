@@ -6,34 +6,31 @@ from typing import Any
 
 import pytest
 
-from heron.spi.driver import DriverRef
 from heron_streamlet.lambda_ import Count, View, ViewReader, view_sinks
 from heron_streamlet.lambda_.view_sinks import LiveSink
 from heron_streamlet.transformer import StageContext
-from heron_testing.memory_views import MemoryViewStore
+from pipelines.shared_views import SHARED_VIEWS, SharedViews
 
 VIEW = View("clicks", Count(), span=10)
-REF = DriverRef("store", "memory", "heron_testing.memory_views:MemoryViewStore", {"name": "sinks"})
 
 
 @pytest.fixture
-def store() -> MemoryViewStore:
-    MemoryViewStore.stores.clear()
-    return MemoryViewStore.open(dict(REF.options))
+def store() -> SharedViews:
+    return SharedViews.begin()
 
 
 def sink(task: int = 0, tasks: int = 1) -> LiveSink:
-    made = LiveSink(VIEW, REF)
+    made = LiveSink(VIEW, SHARED_VIEWS)
     made.setup(StageContext("view", task, tasks))
     return made
 
 
-def seen(store: MemoryViewStore, keys: str = "ab") -> list[int]:
+def seen(store: SharedViews, keys: str = "ab") -> list[int]:
     found: Any = ViewReader(VIEW, store).read(keys).values
     return [found[key] for key in keys]
 
 
-def test_a_value_is_visible_when_its_checkpoint_is_complete(store: MemoryViewStore) -> None:
+def test_a_value_is_visible_when_its_checkpoint_is_complete(store: SharedViews) -> None:
     live = sink()
     live.put(((0, "a"), 1))
     live.put(((0, "a"), 2))
@@ -46,7 +43,7 @@ def test_a_value_is_visible_when_its_checkpoint_is_complete(store: MemoryViewSto
     assert store.staged_values == 1
 
 
-def test_what_was_prepared_for_a_checkpoint_that_failed_never_appears(store: MemoryViewStore) -> None:
+def test_what_was_prepared_for_a_checkpoint_that_failed_never_appears(store: SharedViews) -> None:
     """After the death another key comes, so nothing replaces the value of the checkpoint that failed."""
     live = sink()
     live.prepare(1)
@@ -61,7 +58,7 @@ def test_what_was_prepared_for_a_checkpoint_that_failed_never_appears(store: Mem
     assert seen(store) == [0, 1]
 
 
-def test_a_task_that_lives_on_forgets_what_was_after_the_checkpoint(store: MemoryViewStore) -> None:
+def test_a_task_that_lives_on_forgets_what_was_after_the_checkpoint(store: SharedViews) -> None:
     """An update brings tasks back to a checkpoint without a new process."""
     live = sink()
     live.put(((0, "a"), 1))
@@ -71,7 +68,7 @@ def test_a_task_that_lives_on_forgets_what_was_after_the_checkpoint(store: Memor
     assert seen(store) == [0, 0]
 
 
-def test_a_death_between_checkpoint_and_commit_is_made_good(store: MemoryViewStore) -> None:
+def test_a_death_between_checkpoint_and_commit_is_made_good(store: SharedViews) -> None:
     live = sink()
     live.put(((0, "a"), 1))
     live.prepare(1)
@@ -80,7 +77,7 @@ def test_a_death_between_checkpoint_and_commit_is_made_good(store: MemoryViewSto
 
 
 def test_many_values_are_staged_before_their_checkpoint(
-    store: MemoryViewStore, monkeypatch: pytest.MonkeyPatch
+    store: SharedViews, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cache has a size. What is staged early belongs to the next checkpoint, whatever its number."""
     monkeypatch.setattr(view_sinks, "_CHANGED_AT_MOST", 2)
@@ -97,7 +94,7 @@ def test_many_values_are_staged_before_their_checkpoint(
     assert seen(store) == [5, 1]
 
 
-def test_a_smaller_topology_has_no_old_writers(store: MemoryViewStore) -> None:
+def test_a_smaller_topology_has_no_old_writers(store: SharedViews) -> None:
     """What the removed task had prepared is complete; its age would grow for ever."""
     first, second = (sink(task, 2) for task in range(2))
     for live in (first, second):

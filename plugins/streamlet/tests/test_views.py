@@ -11,16 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron.errors import ConfigError, HeronError, TopologyError
-from heron.spi.driver import DriverRef
 from heron_simulator import Simulation
 from heron_streamlet import Builder, Config, Items
 from heron_streamlet.lambda_ import Count, HistoryAndLive, Monoid, Sum, TopK, View, ViewReader
 from heron_streamlet.lambda_.sides import HistorySide, LiveSide, for_side
 from heron_streamlet.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
-from heron_testing.memory_views import MemoryViewStore
+from pipelines.shared_views import SHARED_VIEWS, SharedViews
 
-STORE = DriverRef("store", "memory", "heron_testing.memory_views:MemoryViewStore", {"name": "views"})
 EXACT = Config().set_delivery_semantics(Config.EFFECTIVELY_ONCE)
 SPAN = 10
 
@@ -32,7 +30,7 @@ CLICKS = st.lists(
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
-    MemoryViewStore.stores.clear()
+    SharedViews.begin()
 
 
 def pipeline(view: View[Any, Any], archive: list[Click], live: list[Click], until: float | None = None) -> Builder:
@@ -52,7 +50,7 @@ def run(builder: Builder, side: LiveSide | HistorySide, seed: int | None = None)
 
 
 def answer(view: View[Any, Any], keys: str = "abcd") -> dict[object, Any]:
-    return dict(ViewReader(view, MemoryViewStore.open(dict(STORE.options))).read(keys).values)
+    return dict(ViewReader(view, SharedViews.open({})).read(keys).values)
 
 
 def counts(clicks: list[Click]) -> dict[object, int]:
@@ -64,14 +62,14 @@ def counts(clicks: list[Click]) -> dict[object, int]:
 @given(clicks=CLICKS, until=st.sampled_from([0, 10, 25, 60]), first=st.booleans(), seed=st.integers(0, 3))
 def test_history_and_live_are_one_answer(clicks: list[Click], until: float, first: bool, seed: int) -> None:
     """Both sides see all elements; each element counts once, whichever side comes first."""
-    MemoryViewStore.stores.clear()
+    SharedViews.begin()
     view = View("clicks", Count(), span=SPAN)
     builder = pipeline(view, clicks, clicks, until)
-    sides: list[LiveSide | HistorySide] = [LiveSide(STORE), HistorySide(STORE)]
+    sides: list[LiveSide | HistorySide] = [LiveSide(SHARED_VIEWS), HistorySide(SHARED_VIEWS)]
     for side in sides if first else reversed(sides):
         run(builder, side, seed)
     assert answer(view) == counts(clicks)
-    reader: ViewReader[int] = ViewReader(view, MemoryViewStore.open(dict(STORE.options)))
+    reader: ViewReader[int] = ViewReader(view, SharedViews.open({}))
     assert list(reader.keys()) == sorted({each[1] for each in clicks})
 
 
@@ -83,21 +81,21 @@ def test_monoids_merge_over_both_sides(monoid: Monoid[Any, Any, Any], expected: 
     clicks = [(1.0, "a", 1), (12.0, "a", 2), (31.0, "a", 3), (32.0, "b", 4)]
     view = View("values", monoid, span=SPAN)
     builder = pipeline(view, clicks[:3], clicks[1:], until=20)
-    run(builder, LiveSide(STORE))
-    run(builder, HistorySide(STORE))
+    run(builder, LiveSide(SHARED_VIEWS))
+    run(builder, HistorySide(SHARED_VIEWS))
     assert answer(view) == expected
 
 
 def test_an_answer_says_how_far_each_side_is() -> None:
     """The reader judges an answer by the end of its batch, and by the age of the live values."""
     view = View("clicks", Count(), span=SPAN)
-    store = MemoryViewStore.open(dict(STORE.options))
+    store = SharedViews.open({})
     reader: ViewReader[int] = ViewReader(view, store)
     found = reader.read(["a"])
     assert (found.values, found.until, found.age_s) == ({"a": 0}, None, None)
     builder = pipeline(view, [(1.0, "a", 0)], [(25.0, "a", 0)], until=29)
-    run(builder, HistorySide(STORE))
-    run(builder, LiveSide(STORE))
+    run(builder, HistorySide(SHARED_VIEWS))
+    run(builder, LiveSide(SHARED_VIEWS))
     found = reader.read(["a"])
     assert found.values == {"a": 2}
     assert found.until == datetime(1970, 1, 1, 0, 0, 20, tzinfo=UTC)  # the start of the span of 29
@@ -113,9 +111,9 @@ def test_a_later_batch_repairs_what_was_late() -> None:
     both = HistoryAndLive(Items(late), Items(late), until=40)
     timed = builder.new_source(both).event_time(lambda click: click[0])
     timed.key_by(lambda click: click[1]).to_view(view)
-    run(builder, LiveSide(STORE))
+    run(builder, LiveSide(SHARED_VIEWS))
     assert answer(view, "a") == {"a": 2}
-    run(builder, HistorySide(STORE))
+    run(builder, HistorySide(SHARED_VIEWS))
     assert answer(view, "a") == {"a": 3}
 
 
@@ -123,8 +121,8 @@ def test_the_store_sees_few_of_the_updates() -> None:
     """Values are written once for each checkpoint, so hot keys cost one write."""
     clicks = [(float(number % 9), "abcd"[number % 3], 1) for number in range(6000)]
     view = View("clicks", Count(), span=SPAN)
-    run(pipeline(view, [], clicks), LiveSide(STORE))
-    store = MemoryViewStore.open(dict(STORE.options))
+    run(pipeline(view, [], clicks), LiveSide(SHARED_VIEWS))
+    store = SharedViews.open({})
     assert answer(view) == counts(clicks)
     assert store.staged_values <= len(clicks) / 50
 
@@ -136,15 +134,15 @@ def refused(error: type[HeronError], text: str, builder: Builder, side: LiveSide
 
 def test_wrong_pipelines_are_refused() -> None:
     view = View("clicks", Count())
-    refused(ConfigError, "EFFECTIVELY_ONCE", pipeline(view, [], []), LiveSide(STORE), Config())
+    refused(ConfigError, "EFFECTIVELY_ONCE", pipeline(view, [], []), LiveSide(SHARED_VIEWS), Config())
     refused(TopologyError, "names no store", pipeline(view, [], []), LiveSide(None), EXACT)
     builder = Builder()
     builder.new_source(Items([(1, 2)])).to_view(view)
-    refused(TopologyError, "no event time|has none", builder, HistorySide(STORE), Config())
+    refused(TopologyError, "no event time|has none", builder, HistorySide(SHARED_VIEWS), Config())
     builder = Builder()
     pairs = builder.new_source(Items([(1, 2)])).event_time(lambda pair: pair[0])
     pairs.to_view(view)
     pairs.to_view(View("clicks", Sum[int]()))
-    refused(TopologyError, "written by .* already", builder, HistorySide(STORE), Config())
+    refused(TopologyError, "written by .* already", builder, HistorySide(SHARED_VIEWS), Config())
     with pytest.raises(TopologyError, match="not a View"):
         pairs.to_view("clicks")  # type: ignore[arg-type]
