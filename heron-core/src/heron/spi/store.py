@@ -120,7 +120,7 @@ class ViewStore(Driver):
         shown this batch, the call changes nothing.
 
         Raises:
-            StoreError: when they cannot be kept, or a later batch is visible.
+            StoreError: when they cannot be kept, or the batch was removed, or a later batch is visible.
         """
 
     @abstractmethod
@@ -129,9 +129,10 @@ class ViewStore(Driver):
 
         In the same step the former batch, other batches that are not visible and end no later, and live spans that
         begin before the batch's end are removed. A batch with the same end and another run replaces the visible one.
+        A batch that was removed is refused from then on, so that a late part of it does not show an incomplete one.
 
         Raises:
-            StoreError: when it cannot be shown, or a later batch is visible; names both ends.
+            StoreError: when it cannot be shown, or was removed, or a later batch is visible; names both ends.
         """
 
     @abstractmethod
