@@ -12,6 +12,7 @@ end.
 | ``scheduler`` | JOB | writes ``scheduling``, schedules the job, writes ``scheduled``, and waits |
 | ``serializer`` | none | decodes stdin, and writes the encoded values |
 | ``statemgr`` | ACTION KIND TOPOLOGY COUNT | writes ``ready``, then does the action on that node |
+| ``store`` | ACTION VIEW COUNT | writes ``ready``, then does the action with that view |
 | ``uploader`` | PACKAGE NAME | writes ``uploading``, uploads, removes the package, and begins again |
 """
 
@@ -35,7 +36,9 @@ from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, MetricsSink,
 from heron.spi.scheduler import Job, Scheduler
 from heron.spi.serializer import Serializer
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager
+from heron.spi.store import ViewStore
 from heron.spi.uploader import Uploader
+from heron_testing.contracts.store_writers import WRITERS
 
 __all__ = ["numbered", "pattern", "second_process"]
 
@@ -108,6 +111,12 @@ def _upload_on(ref: DriverRef, package: str, name: str) -> None:
         uploader.undo(uploader.upload(Path(package), name))
 
 
+def _write_view(ref: DriverRef, action: str, view: str, count: str) -> None:
+    store = open_driver(ref, ViewStore)
+    _write_line("ready")
+    WRITERS[action](store, view, int(count))
+
+
 def _increment(manager: StateManager, kind: NodeKind, topology: str, count: int) -> None:
     """Add 1 to a decimal value `count` times, by compare-and-set."""
     done = 0
@@ -155,6 +164,7 @@ _TASKS: dict[str, Callable[..., None]] = {
     "scheduler": _schedule,
     "serializer": _transcode,
     "statemgr": _change_node,
+    "store": _write_view,
     "uploader": _upload_on,
 }
 
