@@ -51,6 +51,8 @@ class LevelRun:
         self.failures: list[Failure] = []
         self._chance = chance
         self._order = chance or random.Random(0)
+        # Before tasks of this process set them up: a real driver has objects of its own.
+        self._pickled = [(node.name, cloudpickle.dumps(node.operator)) for node in plan.transactions()]
         self._sinks = self._driver_sinks()
 
     def run(self) -> list[str]:
@@ -75,10 +77,10 @@ class LevelRun:
     def _driver_sinks(self) -> list[TransactionalSink[Any]]:
         """The driver's copies, one for each slot, as a driver makes them when it starts."""
         found: list[TransactionalSink[Any]] = []
-        for node in self.plan.transactions():
+        for name, pickled in self._pickled:
             for slot in range(self.plan.slots):
-                sink: TransactionalSink[Any] = pickle.loads(cloudpickle.dumps(node.operator)).sink
-                sink.setup(StageContext(node.name, slot, self.plan.slots, self.plan.config, slot))
+                sink: TransactionalSink[Any] = pickle.loads(pickled).sink
+                sink.setup(StageContext(name, slot, self.plan.slots, self.plan.config, slot))
                 sink.restore(self.log.newest().number)
                 found.append(sink)
         return found

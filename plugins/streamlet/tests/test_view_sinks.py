@@ -76,9 +76,7 @@ def test_a_death_between_checkpoint_and_commit_is_made_good(store: SharedViews) 
     assert seen(store) == [1, 0]
 
 
-def test_many_values_are_staged_before_their_checkpoint(
-    store: SharedViews, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_values_are_staged_before_their_checkpoint(store: SharedViews, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache has a size. What is staged early belongs to the next checkpoint, whatever its number."""
     monkeypatch.setattr(view_sinks, "_CHANGED_AT_MOST", 2)
     live = sink()
