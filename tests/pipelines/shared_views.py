@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Self
 
-from heron_testing.memory_views import MemoryViewStore
-
 from heron.spi.driver import DriverRef
 from heron.spi.store import SpanKey
+from heron_testing.memory_views import MemoryViewStore
 
 __all__ = ["SHARED_VIEWS", "SharedViews"]
 

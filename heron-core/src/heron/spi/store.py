@@ -151,6 +151,9 @@ class ViewStore(Driver):
             StoreError: when the store cannot read.
         """
 
+    def close(self) -> None:
+        """Release connections and files. No other method is called afterwards."""
+
     @abstractmethod
     def drop(self, view: str) -> None:
         """Remove a view with all that is staged; a view that does not exist is no error.

@@ -15,6 +15,7 @@ from heron.ipc.status import TopologyStatus
 from heron.spi.uploader import PackageEntry
 from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.client.client import Client, StateChange, SubmitResult, connect, profiles_of
+from heron_cli.client.views import open_store
 from heron_cli.topologies.kill_topology import HowKilled, KillResult
 from heron_cli.topologies.log_files import LogLine
 from heron_cli.topologies.package_store import PruneResult, StoredPackage
@@ -44,5 +45,6 @@ __all__ = [
     "TopologyList",
     "TopologyStatus",
     "connect",
+    "open_store",
     "profiles_of",
 ]

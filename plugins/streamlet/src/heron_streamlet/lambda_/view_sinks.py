@@ -41,6 +41,10 @@ class ViewSink(TransactionalSink[Element]):
         """`Sink.rescaled`."""
         self.task, self.tasks = context.partition, context.partitions
 
+    def close(self) -> None:
+        """`Sink.close`."""
+        self.store.close()
+
     @abstractmethod
     def put(self, element: Element) -> None:
         """`Sink.put`."""
