@@ -102,7 +102,8 @@ def test_a_smaller_topology_has_no_old_writers(store: SharedViews) -> None:
     second.prepare(2)
     before_us = store.read("clicks", []).live_at_us
     assert before_us is not None
-    first.rescaled(StageContext("view", 0, 1))
+    first = sink(0, 1)
+    first.restore(2)
     first.prepare(3)
     first.commit(3)
     assert seen(store) == [0, 4]

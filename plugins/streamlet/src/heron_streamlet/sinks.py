@@ -19,9 +19,6 @@ class Sink(ABC, Generic[T_contra]):
     def setup(self, context: StageContext) -> None:  # optional
         """Open what the task needs. Called once, before `put`."""
 
-    def rescaled(self, context: StageContext) -> None:  # optional
-        """Learn that a live update has changed the number of tasks. Not called in new tasks, nor behind a source."""
-
     @abstractmethod
     def put(self, element: T_contra) -> None:
         """Write an element. An exception fails the record."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heron.api import Bolt, ITwoPhaseStatefulComponent, IUpdatable, TopologyContext, Tuple, ValueState
+from heron.api import Bolt, ITwoPhaseStatefulComponent, TopologyContext, Tuple, ValueState
 from heron.clock import Clock, SystemClock
 from heron_streamlet.event_time import END_OF_TIME_US, START_OF_TIME_US
 from heron_streamlet.keyed_operators import WindowFold
@@ -19,7 +19,7 @@ __all__ = ["POSITIONS_KEY", "ClockStageBolt", "KeyedStageBolt", "StageBolt", "Wi
 _LAST_TRANSACTION = 1
 
 
-class StageBolt(Bolt, ITwoPhaseStatefulComponent, IUpdatable):
+class StageBolt(Bolt, ITwoPhaseStatefulComponent):
     """Runs a stage that begins with operators without state."""
 
     host: TaskHost
@@ -83,10 +83,6 @@ class StageBolt(Bolt, ITwoPhaseStatefulComponent, IUpdatable):
         """Discard transactions that are newer than the checkpoint."""
         for sink in self.host.transactions:
             sink.restore(int(checkpoint_id or 0))
-
-    def update(self, context: TopologyContext) -> None:
-        """Tell sinks the number of tasks after an update."""
-        self.host.rescaled(context)
 
     def close(self) -> None:
         """Close the authors' objects."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from heron_streamlet.keyed_operators import KeyedOperator, WindowJoin
 from heron_streamlet.operators import AssignEventTime, Keyed, Read, Transform, Windowed, Write
-from heron_streamlet.sinks import Sink, TransactionalSink
+from heron_streamlet.sinks import TransactionalSink
 from heron_streamlet.sources import Source
 from heron_streamlet.stages import Outlet, Stage
 from heron_streamlet.transformer import StageContext
@@ -115,12 +115,6 @@ class StageHost(ABC):
             combiner = Combiner(fold, lambda: self.row_function(outlet))
             self._combiners.append(combiner)
         return WindowAssignment(windowed.window, fold.first, send, combiner)
-
-    def sinks(self) -> Iterator[tuple[str, Sink[Any]]]:
-        """The sinks, with the names of their operators."""
-        for node in self.stage.nodes:
-            if isinstance(node.operator, Write):
-                yield node.name, node.operator.sink
 
     @property
     def combines(self) -> bool:

@@ -55,11 +55,6 @@ class TaskHost(StageHost):
         index, tasks = context.get_task_index(), context.get_parallelism()
         return StageContext(name, index, tasks, config, context.get_task_id())
 
-    def rescaled(self, context: TopologyContext) -> None:
-        """Tell the sinks the number of tasks after an update."""
-        for name, sink in self.sinks():
-            sink.rescaled(self.context_of(name, context.get_config(), context))
-
     def row(self, outlet: Outlet, values: str) -> str:
         """`StageHost.row`."""
         stream = stream_name(outlet)

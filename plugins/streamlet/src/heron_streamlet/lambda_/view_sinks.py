@@ -37,10 +37,6 @@ class ViewSink(TransactionalSink[Element]):
         self.store = open_driver(self._ref, ViewStore)
         self.task, self.tasks = context.partition, context.partitions
 
-    def rescaled(self, context: StageContext) -> None:
-        """`Sink.rescaled`."""
-        self.task, self.tasks = context.partition, context.partitions
-
     def close(self) -> None:
         """`Sink.close`."""
         self.store.close()
@@ -58,7 +54,6 @@ class LiveSink(ViewSink):
         super().setup(context)
         self._changed: dict[tuple[int, object], Any] = {}
         self._prepared = 0
-        self._writers = self.tasks
 
     def put(self, element: Element) -> None:
         """`Sink.put`."""
@@ -74,9 +69,8 @@ class LiveSink(ViewSink):
     def commit(self, checkpoint: int) -> None:
         """`TransactionalSink.commit`."""
         self.store.publish(self.view.name, self.task, checkpoint, round(self.clock.wall_s() * 1_000_000))
-        if self.task == 0 and self.tasks < self._writers:
+        if self.task == 0:  # an update may have removed writers, the last of which publish when they end
             self.store.retire(self.view.name, self.tasks, checkpoint)
-        self._writers = self.tasks
 
     def restore(self, checkpoint: int) -> None:
         """`TransactionalSink.restore`."""
@@ -85,8 +79,6 @@ class LiveSink(ViewSink):
         if checkpoint:
             self.commit(checkpoint)
         self.store.discard(self.view.name, self.task, checkpoint)
-        if self.task == 0:
-            self.store.retire(self.view.name, self.tasks, checkpoint)
 
     def _stage(self, version: int) -> None:
         if self._changed:
