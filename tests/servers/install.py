@@ -19,11 +19,13 @@ from heron.errors import HeronError
 __all__ = [
     "ServerNotInstalledError",
     "debian_package",
+    "debian_programs",
     "go_program",
     "installed",
     "maven_jars",
     "python_packages",
     "system_program",
+    "with_libraries",
 ]
 
 _CACHE = "HERON_TESTS_CACHE"
@@ -97,18 +99,47 @@ def debian_package(name: str) -> Callable[[Path], None]:
     """
 
     def install(folder: Path) -> None:
-        try:
-            _run(["apt-get", "download", name], folder)
-        except ServerNotInstalledError:
-            if os.geteuid() != 0:
-                raise
-            _run(["apt-get", "update", "-q"], folder)
-            _run(["apt-get", "download", name], folder)
-        for archive in folder.glob("*.deb"):
-            _run(["dpkg-deb", "-x", archive.name, "."], folder)
-            archive.unlink()
+        _apt(["apt-get", "download", name], folder)
+        _unpack(folder)
 
     return install
+
+
+def debian_programs(*names: str) -> Callable[[Path], None]:
+    """Return an `install` as `debian_package` does, for several packages and what this machine lacks for them.
+
+    Start the programs with `with_libraries`.
+    """
+
+    def install(folder: Path) -> None:
+        listed = _apt(["apt-get", "install", "-s", "-q", "--no-install-recommends", *names], folder)
+        missing = re.findall(r"^Inst (\S+) \(", listed, re.MULTILINE)  # an update has its former version in brackets
+        _run(["apt-get", "download", *{*names, *missing}], folder)
+        _unpack(folder)
+
+    return install
+
+
+def with_libraries(folder: Path) -> list[str]:
+    """Return the beginning of a command for a program that `debian_programs` has unpacked there."""
+    places = sorted({str(each.parent) for each in folder.rglob("*.so.*")})
+    return ["env", f"LD_LIBRARY_PATH={os.pathsep.join(places)}"]
+
+
+def _apt(command: list[str], folder: Path) -> str:
+    try:
+        return _run(command, folder)
+    except ServerNotInstalledError:
+        if os.geteuid() != 0:
+            raise
+        _run(["apt-get", "update", "-q"], folder)
+        return _run(command, folder)
+
+
+def _unpack(folder: Path) -> None:
+    for archive in folder.glob("*.deb"):
+        _run(["dpkg-deb", "-x", archive.name, "."], folder)
+        archive.unlink()
 
 
 def system_program(name: str, package: str) -> str:
@@ -147,7 +178,8 @@ def maven_jars(*artifacts: str, without: Sequence[str] = ()) -> Callable[[Path],
 
 def _run(
     command: list[str], folder: Path, environment: Mapping[str, str] | None = None, timeout_s: float = _INSTALL_S
-) -> None:
+) -> str:
+    """Run the command and return its output."""
     try:
         ran = subprocess.run(
             command,
@@ -166,6 +198,7 @@ def _run(
         reason = (ran.stderr.strip() or ran.stdout.strip()).splitlines()[-1:]
         msg = f"`{' '.join(command)}` ended with {ran.returncode}: {''.join(reason)}"
         raise ServerNotInstalledError(msg)
+    return ran.stdout
 
 
 @contextlib.contextmanager
