@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FAMILIES = {
     "bundle", "checkpoint", "compat", "connector", "engine", "health", "metricsink", "packing", "scheduler",
-    "serializer", "service", "state", "statemgr", "uploader",
+    "serializer", "service", "state", "statemgr", "store", "uploader",
 }  # fmt: skip
 LIBRARIES = {"cli", "hdfs-kit", "s3-kit", "scheduler-kit", "simulator", "spark-kit", "streamlet", "testing"}
 DISTRIBUTIONS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))

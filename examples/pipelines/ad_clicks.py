@@ -25,9 +25,6 @@ DAY = timedelta(days=1)
 ADS = [f"ad-{number}" for number in range(8)]
 DELAY = timedelta(minutes=5)  # a click may arrive this much later than others
 
-CLICKS = View[str, int]("clicks-by-ad", Count(), span=DAY)
-CENTS = View[int, int]("cents-by-ad", Sum[int](), span=DAY)
-
 
 @dataclass(frozen=True, slots=True)
 class Click:
@@ -36,6 +33,10 @@ class Click:
     at: datetime
     ad: str
     cents: int
+
+
+CLICKS = View[Click, int]("clicks-by-ad", Count(), span=DAY)
+CENTS = View[int, int]("cents-by-ad", Sum[int](), span=DAY)
 
 
 def clicks(days: range, per_day: int) -> Iterator[Click]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from test_pipelines import expected, lines
+from test_pipelines import expected, kill_one, lines
+from test_views import Watched, program, recount
 
 from heron.errors import UsageError
 from heron_spark_kit.java import check_java
@@ -20,9 +21,11 @@ from servers.absence import not_here
 from servers.spark import SparkCluster
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from conftest import HeronRun, Sandbox
 
-__all__ = ["expected"]
+__all__ = ["expected", "program"]
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
 
@@ -75,10 +78,10 @@ def _java() -> None:
         not_here(str(error))
 
 
-def spark_processes(run: HeronRun, word: str) -> list[psutil.Process]:
+def spark_processes(run: HeronRun, word: str, task: str = "") -> list[psutil.Process]:
     """The processes of Spark below the task, whose command line has the word."""
     found = []
-    for each in run.the("instance").children(recursive=True):
+    for each in run.the("instance", task).children(recursive=True):
         with contextlib.suppress(psutil.Error):  # it has ended meanwhile
             found += [each] if word in " ".join(each.cmdline()) else []
     return found
@@ -165,6 +168,26 @@ def test_a_batch_begins_again_when_spark_dies(sandbox: Sandbox, expected: dict[s
     (run.out / "go").touch()
     run.finished(_RUN_S)
     assert {folder: lines(run, folder) for folder in expected} == expected
+
+
+def test_a_view_of_both_engines_counts_each_element_once(sandbox: Sandbox, program: ModuleType) -> None:
+    """History by Spark, whose JVM dies before the end; live by Heron, whose task dies. The program is one."""
+    folder, gate = sandbox.home / "views", sandbox.root / "go"
+    own = ("--set", f"store.folder={folder}")
+    batch = sandbox.start("viewed_counts.py", *_BATCH, *own, args=("--history", str(gate)))
+    live = sandbox.start("viewed_counts.py", *own)
+    view = Watched(program, folder)
+    live.until(lambda: view.total() == 6000, "the first half")
+    batch.until(lambda: spark_processes(batch, "pyspark.daemon", "/spark-batch"), "workers of Spark", _RUN_S)
+    spark_processes(batch, "java", "/spark-batch")[0].kill()
+    assert view.total() == 6000
+    gate.touch()
+    batch.finished(_RUN_S)
+    assert view.total() >= 6000
+    kill_one(live, "instance", "/view")
+    (live.out / "go").touch()
+    live.finished()
+    assert view.counts() == recount()
 
 
 def test_a_query_is_submitted_watched_and_killed(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -103,6 +103,13 @@ class Database:
         connection.deadline_s = monotonic_s() + timeout_s
         return connection
 
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
     @contextmanager
     def translated(self, what: str) -> Iterator[None]:
         """Turn errors of psycopg and of the password file into a StoreError that begins with `what`."""

@@ -205,6 +205,10 @@ class PostgresqlViewStore(ViewStore):
 
         return self._run(view, _READ, work)
 
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()
+
     def drop(self, view: str) -> None:
         """Delete all rows of the view."""
         check_view(view)

@@ -156,6 +156,13 @@ class SqliteViewStore(ViewStore):
             place = {"batch": number, "until": start_us, "after": after, "limit": limit}
             return [key for (key,) in tables.execute(_KEYS, place)]
 
+    def close(self) -> None:
+        """Close the files."""
+        with self._lock:
+            for each in self._files.values():
+                each.close()
+            self._files.clear()
+
     def drop(self, view: str) -> None:
         """Delete all rows; an empty file stays."""
         self._file(view).clear()

@@ -74,6 +74,13 @@ class ViewFile:
             for pragma in ("vacuum", "pragma wal_checkpoint(truncate)"):  # give the space back
                 self._opened().execute(pragma)
 
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         connection = self._opened()

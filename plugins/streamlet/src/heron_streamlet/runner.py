@@ -18,7 +18,8 @@ class Runner:
     def run(self, name: str, config: Config, builder: Builder) -> None:
         """Submit the pipeline to the `heron` command that runs this file, for the engine of the command's profile.
 
-        Views and sources of history belong to engines that run to the end of their input; every other engine is live.
+        An engine that runs to the end of its input takes the history side of a pipeline with views, as a topology
+        ``NAME-history``, so that both sides may run at once; every other engine takes the live side.
 
         Raises:
             TopologyError: when the pipeline is wrong, or the engine cannot run it; the message names operator and line.
@@ -33,4 +34,5 @@ class Runner:
         engine = open_driver(choices.engine, PipelineEngine)
         live = "live" in engine.capabilities
         side = LiveSide(choices.store, exact=True) if live else HistorySide(choices.store)
-        engine.compile(name, for_side(graph, side, values), values).build_and_submit()
+        own = for_side(graph, side, values)
+        engine.compile(name if live or own is graph else f"{name}-history", own, values).build_and_submit()

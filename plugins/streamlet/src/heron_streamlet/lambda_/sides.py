@@ -113,7 +113,8 @@ def for_side(graph: Graph, side: LiveSide | HistorySide, config: Mapping[str, ob
                 raise TopologyError(msg)
             operator = Write(_sink(node, view, side, until_us))
         nodes.append(node if operator is node.operator else replace(node, operator=operator))
-    return Graph(tuple(nodes))
+    same = all(one is other for one, other in zip(nodes, graph.nodes, strict=True))
+    return graph if same else Graph(tuple(nodes))
 
 
 def _view(graph: Graph, node: Node) -> View[Any, Any] | None:
