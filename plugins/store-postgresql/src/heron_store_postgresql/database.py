@@ -142,14 +142,16 @@ class Database:
         return result
 
     def _create_tables(self, connection: Connection) -> None:
-        present = "select to_regclass('view_history') is not null, to_regnamespace(%s) is not null"
+        # Tables of the catalog: `to_regclass` answers from the session's cache, which may be older than the lock.
+        present = """select exists (select from pg_tables where schemaname = %s and tablename = 'view_history'),
+                            exists (select from pg_namespace where nspname = %s)"""
         schema = self._options.schema
-        ((has_tables, _),) = connection.execute(present, (schema,))
+        ((has_tables, _),) = connection.execute(present, (schema, schema))
         if has_tables:
             return
         connection.execute("begin")
         connection.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", (schema,))
-        ((has_tables, has_schema),) = connection.execute(present, (schema,))
+        ((has_tables, has_schema),) = connection.execute(present, (schema, schema))
         if not has_tables:
             if not has_schema:
                 connection.execute(f"create schema {schema}".encode())  # the options allow only letters and digits
