@@ -98,6 +98,16 @@ def test_the_pipeline_of_the_page_on_streamlets_prints_what_the_page_says(tmp_pa
     assert sorted(line for line in printed if line[0].isdigit() or line.startswith("late")) == sorted(expected)
 
 
+def test_the_pipeline_of_the_page_on_views_is_read_as_the_page_says(tmp_path: Path) -> None:
+    """The live side alone: no batch has run, so there is no end of history."""
+    pipeline, reader = CODE.findall((ROOT / "docs" / "views.md").read_text(encoding="utf-8"))
+    run_topology(pipeline, tmp_path)
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    command = [sys.executable, "-c", reader]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.stdout.startswith("{'ad-1': 2, 'ad-2': 0} None "), ran.stderr
+
+
 def test_first_topology_of_the_readme_runs_and_prints_what_the_readme_says(tmp_path: Path) -> None:
     """New users copy this example first."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -197,12 +197,12 @@ class State:
 class Sink:
     options_type = SinkOptions
 """
-ENTRIES = {"statemgr": "State", "metricsink": "Sink"}
+ENTRIES = {"statemgr": "State", "store": "State", "metricsink": "Sink"}
 
 
 @pytest.fixture
 def resolve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
-    """Find a made-up driver under every name except ``absent``; state managers and sinks have options."""
+    """Find a made-up driver under every name except ``absent``; state managers, stores and sinks have options."""
     (tmp_path / "modules").mkdir()
     (tmp_path / "modules" / "made_up_drivers.py").write_text(DRIVERS)
     monkeypatch.syspath_prepend(tmp_path / "modules")

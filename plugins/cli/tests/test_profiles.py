@@ -23,6 +23,26 @@ metricsink: []
 LOCAL = MINIMAL.replace("metricsink: []", "metricsink: [{driver: file, directory: '${run:logs}'}]")
 
 
+@pytest.mark.parametrize("option", ["token: s3cret", "root: '${file:SECRET}'"])
+def test_a_store_of_views_has_no_secret(reading: Reading, home: Path, option: str) -> None:
+    """Its options travel with topologies; a path of a file does no harm."""
+    secret = home / "secret"
+    secret.write_text("s3cret")
+    secret.chmod(0o600)
+    option = option.replace("SECRET", str(secret))
+    (problem,) = reading.problems(LOCAL + f"store: {{driver: any, {option}}}\n")
+    assert "store: its options have a secret" in problem
+    assert "password_file" in problem
+    assert "s3cret" not in problem
+
+
+def test_a_profile_may_name_a_store(reading: Reading) -> None:
+    store = reading.load(LOCAL + "store: {driver: any, root: /views}\n").choices.store
+    assert store is not None
+    assert (store.name, store.options) == ("any", {"root": "/views"})
+    assert reading.load(LOCAL).choices.store is None
+
+
 def test_engine_and_run_sections_are_read(reading: Reading, home: Path) -> None:
     """Engine keys contain dots; their section is not nested."""
     text = MINIMAL + "engine:\n  heron.instance.batch.rows: 7\nrun:\n  log_dir: ~/logs\n  run_dir: /r/${env:TEAM}\n"
