@@ -76,6 +76,23 @@ def test_a_death_between_checkpoint_and_commit_is_made_good(store: SharedViews) 
     assert seen(store) == [1, 0]
 
 
+def test_a_new_submission_replaces_what_the_former_one_wrote(store: SharedViews) -> None:
+    """Its checkpoints are counted from 1 again, and its state begins empty."""
+    former = sink()
+    former.put(((0, "a"), 9))
+    former.prepare(500)
+    former.commit(500)
+    former.put(((0, "b"), 9))
+    former.prepare(501)
+    later = LiveSink(VIEW, SHARED_VIEWS, epoch=1)
+    later.setup(StageContext("view"))
+    later.restore(0)
+    later.put(((0, "a"), 1))
+    later.prepare(1)
+    later.commit(1)
+    assert seen(store) == [1, 0]
+
+
 def test_many_values_are_staged_before_their_checkpoint(store: SharedViews, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache has a size. What is staged early belongs to the next checkpoint, whatever its number."""
     monkeypatch.setattr(view_sinks, "_CHANGED_AT_MOST", 2)

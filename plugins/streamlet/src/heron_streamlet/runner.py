@@ -6,7 +6,7 @@ from heron.driver_kit.loading import open_driver
 from heron.spi.engine import PipelineEngine, pipeline_choices
 from heron_streamlet.builder import Builder
 from heron_streamlet.config import Config
-from heron_streamlet.lambda_.sides import HistorySide, LiveSide, for_side
+from heron_streamlet.lambda_.sides import HistorySide, LiveSide, for_side, this_epoch
 from heron_streamlet.topology_compiler import compile_topology
 
 __all__ = ["Runner"]
@@ -29,10 +29,11 @@ class Runner:
         graph, values = builder.graph(), config.values()
         choices = pipeline_choices()
         if choices.engine is None:
-            compile_topology(name, for_side(graph, LiveSide(choices.store), values), values).build_and_submit()
+            own = for_side(graph, LiveSide(choices.store, epoch=this_epoch()), values)
+            compile_topology(name, own, values).build_and_submit()
             return
         engine = open_driver(choices.engine, PipelineEngine)
         live = "live" in engine.capabilities
-        side = LiveSide(choices.store, exact=True) if live else HistorySide(choices.store)
+        side = LiveSide(choices.store, exact=True, epoch=this_epoch()) if live else HistorySide(choices.store)
         own = for_side(graph, side, values)
         engine.compile(name if live or own is graph else f"{name}-history", own, values).build_and_submit()

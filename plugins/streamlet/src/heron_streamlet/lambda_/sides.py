@@ -24,10 +24,11 @@ from heron_streamlet.sinks import Sink
 from heron_streamlet.sources import Generator, Reader, Source, as_source
 from heron_streamlet.transformer import StageContext
 
-__all__ = ["HistoryAndLive", "HistorySide", "LiveSide", "for_side"]
+__all__ = ["HistoryAndLive", "HistorySide", "LiveSide", "for_side", "this_epoch"]
 
 T = TypeVar("T")
 
+_EPOCHS_BEGIN_S = 1_577_836_800  # 2020-01-01
 _NEVER_CLOSED_US = 2**60  # of a batch: windows close at the end of the input, so nothing is late
 
 
@@ -71,10 +72,17 @@ class HistoryAndLive(Source[T]):
 
 @dataclass(frozen=True, slots=True)
 class LiveSide:
-    """What runs now. `exact` is whether the engine gives each element exactly once without being asked."""
+    """What runs now.
+
+    Attributes:
+        exact: whether the engine gives each element exactly once without being asked.
+        epoch: from 0 to 2**28, ascending from one submission to the next: what a later one writes is newer, although
+            its checkpoints are counted from 1 again.
+    """
 
     store: DriverRef | None
     exact: bool = False
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,11 @@ class HistorySide:
 
     store: DriverRef | None
     run: str = ""
+
+
+def this_epoch() -> int:
+    """The epoch of what is submitted now: seconds since 2020."""
+    return max(0, round(wall_s()) - _EPOCHS_BEGIN_S)
 
 
 def for_side(graph: Graph, side: LiveSide | HistorySide, config: Mapping[str, object]) -> Graph:
@@ -150,7 +163,7 @@ def _sink(node: Node, view: View[Any, Any], side: LiveSide | HistorySide, until_
         )
         raise TopologyError(msg)
     if isinstance(side, LiveSide):
-        return LiveSink(view, side.store)
+        return LiveSink(view, side.store, side.epoch)
     return HistorySink(view, side.store, Batch(until_us // view.span_us * view.span_us, side.run))
 
 

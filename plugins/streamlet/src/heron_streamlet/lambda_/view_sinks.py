@@ -16,6 +16,7 @@ from heron_streamlet.transformer import StageContext
 
 __all__ = ["HistorySink", "LiveSink", "ViewSink"]
 
+_CHECKPOINT_BITS = 32
 _CHANGED_AT_MOST = 100_000
 """Values in memory that wait for a checkpoint; more are staged early."""
 
@@ -47,7 +48,14 @@ class ViewSink(TransactionalSink[Element]):
 
 
 class LiveSink(ViewSink):
-    """Keeps the values that have changed since the last checkpoint, and writes each of them once."""
+    """Keeps the values that have changed since the last checkpoint, and writes each of them once.
+
+    Versions in the store are an epoch and a checkpoint in it: checkpoints of a new submission are counted from 1 again.
+    """
+
+    def __init__(self, view: View[Any, Any], ref: DriverRef, epoch: int = 0) -> None:
+        super().__init__(view, ref)
+        self._epoch = epoch << _CHECKPOINT_BITS
 
     def setup(self, context: StageContext) -> None:
         """`Sink.setup`."""
@@ -68,9 +76,10 @@ class LiveSink(ViewSink):
 
     def commit(self, checkpoint: int) -> None:
         """`TransactionalSink.commit`."""
-        self.store.publish(self.view.name, self.task, checkpoint, round(self.clock.wall_s() * 1_000_000))
+        version = self._epoch + checkpoint
+        self.store.publish(self.view.name, self.task, version, round(self.clock.wall_s() * 1_000_000))
         if self.task == 0:  # an update may have removed writers, the last of which publish when they end
-            self.store.retire(self.view.name, self.tasks, checkpoint)
+            self.store.retire(self.view.name, self.tasks, version)
 
     def restore(self, checkpoint: int) -> None:
         """`TransactionalSink.restore`."""
@@ -78,15 +87,16 @@ class LiveSink(ViewSink):
         self._prepared = checkpoint
         if checkpoint:
             self.commit(checkpoint)
-        self.store.discard(self.view.name, self.task, checkpoint)
+        # Without a checkpoint this discards what an earlier submission had staged as well.
+        self.store.discard(self.view.name, self.task, self._epoch + checkpoint if checkpoint else 0)
 
-    def _stage(self, version: int) -> None:
+    def _stage(self, checkpoint: int) -> None:
         if self._changed:
             values: dict[SpanKey, bytes] = {
                 (start_us, key_bytes(key)): self.view.encode(accumulator)
                 for (start_us, key), accumulator in self._changed.items()
             }
-            self.store.stage(self.view.name, self.task, version, values)
+            self.store.stage(self.view.name, self.task, self._epoch + checkpoint, values)
             self._changed.clear()
 
 
