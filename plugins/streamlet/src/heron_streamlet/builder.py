@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heron_streamlet.graph import Graph, Node, checked_graph
 from heron_streamlet.operators import AssignEventTime, Read, Windowed
 from heron_streamlet.sources import Generator, Source, as_source
-from heron_streamlet.streamlet import Draft, Streamlet
+from heron_streamlet.stream import Draft
+from heron_streamlet.streamlet import Streamlet
+
+if TYPE_CHECKING:
+    from heron_streamlet.columns.column_streamlet import ColumnStreamlet
 
 __all__ = ["Builder"]
 
@@ -41,6 +45,23 @@ class Builder:
         draft = Draft(self, Read(found), (), word=found.word)
         return Streamlet(self.add(draft))
 
+    def new_columns(self, source: Source[Any] | Generator[Any] | Callable[[], Any]) -> ColumnStreamlet:
+        """Begin a stream of columns.
+
+        Args:
+            source: as for `new_source`; each element is a `pyarrow.RecordBatch`, a Table, or a mapping of names to
+                arrays. `heron_streamlet.columns` has sources.
+
+        Raises:
+            TopologyError: when `source` is no source.
+            UsageError: when pyarrow is not installed.
+        """
+        from heron_streamlet.columns.column_streamlet import ColumnStreamlet  # noqa: PLC0415  # pyarrow is optional
+        from heron_streamlet.columns.sources import ColumnSource  # noqa: PLC0415
+
+        found = ColumnSource(as_source(source))
+        return ColumnStreamlet(self.add(Draft(self, Read(found), (), columns=True, word=found.word)))
+
     def add(self, draft: Draft) -> Draft:
         """Add an operator; `Streamlet` calls this."""
         draft.place = _author_line()
@@ -61,7 +82,14 @@ class Builder:
             partitions = draft.partitions or (inputs[0].partitions if inputs else 1)
             nodes.append(
                 Node(
-                    draft.number, name, draft.operator, draft.inputs, partitions, draft.place, _is_timed(draft, inputs)
+                    draft.number,
+                    name,
+                    draft.operator,
+                    draft.inputs,
+                    partitions,
+                    draft.place,
+                    _is_timed(draft, inputs),
+                    draft.columns,
                 )
             )
         return checked_graph(nodes)

@@ -59,10 +59,11 @@ class EventClock:
     Attributes:
         latest_us: the largest event time so far.
         bound_us: the bound of the next element; also the watermark of the partition.
+        lag_us: how much older than the newest element an element may be without being late.
         limit_us: a time above it needs `check_future`.
     """
 
-    __slots__ = ("_ahead_us", "_lag_us", "_now_s", "bound_us", "latest_us", "limit_us")
+    __slots__ = ("_ahead_us", "_now_s", "bound_us", "lag_us", "latest_us", "limit_us")
 
     def __init__(
         self,
@@ -74,12 +75,12 @@ class EventClock:
         """The clock of one partition.
 
         Args:
-            lag_us: how much older than the newest element an element may be without being late.
+            lag_us: see above.
             latest_us: the largest event time so far, of an earlier run.
             ahead_us: how far in the future a time may be; None for any time.
             now_s: the time now, in seconds since the epoch.
         """
-        self._lag_us = lag_us
+        self.lag_us = lag_us
         self._ahead_us = ahead_us
         self._now_s = now_s
         self.limit_us = END_OF_TIME_US if ahead_us is None else START_OF_TIME_US
@@ -95,7 +96,7 @@ class EventClock:
         if time_us > self.limit_us:
             self.check_future(time_us)
         self.latest_us = time_us
-        self.bound_us = time_us - self._lag_us
+        self.bound_us = time_us - self.lag_us
 
     def check_future(self, time_us: int) -> int:
         """Refuse a time that is too far in the future; return the new limit, above which it must be called again.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from heron.errors import TopologyError
-from heron_streamlet.operators import AssignEventTime, Keyed, Operator, Read, Repartition, Union, Windowed
+from heron_streamlet.operators import AssignEventTime, Gather, Keyed, Operator, Read, Repartition, Union, Windowed
 
 __all__ = ["LATE", "RESULTS", "Graph", "Input", "Node"]
 
@@ -33,6 +33,7 @@ class Node:
         number: the place of the node in the graph; the inputs of a node have smaller numbers.
         place: file and line where the author added it.
         timed: whether its results have event time.
+        columns: whether its results are record batches; event times are then arrays.
     """
 
     number: int
@@ -42,6 +43,7 @@ class Node:
     partitions: int
     place: str
     timed: bool
+    columns: bool = False
 
     def __str__(self) -> str:
         return f"{self.name!r} ({self.place})"
@@ -93,6 +95,8 @@ def checked_graph(nodes: Sequence[Node]) -> Graph:
             msg = f"{node}: nothing reads this stream; end it with log, consume or to_sink"
             raise TopologyError(msg)
         _check_inputs(graph, node)
+        if isinstance(node.operator, Windowed) and node.operator.columns is not None:
+            _check_columns(graph, node)
         if isinstance(node.operator, AssignEventTime):
             _check_order(graph, node)
     return graph
@@ -110,12 +114,19 @@ def _check_inputs(graph: Graph, node: Node) -> None:
         raise TopologyError(msg)
 
 
+def _check_columns(graph: Graph, node: Node) -> None:
+    source = graph.nodes[node.inputs[0].node]
+    if not source.timed:
+        msg = f"{node}: windows of columns need event time, which {source.name!r} has not; call event_time before them"
+        raise TopologyError(msg)
+
+
 def _check_order(graph: Graph, node: Node) -> None:
     """The bound of an element needs the order of its source partition, which ends where streams are divided."""
     current = node
     while current.inputs:
         parent = graph.nodes[current.inputs[0].node]
-        divided = isinstance(current.operator, (Keyed, Windowed, Union, Repartition))
+        divided = isinstance(current.operator, (Keyed, Windowed, Union, Repartition, Gather))
         if divided or current.partitions != parent.partitions or current.inputs[0].output != RESULTS:
             what = current.name if divided else f"{current.name} with {current.partitions} partitions"
             msg = (

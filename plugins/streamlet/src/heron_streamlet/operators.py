@@ -14,9 +14,11 @@ from heron_streamlet.window import SessionWindow, SlidingWindow
 
 __all__ = [
     "AssignEventTime",
+    "ColumnStep",
     "Consume",
     "FilterBy",
     "FlatMap",
+    "Gather",
     "KeyBy",
     "Keyed",
     "Log",
@@ -104,7 +106,31 @@ class AssignEventTime(Operator):
     lag_us: int
     idle_after_us: int | None
     max_ahead_us: int | None
+    columns: bool = False
+    """Whether the function gives an array of times for the rows of a batch."""
     word: ClassVar[str] = "eventtime"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStep(Operator):
+    """Any number of elements for a batch: `step(batch, times, bounds)` returns them, each with its times and bounds."""
+
+    step: Callable[[Any, Any, Any], Iterable[tuple[Any, Any, Any]]]
+    kind: str
+
+    @property
+    def word(self) -> str:  # type: ignore[override]  # by kind
+        """`Operator.word`."""
+        return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(Operator):
+    """Batches of `rows` elements. `schema` is an Arrow schema."""
+
+    schema: Any
+    rows: int
+    word: ClassVar[str] = "tocolumns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +163,16 @@ class Keyed(Operator):
 
 @dataclass(frozen=True, slots=True)
 class Windowed(Operator):
-    """An operator on windows of time of each key; its inputs are pairs, or with `whole` any elements."""
+    """An operator on windows of time of each key; its inputs are pairs, or with `whole` any elements.
+
+    With `columns` the inputs are batches, and these are the names of the columns of the key; with `whole` none.
+    """
 
     operator: KeyedOperator
     window: SlidingWindow | SessionWindow
     kind: str
     whole: bool = False
+    columns: tuple[str, ...] | None = None
 
     @property
     def word(self) -> str:  # type: ignore[override]  # by kind

@@ -29,9 +29,11 @@ from heron_streamlet.fold import Fold
 from heron_streamlet.graph import LATE, RESULTS, Input, Node
 from heron_streamlet.operators import (
     AssignEventTime,
+    ColumnStep,
     Consume,
     FilterBy,
     FlatMap,
+    Gather,
     KeyBy,
     Log,
     Map,
@@ -66,6 +68,7 @@ class StageCode:
     _nodes: list[int] = field(default_factory=list)
     _before: list[str] = field(default_factory=list)
     _after: list[str] = field(default_factory=list)
+    _begin: Node | None = None
 
     def feed(self) -> Callable[[Iterable[Any]], None]:
         """The function that takes elements of a source. After an exception, the iterator is at the next one."""
@@ -78,6 +81,10 @@ class StageCode:
     def process(self, parameters: str, prologue: Sequence[str], epilogue: Sequence[str] = ()) -> Callable[..., None]:
         """A function that takes rows of elements. The prologue sets ``v{0}``, and ``t`` and ``b`` if rows are timed."""
         return self._made(f"def process({parameters}):", prologue, epilogue=epilogue)
+
+    def behind(self, node: Node) -> Callable[[Any, Any, Any], None]:
+        """The function that takes results of another node than the head, as `follow` those of the head."""
+        return self._made(f"def behind(v{node.number}, t, b):", [], begin=node)
 
     def operator_of(self, trace: TracebackType | None) -> Node:
         """The operator in which an exception was raised."""
@@ -96,18 +103,25 @@ class StageCode:
 
     @property
     def _filename(self) -> str:
-        return f"<stage {self.stage.name}>"
+        behind = f" behind {self._begin.name}" if self._begin is not None else ""
+        return f"<stage {self.stage.name}{behind}>"
 
     def _made(
-        self, signature: str, prologue: Sequence[str], loop: str = "", epilogue: Sequence[str] = ()
+        self,
+        signature: str,
+        prologue: Sequence[str],
+        loop: str = "",
+        epilogue: Sequence[str] = (),
+        begin: Node | None = None,
     ) -> Callable[..., None]:
-        head, depth = self.stage.head, 3 if loop else 2
+        self._begin = begin
+        head, depth = begin or self.stage.head, 3 if loop else 2
         name = signature.removeprefix("def ").partition("(")[0]
         self._lines, self._nodes, self._before, self._after = [], [], [], []
         self._add(1, head.number, "try:")
         for line in (*prologue, loop):
             self._add(2, head.number, line.format(head.number))
-        if isinstance(head.operator, _STEPS):
+        if isinstance(head.operator, _STEPS) and begin is None:
             self._step(depth, head, f"v{head.number}")
         else:
             self._continue(depth, head, f"v{head.number}")
@@ -156,6 +170,9 @@ class StageCode:
         if isinstance(operator, KeyBy):
             self._key(depth, node, operator, value)
             return
+        if isinstance(operator, (ColumnStep, Gather)):
+            self._columns(depth, node, operator, value)
+            return
         self.names[function] = self._function(operator)
         if isinstance(operator, Map):
             self._add(depth, number, f"{result} = {function}({value})")
@@ -183,6 +200,12 @@ class StageCode:
     def _read_time(self, depth: int, node: Node, operator: AssignEventTime, value: str) -> None:
         """Event time and bound. The clock is in local variables while elements are read."""
         number = node.number
+        if operator.columns:
+            from heron_streamlet.columns.times import column_times  # noqa: PLC0415  # pyarrow is optional
+
+            self.names |= {f"f{number}": operator.function, "column_times": column_times}
+            self._add(depth, number, f"t, b = column_times(f{number}({value}), component.clocks[{number}])")
+            return
         clock, latest, bound, limit = (f"{name}{number}" for name in ("clock", "latest", "bound", "limit"))
         self.names |= {f"f{number}": operator.function, "event_time_us": event_time_us, "EXACT_S": EXACT_BELOW_S}
         self._before += [
@@ -201,6 +224,24 @@ class StageCode:
         ):
             self._add(depth, number, line)
 
+    def _columns(self, depth: int, node: Node, operator: ColumnStep | Gather, value: str) -> None:
+        """Operators between records and batches, which have other event times behind them than before."""
+        number = node.number
+        times = "t, b" if node.timed else "None, None"
+        if isinstance(operator, Gather):
+            behind = StageCode(self.stage, self.host).behind(node)
+            self.names[f"f{number}"] = self.host.gatherer(node.number, operator, behind)
+            self._add(depth, number, f"f{number}({value}, {times})")
+            return
+        self.names[f"f{number}"] = operator.step
+        if node.timed:
+            self._add(depth, number, f"t{number}, b{number} = t, b")
+        self._add(depth, number, f"for v{number}, t, b in f{number}({value}, {times}):")
+        self._continue(depth + 1, node, f"v{number}")
+        self._add(depth + 1, number, "pass")
+        if node.timed:
+            self._add(depth, number, f"t, b = t{number}, b{number}")
+
     def _key(self, depth: int, node: Node, operator: KeyBy, value: str) -> None:
         """Key and value stay apart: the text of the pair stands where a pair is needed."""
         number, second = node.number, value
@@ -214,6 +255,9 @@ class StageCode:
 
     def _leave(self, depth: int, node: Node, outlet: Outlet, value: str) -> None:
         number, host = node.number, self.host
+        if outlet.form is Form.COLUMNS:
+            self._assign_rows(depth, outlet, value)
+            return
         key, second = f"k{number}", f"x{number}"
         if outlet.form in (Form.ELEMENT, Form.ITSELF):
             values = [value] if outlet.form is Form.ELEMENT else [value, value]
@@ -244,6 +288,19 @@ class StageCode:
         for other in self.stage.outlets:
             if other.output == LATE and other.source == outlet.target:
                 values = f"({value}, t, b)" if other.timed else f"({value},)"
+                self._add(depth + 1, number, self.host.row(other, values))
+
+    def _assign_rows(self, depth: int, outlet: Outlet, value: str) -> None:
+        from heron_streamlet.columns.assignment import missed_rows  # noqa: PLC0415  # pyarrow is optional
+
+        number, name = outlet.source, f"assign{outlet.number}"
+        self.names |= {name: self.host.column_assignment(outlet).add, "late": self.host.late, "missed": missed_rows}
+        self._add(depth, number, f"n, m = {name}({value}, t, b)")
+        self._add(depth, number, "if n:")
+        self._add(depth + 1, number, "late(n)")
+        for other in self.stage.outlets:
+            if other.output == LATE and other.source == outlet.target:
+                values = f"missed({value}, t, b, m)" + ("" if other.timed else "[:1]")
                 self._add(depth + 1, number, self.host.row(other, values))
 
     def _combine(
@@ -279,7 +336,21 @@ _COMBINED = (
     " late(1)",
 )
 _HANDLERS = ("except OperatorError:", " raise", "except Exception as error:", " raise located(error) from error")
-_STEPS = (Pass, Repartition, AssignEventTime, KeyBy, Map, FlatMap, Transform, FilterBy, Consume, Log, Write)
+_STEPS = (
+    Pass,
+    Repartition,
+    AssignEventTime,
+    KeyBy,
+    Map,
+    FlatMap,
+    Transform,
+    FilterBy,
+    ColumnStep,
+    Gather,
+    Consume,
+    Log,
+    Write,
+)
 
 
 def _parts(pair: str) -> list[str]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from heron_streamlet.fold import Fold
 from heron_streamlet.keyed_operators import KeyedOperator, WindowJoin
-from heron_streamlet.operators import AssignEventTime, Keyed, Read, Transform, Windowed, Write
+from heron_streamlet.operators import AssignEventTime, Gather, Keyed, Read, Transform, Windowed, Write
 from heron_streamlet.sinks import TransactionalSink
 from heron_streamlet.sources import Source
 from heron_streamlet.stages import Outlet, Stage
 from heron_streamlet.transformer import StageContext
-from heron_streamlet.window import SessionWindow
+from heron_streamlet.window import SessionWindow, SlidingWindow
 from heron_streamlet.window_assignment import Combiner, SessionAssignment, WindowAssignment
+
+if TYPE_CHECKING:
+    from heron_streamlet.columns.assignment import ColumnAssignment
+    from heron_streamlet.columns.gatherer import Gatherer
 
 __all__ = ["StageHost"]
 
@@ -38,6 +43,7 @@ class StageHost(ABC):
         self.window_of = window_of
         self._combines = combines
         self._combiners: list[Combiner] = []
+        self._gatherers: dict[int, Gatherer] = {}
         self._objects: list[Any] = []
 
     @abstractmethod
@@ -110,21 +116,48 @@ class StageHost(ABC):
         if isinstance(operator, WindowJoin):
             return WindowAssignment(windowed.window, lambda value: (position, value), send, None)
         fold = operator.fold  # type: ignore[attr-defined]  # any other operator of windows has one
-        combiner = None
-        if self._combines:
-            combiner = Combiner(fold, lambda: self.row_function(outlet))
-            self._combiners.append(combiner)
-        return WindowAssignment(windowed.window, fold.first, send, combiner)
+        return WindowAssignment(windowed.window, fold.first, send, self._combiner(fold, outlet))
+
+    def column_assignment(self, outlet: Outlet) -> ColumnAssignment:
+        """Assigns the rows of an outlet's batches to windows."""
+        from heron_streamlet.columns.aggregates import ColumnFold  # noqa: PLC0415  # pyarrow is optional
+        from heron_streamlet.columns.assignment import ColumnAssignment  # noqa: PLC0415
+
+        windowed, send = self.window_of[outlet.target], self.sender(outlet)
+        window, fold = windowed.window, windowed.operator.fold  # type: ignore[attr-defined]  # a fold of columns
+        if not isinstance(window, SlidingWindow) or not isinstance(fold, ColumnFold):
+            raise TypeError(windowed)
+        combiner = self._combiner(fold, outlet)
+        add = combiner.add if combiner else lambda key, start_us, accumulator: send((key, start_us, accumulator))
+        return ColumnAssignment(window, windowed.columns or (), fold, add)
+
+    def gatherer(
+        self, node: int, operator: Gather, follow: Callable[[Any, Any, Any], None]
+    ) -> Callable[[Any, Any, Any], None]:
+        """A function that gathers elements of a node in batches; where they are acked, each is a batch."""
+        from heron_streamlet.columns.gatherer import Gatherer  # noqa: PLC0415  # pyarrow is optional
+
+        found = self._gatherers[node] = Gatherer(operator.schema, operator.rows if self._combines else 1, follow)
+        return found.add
 
     @property
     def combines(self) -> bool:
-        """Whether elements are combined before they leave."""
-        return bool(self._combiners)
+        """Whether elements are combined or gathered before they leave."""
+        return bool(self._combiners or self._gatherers)
 
     def flush(self) -> None:
-        """Sends what is combined: before a watermark, a checkpoint and the end."""
+        """Sends what is gathered and combined: before a watermark, a checkpoint and the end."""
+        for node in sorted(self._gatherers):  # one may feed a later one
+            self._gatherers[node].flush()
         for combiner in self._combiners:
             combiner.flush()
+
+    def _combiner(self, fold: Fold, outlet: Outlet) -> Combiner | None:
+        if not self._combines:
+            return None
+        combiner = Combiner(fold, lambda: self.row_function(outlet))
+        self._combiners.append(combiner)
+        return combiner
 
     def close(self) -> None:
         """Closes the authors' objects."""

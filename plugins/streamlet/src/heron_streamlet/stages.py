@@ -30,6 +30,7 @@ class Form(enum.Enum):
     ITSELF = enum.auto()  # the element is its own key
     WINDOW = enum.auto()  # assigned to a window of event time
     SESSION = enum.auto()  # a window of event time of its own
+    COLUMNS = enum.auto()  # rows of a batch that are assigned to windows of event time
 
     @property
     def keyed(self) -> bool:
@@ -39,7 +40,7 @@ class Form(enum.Enum):
     @property
     def assigned(self) -> bool:
         """Whether elements are assigned to windows before they leave the stage."""
-        return self in (Form.WINDOW, Form.SESSION)
+        return self in (Form.WINDOW, Form.SESSION, Form.COLUMNS)
 
 
 _FIELDS = {
@@ -48,6 +49,7 @@ _FIELDS = {
     Form.ITSELF: ("key", "value"),
     Form.WINDOW: ("key", "start", "accumulator"),
     Form.SESSION: ("key", "value", "time"),
+    Form.COLUMNS: ("key", "start", "accumulator"),
 }
 
 
@@ -62,6 +64,7 @@ class Outlet:
         position: the position of this input at the target.
         timed: whether rows have the event time and the bound of their element, as the last two values.
         whole: whether all elements have the same key, None.
+        columns: whether a row is a record batch, which may have megabytes.
     """
 
     number: int
@@ -72,6 +75,7 @@ class Outlet:
     form: Form
     timed: bool
     whole: bool = False
+    columns: bool = False
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -213,5 +217,7 @@ def _outlet(graph: Graph, number: int, producer: Input, target: Node, position: 
         whole = operator.whole
         form = Form.SESSION if isinstance(operator.window, SessionWindow) else Form.WINDOW
         form = Form.PAIR if _by_clock(graph, target) else form
+        form = form if operator.columns is None else Form.COLUMNS
         timed = False
-    return Outlet(number, producer.node, producer.output, target.number, position, form, timed, whole)
+    columns = form is Form.ELEMENT and (graph.nodes[source.inputs[0].node] if late else source).columns
+    return Outlet(number, producer.node, producer.output, target.number, position, form, timed, whole, columns)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from heron.api.names import is_a
@@ -31,7 +30,6 @@ from heron_streamlet.operators import (
     Keyed,
     Log,
     Map,
-    Operator,
     Pass,
     Repartition,
     Transform,
@@ -40,13 +38,14 @@ from heron_streamlet.operators import (
     Write,
 )
 from heron_streamlet.sinks import Sink
+from heron_streamlet.stream import Draft, Stream, called
 from heron_streamlet.transformer import Transformer
 from heron_streamlet.window import CountWindow, Duration, KeyedWindow, SessionWindow, SlidingWindow, Window, micros
 
 if TYPE_CHECKING:
-    from heron_streamlet.builder import Builder
+    from heron_streamlet.columns.column_streamlet import ColumnStreamlet
 
-__all__ = ["Draft", "KeyedStreamlet", "Streamlet", "WindowedStreamlet"]
+__all__ = ["KeyedStreamlet", "Streamlet", "WindowedStreamlet"]
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -58,77 +57,28 @@ R = TypeVar("R")
 P = TypeVar("P")
 L = TypeVar("L")
 
-_DAY_S = 86_400.0
+DAY_S = 86_400.0
+"""How far in the future an event time may be, if the author does not say."""
 
 
-@dataclass(slots=True)
-class Draft:
-    """An operator of a pipeline that is not complete yet. Authors do not use it."""
-
-    builder: Builder
-    operator: Operator
-    inputs: tuple[Input, ...]
-    word: str = ""
-    name: str = ""
-    partitions: int | None = None
-    number: int = -1
-    place: str = ""
-
-
-class Streamlet(Generic[T]):
+class Streamlet(Stream, Generic[T]):
     """A stream of elements of type `T`. Elements must be picklable, and must not be changed after they were returned.
 
     Methods that need keys work on streams of pairs ``(key, value)``; `key_by` makes them. Keys are None, bool, int,
     float, Decimal, str, bytes, date, datetime, UUID, or tuples of these.
     """
 
-    def __init__(self, draft: Draft) -> None:
-        self._draft = draft
-        self._output = Input(draft.number)
-
-    def set_name(self, name: str) -> Streamlet[T]:
-        """Name the operator. Its name is part of checkpoints and metrics; return this stream.
-
-        Raises:
-            TopologyError: when the name is empty, not a string, or has a slash or dot.
-        """
-        if not is_a(name, str) or not name or set(name) & set("/."):
-            msg = f"name {name!r} is not a text with at least one character and without slash and dot"
-            raise TopologyError(msg)
-        self._draft.name = name
-        return self
-
-    def get_name(self) -> str:
-        """Return the name that was set; empty if the name will be made."""
-        return self._draft.name
-
-    def set_num_partitions(self, num_partitions: int) -> Streamlet[T]:
-        """Set the number of tasks of the operator; without it the operator has that of its (left) input.
-
-        Raises:
-            TopologyError: when the number is not an integer of at least 1.
-        """
-        if type(num_partitions) is not int or num_partitions < 1:
-            msg = f"{num_partitions!r} partitions: not an integer of at least 1"
-            raise TopologyError(msg)
-        self._draft.partitions = num_partitions
-        return self
-
-    def get_num_partitions(self) -> int:
-        """Return the number of tasks that was set; 0 if the operator has that of its input."""
-        return self._draft.partitions or 0
-
     def map(self, function: Callable[[T], U]) -> Streamlet[U]:
         """Call a function for each element; its results are the new stream."""
-        return Streamlet(self._add(Map(_called(function, "map"))))
+        return Streamlet(self._add(Map(called(function, "map"))))
 
     def flat_map(self, function: Callable[[T], Iterable[U]]) -> Streamlet[U]:
         """Call a function for each element; the elements of its results are the new stream."""
-        return Streamlet(self._add(FlatMap(_called(function, "flat_map"))))
+        return Streamlet(self._add(FlatMap(called(function, "flat_map"))))
 
     def filter(self, function: Callable[[T], object]) -> Streamlet[T]:
         """Keep the elements for which the function returns a true value."""
-        return Streamlet(self._add(FilterBy(_called(function, "filter"))))
+        return Streamlet(self._add(FilterBy(called(function, "filter"))))
 
     def transform(self, transformer: Transformer[T, U]) -> Streamlet[U]:
         """Transform elements by an object that each task sets up for itself.
@@ -155,7 +105,7 @@ class Streamlet(Generic[T]):
         Raises:
             TopologyError: when an argument is wrong.
         """
-        operator = Repartition(None if function is None else _called(function, "repartition"))
+        operator = Repartition(None if function is None else called(function, "repartition"))
         return Streamlet(self._add(operator)).set_num_partitions(num_partitions)
 
     def clone(self, num_clones: int) -> list[Streamlet[T]]:
@@ -179,7 +129,7 @@ class Streamlet(Generic[T]):
         *,
         lag: Duration = 0,
         idle_after: Duration | None = None,
-        max_ahead: Duration | None = _DAY_S,
+        max_ahead: Duration | None = DAY_S,
     ) -> Streamlet[T]:
         """Say when each element happened. Windows downstream are then windows of event time.
 
@@ -195,7 +145,7 @@ class Streamlet(Generic[T]):
             UsageError: when a duration is wrong.
         """
         operator = AssignEventTime(
-            _called(function, "event_time"),
+            called(function, "event_time"),
             micros(lag, "event_time: lag", zero=True),
             None if idle_after is None else micros(idle_after, "event_time: idle_after"),
             None if max_ahead is None else micros(max_ahead, "event_time: max_ahead"),
@@ -208,11 +158,30 @@ class Streamlet(Generic[T]):
     def key_by(self, key: Callable[[T], K], value: Callable[[T], V]) -> KeyedStreamlet[K, V]: ...
     def key_by(self, key: Callable[[T], Any], value: Callable[[T], Any] | None = None) -> KeyedStreamlet[Any, Any]:
         """Make pairs of a key and a value; without `value`, the element is the value."""
-        return KeyedStreamlet(self._add(KeyBy(_called(key, "key_by"), value and _called(value, "key_by"))))
+        return KeyedStreamlet(self._add(KeyBy(called(key, "key_by"), value and called(value, "key_by"))))
+
+    def to_columns(self, schema: Any, rows: int = 4096) -> ColumnStreamlet:  # noqa: ANN401  # pyarrow has no types
+        """Continue with columns: record batches of elements.
+
+        Elements are mappings with the names of the schema, of which a missing one is null, or sequences of values in
+        its order. A batch also ends before a watermark, a checkpoint and the end. In topologies that are at least once
+        without checkpoints, each element is a batch.
+
+        Args:
+            schema: a `pyarrow.Schema`, or a mapping of names to Arrow types.
+            rows: the number of elements in a batch, at most.
+
+        Raises:
+            TopologyError: when the schema is none, or `rows` is not an integer from 1 to 1,048,576.
+            UsageError: when pyarrow is not installed.
+        """
+        from heron_streamlet.columns.column_streamlet import gathered  # noqa: PLC0415  # pyarrow is optional
+
+        return gathered(self._add, schema, rows)
 
     def reduce_by_key(self: Streamlet[tuple[K, V]], function: Callable[[V, V], V]) -> KeyedStreamlet[K, V]:
         """Combine the values of each key; each pair gives the result so far."""
-        return KeyedStreamlet(self._keyed(RunningFold(Reduce(_called(function, "reduce_by_key"))), "reducebykey"))
+        return KeyedStreamlet(self._keyed(RunningFold(Reduce(called(function, "reduce_by_key"))), "reducebykey"))
 
     def count_by_key(self: Streamlet[tuple[K, Any]]) -> KeyedStreamlet[K, int]:
         """Count the pairs of each key; each pair gives the number so far."""
@@ -227,7 +196,7 @@ class Streamlet(Generic[T]):
             initial: returns the state of a new key.
             function: called with state and value; returns the new state and the result.
         """
-        operator = MapWithState(_called(function, "map_with_state"), _called(initial, "map_with_state"))
+        operator = MapWithState(called(function, "map_with_state"), called(initial, "map_with_state"))
         return KeyedStreamlet(self._keyed(operator, "mapwithstate"))
 
     def distinct(self) -> Streamlet[T]:
@@ -252,7 +221,7 @@ class Streamlet(Generic[T]):
         Returns:
             ``(KeyedWindow, result)`` when a window of time closes; ``(key, result)`` when a window of count is full.
         """
-        return self._windowed(window, Reduce(_called(function, "reduce_by_key_and_window")), "reducebykeyandwindow")
+        return self._windowed(window, Reduce(called(function, "reduce_by_key_and_window")), "reducebykeyandwindow")
 
     def count_by_key_and_window(
         self: Streamlet[tuple[K, V]], window: SlidingWindow | SessionWindow
@@ -287,7 +256,7 @@ class Streamlet(Generic[T]):
         Returns:
             ``(Window, result)`` when a window closes; a window without elements has no result.
         """
-        fold = Reduce(_called(function, "reduce_by_window"))
+        fold = Reduce(called(function, "reduce_by_window"))
         results: WindowedStreamlet[Window, T, T] = self._windowed(window, fold, "reducebywindow", whole=True)
         return results
 
@@ -333,7 +302,7 @@ class Streamlet(Generic[T]):
 
     def consume(self, function: Callable[[T], object]) -> None:
         """Call a function with each element, for its effect."""
-        self._add(Consume(_called(function, "consume")))
+        self._add(Consume(called(function, "consume")))
 
     def log(self) -> None:
         """Print each element to the log of its task."""
@@ -362,18 +331,6 @@ class Streamlet(Generic[T]):
         window = view.window()
         folded = self._add(Windowed(LiveFold(window, Aggregated(view.monoid)), window, "view"))
         WindowedStreamlet(folded)._add(Write(ViewTarget(view)))
-
-    def _add(self, operator: Operator, *others: Streamlet[Any]) -> Draft:
-        builder = self._draft.builder
-        for other in others:
-            if not is_a(other, Streamlet):
-                msg = f"{operator.word}: {other!r:.60} is not a Streamlet"
-                raise TopologyError(msg)
-            if other._draft.builder is not builder:
-                msg = f"{operator.word}: the streams belong to two builders; add both sources to the same one"
-                raise TopologyError(msg)
-        inputs = (self._output, *(other._output for other in others))
-        return builder.add(Draft(builder, operator, inputs, word=operator.word))
 
     def _keyed(self, operator: KeyedOperator, kind: str) -> Draft:
         return self._add(Keyed(operator, kind))
@@ -406,7 +363,7 @@ class Streamlet(Generic[T]):
         if not isinstance(window, SlidingWindow):
             msg = f"{kind}: {window!r:.60} is not a window for it; give tumbling_window or sliding_window"
             raise TopologyError(msg)
-        operator = WindowJoin(window, _called(function, kind), left, right)
+        operator = WindowJoin(window, called(function, kind), left, right)
         return WindowedStreamlet(self._add(Windowed(operator, window, kind), other))
 
 
@@ -415,8 +372,8 @@ class KeyedStreamlet(Streamlet[tuple[K, V]], Generic[K, V]):
 
     def map_values(self, function: Callable[[V], U]) -> KeyedStreamlet[K, U]:
         """Call a function for each value, and keep the keys."""
-        called = _called(function, "map_values")
-        return KeyedStreamlet(self._add(Map(lambda pair: (pair[0], called(pair[1])))))
+        valued = called(function, "map_values")
+        return KeyedStreamlet(self._add(Map(lambda pair: (pair[0], valued(pair[1])))))
 
 
 class WindowedStreamlet(Streamlet[tuple[P, R]], Generic[P, R, L]):
@@ -431,11 +388,3 @@ class WindowedStreamlet(Streamlet[tuple[P, R]], Generic[P, R, L]):
         # An operator of its own: late elements leave several stages, each in the same form.
         late = Draft(self._draft.builder, Pass(), (Input(self._draft.number, LATE),), word="late")
         return Streamlet(self._draft.builder.add(late))
-
-
-def _called(function: Any, method: str) -> Callable[..., Any]:  # noqa: ANN401  # authors break annotations
-    if not callable(function):
-        msg = f"{method}: {function!r:.60} cannot be called; give a function"
-        raise TopologyError(msg)
-    called: Callable[..., Any] = function
-    return called
