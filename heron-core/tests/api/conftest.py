@@ -58,6 +58,9 @@ class RecordingSpoutCollector:
     def end(self) -> None:
         self.calls.append(("end",))
 
+    def report_error(self, error: Exception) -> None:
+        self.calls.append(("report_error", error))
+
 
 @dataclass
 class RecordingBoltCollector:
@@ -90,6 +93,9 @@ class RecordingBoltCollector:
 
     def fail(self, tup: object) -> None:
         self.calls.append(("fail", tup))
+
+    def report_error(self, error: Exception) -> None:
+        self.calls.append(("report_error", error))
 
 
 class LoneContext(TopologyContext):

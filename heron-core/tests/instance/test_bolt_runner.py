@@ -248,6 +248,37 @@ def test_stop_on_error_stops_at_once(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err
 
 
+class Reporting(Bolt):
+    """Reports an error for some tuples, and goes on with the call."""
+
+    outputs = ("value",)
+
+    def process(self, tup: Tuple) -> None:
+        number = tup.values[1]
+        if number % 2:
+            self.report_error(ValueError(f"odd: {number}"))
+        self.emit([number])
+
+
+def test_a_reported_error_counts_and_the_call_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """Parts of a call that succeed are not lost by another part that fails."""
+    bench = Bench(Reporting)
+    bench.put(tuples([(0, number) for number in range(4)]))
+    bench.run()
+    assert bench.output()[1:] == [0, 1, 2, 3]  # behind the report
+    assert (bench.task.errors.count, bench.task.metrics.failed) == (2, 0)
+    assert "task 3: the component raised ValueError: odd: 1" in capsys.readouterr().err
+
+
+def test_a_reported_error_is_raised_if_errors_stop(capsys: pytest.CaptureFixture[str]) -> None:
+    """`topology.on.error: stop` has the same meaning for it."""
+    bench = Bench(Reporting, {"topology.on.error": "stop"})
+    bench.put(tuples([(0, 1)]))
+    with pytest.raises(ComponentStoppedError, match=r"process with Tuple\(.*raised ValueError: odd: 1"):
+        bench.run()
+    assert capsys.readouterr().err
+
+
 class Echo(Bolt):
     """Emits each number, and a word in `finish`."""
 

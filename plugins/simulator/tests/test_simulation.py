@@ -278,6 +278,36 @@ def test_on_error_stop_fails_the_topology() -> None:
         assert simulation.state is TopologyState.FAILED
 
 
+class ReportingBolt(Bolt):
+    """Reports an error for each tuple, and goes on with the call."""
+
+    def process(self, tup: Tuple) -> None:
+        self.report_error(ValueError("no herons"))
+        KEPT.append(tup.values[0])
+
+
+KEPT: list[object] = []
+
+
+@pytest.mark.parametrize("on_error", ["continue", "stop"])
+def test_reported_errors_are_counted_or_stop(on_error: str) -> None:
+    """As in a process, the call goes on, unless errors stop the topology."""
+    KEPT.clear()
+    builder = TopologyBuilder("reporting")
+    spout = builder.add_spout("words", WordSpout, par=1)
+    builder.add_bolt("reporting", ReportingBolt, 1, [spout], {api_constants.TOPOLOGY_ON_ERROR: on_error})
+    with Simulation(builder, clock=FakeClock()) as simulation:
+        if on_error == "stop":
+            with pytest.raises(TopologyFailedError, match=r"process with .* raised ValueError: no herons"):
+                simulation.run_until_finished()
+            assert KEPT == []
+            return
+        simulation.run_until_finished()
+        (error,) = simulation.errors()
+        assert "component 'reporting', task 2: the component raised ValueError: no herons" in error
+        assert len(KEPT) == simulation.counts()["reporting"].executed == 8
+
+
 class BrokenBolt(Bolt):
     """Cannot be initialised."""
 

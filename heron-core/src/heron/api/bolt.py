@@ -122,6 +122,18 @@ class BaseBolt(BaseComponent):
         """Declare that the bolt could not process a tuple or batch; its spout is informed at once."""
         self._collector.fail(tup)
 
+    def report_error(self, error: Exception) -> None:
+        """Show and count an error as if this call had raised it, and continue the call.
+
+        Use it where one part of a call fails and the other parts must not be lost. Nothing is failed: a tuple of which
+        a part is missing needs a `fail` too.
+
+        Raises:
+            Exception: the error itself, when `topology.on.error` is ``stop``.
+            EmitError: when the component has no collector.
+        """
+        self._collector.report_error(error)
+
     @staticmethod
     def is_tick(tup: Tuple) -> bool:
         """Return whether `tup` is a tick tuple."""

@@ -97,6 +97,10 @@ class SpoutCollector(Protocol):
         """Declare that this task makes no further root tuple."""
         ...
 
+    def report_error(self, error: Exception) -> None:
+        """Show and count an error; see `heron.api.BaseSpout.report_error`."""
+        ...
+
 
 class BoltCollector(Protocol):
     """Receives the emits, acks and fails of a bolt. Only the thread that calls `process` may use it."""
@@ -128,6 +132,10 @@ class BoltCollector(Protocol):
 
     def fail(self, tup: Tuple | RecordBatch) -> None:
         """Declare that the bolt could not process a tuple or batch."""
+        ...
+
+    def report_error(self, error: Exception) -> None:
+        """Show and count an error; see `heron.api.BaseBolt.report_error`."""
         ...
 
 
@@ -216,6 +224,14 @@ class UnboundCollector:
             EmitError: always.
         """
         self._refuse("end()")
+
+    def report_error(self, error: Exception) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            EmitError: always.
+        """
+        self._refuse(f"report_error({error!r:.60})")
 
     @staticmethod
     def _refuse(call: str) -> NoReturn:

@@ -124,6 +124,18 @@ class BaseSpout(BaseComponent):
         """
         self._collector.emit_watermark(time_s, idle)
 
+    def report_error(self, error: Exception) -> None:
+        """Show and count an error as if this call had raised it, and continue the call.
+
+        Use it where one part of a call fails and the other parts must not be lost. No
+        root is failed.
+
+        Raises:
+            Exception: the error itself, when `topology.on.error` is ``stop``.
+            EmitError: when the component has no collector.
+        """
+        self._collector.report_error(error)
+
 
 class Spout(BaseSpout):
     """The base class of spouts: implement `next_tuple`, and declare the emitted fields in `outputs`.

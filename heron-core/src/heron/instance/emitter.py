@@ -134,6 +134,7 @@ class Emitter:
         self.lock = EmitLock()
         self.stop_requested: Callable[[], bool] = _never  # an emit that waits for room gives up on a stop
         self.overflowed = False
+        self.on_error: Callable[[Exception], None] = _raise  # the runner shows and counts errors
         out.on_linger_over(self.end_linger)
 
     def set_streams(self, streams: Iterable[OutStream], *, ids: list[object] | None = None) -> None:
@@ -164,6 +165,10 @@ class Emitter:
         if segments:
             self._out.put(segments)
         return bool(segments)
+
+    def report_error(self, error: Exception) -> None:
+        """Shows and counts an error of the author's code, whose call continues."""
+        self.on_error(error)
 
     def end_linger(self) -> None:
         """Gateway: the linger after a flush is over. The next emit flushes; rows that wait are flushed if possible."""
@@ -467,3 +472,7 @@ def check_ids(ids: Sequence[object], rows: int, tup_id: object, stream: str) -> 
 
 def _never() -> bool:
     return False
+
+
+def _raise(error: Exception) -> None:
+    raise error

@@ -58,6 +58,7 @@ class ComponentRunner(ABC):
         self.emitter = emitter
         self._signals = signals
         emitter.stop_requested = self._stop_requested
+        emitter.on_error = self._component_reported
         self._class = component_class
         task.errors.locate(component_class)
         self._stops_on_error = task.config.get(TOPOLOGY_ON_ERROR) == "stop"
@@ -132,6 +133,11 @@ class ComponentRunner(ABC):
         line = self.task.errors.report(doing, error, remedy, record)
         if self._stops_on_error:
             raise ComponentStoppedError(line) from error
+
+    def _component_reported(self, error: Exception) -> None:
+        if self._stops_on_error:
+            raise error  # the author's call ends by it
+        self.user_failed("the component", error, "the task continues")
 
     def apply_routes(self) -> None:
         """Makes the output streams of the present plan; subclasses extend it."""

@@ -171,6 +171,11 @@ class _NullCollector:
     def fail(tup: Tuple) -> None:
         """Does nothing."""
 
+    @staticmethod
+    def report_error(error: Exception) -> None:
+        """Ends the run, as every error does."""
+        raise error
+
 
 def _emit_to(
     processes: Sequence[Process], grouping: GroupingDefinition, source: ComponentDefinition, make: type[Tuple]

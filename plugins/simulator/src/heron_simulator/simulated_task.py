@@ -158,6 +158,12 @@ class SimulatedTask(ABC):
         if self._stops_on_error:
             raise TopologyFailedError(line) from error
 
+    def component_reported(self, error: Exception) -> None:
+        """Shows and counts an error that the component reports; with `topology.on.error: stop` its call ends by it."""
+        if self._stops_on_error:
+            raise error
+        self.user_failed("the component", error, "the task continues")
+
     def set_streams(self, ids: list[object] | None = None) -> None:
         """Makes the output streams with their routes."""
         task_id, origin = self.plan.task_id, self.emitter.origin
@@ -200,6 +206,7 @@ class SimulatedTask(ABC):
         if isinstance(getattr(component, "clock", None), SystemClock):
             component.clock = self.environment.clock  # type: ignore[union-attr]  # windows by the clock have it
         self.set_streams()
+        self.emitter.on_error = self.component_reported
         initialise(component, self.config, self._context)
         self.emitter.hooks = tuple(self._context.hooks)
         self.emitter.flush()
