@@ -96,11 +96,12 @@ def in_batches(records: Sequence[Record], cuts: Sequence[int]) -> list[pa.Record
 def on_records(
     builder: Builder, tables: list[list[Record]], steps: Sequence[str], window: SlidingWindow, lag: float, tasks: int
 ) -> None:
-    """A pipeline of records, into the collections counts, totals, whole and late."""
+    """A pipeline of records, into the collections rows, counts, totals, whole and late."""
     stream = builder.new_source(Partitions(tables)).set_num_partitions(tasks)
     stream = stream.event_time(lambda each: each["time"], lag=lag)
     for step in steps:
         stream = COLUMN_STEPS[step].records(stream)
+    stream.to_sink(Collect("rows"))
     keyed = stream.key_by(lambda each: each["key"])
     keyed.count_by_key_and_window(window).to_sink(Collect("counts"))
     totals = keyed.aggregate_by_key_and_window(window, Totals())
@@ -122,6 +123,7 @@ def on_columns(
     stream = builder.new_columns(Partitions(tables)).set_num_partitions(tasks).event_time("time", lag=lag)
     for step in steps:
         stream = COLUMN_STEPS[step].columns(stream)
+    stream.select("time", "key", "value").rows().to_sink(Collect("rows"))
     stream.count_by_key_and_window("key", window).to_sink(Collect("counts"))
     every = {
         "rows": row_count(),

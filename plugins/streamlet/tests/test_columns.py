@@ -25,6 +25,7 @@ from pipelines.simulated_runs import run_simulated
     seed=st.integers(0, 5),
 )
 def test_columns_mean_what_records_mean(
+    *,
     tables: list[list[dict[str, Any]]],
     cuts: list[int],
     steps: list[str],
@@ -41,5 +42,5 @@ def test_columns_mean_what_records_mean(
     on_columns(columns, [in_batches(each, cuts) for each in tables], steps, window, lag, tasks)
     expected, found = run_simulated(records, seed=seed), run_simulated(columns, seed=seed)
     assert expected.errors == found.errors == ()
-    for name in ("counts", "totals", "late", "whole"):
+    for name in ("rows", "counts", "totals", "late", "whole"):
         assert found[name] == expected[name], name

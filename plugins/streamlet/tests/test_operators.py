@@ -149,8 +149,34 @@ def test_a_window_that_fails_is_lost_alone() -> None:
     running.feed("a", (140, "c"))
     assert running.after(1.0) == [1]
     (error,) = running.simulation.errors()
-    assert "process_watermark" in error
     assert "operator 'map-1' (test_operators.py:" in error
+
+
+def test_windows_that_fail_at_the_end_are_lost_alone() -> None:
+    """The other windows have their results, also those that are combined again, and sinks complete."""
+    builder = Builder()
+    pairs = builder.new_source(Items("abcd")).event_time(lambda _: 1).key_by(lambda each: each)
+    counts = pairs.count_by_key_and_window(tumbling_window(60))
+    kept = counts.map(lambda pair: 1 // (pair[0].key not in "bc"))
+    kept.reduce_by_window(tumbling_window(120), operator.add).to_sink(Collect("results"))
+    run = run_simulated(builder)
+    assert run["results"] == [(Window(0, 120_000_000), 2)]
+    (error,) = run.errors
+    assert "the component raised OperatorError: operator 'map-1' (test_operators.py:" in error
+
+
+@pytest.mark.parametrize("combined_at_most", [10_000, 2])
+def test_a_key_that_is_refused_is_lost_alone(monkeypatch: pytest.MonkeyPatch, combined_at_most: int) -> None:
+    """A frozenset can be hashed, so it is combined like a key; it must not take other keys with it when they leave."""
+    monkeypatch.setattr("heron_streamlet.window_assignment.COMBINED_AT_MOST", combined_at_most)
+    builder = Builder()
+    elements = ["a", frozenset("x"), "b", frozenset("y"), "c", "a"]
+    pairs = builder.new_source(Items(elements)).event_time(lambda _: 1).key_by(lambda each: each)
+    pairs.count_by_key_and_window(tumbling_window(60)).map(lambda pair: (pair[0].key, pair[1])).to_sink(Collect("all"))
+    run = run_simulated(builder)
+    assert run["all"] == [("a", 2), ("b", 1), ("c", 1)]
+    assert "operator 'keyby-1' (test_operators.py:" in run.errors[0]
+    assert "frozenset" in run.errors[0]
 
 
 def test_windows_by_the_clock_need_no_event_time() -> None:

@@ -25,7 +25,7 @@ from heron.errors import HeronError, UserCodeError
 from heron_engine_spark.options import BatchOptions, StreamingOptions
 from heron_engine_spark.spark_plan import SparkPlan
 from heron_streamlet.event_time import END_OF_TIME_US
-from heron_streamlet.stage_code import OperatorError
+from heron_streamlet.failures import OperatorError
 
 if TYPE_CHECKING:  # the command that compiles a pipeline loads this module, but not Spark
     from pyspark.sql import DataFrame, SparkSession

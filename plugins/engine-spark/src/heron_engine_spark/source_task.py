@@ -107,7 +107,8 @@ class _Partition:
             )
             raise UserCodeError(msg)
         self.state = pinned.state
-        self.host.flush()
+        for error in self.host.flush():
+            self.failures.add(error)
         yield from self.host.parcels(1)
         for target in plan.targets(self.host.stage):
             body = packed(Mark(target, pinned.time_us, pinned.idle, self.state.ended))

@@ -64,9 +64,9 @@ class SparkHost(StageHost):
         self._lines.append(str(element))
 
     def parcels(self, least: int = _ROWS_AT_ONCE) -> Iterator[tuple[int, int, bytes]]:
-        """What waits for a slot, where it is at least this number of rows."""
+        """What waits for a slot, where it is at least this number of rows; one is enough if it is a record batch."""
         for outlet, slot, rows in self._waiting:
-            if len(rows) >= least:
+            if len(rows) >= (1 if outlet.columns else least):
                 body = packed(Rows(outlet.target, outlet.position, rows))
                 rows.clear()
                 yield self._plan.level_of[outlet.target], slot, body

@@ -17,9 +17,10 @@ from heron_engine_spark.slot_states import SlotStates
 from heron_engine_spark.spark_host import SparkHost
 from heron_engine_spark.spark_plan import SparkPlan
 from heron_streamlet.event_time import END_OF_TIME_US, START_OF_TIME_US
+from heron_streamlet.failures import OperatorError
 from heron_streamlet.keyed_stage import KeyedStage, rows_by_clock
 from heron_streamlet.operators import Keyed, Windowed, Write
-from heron_streamlet.stage_code import OperatorError, StageCode
+from heron_streamlet.stage_code import StageCode
 from heron_streamlet.stages import Stage
 from heron_streamlet.transformer import StageContext
 
@@ -150,7 +151,8 @@ class _StageRun:
         if self._keyed is not None:
             for error in self._keyed.reach(self._watermark_us(mark)):
                 self.failures.add(error)
-        self.host.flush()
+        for error in self.host.flush():
+            self.failures.add(error)
         for sink in self.host.transactions:
             sink.prepare(self._snapshot.batch)
         yield from self.host.parcels(1)

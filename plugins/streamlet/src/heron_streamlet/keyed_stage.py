@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 from heron.errors import UsageError
 from heron_streamlet.event_time import START_OF_TIME_US
+from heron_streamlet.failures import OperatorError
 from heron_streamlet.fold import Reduce
 from heron_streamlet.graph import LATE
 from heron_streamlet.keyed_operators import KeyedOperator, WindowFold, WindowJoin
-from heron_streamlet.stage_code import OperatorError, StageCode
+from heron_streamlet.stage_code import StageCode
 from heron_streamlet.timers import Timers
 
 __all__ = ["KeyedStage", "States", "rows_by_clock"]

@@ -147,7 +147,9 @@ class SourceSpout(Spout, StatefulComponent):
             while (busy := self._read(reading)) and self.clock.monotonic_s() < until_s:
                 reading = [each for each in reading if not each.ended] or reading
         finally:
-            self.host.flush()  # each call that reads also emits: otherwise the engine would call it less often
+            # Each call that reads also emits: otherwise the engine would call it less often.
+            for error in self.host.flush():
+                self.report_error(error)
             if self.has_time:
                 self._mark(self.clock.monotonic_s(), _WATERMARK_S if busy else _WATERMARK_IDLE_S)
 

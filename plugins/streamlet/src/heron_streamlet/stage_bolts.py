@@ -8,6 +8,7 @@ from typing import Any
 from heron.api import Bolt, ITwoPhaseStatefulComponent, TopologyContext, Tuple, ValueState
 from heron.clock import Clock, SystemClock
 from heron_streamlet.event_time import END_OF_TIME_US, START_OF_TIME_US
+from heron_streamlet.failures import OperatorError
 from heron_streamlet.keyed_operators import WindowFold
 from heron_streamlet.keyed_stage import KeyedStage, rows_by_clock
 from heron_streamlet.operators import Keyed, Windowed
@@ -50,18 +51,23 @@ class StageBolt(Bolt, ITwoPhaseStatefulComponent):
 
     def process_watermark(self, time_s: float) -> None:
         """Send what is combined; the watermark follows it."""
-        self.anchors = None
-        self.reach(round(time_s * 1_000_000))
-        self.host.flush()
+        self.leave(round(time_s * 1_000_000))
 
-    def reach(self, watermark_us: int) -> None:
-        """The watermark has this time."""
+    def leave(self, watermark_us: int | None = None) -> None:
+        """Send what is combined, after the results of the windows that a watermark closes. What fails is reported."""
+        self.anchors = None
+        failed = [] if watermark_us is None else self.reach(watermark_us)
+        for error in (*failed, *self.host.flush()):
+            self.report_error(error)
+
+    def reach(self, watermark_us: int) -> list[OperatorError]:
+        """The watermark has this time; return what failed."""
+        del watermark_us
+        return []
 
     def finish(self) -> None:
         """Close all windows; without checkpoints, commit transactions."""
-        self.anchors = None
-        self.reach(END_OF_TIME_US)
-        self.host.flush()
+        self.leave(END_OF_TIME_US)
         if not self.host.saves:
             for sink in self.host.transactions:
                 sink.prepare(_LAST_TRANSACTION)
@@ -69,8 +75,7 @@ class StageBolt(Bolt, ITwoPhaseStatefulComponent):
 
     def pre_save(self, checkpoint_id: str) -> None:
         """Send what is combined, before the marker of the checkpoint; prepare transactions."""
-        self.anchors = None
-        self.host.flush()
+        self.leave()
         for sink in self.host.transactions:
             sink.prepare(int(checkpoint_id))
 
@@ -113,10 +118,9 @@ class KeyedStageBolt(StageBolt):
         if self.host.tracked:
             self.ack(tup)
 
-    def reach(self, watermark_us: int) -> None:
-        """`StageBolt.reach`; the first failure is raised at the end."""
-        if failed := self.keyed.reach(watermark_us):
-            raise failed[0]
+    def reach(self, watermark_us: int) -> list[OperatorError]:
+        """`StageBolt.reach`."""
+        return self.keyed.reach(watermark_us)
 
 
 class WindowStageBolt(KeyedStageBolt):
@@ -176,9 +180,7 @@ class ClockStageBolt(KeyedStageBolt):
 
     def process_tick(self, tup: Tuple) -> None:  # the clock tells
         """Close the windows that have ended."""
-        self.anchors = None
-        self.reach(round(self.clock.wall_s() * 1_000_000))
-        self.host.flush()
+        self.leave(round(self.clock.wall_s() * 1_000_000))
 
     def process_watermark(self, time_s: float) -> None:
         """Event time does not close these windows."""

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from heron.errors import UserCodeError
 from heron_streamlet.event_time import EXACT_BELOW_S, event_time_us
+from heron_streamlet.failures import OperatorError, failed_at
 from heron_streamlet.fold import Fold
 from heron_streamlet.graph import LATE, RESULTS, Input, Node
 from heron_streamlet.operators import (
@@ -46,11 +46,7 @@ from heron_streamlet.stage_host import StageHost
 from heron_streamlet.stages import Form, Outlet, Stage
 from heron_streamlet.window_assignment import SessionAssignment, WindowAssignment
 
-__all__ = ["OperatorError", "StageCode"]
-
-
-class OperatorError(UserCodeError):
-    """An author's function failed; the message names its operator and the line that added it."""
+__all__ = ["StageCode"]
 
 
 @dataclass(slots=True)
@@ -97,9 +93,7 @@ class StageCode:
 
     def located(self, error: Exception) -> OperatorError:
         """The error of an author's function, with its operator and the author's own traceback."""
-        node = self.operator_of(error.__traceback__)
-        found = OperatorError(f"operator {node}: {type(error).__name__}: {error}")
-        return found.with_traceback(error.__traceback__)
+        return failed_at(self.operator_of(error.__traceback__), error)
 
     @property
     def _filename(self) -> str:

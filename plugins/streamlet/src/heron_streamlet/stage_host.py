@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from heron_streamlet.failures import OperatorError
 from heron_streamlet.fold import Fold
+from heron_streamlet.graph import Node
 from heron_streamlet.keyed_operators import KeyedOperator, WindowJoin
 from heron_streamlet.operators import AssignEventTime, Gather, Keyed, Read, Transform, Windowed, Write
 from heron_streamlet.sinks import TransactionalSink
@@ -137,7 +139,8 @@ class StageHost(ABC):
         """A function that gathers elements of a node in batches; where they are acked, each is a batch."""
         from heron_streamlet.columns.gatherer import Gatherer  # noqa: PLC0415  # pyarrow is optional
 
-        found = self._gatherers[node] = Gatherer(operator.schema, operator.rows if self._combines else 1, follow)
+        rows = operator.rows if self._combines else 1
+        found = self._gatherers[node] = Gatherer(str(self._node(node)), operator.schema, rows, follow)
         return found.add
 
     @property
@@ -145,17 +148,22 @@ class StageHost(ABC):
         """Whether elements are combined or gathered before they leave."""
         return bool(self._combiners or self._gatherers)
 
-    def flush(self) -> None:
-        """Sends what is gathered and combined: before a watermark, a checkpoint and the end."""
+    def flush(self) -> list[OperatorError]:
+        """Sends what is gathered and combined: before a watermark, a checkpoint and the end. Returns what failed."""
+        failed: list[OperatorError] = []
         for node in sorted(self._gatherers):  # one may feed a later one
-            self._gatherers[node].flush()
+            failed += self._gatherers[node].flush()
         for combiner in self._combiners:
-            combiner.flush()
+            failed += combiner.flush()
+        return failed
+
+    def _node(self, number: int) -> Node:
+        return next(node for node in self.stage.nodes if node.number == number)
 
     def _combiner(self, fold: Fold, outlet: Outlet) -> Combiner | None:
         if not self._combines:
             return None
-        combiner = Combiner(fold, lambda: self.row_function(outlet))
+        combiner = Combiner(self._node(outlet.source), fold, lambda: self.row_function(outlet))
         self._combiners.append(combiner)
         return combiner
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from heron.errors import HeronError
+from heron_streamlet.failures import OperatorError, failed_at, in_one
 from heron_streamlet.fold import Fold
 from heron_streamlet.window import SessionWindow, SlidingWindow
 
@@ -23,10 +25,13 @@ class Combiner:
         windows: the accumulators by key, by the start of their window; always the same dict.
     """
 
-    __slots__ = ("_sender", "_size", "fold", "windows")
+    __slots__ = ("_operator", "_sender", "_size", "fold", "windows")
 
-    def __init__(self, fold: Fold, sender: Callable[[], Callable[[tuple[object, int, object]], object]]) -> None:
-        """`sender` gives the function that takes rows ``(key, start, accumulator)`` now."""
+    def __init__(
+        self, operator: object, fold: Fold, sender: Callable[[], Callable[[tuple[object, int, object]], object]]
+    ) -> None:
+        """`sender` gives the function that takes rows ``(key, start, accumulator)`` now; errors name `operator`."""
+        self._operator = operator
         self.fold = fold
         self._sender = sender
         self._size = 0
@@ -42,17 +47,24 @@ class Combiner:
             return
         accumulators[key] = self.fold.first(value)
         self._size += 1
-        if self._size >= COMBINED_AT_MOST:
-            self.flush()
+        if self._size >= COMBINED_AT_MOST and (failed := self.flush()):
+            raise in_one(failed)
 
-    def flush(self) -> None:
-        """Sends all accumulators."""
+    def flush(self) -> list[OperatorError]:
+        """Sends all accumulators; returns an error for each whose key is refused."""
         rows = [(key, start_us, each) for start_us, keys in self.windows.items() for key, each in keys.items()]
         self.windows.clear()
         self._size = 0
-        send = self._sender()
-        for row in rows:
-            send(row)
+        send, rest = self._sender(), iter(rows)
+        failed: list[OperatorError] = []
+        while True:
+            try:
+                for row in rest:
+                    send(row)
+            except HeronError as error:
+                failed.append(failed_at(self._operator, error))
+            else:
+                return failed
 
 
 class WindowAssignment:

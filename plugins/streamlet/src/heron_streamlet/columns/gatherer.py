@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from heron.errors import UserCodeError
+from heron_streamlet.failures import OperatorError, in_one
 
 __all__ = ["Gatherer"]
 
@@ -19,9 +20,13 @@ Row = tuple[Any, ...]
 
 
 class Gatherer:
-    """Records that wait for their batch. `follow(batch, times, bounds)` gets it when it is full, and at each flush."""
+    """Records that wait for their batch. `follow(batch, times, bounds)` gets it when it is full, and at each flush.
 
-    def __init__(self, schema: pa.Schema, rows: int, follow: Callable[[Any, Any, Any], object]) -> None:
+    `operator` names the operator in errors.
+    """
+
+    def __init__(self, operator: str, schema: pa.Schema, rows: int, follow: Callable[[Any, Any, Any], object]) -> None:
+        self._operator = operator
         self._schema = schema
         self._limit = rows
         self._follow = follow
@@ -32,35 +37,37 @@ class Gatherer:
         """Takes a record: a mapping with the names of the schema, or a sequence of values in its order.
 
         Raises:
-            UserCodeError: when the record is neither, or some of a full batch do not fit the schema: the others go on.
+            UserCodeError: when the record is neither.
+            OperatorError: when the batch is full and some of its records fail: the others go on.
         """
         self._rows.append(self._row(record))
         if time_us is not None and bound_us is not None:
             self._times.append((time_us, bound_us))
-        if len(self._rows) >= self._limit:
-            self.flush()
+        if len(self._rows) >= self._limit and (failed := self.flush()):
+            raise in_one(failed)
 
-    def flush(self) -> None:
-        """Gives the records that wait.
+    def flush(self) -> list[OperatorError]:
+        """Gives the records that wait; returns an error for each that does not fit the schema, and of operators behind.
 
-        Raises:
-            UserCodeError: when some do not fit the schema: the others have been given.
+        The others go on.
         """
         rows, times = self._rows, self._times
         self._rows, self._times = [], []
-        unfit: list[UserCodeError] = []
+        failed: list[OperatorError] = []
         try:
             batch = self._batch(rows)
         except _UNFIT:
             found = [self._unfit(row) for row in rows]
-            unfit = [error for error in found if error is not None]
+            failed = [error for error in found if error is not None]
             times = [time for time, error in zip(times, found, strict=False) if error is None]
             batch = self._batch([row for row, error in zip(rows, found, strict=True) if error is None])
         if batch.num_rows:
             own, bounds = np.array(times, np.int64).T if times else (None, None)
-            self._follow(batch, own, bounds)
-        if unfit:
-            raise unfit[0]
+            try:
+                self._follow(batch, own, bounds)
+            except OperatorError as error:
+                failed.append(error)
+        return failed
 
     def _row(self, record: object) -> Row:
         if isinstance(record, Mapping):
@@ -70,9 +77,7 @@ class Gatherer:
         elif isinstance(record, Sequence) and not isinstance(record, (str, bytes)) and len(record) == len(self._schema):
             return tuple(record)
         names = ", ".join(self._schema.names)
-        msg = (
-            f"to_columns: {record!r:.200} is no mapping with the names {names}, nor as many values in this order"
-        )
+        msg = f"to_columns: {record!r:.200} is no mapping with the names {names}, nor as many values in this order"
         raise UserCodeError(msg)
 
     def _batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
@@ -80,10 +85,11 @@ class Gatherer:
         arrays = [pa.array(values, field.type) for values, field in zip(columns, self._schema, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
-    def _unfit(self, row: Row) -> UserCodeError | None:
+    def _unfit(self, row: Row) -> OperatorError | None:
         for field, value in zip(self._schema, row, strict=True):
             try:
                 pa.array([value], field.type)
             except _UNFIT as error:
-                return UserCodeError(f"to_columns: {value!r:.200} does not fit the column {field.name!r}: {error}")
+                unfit = f"to_columns: {value!r:.200} does not fit the column {field.name!r}: {error}"
+                return OperatorError(f"operator {self._operator}: {unfit}")
         return None
