@@ -45,6 +45,7 @@ BENCHES: tuple[Bench, ...] = (
     Throughput("ManySmallTasks", "manytasks", Job("simplified_word_count", ("--bolts", "20"))),
     Pipeline("PipelineChain", "pipeline.chain.vs_hand", "chain"),
     Pipeline("PipelineWindows", "pipeline.windows.vs_hand", "windows"),
+    Pipeline("PipelineColumns", "pipeline.columns.vs_records", "windows", ("pipeline", "columns"), 2_000_000),
     over_tasks(),
     over_containers(),
     Latency("LowThroughput", 1_000),

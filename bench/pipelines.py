@@ -13,23 +13,24 @@ from bench.trial import Trial
 __all__ = ["Pipeline"]
 
 _ELEMENTS_PER_S = 500_000  # a first guess of the rate, so that a run takes about the time of the pace
-_FORMS = ("hand", "pipeline")
 
 
 @dataclass(frozen=True)
 class Pipeline(Bench):
-    """`work` is the argument of the topology; `key` names the ratio of the pipeline to the components by hand."""
+    """`work` is the argument of the topology; `key` names the ratio of the second form to the first."""
 
     name: str
     key: str
     work: str
+    forms: tuple[str, str] = ("hand", "pipeline")
+    per_s: int = _ELEMENTS_PER_S
 
     def run(self, pace: Pace) -> Findings:
         """See `Bench.run`. Forms alternate; each run processes the same elements to its end."""
         rates: defaultdict[str, list[float]] = defaultdict(list)
         counts: set[int] = set()
         for _ in range(pace.pairs):
-            for form in _FORMS:
+            for form in self.forms:
                 rate, count = self._measure(form, pace)
                 rates[form].append(rate)
                 counts.add(count)
@@ -39,12 +40,12 @@ class Pipeline(Bench):
         findings = Findings()
         for form, values in rates.items():
             findings.rows.append(median_row(self.name, form, "elements/s", values))
-        pairs = zip(rates["pipeline"], rates["hand"], strict=True)
+        pairs = zip(rates[self.forms[1]], rates[self.forms[0]], strict=True)
         findings.ratios[self.key] = sorted(one / other for one, other in pairs)[pace.pairs // 2]
         return findings
 
     def _measure(self, form: str, pace: Pace) -> tuple[float, int]:
-        elements = round(pace.window_s * _ELEMENTS_PER_S)
+        elements = round(pace.window_s * self.per_s)
         words = ("--work", self.work, "--form", form, "--elements", str(elements))
         with Trial("pipeline_forms", *words, engine=pace.engine) as trial:
             trial.end()

@@ -90,7 +90,7 @@ def test_the_windows_of_the_page_for_authors_close_as_printed(tmp_path: Path) ->
 def test_the_pipeline_of_the_page_on_streamlets_prints_what_the_page_says(tmp_path: Path) -> None:
     """The order of lines of two components varies."""
     page = (ROOT / "docs" / "streamlets.md").read_text(encoding="utf-8")
-    (code,) = CODE.findall(page)
+    code = CODE.findall(page)[0]
     printed = [line.split("| ")[-1] for line in run_topology(code, tmp_path).stdout.splitlines() if ": " in line]
     expected = [
         line.strip() for line in page.splitlines() if line.startswith(("    late:", "    0 s", "    10 s", "    20 s"))
@@ -128,3 +128,10 @@ def test_pipeline_of_the_readme_counts_the_lines_of_a_log(tmp_path: Path, monkey
     run_topology(code.replace('"logs/', f'"{tmp_path}/logs/').replace('"visits")', f'"{tmp_path}/visits")'), tmp_path)
     written = [line for path in (tmp_path / "visits").glob("*.txt") for line in path.read_text().splitlines()]
     assert sorted(written) == [f"00:0{minute} /page{page} 10" for minute in range(2) for page in range(3)]
+
+
+def test_the_columns_of_the_page_on_streamlets_are_counted(tmp_path: Path) -> None:
+    """The second program of the page."""
+    code = CODE.findall((ROOT / "docs" / "streamlets.md").read_text(encoding="utf-8"))[1]
+    printed = [line.split("| ")[-1] for line in run_topology(code, tmp_path).stdout.splitlines() if " s: " in line]
+    assert sorted(printed) == ["0 s: a {'bids': 2, 'total': 40}", "10 s: a {'bids': 1, 'total': 5}"]

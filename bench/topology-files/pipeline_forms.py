@@ -1,5 +1,7 @@
 """The same work as a pipeline and as a spout with a bolt: a chain of functions, or a count by key and window.
 
+The form ``columns`` is the pipeline of the count over record batches.
+
 The first element and the end are noted as files ``begin`` and ``end``, with the time and the number of results.
 """
 
@@ -13,6 +15,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple
 from heron_streamlet import Builder, Items, TransactionalSink, tumbling_window
 from heron_streamlet.topology_compiler import compile_topology
@@ -22,6 +27,7 @@ PER_S = 10_000
 """Elements per second of event time."""
 WINDOW_S = 10
 _BATCH = 100  # as the source of a pipeline reads
+_ROWS = 65_536  # as `ParquetFiles` reads
 
 
 def note(folder: str, name: str, count: int) -> None:
@@ -37,6 +43,16 @@ def events(folder: str, elements: int) -> Iterator[tuple[float, str]]:
     note(folder, "begin", elements)
     keys = KEYS * (elements // len(KEYS) + 1)
     yield from zip((number / PER_S for number in range(elements)), keys, strict=False)
+
+
+def batches(folder: str, elements: int) -> Iterator[pa.RecordBatch]:
+    """The events as record batches."""
+    note(folder, "begin", elements)
+    keys = pa.array([KEYS[number % len(KEYS)] for number in range(_ROWS + len(KEYS))])
+    for first in range(0, elements, _ROWS):
+        rows = min(_ROWS, elements - first)
+        times = pa.array(np.arange(first, first + rows) / PER_S)
+        yield pa.RecordBatch.from_pydict({"time": times, "key": keys.slice(first % len(KEYS), rows)})
 
 
 def triple(number: int) -> int:
@@ -174,6 +190,9 @@ def as_pipeline(chosen: Namespace) -> TopologyBuilder:
     if chosen.work == "chain":
         stream = builder.new_source(Items(lambda: numbers(folder, elements))).repartition(1)
         results: Any = stream.map(triple).filter(odd).map(text)
+    elif chosen.form == "columns":
+        rows = builder.new_columns(Items(lambda: batches(folder, elements))).event_time("time")
+        results = rows.count_by_key_and_window("key", tumbling_window(WINDOW_S))
     else:
         timed = builder.new_source(Items(lambda: events(folder, elements))).event_time(lambda event: event[0])
         results = timed.key_by(lambda event: event[1]).count_by_key_and_window(tumbling_window(WINDOW_S))
@@ -186,7 +205,7 @@ def topology(arguments: Sequence[str]) -> TopologyBuilder:
     parser.add_argument("--folder", required=True, help="folder of the notes")
     parser.add_argument("--elements", type=int, default=1_000_000)
     parser.add_argument("--work", choices=("chain", "windows"), default="chain")
-    parser.add_argument("--form", choices=("hand", "pipeline"), default="pipeline")
+    parser.add_argument("--form", choices=("hand", "pipeline", "columns"), default="pipeline")
     chosen = parser.parse_args(arguments)
     return by_hand(chosen) if chosen.form == "hand" else as_pipeline(chosen)
 

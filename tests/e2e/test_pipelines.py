@@ -63,11 +63,16 @@ def test_windows_are_exact_when_nothing_dies(sandbox: Sandbox, expected: dict[st
     assert {folder: lines(run, folder) for folder in expected} == expected
 
 
-def test_windows_are_exact_whatever_dies(sandbox: Sandbox, expected: dict[str, list[str]]) -> None:
+@pytest.mark.parametrize(
+    ("form", "windows"), [("records", "/reducebykeyandwindow"), ("columns", "/countbykeyandwindow")]
+)
+def test_windows_are_exact_whatever_dies(
+    sandbox: Sandbox, expected: dict[str, list[str]], form: str, windows: str
+) -> None:
     """Positions, event times, windows and transactions come back from one checkpoint."""
-    run = sandbox.start("timed_counts.py")
+    run = sandbox.start("timed_counts.py", args=("--form", form))
     run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half")
-    for role, name in (("instance", "/reducebykeyandwindow"), ("instance", "/source"), ("stmgr", "")):
+    for role, name in (("instance", windows), ("instance", "/source"), ("stmgr", "")):
         kill_one(run, role, name)
     (run.out / "go").touch()
     run.finished()

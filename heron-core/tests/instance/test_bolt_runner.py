@@ -254,10 +254,9 @@ class Reporting(Bolt):
     outputs = ("value",)
 
     def process(self, tup: Tuple) -> None:
-        number = tup.values[1]
-        if number % 2:
-            self.report_error(ValueError(f"odd: {number}"))
-        self.emit([number])
+        if tup.values[1] % 2:
+            self.report_error(ValueError(f"odd: {tup.values[1]}"))
+        self.emit([tup.values[1]])
 
 
 def test_a_reported_error_counts_and_the_call_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
