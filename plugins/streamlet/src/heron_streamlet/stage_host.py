@@ -20,6 +20,7 @@ from heron_streamlet.window_assignment import Combiner, SessionAssignment, Windo
 
 if TYPE_CHECKING:
     from heron_streamlet.columns.assignment import ColumnAssignment
+    from heron_streamlet.columns.combiner import ColumnCombiner
     from heron_streamlet.columns.gatherer import Gatherer
 
 __all__ = ["StageHost"]
@@ -44,7 +45,7 @@ class StageHost(ABC):
         self.stage = stage
         self.window_of = window_of
         self._combines = combines
-        self._combiners: list[Combiner] = []
+        self._combiners: list[Combiner | ColumnCombiner] = []
         self._gatherers: dict[int, Gatherer] = {}
         self._objects: list[Any] = []
 
@@ -123,15 +124,18 @@ class StageHost(ABC):
     def column_assignment(self, outlet: Outlet) -> ColumnAssignment:
         """Assigns the rows of an outlet's batches to windows."""
         from heron_streamlet.columns.aggregates import ColumnFold  # noqa: PLC0415  # pyarrow is optional
-        from heron_streamlet.columns.assignment import ColumnAssignment  # noqa: PLC0415
+        from heron_streamlet.columns.assignment import ColumnAssignment, distances_us  # noqa: PLC0415
+        from heron_streamlet.columns.combiner import ColumnCombiner  # noqa: PLC0415
 
-        windowed, send = self.window_of[outlet.target], self.sender(outlet)
+        windowed = self.window_of[outlet.target]
         window, fold = windowed.window, windowed.operator.fold  # type: ignore[attr-defined]  # a fold of columns
         if not isinstance(window, SlidingWindow) or not isinstance(fold, ColumnFold):
             raise TypeError(windowed)
-        combiner = self._combiner(fold, outlet)
-        add = combiner.add if combiner else lambda key, start_us, accumulator: send((key, start_us, accumulator))
-        return ColumnAssignment(window, windowed.columns or (), fold, add)
+        starts, node = distances_us(window), self._node(outlet.source)
+        combiner = ColumnCombiner(node, fold, starts, lambda: self.row_function(outlet))
+        if self._combines:
+            self._combiners.append(combiner)
+        return ColumnAssignment(window, windowed.columns or (), fold, combiner, holds=self._combines)
 
     def gatherer(
         self, node: int, operator: Gather, follow: Callable[[Any, Any, Any], None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,13 @@ from heron_streamlet.columns.batches import column_of
 from heron_streamlet.columns.times import Times
 from heron_streamlet.fold import Fold
 
-__all__ = ["ColumnAggregate", "ColumnFold", "max_of", "mean_of", "min_of", "row_count", "sum_of"]
+__all__ = ["START", "ColumnAggregate", "ColumnFold", "max_of", "mean_of", "min_of", "row_count", "sum_of"]
+
+START = "start"
+"""The column of the starts of windows, in microseconds."""
 
 _INT64_MAX = 2**63 - 1
+_WIDE = pa.decimal256(60)  # no column of an author has it by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ def mean_of(column: str) -> ColumnAggregate:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFold(Fold):
-    """Merges accumulators of groups of rows, which `groups` makes: tuples with a value for each of Arrow's aggregates.
+    """Merges accumulators of groups of rows: tuples with a value for each of Arrow's aggregates, or rows of tables.
 
     With `names`, results are dicts; without, the result of the only aggregate.
     """
@@ -96,43 +100,67 @@ class ColumnFold(Fold):
             at += len(each.functions)
         return dict(zip(self.names, results, strict=True)) if self.names else results[0]
 
-    def groups(
-        self, batch: pa.RecordBatch, keys: Sequence[str], starts: Times
-    ) -> Iterator[tuple[Any, int, tuple[Any, ...]]]:
-        """The keys and starts in a batch, each once, with the accumulator of its rows.
+    def merger(self) -> Callable[[Any, Any], Any]:
+        """`Fold.merger`."""
+        merges = [_MERGES[name] for name in self._parts]
+        return lambda left, right: tuple([merge(*pair) for merge, *pair in zip(merges, left, right, strict=True)])
 
-        Without `keys` the key is None; the key of one column is its value, that of several is a tuple.
-        """
-        by = {f"k{number}": column_of(batch, name) for number, name in enumerate(keys)}
-        # One start is usual, and a key less to group by.
-        one = starts[0] == starts[-1] and bool((starts == starts[0]).all())
-        if not one or not by:
-            by["start"] = pa.array(starts)
-        values = {name: column_of(batch, name) for name in {each.column for each in self.aggregates} - {""}}
-        wide = {each.column for each in self.aggregates if "sum" in each.functions and _overflows(values[each.column])}
-        values |= {name: values[name].cast(pa.decimal128(38)) for name in wide}
+    def rows(self, batch: pa.RecordBatch, keys: Sequence[str], starts: Times) -> pa.Table:
+        """What the aggregates need of a batch: the columns of the key, the start of each row's window, and values."""
+        columns = {f"k{number}": column_of(batch, name) for number, name in enumerate(keys)}
+        columns[START] = pa.array(starts)
+        values = dict.fromkeys(each.column for each in self.aggregates if each.column)
+        return pa.table({**columns, **{f"v{name}": column_of(batch, name) for name in values}})
+
+    def grouped(self, rows: pa.Table) -> pa.Table:
+        """The accumulators of the keys and starts in `rows`: a column for each of Arrow's aggregates."""
         wanted = [(each.column, function) for each in self.aggregates for function in each.functions]
-        table = pa.table({**by, **{f"v{name}": column for name, column in values.items()}})
-        grouped = table.group_by(list(by), use_threads=False).aggregate(
-            [(f"v{column}" if column else [], function) for column, function in wanted]
-        )
-        columns = dict(zip(grouped.column_names, grouped.columns, strict=True))
-        found = [
-            _values(columns[f"v{column}_{function}" if column else function], integers=column in wide)
-            for column, function in wanted
-        ]
-        own = [_values(columns[f"k{number}"]) for number in range(len(keys))]
-        made = own[0] if len(own) == 1 else list(zip(*own, strict=True)) if own else [None] * grouped.num_rows
-        at = [int(starts[0])] * grouped.num_rows if "start" not in by else _values(columns["start"])
-        return zip(made, at, zip(*found, strict=True), strict=True)
+        functions = [(f"v{column}" if column else [], function) for column, function in wanted]
+        summed = {f"v{each.column}" for each in self.aggregates if "sum" in each.functions}
+        names = [f"v{column}_{function}" if column else function for column, function in wanted]
+        return self._aggregated(_without_overflow(rows, summed), functions, names)
+
+    def merged(self, groups: pa.Table) -> pa.Table:
+        """The accumulators of several groups by key and start, merged."""
+        functions = [(f"a{number}", _ARROW_MERGES[name]) for number, name in enumerate(self._parts)]
+        summed = {column for column, function in functions if function == "sum"}
+        names = [f"{column}_{function}" for column, function in functions]
+        return self._aggregated(_without_overflow(groups, summed), functions, names)
+
+    def accumulators(self, groups: pa.Table) -> Iterator[tuple[Any, int, tuple[Any, ...]]]:
+        """Key, start and accumulator of each group. The key of one column is its value, that of several is a tuple."""
+        own = [_values(groups[name]) for name in groups.column_names if name.startswith("k")]
+        keys = own[0] if len(own) == 1 else list(zip(*own, strict=True)) if own else [None] * groups.num_rows
+        found = [_values(groups[f"a{number}"]) for number in range(len(self._parts))]
+        return zip(keys, _values(groups[START]), zip(*found, strict=True), strict=True)
+
+    def _aggregated(self, table: pa.Table, functions: list[tuple[Any, str]], names: list[str]) -> pa.Table:
+        """The table by key and start, with the results as ``a0``, ``a1`` and so on."""
+        by = [name for name in table.column_names if name.startswith("k")]
+        starts = pc.min_max(table[START])
+        # One start is usual, and a key less to group by.
+        one = by and starts["min"] == starts["max"]
+        each_once = dict(zip(names, functions, strict=True))
+        grouped = table.group_by(by if one else [*by, START], use_threads=False).aggregate(list(each_once.values()))
+        start = pa.repeat(starts["min"], grouped.num_rows) if one else grouped[START]
+        columns = {name: grouped[name] for name in by} | {START: start}
+        return pa.table(columns | {f"a{number}": grouped[name] for number, name in enumerate(names)})
 
     @property
     def _parts(self) -> list[str]:
         return [name for each in self.aggregates for name in each.functions]
 
 
-def _overflows(column: pa.Array) -> bool:
-    """Whether a sum in 64 bits could overflow: Arrow's wraps around."""
+def _without_overflow(table: pa.Table, summed: Iterable[str]) -> pa.Table:
+    """The table, with decimals for the integers whose sum could exceed 64 bits: Arrow's sum wraps around."""
+    for name in summed:
+        if _overflows(table[name]):
+            at = table.schema.get_field_index(name)
+            table = table.set_column(at, name, table[name].cast(_WIDE))
+    return table
+
+
+def _overflows(column: pa.ChunkedArray) -> bool:
     if not pa.types.is_integer(column.type):
         return False
     extremes = pc.min_max(column).as_py()
@@ -140,10 +168,10 @@ def _overflows(column: pa.Array) -> bool:
     return bool(largest * len(column) > _INT64_MAX)
 
 
-def _values(column: pa.ChunkedArray, *, integers: bool = False) -> list[Any]:
-    """The values; with `integers` decimals become integers."""
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The values; wide decimals are sums of integers."""
     values: list[Any] = column.to_pylist()
-    return [None if each is None else int(each) for each in values] if integers else values
+    return [None if each is None else int(each) for each in values] if column.type == _WIDE else values
 
 
 def _sum(left: Any, right: Any) -> Any:  # noqa: ANN401  # numbers of one type, or None
@@ -161,6 +189,7 @@ def _extreme(better: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
     return merge
 
 
+_ARROW_MERGES = {"count_all": "sum", "count": "sum", "sum": "sum", "min": "min", "max": "max"}
 _MERGES: dict[str, Callable[[Any, Any], Any]] = {
     "count_all": operator.add,
     "count": operator.add,
