@@ -358,6 +358,19 @@ def test_a_text_folder_shows_what_is_committed(tmp_path: Path) -> None:
     sink.close()
 
 
+def test_a_text_folder_has_several_sinks(tmp_path: Path) -> None:
+    """A name that begins with that of another task, or has a special character of patterns."""
+    one, other, odd = TextFolder(tmp_path), TextFolder(tmp_path), TextFolder(tmp_path)
+    for sink, name, partition in ((one, "out", 1), (other, "out-1", 0), (odd, "[a]", 0)):
+        sink.setup(StageContext(name, partition, 2))
+        sink.put(name)
+        sink.prepare(1)
+    one.restore(0)
+    for sink in (other, odd):
+        sink.commit(1)
+    assert sorted(path.read_text(encoding="utf-8") for path in tmp_path.glob("*.txt")) == ["[a]\n", "out-1\n"]
+
+
 def test_the_late_metric_counts_windows() -> None:
     """It counts whether the late stream is read or not."""
     builder = Builder()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import IO, Generic, TypeVar
@@ -98,5 +99,7 @@ class TextFolder(TransactionalSink[object]):
         return self.folder / f"part-{self._task}-{checkpoint:08}.txt.pending"
 
     def _all_pending(self) -> list[tuple[Path, int]]:
-        paths = sorted(self.folder.glob(f"part-{self._task}-*.txt.pending"))
-        return [(path, int(path.name.split("-")[-1].split(".")[0])) for path in paths]
+        # Not by glob: a name may have its special characters, or be the begin of another sink's name.
+        own = re.compile(re.escape(f"part-{self._task}-") + r"([0-9]+)\.txt\.pending")
+        found = [(path, own.fullmatch(path.name)) for path in sorted(self.folder.iterdir())]
+        return [(path, int(match[1])) for path, match in found if match]
