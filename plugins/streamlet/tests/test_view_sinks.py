@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from heron.errors import StoreError
+from heron.spi.store import Batch
 from heron_streamlet.lambda_ import Count, View, ViewReader, view_sinks
-from heron_streamlet.lambda_.view_sinks import LiveSink
+from heron_streamlet.lambda_.view_sinks import HistorySink, LiveSink
 from heron_streamlet.transformer import StageContext
 from pipelines.shared_views import SHARED_VIEWS, SharedViews
 
@@ -127,3 +129,21 @@ def test_a_smaller_topology_has_no_old_writers(store: SharedViews) -> None:
     after_us = store.read("clicks", []).live_at_us
     assert after_us is not None
     assert after_us > before_us
+
+
+def test_a_key_that_is_too_long_fails_alone(store: SharedViews) -> None:
+    """In a checkpoint it would fail all others, and every later checkpoint."""
+    live = sink()
+    with pytest.raises(StoreError, match="2009 bytes"):
+        live.put(((0, "x" * 2000), 1))
+    live.put(((0, "a"), 1))
+    live.prepare(1)
+    live.commit(1)
+    history = HistorySink(VIEW, SHARED_VIEWS, Batch(0, "run"))
+    history.setup(StageContext("view", 0, 1))
+    with pytest.raises(StoreError, match="2009 bytes"):
+        history.put(((0, "x" * 2000), 1))
+    history.put(((0, "b"), 1))
+    history.prepare(1)
+    history.commit(1)
+    assert seen(store) == [1, 1]

@@ -137,7 +137,9 @@ def refused(error: type[HeronError], text: str, builder: Builder, side: LiveSide
 def test_wrong_pipelines_are_refused() -> None:
     view = View("clicks", Count())
     refused(ConfigError, "EFFECTIVELY_ONCE", pipeline(view, [], []), LiveSide(SHARED_VIEWS), Config())
-    refused(TopologyError, "names no store", pipeline(view, [], []), LiveSide(None), EXACT)
+    refused(
+        TopologyError, r"names no store.* `store: \{driver: sqlite\}`", pipeline(view, [], []), LiveSide(None), EXACT
+    )
     builder = Builder()
     builder.new_source(Items([(1, 2)])).to_view(view)
     refused(TopologyError, "no event time|has none", builder, HistorySide(SHARED_VIEWS), Config())

@@ -159,7 +159,7 @@ def _sink(node: Node, view: View[Any, Any], side: LiveSide | HistorySide, until_
     if side.store is None:
         msg = (
             f"{node}: the profile names no store for the view {view.name!r}; add the section "
-            "`store: {{driver: sqlite}}`, or another driver of the family store"
+            "`store: {driver: sqlite}`, or another driver of the family store"
         )
         raise TopologyError(msg)
     if isinstance(side, LiveSide):

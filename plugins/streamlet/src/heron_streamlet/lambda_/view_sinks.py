@@ -7,6 +7,7 @@ from typing import Any
 
 from heron.clock import Clock, SystemClock
 from heron.driver_kit.loading import open_driver
+from heron.driver_kit.view_names import check_key
 from heron.spi.driver import DriverRef
 from heron.spi.store import Batch, SpanKey, ViewStore
 from heron_streamlet.lambda_.key_bytes import key_bytes
@@ -65,6 +66,8 @@ class LiveSink(ViewSink):
 
     def put(self, element: Element) -> None:
         """`Sink.put`."""
+        if element[0] not in self._changed:
+            check_key(self.view.name, key_bytes(element[0][1]))  # it fails alone here; later it would fail a checkpoint
         self._changed[element[0]] = element[1]
         if len(self._changed) >= _CHANGED_AT_MOST:
             self._stage(self._prepared + 1)  # the next checkpoint has this number or a greater one
@@ -117,6 +120,8 @@ class HistorySink(ViewSink):
         (_, key), accumulator = element
         if key in self._values:
             accumulator = self.view.monoid.merge(self._values[key], accumulator)
+        else:
+            check_key(self.view.name, key_bytes(key))  # it fails alone here; later it would fail the batch
         self._values[key] = accumulator
 
     def prepare(self, checkpoint: int) -> None:  # a batch has one
