@@ -90,7 +90,7 @@ class LevelRun:
         last = self._order.randrange(plan.levels) if stops else plan.levels
         waiting: list[Parcel] = []
         for index, each in enumerate(plan.partitions):
-            pin = ReadPin(self.log.folder, number, index) if plan.saves else None
+            pin = ReadPin(self.log.folder, number, each) if plan.saves else None
             waiting += read_partition(plan, index, record.partitions.get((each.operator, each.name)), pin)
         folder = self.log.folder if plan.saves else None
         snapshot = Snapshot(number, record.versions, folder)

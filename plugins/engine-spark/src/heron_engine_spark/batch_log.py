@@ -104,13 +104,21 @@ class BatchLog:
 
         Raises:
             ConfigError: when it belongs to another pipeline, or an operator with state or a source was changed or
-                removed; names the operator.
+                removed, or a source has new partitions after all windows were closed; names the operator.
         """
         found = self.folder.find(_PIPELINE)
         if found is None:
             return None
         former = msgspec.json.decode(found, type=Pipeline)
         self._refuse(former, _described(plan, plan.slots))
+        newest = self.newest()
+        for each in plan.partitions if newest.ended else ():
+            if (each.operator, each.name) not in newest.partitions:
+                msg = (
+                    f"engine.checkpoint: {self.folder.uri} has reached the end of all sources, and closed all windows; "
+                    f"source {each.operator!r} has the new partition {each.name!r}; use a new folder"
+                )
+                raise ConfigError(msg)
         return former
 
     def _refuse(self, former: Pipeline, own: Pipeline) -> None:

@@ -98,6 +98,7 @@ class _StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNo
         self._log = BatchLog(CheckpointFolder(options["checkpoint"]))
         self._idle_s = float(options["idle_s"])
         self._once = False
+        self._begin: int | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # Spark's name
         """Before the first batch."""
@@ -108,10 +109,15 @@ class _StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNo
         self._once = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # Spark's name
-        """Another batch, unless all partitions have ended. After a batch without elements, wait a moment."""
+        """Another batch, unless all partitions have ended. After a batch without elements, wait a moment.
+
+        With available-now, a batch of this run that has read nothing is the last; that of a former run says nothing.
+        """
         del limit
+        if self._begin is None:
+            self._begin = start[_BATCH]
         record = self._log.read(start[_BATCH])
-        if record.ended or (self._once and record.number and not record.rows):
+        if record.ended or (self._once and record.number > self._begin and not record.rows):
             return start
         if record.number and not record.rows:
             threading.Event().wait(self._idle_s)  # Spark has no longer trigger for a source without data
@@ -123,7 +129,7 @@ class _StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNo
             return []
         states = self._log.read(start[_BATCH]).partitions
         return [
-            _Partition(number, states.get((each.operator, each.name)), ReadPin(self._log.folder, end[_BATCH], number))
+            _Partition(number, states.get((each.operator, each.name)), ReadPin(self._log.folder, end[_BATCH], each))
             for number, each in enumerate(self._partitions)
         ]
 

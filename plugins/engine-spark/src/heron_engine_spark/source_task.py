@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from heron_engine_spark.checkpoint_folder import CheckpointFolder
 from heron_engine_spark.failures import Failures
 from heron_engine_spark.parcels import DONE, Mark, PartitionState, Progress, packed, unpacked
 from heron_engine_spark.spark_host import SparkHost
-from heron_engine_spark.spark_plan import SparkPlan
+from heron_engine_spark.spark_plan import SourcePartition, SparkPlan
 from heron_streamlet.event_time import START_OF_TIME_US, EventClock, source_watermark
 from heron_streamlet.operators import AssignEventTime, idle_after_s
 from heron_streamlet.sources import Reader
@@ -42,11 +43,15 @@ class ReadOutcome:
 
 
 class ReadPin:
-    """The place of the outcome of one read: of a batch, for one source partition."""
+    """The place of the outcome of one read: of a batch, for one source partition.
 
-    def __init__(self, folder: CheckpointFolder, batch: int, number: int) -> None:
+    The partition is known by its name: in the next run its number may be that of another one.
+    """
+
+    def __init__(self, folder: CheckpointFolder, batch: int, partition: SourcePartition) -> None:
+        own = hashlib.sha256(f"{partition.operator}/{partition.name}".encode("utf-8", "surrogatepass")).hexdigest()
         self._folder = folder
-        self._name = f"reads/{batch:08}-{number}"
+        self._name = f"reads/{batch:08}-{own[:32]}"
 
     def find(self) -> ReadOutcome | None:
         """The outcome of an earlier attempt."""
