@@ -6,20 +6,39 @@ import operator
 import random
 import tempfile
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.types import StructType
 
-from heron.errors import UserCodeError
-from heron_engine_spark.batch_log import BatchLog
+from heron.errors import ConfigError, UserCodeError
+from heron_engine_spark.batch_log import BatchLog, BatchRecord
 from heron_engine_spark.checkpoint_folder import CheckpointFolder
+from heron_engine_spark.data_source import PipelineSource, write_plan
+from heron_engine_spark.parcels import SlotVersion, unpacked
+from heron_engine_spark.slot_states import SlotStates
 from heron_engine_spark.source_task import ReadPin, read_partition
-from heron_streamlet import Builder, Items, Streamlet, TextFiles, TextFolder, tumbling_window
+from heron_engine_spark.spark_host import SparkHost
+from heron_streamlet import (
+    Builder,
+    Items,
+    Streamlet,
+    TextFiles,
+    TextFolder,
+    session_window,
+    sliding_window,
+    tumbling_window,
+)
 from heron_streamlet.graph import Graph
+from heron_streamlet.keyed_stage import KeyedStage
 from heron_streamlet.operators import Log
+from heron_streamlet.stage_code import StageCode
+from heron_streamlet.window import SessionWindow, SlidingWindow
 from pipelines.level_runs import LevelRun, plan_of
 from pipelines.random_chains import CHAINS, RECORDS, STATEFUL, chained, timed_source
 from pipelines.reference_engine import results_of
@@ -64,6 +83,24 @@ def test_a_chain_means_the_same_however_it_is_cut(
     builder = Builder()
     logged(chained(timed_source(builder, inputs, lag, 1), steps), "results")
     check(builder.graph(), cut, slots, seed)
+
+
+@pytest.mark.parametrize(
+    "window",
+    [session_window(5), tumbling_window(10).allow_lateness(15), sliding_window(10, 5).allow_lateness(5)],
+    ids=str,
+)
+def test_windows_behind_windows_that_close_late_wait_for_them(window: SessionWindow | SlidingWindow) -> None:
+    """A batch for each element: the watermark is behind the end of the second window before the first one closes."""
+    builder = Builder()
+    times = (1, 2, 11, 12, 20, 21, 30, 50, 51, 56, 80, 120)
+    elements = timed_source(builder, [[(time, key, 1) for time in times for key in "ab"[: 1 + time % 2]]], 0, 1)
+    first = elements.reduce_by_key_and_window(window, operator.add).map(lambda each: ("all", each[1]))
+    for second in (tumbling_window(10), session_window(3)):
+        logged(first.reduce_by_key_and_window(second, operator.add), str(second))
+    joined = first.join(first.clone(1)[0], tumbling_window(10), operator.add).map(lambda each: ("all", each[1]))
+    logged(joined.count_by_key_and_window(tumbling_window(10)), "third")
+    assert check(builder.graph(), 1, 2, 0).late == 0
 
 
 @pytest.mark.parametrize("name", ["tumbling", "sliding", "session", "join"])
@@ -172,11 +209,80 @@ def test_a_second_attempt_reads_as_far_as_the_first(tmp_path: Path) -> None:
     builder = Builder()
     lines = builder.new_source(TextFiles(file)).event_time(lambda line: float(len(line)), lag=0)
     lines.key_by(lambda line: line).count_by_key_and_window(tumbling_window(10)).log()
-    pin = ReadPin(CheckpointFolder(str(tmp_path / "checkpoint")), 1, 0)
-    first = list(read_partition(plan_of(builder.graph(), 2, "first attempt", 100), 0, None, pin))
+    plan = plan_of(builder.graph(), 2, "first attempt", 100)
+    pin = ReadPin(CheckpointFolder(str(tmp_path / "checkpoint")), 1, plan.partitions[0])
+    first = list(read_partition(plan, 0, None, pin))
     file.write_text("one\ntwo\nthree\n")
     second = list(read_partition(plan_of(builder.graph(), 2, "another worker", 100), 0, None, pin))
     assert second == first
     file.write_text("one\n")
     with pytest.raises(UserCodeError, match=r"source 'source-1'.*: 2 elements were read, and 1 when it was read again"):
         list(read_partition(plan_of(builder.graph(), 2, "a third", 100), 0, None, pin))
+
+
+def files_of(pattern: Path) -> Graph:
+    """Lines of files, as they are."""
+    builder = Builder()
+    logged(builder.new_source(TextFiles(pattern)), "lines")
+    return builder.graph()
+
+
+def test_a_run_with_another_file_ignores_how_far_other_files_were_read(tmp_path: Path) -> None:
+    """A batch was interrupted, and the next run finds a file that is before the first one."""
+    (tmp_path / "b.txt").write_text("b1\nb2\nb3\n")
+    plan = replace(plan_of(files_of(tmp_path / "*.txt"), 1, "former", 1), saves=False)  # no worker keeps its file open
+    pin = ReadPin(CheckpointFolder(str(tmp_path / "checkpoint")), 1, plan.partitions[0])
+    assert list(read_partition(plan, 0, None, pin))
+    (tmp_path / "a.txt").write_text("a1 is longer\na2\na3\n")
+    run = LevelRun(plan_of(files_of(tmp_path / "*.txt"), 1, uuid.uuid4().hex, 1), tmp_path / "checkpoint")
+    lines = ["a1 is longer", "a2", "a3", "b1", "b2", "b3"]
+    assert run.run() == [str(("lines", line)) for line in lines]
+
+
+def test_a_checkpoint_at_the_end_of_its_input_refuses_new_files(tmp_path: Path) -> None:
+    """Its windows are closed, and nothing would be read."""
+    (tmp_path / "a.txt").write_text("a\n")
+    run = LevelRun(plan_of(files_of(tmp_path / "*.txt"), 1, uuid.uuid4().hex, 1), tmp_path / "checkpoint")
+    run.log.begin(run.plan)
+    run.run()
+    assert run.log.check(run.plan)
+    (tmp_path / "b.txt").write_text("b\n")
+    plan = plan_of(files_of(tmp_path / "*.txt"), 1, uuid.uuid4().hex, 1)
+    with pytest.raises(ConfigError, match=r"'source-1' has the new partition '.*b\.txt'; use a new folder"):
+        run.log.check(plan)
+
+
+def test_available_now_reads_what_came_after_the_former_run(tmp_path: Path) -> None:
+    """Runs end with a batch that has read nothing; the next run begins behind it."""
+    graph = files_of_one(tmp_path)
+    write_plan(plan_of(graph, 1, "run", 1), tmp_path / "plan")
+    BatchLog(CheckpointFolder(str(tmp_path / "checkpoint"))).write(BatchRecord(2, rows=0))
+    options = {"plan": str(tmp_path / "plan"), "checkpoint": str(tmp_path / "checkpoint"), "idle_s": "0.001"}
+    reader: Any = PipelineSource(options).streamReader(StructType())
+    reader.prepareForTriggerAvailableNow()
+    assert reader.latestOffset({"batch": 2}, ReadAllAvailable()) == {"batch": 3}
+    BatchLog(CheckpointFolder(str(tmp_path / "checkpoint"))).write(BatchRecord(3, rows=0))
+    assert reader.latestOffset({"batch": 3}, ReadAllAvailable()) == {"batch": 3}
+
+
+def files_of_one(folder: Path) -> Graph:
+    (folder / "one.txt").write_text("one\n")
+    return files_of(folder / "one.txt")
+
+
+def test_an_element_that_a_window_misses_is_late_for_that_window_alone() -> None:
+    """The stage also has an outlet for what the window behind it misses."""
+    builder = Builder()
+    elements = timed_source(builder, [[(1, "a", 1)]], 0, 1)
+    first = elements.reduce_by_key_and_window(tumbling_window(10), operator.add)
+    second = first.map(lambda each: ("all", each[1])).reduce_by_key_and_window(tumbling_window(20), operator.add)
+    logged(first.late, "first")
+    logged(second.late, "second")
+    plan = plan_of(builder.graph(), 1, "run")
+    stage = next(each for each in plan.stages if each.head.name == "reducebykeyandwindow-1")
+    host = SparkHost(plan, stage, 0)
+    keyed = KeyedStage(host.keyed_operator(), StageCode(stage, host), SlotStates(None, SlotVersion()))
+    keyed.reach(60_000_000)
+    keyed.add("a", (0, 1))
+    targets = [unpacked(body).target for _, _, body in host.parcels(1)]
+    assert [plan.stage(target).head.name for target in targets] == ["late-1"]

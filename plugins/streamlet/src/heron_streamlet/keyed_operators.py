@@ -44,6 +44,11 @@ class KeyedOperator(ABC):
     keyed = True
     """Whether the results begin with the key; reductions of a whole stream have the key None, and do not show it."""
 
+    @property
+    def delay_us(self) -> int:
+        """How far the watermark may be ahead of the time of a result, at most."""
+        return 0
+
     @abstractmethod
     def add(self, key: object, state: Any, row: tuple[Any, ...], results: Results) -> Any:  # noqa: ANN401
         """Take one row; return the new state of its key."""
@@ -116,6 +121,11 @@ class WindowFold(KeyedOperator):
     fold: Fold
     keyed: bool = True
 
+    @property
+    def delay_us(self) -> int:
+        """`KeyedOperator.delay_us`."""
+        return self.window.allowed_lateness_us
+
     def add(self, key: object, state: Any, row: tuple[Any, ...], results: Results) -> Any:  # noqa: ANN401
         """`KeyedOperator.add`."""
         start_us, accumulator = row
@@ -157,6 +167,11 @@ class SessionFold(KeyedOperator):
     fold: Fold
     keyed: bool = True
 
+    @property
+    def delay_us(self) -> int:
+        """`KeyedOperator.delay_us`."""
+        return self.window.gap_us + self.window.allowed_lateness_us + self._timer_step_us
+
     def add(self, key: object, state: Any, row: tuple[Any, ...], results: Results) -> Any:  # noqa: ANN401
         """`KeyedOperator.add`."""
         value, start_us = row
@@ -192,9 +207,13 @@ class SessionFold(KeyedOperator):
         """`KeyedOperator.timers_us`."""
         return [self._timer_us(end_us) for _, end_us, _ in state]
 
+    @property
+    def _timer_step_us(self) -> int:
+        return max(1, self.window.gap_us // _SESSION_TIMERS_PER_GAP)
+
     def _timer_us(self, end_us: int) -> int:
         """The close of a session with this end, rounded up: neighbours share a timer."""
-        step_us = max(1, self.window.gap_us // _SESSION_TIMERS_PER_GAP)
+        step_us = self._timer_step_us
         return -(-(end_us + self.window.gap_us + self.window.allowed_lateness_us) // step_us) * step_us
 
 
@@ -234,6 +253,11 @@ class WindowJoin(KeyedOperator):
     function: Callable[[Any, Any], Any]
     left_outer: bool = False
     right_outer: bool = False
+
+    @property
+    def delay_us(self) -> int:
+        """`KeyedOperator.delay_us`."""
+        return self.window.allowed_lateness_us
 
     def add(self, key: object, state: Any, row: tuple[Any, ...], results: Results) -> Any:  # noqa: ANN401
         """`KeyedOperator.add`."""

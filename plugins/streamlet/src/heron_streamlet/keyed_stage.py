@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from heron.errors import UsageError
-from heron_streamlet.event_time import START_OF_TIME_US
+from heron_streamlet.event_time import END_OF_TIME_US, START_OF_TIME_US
 from heron_streamlet.failures import OperatorError
 from heron_streamlet.fold import Reduce
 from heron_streamlet.graph import LATE
@@ -44,7 +44,8 @@ class KeyedStage:
     """The head of one task's stage.
 
     Attributes:
-        watermark_us: the largest watermark that `reach` got; windows that end before it are closed.
+        watermark_us: windows that end before it are closed: the largest watermark that `reach` got, less the delay of
+            windows upstream.
         timers: when windows of which keys close.
     """
 
@@ -53,9 +54,11 @@ class KeyedStage:
         self.states = states
         self.watermark_us = START_OF_TIME_US
         self.timers = Timers()
+        self._behind_us = code.stage.behind_us
         self._code = code
         self._follow: Callable[[Any, int, int], None] = code.follow()
-        self._late = [outlet for outlet in code.stage.outlets if outlet.output == LATE]
+        head = code.stage.head.number  # others are for windows behind this stage, to which it assigns elements
+        self._late = [outlet for outlet in code.stage.outlets if outlet.output == LATE and outlet.source == head]
         for key, state in states.items():
             for time_us in operator.timers_us(state):
                 self.timers.add(time_us, key)
@@ -85,6 +88,8 @@ class KeyedStage:
 
     def reach(self, watermark_us: int) -> list[OperatorError]:
         """Give the results of the windows that this watermark closes. One that fails is lost alone; return failures."""
+        if watermark_us < END_OF_TIME_US:
+            watermark_us -= self._behind_us
         self.watermark_us = max(watermark_us, self.watermark_us)
         failed: list[OperatorError] = []
         for key in self.timers.due(watermark_us):

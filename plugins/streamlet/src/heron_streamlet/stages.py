@@ -90,12 +90,15 @@ class Stage:
 
     Attributes:
         by_clock: whether the head has windows that follow the clock of its task.
+        behind_us: how far elements that reach the head may be behind the watermark, because windows before it close
+            later than they end. The head's own windows wait as much longer.
     """
 
     head: Node
     nodes: tuple[Node, ...]
     outlets: tuple[Outlet, ...]
     by_clock: bool = False
+    behind_us: int = 0
 
     @property
     def name(self) -> str:
@@ -143,6 +146,7 @@ def fuse(graph: Graph) -> StagePlan:
             parent = producers[0] if len(producers) == 1 else None
             fused = parent is not None and _fuses(node, parent, graph.nodes[parent.node], head_of, graph)
             head_of[node.number] = head_of[parent.node] if fused and parent is not None else node.number
+    behind_us = _delays(graph)
     stages = []
     for head in sorted(set(head_of.values())):
         nodes = tuple(graph.nodes[number] for number, its_head in head_of.items() if its_head == head)
@@ -150,8 +154,20 @@ def fuse(graph: Graph) -> StagePlan:
         if isinstance(graph.nodes[head].operator, Read) and not outlets:
             msg = f"{nodes[-1]}: nothing reads its results; end the stream with log, consume or to_sink"
             raise TopologyError(msg)
-        stages.append(Stage(graph.nodes[head], nodes, outlets, _by_clock(graph, graph.nodes[head])))
+        by_clock = _by_clock(graph, graph.nodes[head])
+        stages.append(Stage(graph.nodes[head], nodes, outlets, by_clock, 0 if by_clock else behind_us[head]))
     return StagePlan(graph, tuple(stages))
+
+
+def _delays(graph: Graph) -> list[int]:
+    """How far what a node reads may be behind the watermark, for each node."""
+    reads: list[int] = []
+    results: list[int] = []
+    for node in graph.nodes:
+        reads.append(max((results[i.node] if i.output == RESULTS else reads[i.node] for i in node.inputs), default=0))
+        delay_us = node.operator.operator.delay_us if isinstance(node.operator, Windowed) else 0
+        results.append(reads[-1] + delay_us if node.timed else 0)
+    return reads
 
 
 def _fuses(node: Node, read: Input, parent: Node, head_of: dict[int, int], graph: Graph) -> bool:
