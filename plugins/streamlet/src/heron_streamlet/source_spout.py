@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from heron.api import Spout, StatefulComponent, TopologyContext, ValueState
@@ -14,7 +15,7 @@ from heron_streamlet.sources import Reader
 from heron_streamlet.stage_code import StageCode
 from heron_streamlet.task_host import TaskHost
 
-__all__ = ["PARTITIONS_KEY", "SourceSpout"]
+__all__ = ["PARTITIONS_KEY", "OpenPartition", "SourceSpout"]
 
 PARTITIONS_KEY = "heron.streamlet.partitions"
 """The component's configuration: ``[key, name]`` of each partition. The task that owns the key reads the partition."""
@@ -30,7 +31,7 @@ _REPEAT_S = 1.0  # a task downstream that was restarted hears the watermark agai
 _BEGIN: tuple[object, int, dict[int, int]] = (None, 0, {})
 
 
-class _Partition:
+class OpenPartition:
     """A partition that this task reads.
 
     What is saved is where the last `read` began, and how many of its elements were processed: a failed element does not
@@ -51,6 +52,7 @@ class _Partition:
         self._position = reader.position
         self._elements: Sequence[Any] = ()
         self._rest = iter(self._elements)
+        self._skipped = 0
         self._size = _READ_AT_FIRST
 
     def feed(self, feed: Callable[[Iterator[Any]], None]) -> bool:
@@ -62,8 +64,10 @@ class _Partition:
                 self.ended = True
             self._elements = elements or ()
             self._rest = iter(self._elements)
-            if not elements:
-                return False
+            passed = len(list(islice(self._rest, self._skipped)))
+            self._skipped -= passed
+            if not self._left():
+                return bool(passed)
         begin_s = self.read_s = self._clock.monotonic_s()
         feed(self._rest)
         took_s = self._clock.monotonic_s() - begin_s
@@ -74,9 +78,8 @@ class _Partition:
         return True
 
     def skip(self, count: int) -> None:
-        """Passes over elements that were processed before a restore."""
-        while count > 0 and (elements := self._reader.read(count)):
-            count -= len(elements)
+        """Passes over the next elements, which were processed before a restore; the reader may have them later."""
+        self._skipped = count
 
     def _left(self) -> int:
         return operator.length_hint(self._rest)
@@ -84,8 +87,8 @@ class _Partition:
     def saved(self) -> tuple[object, int, dict[int, int]]:
         """What a restore continues from."""
         latest = {node: clock.latest_us for node, clock in self.clocks.items()}
-        if not self._left() or self._position is None:
-            return self._reader.position, 0, latest
+        if not self._left() or self._reader.position is None:  # without positions nothing is read again
+            return self._reader.position, self._skipped, latest
         return self._position, len(self._elements) - self._left(), latest
 
     def idle_s(self, now_s: float) -> float:
@@ -116,7 +119,7 @@ class SourceSpout(Spout, StatefulComponent):
         self.saved: ValueState[str, Any] = context.keyed_state("positions", ValueState)
         self.next_id = 0
         self.in_flight: dict[int, tuple[tuple[Any, ...], str]] = {}
-        self.partitions: list[_Partition] = []
+        self.partitions: list[OpenPartition] = []
         source = self.host.source()
         clocks = self.host.event_times()
         own = self.host.context_of(self.host.stage.head.name, config, context)
@@ -127,7 +130,7 @@ class SourceSpout(Spout, StatefulComponent):
                 position, done, latest = (self.saved.get(key) if self.host.saves else None) or _BEGIN
                 times = {node: self._event_clock(each, latest.get(node)) for node, each in clocks.items()}
                 reader = source.open(name, position, own)
-                partition = _Partition(key, reader, times, idle_after_s(clocks.values()), self.clock)
+                partition = OpenPartition(key, reader, times, idle_after_s(clocks.values()), self.clock)
                 partition.skip(done)
                 self.partitions.append(partition)
         self.has_time = bool(clocks)
@@ -153,7 +156,7 @@ class SourceSpout(Spout, StatefulComponent):
             if self.has_time:
                 self._mark(self.clock.monotonic_s(), _WATERMARK_S if busy else _WATERMARK_IDLE_S)
 
-    def _read(self, reading: list[_Partition]) -> bool:
+    def _read(self, reading: list[OpenPartition]) -> bool:
         """Processes some elements of the next partition that has any; returns whether there were some."""
         for _ in reading:
             self.turn += 1
