@@ -358,6 +358,27 @@ def test_a_text_folder_shows_what_is_committed(tmp_path: Path) -> None:
     sink.close()
 
 
+@pytest.mark.parametrize("apart", [1, 2])
+def test_a_result_that_fails_does_not_undo_the_state(apart: int) -> None:
+    """Whether the failing function shares the stage of the count, or not, later results are the same."""
+    builder = Builder()
+    counts = builder.new_source(Items(["a"] * 5)).key_by(lambda word: word).count_by_key()
+    results = counts.map(lambda pair: (pair[1], 6 // (pair[1] - 3))).set_num_partitions(apart)
+    results.to_sink(Collect("results"))
+    assert run_simulated(builder)["results"] == [(1, -3), (2, -6), (4, 6), (5, 3)]
+
+
+def test_elements_that_fail_in_a_source_do_not_delay_others() -> None:
+    """The engine calls a spout that raises less and less often; one bad line in three would stop a pipeline."""
+    builder = Builder()
+    lines = builder.new_source(Items(["x" if number % 3 else "1" for number in range(300)]))
+    lines.map(int).to_sink(Collect("results"))
+    run = run_simulated(builder)
+    assert run["results"] == [1] * 100
+    assert any("operator 'map-1'" in error for error in run.errors)
+    assert not any("called again" in error for error in run.errors)
+
+
 def test_a_text_folder_has_several_sinks(tmp_path: Path) -> None:
     """A name that begins with that of another task, or has a special character of patterns."""
     one, other, odd = TextFolder(tmp_path), TextFolder(tmp_path), TextFolder(tmp_path)

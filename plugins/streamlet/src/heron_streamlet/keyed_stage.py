@@ -56,6 +56,7 @@ class KeyedStage:
         self.timers = Timers()
         self._behind_us = code.stage.behind_us
         self._code = code
+        self._held: list[tuple[Any, int, int]] = []
         self._follow: Callable[[Any, int, int], None] = code.follow()
         head = code.stage.head.number  # others are for windows behind this stage, to which it assigns elements
         self._late = [outlet for outlet in code.stage.outlets if outlet.output == LATE and outlet.source == head]
@@ -67,7 +68,8 @@ class KeyedStage:
         """Add a row to the state of its key, unless its window is closed.
 
         Raises:
-            OperatorError: when an author's function fails; then the state is as before.
+            OperatorError: when an author's function fails. If the operator calls it, the state is as before; operators
+                behind it fail alone, whether they share its stage or not.
         """
         operator = self.operator
         timer_us = operator.timer_us(row)
@@ -78,13 +80,20 @@ class KeyedStage:
             self.timers.add(timer_us, key)
         state = self.states.get(key)
         try:
-            after = operator.add(key, state, row, self._follow)
-        except OperatorError:
-            raise
+            after = operator.add(key, state, row, self._hold)
         except Exception as error:
+            self._held.clear()
             raise self._code.located(error) from error
         if after is not state:
             self.states.put(key, after)
+        if self._held:
+            held = self._held.copy()
+            self._held.clear()
+            for result in held:
+                self._follow(*result)
+
+    def _hold(self, element: object, time_us: int, bound_us: int) -> None:
+        self._held.append((element, time_us, bound_us))
 
     def reach(self, watermark_us: int) -> list[OperatorError]:
         """Give the results of the windows that this watermark closes. One that fails is lost alone; return failures."""

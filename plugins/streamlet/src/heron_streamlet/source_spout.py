@@ -10,6 +10,7 @@ from typing import Any
 from heron.api import Spout, StatefulComponent, TopologyContext, ValueState
 from heron.clock import Clock, SystemClock
 from heron_streamlet.event_time import START_OF_TIME_US, EventClock, source_watermark
+from heron_streamlet.failures import OperatorError
 from heron_streamlet.operators import AssignEventTime, idle_after_s
 from heron_streamlet.sources import Reader
 from heron_streamlet.stage_code import StageCode
@@ -162,7 +163,11 @@ class SourceSpout(Spout, StatefulComponent):
             self.turn += 1
             partition = reading[self.turn % len(reading)]
             self.clocks = partition.clocks
-            if partition.feed(self.feed):
+            try:
+                if partition.feed(self.feed):
+                    return True
+            except OperatorError as error:  # not raised: the engine would wait before the next call
+                self.report_error(error)
                 return True
         return False
 
