@@ -134,6 +134,15 @@ def refused(error: type[HeronError], text: str, builder: Builder, side: LiveSide
         for_side(builder.graph(), side, config.values())
 
 
+def test_a_batch_of_the_future_is_refused() -> None:
+    """It would hide all that happens until then, and every correct batch would be refused as an older one."""
+    builder = Builder()
+    source = HistoryAndLive(Items([(1, 2)]), Items([(1, 2)]), until=datetime(2200, 1, 1, tzinfo=UTC))
+    builder.new_source(source).event_time(lambda pair: pair[0]).to_view(View("clicks", Count()))
+    refused(TopologyError, "'source-1'.* in the future", builder, HistorySide(SHARED_VIEWS), Config())
+    for_side(builder.graph(), LiveSide(SHARED_VIEWS), EXACT.values())
+
+
 def test_wrong_pipelines_are_refused() -> None:
     view = View("clicks", Count())
     refused(ConfigError, "EFFECTIVELY_ONCE", pipeline(view, [], []), LiveSide(SHARED_VIEWS), Config())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -51,7 +52,8 @@ class TransactionalSink(Sink[T_contra], ABC):
 class TextFolder(TransactionalSink[object]):
     """Appends each element as a line to a file of the task, ``part-TASK-CHECKPOINT.txt``, in a folder.
 
-    Files that end with ``.pending`` are not committed. With EFFECTIVELY_ONCE each line is there once.
+    Files that end with ``.pending`` are not committed. With EFFECTIVELY_ONCE each line is there once. Checkpoints of a
+    new submission are counted from 1 again, and its files replace those with the same names: give it another folder.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -73,6 +75,8 @@ class TextFolder(TransactionalSink[object]):
     def prepare(self, checkpoint: int) -> None:
         """`TransactionalSink.prepare`."""
         if self._file is not None:
+            self._file.flush()
+            os.fsync(self._file.fileno())
             self._file.close()
             self._file = None
             (self.folder / f".open-{self._task}").replace(self._pending(checkpoint))

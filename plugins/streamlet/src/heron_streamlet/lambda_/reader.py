@@ -27,7 +27,7 @@ class Answer(Generic[R]):
         values: the result of each key that was asked for; that of no values for a key that the view does not have.
         until: the end of the batch that is part of it; None before the first one.
         age_s: seconds since the live side has published, by the clocks of the machines; None if it never has. What
-            happened in this time may be missing.
+            happened in this time may be missing, and more while the live side has a backlog.
     """
 
     values: Mapping[object, R]

@@ -29,6 +29,7 @@ __all__ = ["HistoryAndLive", "HistorySide", "LiveSide", "for_side", "this_epoch"
 T = TypeVar("T")
 
 _EPOCHS_BEGIN_S = 1_577_836_800  # 2020-01-01
+_CLOCKS_DIFFER_S = 60.0
 _NEVER_CLOSED_US = 2**60  # of a batch: windows close at the end of the input, so nothing is late
 
 
@@ -102,13 +103,15 @@ def for_side(graph: Graph, side: LiveSide | HistorySide, config: Mapping[str, ob
     """The graph that one side runs; a graph without views and without sources of both sides stays as it is.
 
     Raises:
-        TopologyError: when a view has no store, its stream has no event time, two operators write one view, or no span
-            ends before `until`.
+        TopologyError: when a view has no store, its stream has no event time, two operators write one view, or `until`
+            of the history side is in the future.
         ConfigError: when the live side has no checkpoints.
     """
     if isinstance(side, HistorySide) and not side.run:
         side = replace(side, run=secrets.token_hex(8))
     until_us = _until_us(graph)
+    if isinstance(side, HistorySide):
+        _check_past(graph, until_us)
     written: dict[str, Node] = {}
     nodes = []
     for node in graph.nodes:
@@ -144,6 +147,18 @@ def _until_us(graph: Graph) -> int:
     sources = [each.operator.source for each in graph.nodes if isinstance(each.operator, Read)]
     given = {each.until_us for each in sources if isinstance(each, HistoryAndLive) and each.until_us is not None}
     return min(given, default=round(wall_s() * 1_000_000))
+
+
+def _check_past(graph: Graph, until_us: int) -> None:
+    """A batch of the future would hide all live values until then, and correct batches would be older."""
+    ahead_s = until_us / 1_000_000 - wall_s()
+    if ahead_s > _CLOCKS_DIFFER_S:
+        node = next(each for each in graph.nodes if isinstance(each.operator, Read))
+        msg = (
+            f"{node}: until={until_us / 1_000_000:.0f} s is {ahead_s:.0f} s in the future, and history is complete "
+            "only up to now; correct `until`, or leave it out"
+        )
+        raise TopologyError(msg)
 
 
 def _fold(operator: Windowed, view: View[Any, Any], side: LiveSide | HistorySide, until_us: int) -> Operator:
