@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from heron.api.names import is_a
@@ -125,7 +126,7 @@ class Streamlet(Stream, Generic[T]):
 
     def event_time(
         self,
-        function: Callable[[T], object],
+        function: Callable[[T], datetime | float],
         *,
         lag: Duration = 0,
         idle_after: Duration | None = None,
