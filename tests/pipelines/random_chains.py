@@ -21,7 +21,7 @@ from heron_streamlet import (
 )
 from heron_streamlet.sources import Reader
 
-__all__ = ["CHAINS", "KEYS", "RECORDS", "STATEFUL", "STATELESS", "Partitions", "chained", "timed_source"]
+__all__ = ["CHAINS", "KEYS", "RECORDS", "STATEFUL", "STATELESS", "WINDOWED", "Partitions", "chained", "timed_source"]
 
 KEYS = [None, True, 0, 2.5, "", "ключ", "b", ("a", 1)]
 RECORDS = st.lists(st.tuples(st.integers(-30, 60), st.sampled_from(KEYS), st.integers(-3, 3)), max_size=25)
@@ -31,16 +31,33 @@ Step = Callable[[Streamlet[Any]], Streamlet[Any]]
 
 
 class Partitions(Source[Any]):
-    """Several lists, each of which is a partition."""
+    """Several lists, each of which is a partition. A read gives at most `most` elements."""
 
-    def __init__(self, lists: list[list[Any]]) -> None:
+    def __init__(self, lists: list[list[Any]], most: int = 1000) -> None:
         self.lists = lists
+        self.most = most
 
     def partitions(self, tasks: int) -> list[str]:
         return [str(number) for number in range(len(self.lists))]
 
     def open(self, partition: str, position: object, context: StageContext) -> Reader[Any]:
-        return Items(self.lists[int(partition)]).open("0", position, context)
+        return _FewAtOnce(Items(self.lists[int(partition)]).open("0", position, context), self.most)
+
+
+class _FewAtOnce:
+    def __init__(self, reader: Reader[Any], most: int) -> None:
+        self._reader = reader
+        self._most = most
+
+    @property
+    def position(self) -> object:
+        return self._reader.position
+
+    def read(self, limit: int) -> Sequence[Any] | None:
+        return self._reader.read(min(limit, self._most))
+
+    def close(self) -> None:
+        self._reader.close()
 
 
 def pairs(stream: Streamlet[Any]) -> Streamlet[Any]:
@@ -77,15 +94,17 @@ STATEFUL: dict[str, Step] = {
     ),
 }
 STEPS = STATELESS | STATEFUL
+WINDOWED = ["tumbling", "sliding", "sparse", "session", "join"]
+"""Their results have the time of the window, and may be the input of other windows."""
 RUNNING = {"distinct", "count_by_key", "map_with_state", "count window"}
 """Their results depend on the order in which elements of several tasks arrive, when a later step keeps state."""
 CHAINS = st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(1, 3)), max_size=5)
 """Up to five steps, each with a number of tasks."""
 
 
-def timed_source(builder: Builder, inputs: list[list[Any]], lag: float, tasks: int) -> Streamlet[Any]:
-    """Pairs of key and value, with event time; each list is a source partition."""
-    source = builder.new_source(Partitions(inputs)).set_num_partitions(tasks)
+def timed_source(builder: Builder, inputs: list[list[Any]], lag: float, tasks: int, most: int = 1000) -> Streamlet[Any]:
+    """Pairs of key and value, with event time; each list is a source partition, a read gives `most` elements of it."""
+    source = builder.new_source(Partitions(inputs, most)).set_num_partitions(tasks)
     return source.event_time(lambda each: each[0], lag=lag).map(lambda each: each[1:])
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from heron_simulator import Simulation
 from heron_streamlet import Builder, Config, Sink
+from heron_streamlet.source_spout import SourceSpout
 from heron_streamlet.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
 
 __all__ = ["COLLECTED", "Collect", "Run", "run_simulated"]
+
+_LOOK_S = 0.1  # more than the time between two watermarks
 
 COLLECTED: dict[str, list[Any]] = {}
 """What each `Collect` of the present run received, by its name. Tasks have copies of a sink, so they share a module."""
@@ -37,10 +42,24 @@ class Run:
         return sorted(self.collected.get(name, []), key=repr)
 
 
+class _PassingClock(FakeClock):
+    """Time passes whenever somebody looks, so that a watermark follows each read."""
+
+    def monotonic_s(self) -> float:
+        self.advance(_LOOK_S)
+        return super().monotonic_s()
+
+
 def run_simulated(builder: Builder, config: Config | None = None, *, seed: int | None = None) -> Run:
-    """Runs a pipeline to its end; fails when a function fails."""
+    """Runs a pipeline to its end, with a watermark behind each read."""
     COLLECTED.clear()
-    topology = compile_topology("pipeline", builder.graph(), (config or Config()).values())
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(SourceSpout, "clock", _PassingClock())
+        return _run(builder, config or Config(), seed)
+
+
+def _run(builder: Builder, config: Config, seed: int | None) -> Run:
+    topology = compile_topology("pipeline", builder.graph(), config.values())
     with Simulation(topology, clock=FakeClock(), seed=seed) as simulation:
         simulation.run_until_finished()
         errors = simulation.errors()

@@ -40,7 +40,7 @@ from heron_streamlet.operators import Log
 from heron_streamlet.stage_code import StageCode
 from heron_streamlet.window import SessionWindow, SlidingWindow
 from pipelines.level_runs import LevelRun, plan_of
-from pipelines.random_chains import CHAINS, RECORDS, STATEFUL, chained, timed_source
+from pipelines.random_chains import CHAINS, RECORDS, STATEFUL, WINDOWED, chained, timed_source
 from pipelines.reference_engine import results_of
 
 CUTS = st.sampled_from([None, 1, 2, 5, 100])
@@ -123,6 +123,22 @@ def test_late_elements_are_the_same_however_the_input_is_cut(
     logged(again, "late counts")
     logged(again.late, "late again")
     check(builder.graph(), cut, slots, 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    inputs=st.lists(RECORDS, min_size=1, max_size=2),
+    steps=st.lists(st.tuples(st.sampled_from(WINDOWED), st.just(1)), min_size=2, max_size=3),
+    lag=st.sampled_from([0, 4]),
+    cut=st.sampled_from([1, 2]),
+)
+def test_windows_of_windows_miss_nothing(
+    inputs: list[list[Any]], steps: list[tuple[str, int]], lag: float, cut: int
+) -> None:
+    """A session, and a window with a lateness, give results that are older than the watermark which closed them."""
+    builder = Builder()
+    logged(chained(timed_source(builder, inputs, lag, 1), steps), "results")
+    check(builder.graph(), cut, 2, 1)
 
 
 @pytest.mark.parametrize("cut", [None, 1])
