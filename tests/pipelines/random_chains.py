@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
@@ -31,30 +32,49 @@ Step = Callable[[Streamlet[Any]], Streamlet[Any]]
 
 
 class Partitions(Source[Any]):
-    """Several lists, each of which is a partition. A read gives at most `most` elements."""
+    """Several lists, each of which is a partition.
 
-    def __init__(self, lists: list[list[Any]], most: int = 1000) -> None:
+    Args:
+        lists: the elements.
+        most: the number of elements that a read gives, at most.
+        breaks: whether there is nothing to read between two reads, so that a watermark follows each one.
+        gate: a file; the second halves are read when it exists. None does not wait.
+    """
+
+    def __init__(
+        self, lists: list[list[Any]], most: int = 1000, *, breaks: bool = False, gate: Path | None = None
+    ) -> None:
         self.lists = lists
         self.most = most
+        self.breaks = breaks
+        self.gate = gate
 
     def partitions(self, tasks: int) -> list[str]:
         return [str(number) for number in range(len(self.lists))]
 
     def open(self, partition: str, position: object, context: StageContext) -> Reader[Any]:
-        return _FewAtOnce(Items(self.lists[int(partition)]).open("0", position, context), self.most)
+        return _Halting(Items(self.lists[int(partition)]).open("0", position, context), self, int(partition))
 
 
-class _FewAtOnce:
-    def __init__(self, reader: Reader[Any], most: int) -> None:
+class _Halting:
+    def __init__(self, reader: Reader[Any], source: Partitions, partition: int) -> None:
         self._reader = reader
-        self._most = most
+        self._source = source
+        self._half = len(source.lists[partition]) // 2
+        self._pause = False
 
     @property
     def position(self) -> object:
         return self._reader.position
 
     def read(self, limit: int) -> Sequence[Any] | None:
-        return self._reader.read(min(limit, self._most))
+        position, gate = self._reader.position, self._source.gate
+        assert isinstance(position, int)
+        most = min(limit, self._source.most)
+        if gate is not None and not gate.exists():
+            most = min(most, self._half - position)
+        self._pause = self._source.breaks and not self._pause
+        return [] if self._pause or most <= 0 else self._reader.read(most)
 
     def close(self) -> None:
         self._reader.close()
