@@ -72,6 +72,7 @@ def test_processes_that_die_change_no_result(sandbox: Sandbox) -> None:
     chance = random.Random(2)
     for first in numbers(SOAK_MINUTES / 2):
         run = start(sandbox, first, first + 1, "--wait", "1", "--breaks", "1", *EXACTLY_ONCE)
+        run.until(lambda: any(run.out.iterdir()), "tasks")  # noqa: B023  # called here only
         run.until(lambda: _complete(sandbox) >= SEVERAL_CHECKPOINTS, "checkpoints")
         for role in (*chance.choices(("instance", "stmgr"), (3, 1), k=2), "instance"):
             kill_one(run, role, "")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from heron.clock import Clock
 from heron_simulator import Simulation
 from heron_streamlet import Builder, Config, Sink
 from heron_streamlet.source_spout import SourceSpout
@@ -50,11 +51,13 @@ class _PassingClock(FakeClock):
         return super().monotonic_s()
 
 
-def run_simulated(builder: Builder, config: Config | None = None, *, seed: int | None = None) -> Run:
-    """Runs a pipeline to its end, with a watermark behind each read."""
+def run_simulated(
+    builder: Builder, config: Config | None = None, *, seed: int | None = None, clock: Clock | None = None
+) -> Run:
+    """Runs a pipeline to its end; with the default clock of sources, a watermark follows each read."""
     COLLECTED.clear()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(SourceSpout, "clock", _PassingClock())
+        patched.setattr(SourceSpout, "clock", clock or _PassingClock())
         return _run(builder, config or Config(), seed)
 
 

@@ -95,6 +95,18 @@ def sessions_joined(builder: Builder) -> None:
     pairs.join(pairs, session_window(1), operator.add)  # type: ignore[arg-type]  # the mistake
 
 
+def windows_joined(builder: Builder) -> None:
+    pairs = builder.new_source(Items([(1, 1)])).event_time(operator.itemgetter(0))
+    few = pairs.count_by_key_and_window(tumbling_window(10)).set_name("tens").filter(bool)
+    minutes = pairs.count_by_key_and_window(tumbling_window(60)).key_by(lambda pair: pair[0].key)
+    minutes.map_values(lambda pair: pair[1]).join(few, tumbling_window(60), operator.add).log()  # type: ignore[arg-type]
+
+
+def windows_counted(builder: Builder) -> None:
+    pairs = builder.new_source(Items([(1, 1)])).event_time(operator.itemgetter(0))
+    pairs.count_by_key_and_window(session_window(5)).clone(1)[0].count_by_key().log()
+
+
 WRONG: dict[Callable[[Builder], None], str] = {
     no_source: "the pipeline has no source",
     same_name: r"two operators have the name 'one', at test_bad_input.py:\d+ and test_bad_input.py:\d+",
@@ -108,6 +120,8 @@ WRONG: dict[Callable[[Builder], None], str] = {
     two_builders: "union: the streams belong to two builders",
     count_of_whole: "reducebywindow: CountWindow.* is not a window for it",
     sessions_joined: "join: SessionWindow.* is not a window for it",
+    windows_joined: r"'join-1' \(test_bad_input.py:\d+\): .* are the windows of 'tens' .* call key_by",
+    windows_counted: "'countbykey-1' .* are the windows of 'countbykeyandwindow-1' .* cannot be keys",
 }
 
 
@@ -145,6 +159,16 @@ def test_a_wrong_argument_is_refused(call: Callable[[], object], message: str) -
     """At the author's line."""
     with pytest.raises((UsageError, TopologyError, ConfigError), match=message):
         call()
+
+
+def test_streams_with_different_windows_are_joined_by_their_keys() -> None:
+    """A join has one window, for both streams; the windows before it decide which of their results are in it."""
+    builder = Builder()
+    pairs = builder.new_source(Items([(1, 1), (12, 1)])).event_time(operator.itemgetter(0)).key_by(lambda _: "all")
+    minutes = pairs.count_by_key_and_window(tumbling_window(60)).key_by(lambda pair: pair[0].key, lambda pair: pair[1])
+    tens = pairs.count_by_key_and_window(tumbling_window(10)).key_by(lambda pair: pair[0].key, lambda pair: pair[1])
+    minutes.join(tens, tumbling_window(60), operator.add).map(lambda pair: pair[1]).to_sink(Collect("sums"))
+    assert run_simulated(builder)["sums"] == [3, 3]
 
 
 def test_python_alone_cannot_run_a_pipeline() -> None:

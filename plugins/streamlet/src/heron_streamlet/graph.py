@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from heron.errors import TopologyError
-from heron_streamlet.operators import AssignEventTime, Gather, Keyed, Operator, Read, Repartition, Union, Windowed
+from heron_streamlet.operators import (
+    AssignEventTime,
+    FilterBy,
+    Gather,
+    Keyed,
+    Operator,
+    Pass,
+    Read,
+    Repartition,
+    Union,
+    Windowed,
+)
 
 __all__ = ["LATE", "RESULTS", "Graph", "Input", "Node"]
 
@@ -97,6 +108,7 @@ def checked_graph(nodes: Sequence[Node]) -> Graph:
         _check_inputs(graph, node)
         if isinstance(node.operator, Windowed) and node.operator.columns is not None:
             _check_columns(graph, node)
+        _check_keys(graph, node)
         if isinstance(node.operator, AssignEventTime):
             _check_order(graph, node)
     return graph
@@ -119,6 +131,30 @@ def _check_columns(graph: Graph, node: Node) -> None:
     if not source.timed:
         msg = f"{node}: windows of columns need event time, which {source.name!r} has not; call event_time before them"
         raise TopologyError(msg)
+
+
+def _check_keys(graph: Graph, node: Node) -> None:
+    """Results of windows are pairs whose first value is a window: they have to be keyed before operators by key."""
+    if isinstance(node.operator, Keyed) or (isinstance(node.operator, Windowed) and not node.operator.whole):
+        for each in node.inputs:
+            if (windowed := _windows_in_keys(graph, each)) is not None:
+                msg = (
+                    f"{node}: the keys of its input are the windows of {windowed}, and windows cannot be keys; call "
+                    "key_by(lambda pair: pair[0].key, lambda pair: pair[1]) before it"
+                )
+                raise TopologyError(msg)
+
+
+def _windows_in_keys(graph: Graph, each: Input) -> Node | None:
+    """The operator whose windows are the keys of a stream; None for a stream with other keys."""
+    node = graph.nodes[each.node]
+    if each.output != RESULTS:
+        return None
+    if isinstance(node.operator, Windowed):
+        return node
+    passes = isinstance(node.operator, (FilterBy, Pass, Repartition, Union))
+    found = (_windows_in_keys(graph, one) for one in node.inputs if passes)
+    return next((one for one in found if one is not None), None)
 
 
 def _check_order(graph: Graph, node: Node) -> None:
