@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import operator
 import random
+import re
 import tempfile
+import threading
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -166,6 +168,20 @@ def test_a_function_that_fails_costs_one_element(cut: int | None, tmp_path: Path
     assert "'divide'" in run.failures[0].message
     assert "test_levels.py:" in run.failures[0].message
     assert "ZeroDivisionError" in run.failures[0].trace
+
+
+@pytest.mark.parametrize("cut", [None, 2])
+def test_an_element_that_cannot_travel_costs_itself(cut: int | None, tmp_path: Path) -> None:
+    """As on Heron: the others of its parcel reach the next stage, and the error names the operator that gave it."""
+    builder = Builder()
+    numbers = builder.new_source(Items([1, 2, 3]))
+    numbers.map(lambda number: threading.Lock() if number == 2 else number).set_name("lock").repartition(2).log()
+    run = LevelRun(plan_of(builder.graph(), 2, f"unsent {cut}", cut), tmp_path)
+    assert run.run() == ["1", "3"]
+    (failure,) = run.failures
+    assert re.search(
+        r"operator 'lock' \(test_levels.py:\d+\): TypeError: cannot pickle '_thread.lock'", failure.message
+    )
 
 
 def test_results_that_fail_cost_one_window(tmp_path: Path) -> None:

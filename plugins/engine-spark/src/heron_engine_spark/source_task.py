@@ -115,6 +115,9 @@ class _Partition:
         for error in self.host.flush():
             self.failures.add(error)
         yield from self.host.parcels(1)
+        for error in self.host.unsent:
+            self.failures.add(error)
+        self.host.unsent.clear()
         for target in plan.targets(self.host.stage):
             body = packed(Mark(target, pinned.time_us, pinned.idle, self.state.ended))
             for slot in range(plan.slots):

@@ -11,6 +11,7 @@ from heron.planner.key_group import key_group
 from heron_engine_spark.parcels import DONE, Logged, Rows, packed
 from heron_engine_spark.spark_plan import SparkPlan
 from heron_streamlet.event_time import EventClock
+from heron_streamlet.failures import OperatorError, failed_at
 from heron_streamlet.operators import Repartition
 from heron_streamlet.stage_host import Send, StageHost
 from heron_streamlet.stages import Outlet, Stage
@@ -29,12 +30,18 @@ class _Component:
 
 
 class SparkHost(StageHost):
-    """A stage in one task of Spark; `slot` is that of the task."""
+    """A stage in one task of Spark; `slot` is that of the task.
+
+    Attributes:
+        late_windows: how often an element was late.
+        unsent: an error for each row that cannot be pickled; the others are sent.
+    """
 
     def __init__(self, plan: SparkPlan, stage: Stage, slot: int) -> None:
         super().__init__(stage, plan.window_of, combines=True)
         self.component = _Component()
         self.late_windows = 0
+        self.unsent: list[OperatorError] = []
         self._plan = plan
         self._slot = slot
         self._lines: list[str] = []
@@ -67,12 +74,27 @@ class SparkHost(StageHost):
         """What waits for a slot, where it is at least this number of rows; one is enough if it is a record batch."""
         for outlet, slot, rows in self._waiting:
             if len(rows) >= (1 if outlet.columns else least):
-                body = packed(Rows(outlet.target, outlet.position, rows))
+                body = self._packed(outlet, rows)
                 rows.clear()
                 yield self._plan.level_of[outlet.target], slot, body
         if self._lines and (least <= 1 or len(self._lines) >= _LINES_AT_ONCE):
             yield DONE, self._slot, packed(Logged(tuple(self._lines)))
             self._lines.clear()
+
+    def _packed(self, outlet: Outlet, rows: list[tuple[Any, ...]]) -> bytes:
+        try:
+            return packed(Rows(outlet.target, outlet.position, rows))
+        except Exception:  # pickling runs the code of the author's objects
+            return packed(Rows(outlet.target, outlet.position, [row for row in rows if self._is_sent(outlet, row)]))
+
+    def _is_sent(self, outlet: Outlet, row: tuple[Any, ...]) -> bool:
+        try:
+            packed(row)
+        except Exception as error:  # as above
+            node = next(each for each in self.stage.nodes if each.number == outlet.source)
+            self.unsent.append(failed_at(node, error))
+            return False
+        return True
 
     def _sender(self, outlet: Outlet, rows: list[list[tuple[Any, ...]]]) -> Send:
         if outlet.form.keyed:

@@ -156,6 +156,9 @@ class _StageRun:
         for sink in self.host.transactions:
             sink.prepare(self._snapshot.batch)
         yield from self.host.parcels(1)
+        for error in self.host.unsent:
+            self.failures.add(error)
+        self.host.unsent.clear()
         for target in self.plan.targets(self.stage):
             body = packed(Mark(target, mark.time_us, mark.idle, mark.ended))
             for slot in range(self.plan.slots):
