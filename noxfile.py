@@ -131,7 +131,7 @@ def verify(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Chaos with three seeds, memory at full speed, all kills: an hour; -- --minutes 1: a tenth of it."""
+    """Chaos with three seeds, memory, all kills, random pipelines on all engines; -- --minutes 1: a tenth of it."""
     arguments = list(session.posargs)
     if "--minutes" in arguments:
         at = arguments.index("--minutes")

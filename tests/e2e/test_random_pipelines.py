@@ -18,8 +18,11 @@ from test_on_spark_pipelines import kill_jvm, kill_python_workers, kill_task, sp
 from test_pipelines import kill_one
 
 from heron.clock import monotonic_s
+from heron.errors import UsageError
+from heron_spark_kit.java import check_java
 from heron_streamlet import Config
 from pipelines.drawn_chains import described, expected_lines, simulated_lines, written_lines
+from servers.absence import not_here
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
@@ -42,6 +45,14 @@ def _importable(sandbox: Sandbox) -> None:
     sandbox.environ["PYTHONPATH"] = str(TESTS)
 
 
+@pytest.fixture
+def _java() -> None:
+    try:
+        check_java()
+    except UsageError as error:
+        not_here(str(error))
+
+
 @pytest.mark.parametrize(("number", "options"), [(4, ()), (9, ()), (13, ()), (20, ()), (38, EXACTLY_ONCE)], ids=str)
 def test_processes_give_the_results_of_the_meaning(sandbox: Sandbox, number: int, options: tuple[str, ...]) -> None:
     """With a watermark behind every few elements; 9 is a pipeline of columns."""
@@ -51,6 +62,7 @@ def test_processes_give_the_results_of_the_meaning(sandbox: Sandbox, number: int
 
 @pytest.mark.soak
 @pytest.mark.timeout(SOAK_MINUTES * 60 + 1200)
+@pytest.mark.usefixtures("_java")
 def test_all_engines_give_the_results_of_the_meaning(sandbox: Sandbox) -> None:
     """One input for the simulator, Heron, Spark batch and Structured Streaming, cut anywhere."""
     chance = random.Random(1)
@@ -70,7 +82,7 @@ def test_all_engines_give_the_results_of_the_meaning(sandbox: Sandbox) -> None:
 def test_processes_that_die_change_no_result(sandbox: Sandbox) -> None:
     """Kill tasks and a stream manager of Heron while the sources wait in their middle."""
     chance = random.Random(2)
-    for first in numbers(SOAK_MINUTES / 2):
+    for first in numbers(SOAK_MINUTES / 4):
         run = start(sandbox, first, first + 1, "--wait", "1", "--breaks", "1", *EXACTLY_ONCE)
         run.until(lambda: any(run.out.iterdir()), "tasks")  # noqa: B023  # called here only
         run.until(lambda: _complete(sandbox) >= SEVERAL_CHECKPOINTS, "checkpoints")
@@ -83,10 +95,11 @@ def test_processes_that_die_change_no_result(sandbox: Sandbox) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(SOAK_MINUTES * 60 + 1200)
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.usefixtures("_java")
 def test_spark_that_dies_changes_no_result(sandbox: Sandbox, engine: str) -> None:
     """Kill the JVM, the workers or the task while the sources wait in their middle."""
     chance = random.Random(3)
-    for first in numbers(SOAK_MINUTES / 2):
+    for first in numbers(SOAK_MINUTES / 4):
         kept = sandbox.root / f"kept{first}"
         own = ("--set", f"engine.checkpoint={kept}", "--set", "engine.batch_rows=20") if "stream" in engine else ()
         last = first + AT_ONCE - 1

@@ -1,7 +1,7 @@
 """Random pipelines that each process draws from the same number, so that all engines run the same ones.
 
-A number that 3 divides is a pipeline of columns, with the branches of `pipelines.column_chains`. The others are chains of
-up to five operators on records.
+If 3 divides the number, it is a pipeline of columns, with the branches of `pipelines.column_chains`. The others are
+chains of up to five operators on records.
 """
 
 from __future__ import annotations
