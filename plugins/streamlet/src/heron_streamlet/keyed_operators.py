@@ -71,11 +71,6 @@ class KeyedOperator(ABC):
         """When `take_closed` has to be called for a state that was saved."""
         return ()
 
-    @property
-    def delay_us(self) -> int:
-        """How much older than the watermark that closes its window the event time of a result may be."""
-        return 0
-
 
 @dataclass(frozen=True, slots=True)
 class RunningFold(KeyedOperator):
@@ -159,11 +154,6 @@ class WindowFold(KeyedOperator):
     def timers_us(self, state: Any) -> Iterable[int]:  # noqa: ANN401
         """`KeyedOperator.timers_us`."""
         return [self.timer_us((start_us,)) for start_us in state]
-
-    @property
-    def delay_us(self) -> int:
-        """`KeyedOperator.delay_us`."""
-        return self.window.allowed_lateness_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,11 +290,6 @@ class WindowJoin(KeyedOperator):
     def timers_us(self, state: Any) -> Iterable[int]:  # noqa: ANN401
         """`KeyedOperator.timers_us`."""
         return [self.timer_us((start_us,)) for start_us in state]
-
-    @property
-    def delay_us(self) -> int:
-        """`KeyedOperator.delay_us`."""
-        return self.window.allowed_lateness_us
 
 
 def _taken(state: dict[int, Any], window: SlidingWindow, watermark_us: int) -> tuple[Any, list[Any]]:

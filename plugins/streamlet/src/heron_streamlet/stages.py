@@ -193,17 +193,6 @@ def _by_clock(graph: Graph, node: Node) -> bool:
     return isinstance(operator, Windowed) and (operator.window.clock or not graph.nodes[node.inputs[0].node].timed)
 
 
-def _behind_us(graph: Graph) -> list[int]:
-    """`Stage.behind_us` of each node, as if it were a head."""
-    arriving: list[int] = []
-    leaving: list[int] = []
-    for node in graph.nodes:
-        arriving.append(0 if _by_clock(graph, node) else max((leaving[each.node] for each in node.inputs), default=0))
-        delay_us = node.operator.operator.delay_us if isinstance(node.operator, Windowed) else 0
-        leaving.append(arriving[-1] + delay_us if node.timed else 0)
-    return arriving
-
-
 def _outlets(graph: Graph, nodes: tuple[Node, ...], head_of: dict[int, int]) -> Iterator[Outlet]:
     """What leaves a stage. Late elements leave the stages that assign them, and the stage that closes their windows."""
     own = {node.number for node in nodes}
