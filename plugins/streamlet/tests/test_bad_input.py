@@ -194,6 +194,26 @@ def test_a_failing_function_names_its_operator_and_the_others_go_on() -> None:
     assert "test_bad_input.py, line" in divide
 
 
+@pytest.mark.parametrize("stage", ["elements", "running", "windows"])
+def test_at_least_once_an_element_that_fails_is_not_sent_again(stage: str) -> None:
+    """It would fail each time, and the pipeline would never end."""
+    builder = Builder()
+    source = builder.new_source(Items([1, 2, 3, 2])).event_time(lambda _: 1).repartition(1)
+    pairs = source.key_by(lambda number: number % 2)
+    if stage == "elements":
+        results: Any = source.map(lambda number: 6 // (number - 2))
+    elif stage == "running":
+        results = pairs.reduce_by_key(lambda one, other: 6 // (other - 2)).map(lambda pair: pair[1])
+    else:
+        window = tumbling_window(10)
+        results = pairs.reduce_by_key_and_window(window, lambda one, other: 6 // (other - 2)).map(lambda pair: pair[1])
+    results.to_sink(Collect("numbers"))
+    run = run_simulated(builder, Config().set_delivery_semantics(Config.ATLEAST_ONCE))
+    assert run["numbers"] == {"elements": [-6, 6], "running": [1, 2, 6], "windows": [2, 6]}[stage]
+    (error,) = run.errors
+    assert "ZeroDivisionError" in error
+
+
 @pytest.mark.parametrize(
     ("time", "message"),
     [

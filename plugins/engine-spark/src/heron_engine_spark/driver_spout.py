@@ -113,7 +113,7 @@ class BatchDriver(Spout):
         print(line, flush=True)  # noqa: T201  # what `log` is for
 
     def done(self, result: BatchResult) -> None:
-        """Count a batch; `next_tuple` reports failures that are new."""
+        """Count a batch; `next_tuple` reports the failures that are new: an author's function failed in another way."""
         self.metrics.done(result)
         self.batches.append((result.number, result.rows))
         for each in result.failures:
@@ -127,14 +127,13 @@ class BatchDriver(Spout):
         """Look after the job, which has its own thread.
 
         Raises:
-            OperatorError: when an author's function failed for the first time in this way.
             UserCodeError: when Spark gave the job up; the next call begins again behind the last complete batch.
             SystemExit: when Spark's JVM is gone; the executor restarts the task.
         """
         while self.batches:
             self.emit(self.batches.popleft())
-        if self.failures:
-            raise self.failures.popleft()
+        while self.failures:
+            self.report_error(self.failures.popleft())
         if self.ended:
             self.end()
             return

@@ -17,7 +17,10 @@ from heron_streamlet.sources import Generator, Items, Reader, Source, TextFiles
 from heron_streamlet.streamlet import KeyedStreamlet, Streamlet, WindowedStreamlet
 from heron_streamlet.transformer import StageContext, Transformer
 from heron_streamlet.window import (
+    CountWindow,
     KeyedWindow,
+    SessionWindow,
+    SlidingWindow,
     Window,
     count_window,
     session_window,
@@ -29,6 +32,7 @@ __all__ = [
     "Aggregate",
     "Builder",
     "Config",
+    "CountWindow",
     "Generator",
     "Items",
     "KeyedStreamlet",
@@ -36,7 +40,9 @@ __all__ = [
     "Reader",
     "Resources",
     "Runner",
+    "SessionWindow",
     "Sink",
+    "SlidingWindow",
     "Source",
     "StageContext",
     "Streamlet",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from heron.api import Bolt, ITwoPhaseStatefulComponent, TopologyContext, Tuple, ValueState
@@ -31,6 +31,8 @@ class StageBolt(Bolt, ITwoPhaseStatefulComponent):
         self.host = TaskHost(self, config, context)
         self.code = StageCode(self.host.stage, self.host)
         self.start(config, context)
+        if self.host.tracked:
+            self.process = self._acked(self.process)  # type: ignore[method-assign,assignment]
 
     def process(self, tup: Tuple) -> None:
         """Process a row; `start` replaces this method by the generated function."""
@@ -39,11 +41,20 @@ class StageBolt(Bolt, ITwoPhaseStatefulComponent):
         """Begin the stage."""
         del config, context
         values = "v{0}, t, b" if self.host.stage.head.timed else "v{0},"
-        prologue = [f"({values}) = tup.values"]
-        if self.host.tracked:
-            prologue.insert(0, "component.anchors = (tup,)")
-        epilogue = ["component.ack(tup)"] if self.host.tracked else []
-        self.process = self.code.process("tup", prologue, epilogue)  # type: ignore[method-assign]
+        self.process = self.code.process("tup", [f"({values}) = tup.values"])  # type: ignore[method-assign]
+
+    def _acked(self, process: Callable[[Tuple], None]) -> Callable[[Tuple], None]:
+        """What acks a tuple after `process`, also if that fails: an element that fails once would fail each time."""
+
+        def acked(tup: Tuple) -> None:
+            self.anchors = (tup,)
+            try:
+                process(tup)
+            except OperatorError as error:
+                self.report_error(error)
+            self.ack(tup)
+
+        return acked
 
     def send(self, values: tuple[Any, ...], stream: str) -> None:
         """Emit a row that belongs to the tuple at hand, if there is one."""
@@ -112,11 +123,7 @@ class KeyedStageBolt(StageBolt):
         key, *row = tup.values
         if not (self._windowed or self._timed_rows):
             row += (START_OF_TIME_US, START_OF_TIME_US)
-        if self.host.tracked:
-            self.anchors = (tup,)
         self.add(key, tuple(row))
-        if self.host.tracked:
-            self.ack(tup)
 
     def reach(self, watermark_us: int) -> list[OperatorError]:
         """`StageBolt.reach`."""
@@ -138,7 +145,6 @@ class WindowStageBolt(KeyedStageBolt):
         """Merge an accumulator into that of its key and window."""
         key, start_us, accumulator = tup.values
         if start_us + self.span_us <= self.keyed.watermark_us:
-            self.anchors = (tup,) if self.host.tracked else None
             self.keyed.missed(key, (start_us, accumulator))
         elif (state := self.states.get(key)) is None:
             self.states.put(key, {start_us: accumulator})
@@ -151,8 +157,6 @@ class WindowStageBolt(KeyedStageBolt):
         else:
             state[start_us] = accumulator
             self.keyed.timers.add(start_us + self.span_us, key)
-        if self.host.tracked:
-            self.ack(tup)
 
 
 class ClockStageBolt(KeyedStageBolt):
@@ -170,13 +174,9 @@ class ClockStageBolt(KeyedStageBolt):
         # A clock that is set back opens no window again.
         now_us = max(round(self.clock.wall_s() * 1_000_000), self.keyed.watermark_us)
         key, value = tup.values
-        if self.host.tracked:
-            self.anchors = (tup,)
         side = self._positions[f"{tup.component}:{tup.stream}"]
         for row in rows_by_clock(self.keyed.operator, side, value, now_us):
             self.add(key, row)
-        if self.host.tracked:
-            self.ack(tup)
 
     def process_tick(self, tup: Tuple) -> None:  # the clock tells
         """Close the windows that have ended."""

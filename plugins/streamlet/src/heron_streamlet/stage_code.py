@@ -74,9 +74,9 @@ class StageCode:
         """The function that takes results of the head, with event time and bound."""
         return self._made("def follow(v{0}, t, b):", [])
 
-    def process(self, parameters: str, prologue: Sequence[str], epilogue: Sequence[str] = ()) -> Callable[..., None]:
+    def process(self, parameters: str, prologue: Sequence[str]) -> Callable[..., None]:
         """A function that takes rows of elements. The prologue sets ``v{0}``, and ``t`` and ``b`` if rows are timed."""
-        return self._made(f"def process({parameters}):", prologue, epilogue=epilogue)
+        return self._made(f"def process({parameters}):", prologue)
 
     def behind(self, node: Node) -> Callable[[Any, Any, Any], None]:
         """The function that takes results of another node than the head, as `follow` those of the head."""
@@ -105,7 +105,6 @@ class StageCode:
         signature: str,
         prologue: Sequence[str],
         loop: str = "",
-        epilogue: Sequence[str] = (),
         begin: Node | None = None,
     ) -> Callable[..., None]:
         self._begin = begin
@@ -119,8 +118,7 @@ class StageCode:
             self._step(depth, head, f"v{head.number}")
         else:
             self._continue(depth, head, f"v{head.number}")
-        for line in (*epilogue, "pass"):
-            self._add(depth, head.number, line)
+        self._add(depth, head.number, "pass")
         for line in (*_HANDLERS, *(["finally:"] if self._after else []), *(f" {each}" for each in self._after)):
             self._add(1, head.number, line)
         self._lines[:0] = [signature.format(head.number), *(f" {line}" for line in self._before)]
