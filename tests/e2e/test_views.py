@@ -2,100 +2,37 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from test_pipelines import kill_one
+from watched_views import WatchedView, author_file, ends_exactly_after_kills, publish_history, recount
 
 from heron.clock import wall_s
 from heron.spi.driver import DriverRef
-from heron_simulator import Simulation
-from heron_store_sqlite import SqliteViewStore
-from heron_streamlet.lambda_ import ViewReader
-from heron_streamlet.lambda_.sides import HistorySide, for_side
-from heron_streamlet.topology_compiler import compile_topology
-from heron_testing.fake_clock import FakeClock
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from conftest import HeronRun, Sandbox
 
-KEYS = [f"k{number}" for number in range(20)]
-_VIEW_STAGE = "/view"
-
 
 @pytest.fixture
-def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+def program(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The author's file."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parent / "topologies"))
-    import viewed_counts  # noqa: PLC0415  # only here
-
-    yield viewed_counts
-    for name in ("viewed_counts", "gated", "recording"):
-        sys.modules.pop(name, None)
+    return author_file(monkeypatch)
 
 
-class Watched:
-    """The view as a reader sees it. Counts never shrink: what a batch replaces, it contains."""
-
-    def __init__(self, program: ModuleType, folder: Path) -> None:
-        self.ref = DriverRef("store", "sqlite", "heron_store_sqlite:SqliteViewStore", {"folder": str(folder)})
-        self._reader: ViewReader[int] = ViewReader(program.VIEW, SqliteViewStore.open(self.ref.options))
-        self._before: Counter[Any] = Counter()
-
-    def counts(self) -> Counter[Any]:
-        """The present counts."""
-        found = Counter(dict(self._reader.read(KEYS).values))
-        assert all(found[key] >= self._before[key] for key in KEYS), (self._before, found)
-        self._before = found
-        return found
-
-    def total(self) -> int:
-        """The number of elements that a reader sees."""
-        return self.counts().total()
-
-
-def recount() -> Counter[str]:
-    """The counts from scratch. The program is on the path."""
-    from gated import PARTITIONS, elements  # noqa: PLC0415  # only there
-
-    return Counter(key for partition in PARTITIONS for _, key in elements(partition))
-
-
-def start(sandbox: Sandbox, program: ModuleType) -> tuple[HeronRun, Watched]:
+def start(sandbox: Sandbox, program: ModuleType) -> tuple[HeronRun, WatchedView]:
     folder = sandbox.home / "views"
     run = sandbox.start("viewed_counts.py", "--set", f"store.folder={folder}")
-    return run, Watched(program, folder)
-
-
-def publish_history(program: ModuleType, view: Watched) -> None:
-    """The batch over history, in this process."""
-    graph = for_side(program.pipeline(None).graph(), HistorySide(view.ref), {})
-    with Simulation(compile_topology("history", graph, {}), clock=FakeClock()) as simulation:
-        simulation.run_until_finished()
-        assert not simulation.errors()
+    ref = DriverRef("store", "sqlite", "heron_store_sqlite:SqliteViewStore", {"folder": str(folder)})
+    return run, WatchedView(program, ref)
 
 
 def test_a_view_is_exact_whatever_dies(sandbox: Sandbox, program: ModuleType) -> None:
     """Tasks and a stream manager die, before and after a batch replaces a part of what is live."""
     run, view = start(sandbox, program)
-    run.until(lambda: view.total() == 6000, "the first half")
-    for role, name in (("instance", _VIEW_STAGE), ("stmgr", "")):
-        kill_one(run, role, name)
-        view.counts()
-    publish_history(program, view)
-    assert view.total() >= 6000
-    (run.out / "go").touch()
-    for role, name in (("instance", "/source"), ("instance", _VIEW_STAGE)):
-        kill_one(run, role, name)
-        view.counts()
-    run.finished()
-    assert view.counts() == recount()
+    ends_exactly_after_kills(run, program, view)
 
 
 def test_a_view_is_exact_when_tasks_come_and_go(sandbox: Sandbox, program: ModuleType) -> None:
@@ -110,6 +47,6 @@ def test_a_view_is_exact_when_tasks_come_and_go(sandbox: Sandbox, program: Modul
     (run.out / "go").touch()
     run.finished()
     assert view.counts() == recount()
-    published_us = SqliteViewStore.open(view.ref.options).read("keys", []).live_at_us
+    published_us = view.store.read("keys", []).live_at_us
     assert published_us is not None
     assert published_us > begun_us

@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -79,10 +80,13 @@ class TestContract(ViewStoreContract):
         return relay_faults(relay)
 
 
+def as_operator(operator: redis.Redis, *words: str | bytes) -> Any:  # noqa: ANN401  # as the server answers
+    return operator.execute_command(*words)  # type: ignore[no-untyped-call]
+
+
 def keys_of(store: RedisViewStore, operator: redis.Redis) -> list[bytes]:
     """All keys that the store has in the server."""
-    found: list[bytes] = operator.execute_command("KEYS", f"{{{store._options.prefix}:*")
-    return sorted(found)
+    return sorted(as_operator(operator, "KEYS", f"{{{store._options.prefix}:*"))
 
 
 def test_a_killed_server_has_everything_after_its_restart(store: RedisViewStore, redis_server: RedisServer) -> None:
@@ -159,8 +163,8 @@ def test_a_piece_whose_writer_died_expires(
         sizes = send(*arguments)  # type: ignore[arg-type]
         pieces = keys_of(store, operator)
         assert len(pieces) == 2
-        assert all(0 < operator.execute_command("TTL", each) <= 600 for each in pieces)
-        operator.execute_command("DEL", *pieces)
+        assert all(0 < as_operator(operator, "TTL", each) <= 600 for each in pieces)
+        as_operator(operator, "DEL", *pieces)
         return sizes
 
     monkeypatch.setattr(RedisViewStore, "_send", slow)
@@ -175,7 +179,7 @@ def test_a_piece_whose_writer_died_expires(
 def test_scripts_are_loaded_again(store: RedisViewStore, operator: redis.Redis) -> None:
     """An operator has emptied the server's cache of scripts."""
     store.publish("view", 0, 1, 1)
-    operator.execute_command("SCRIPT FLUSH")
+    as_operator(operator, "SCRIPT FLUSH")
     store.publish("view", 0, 2, 2)
     assert store.read("view", []).live_at_us == 2
 

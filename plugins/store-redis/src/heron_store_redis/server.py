@@ -86,7 +86,7 @@ class Connection:
 
     def load(self) -> None:
         """Give the script to the server."""
-        self._digest = self._client.execute_command("SCRIPT LOAD", _SCRIPT)
+        self._digest = self._client.execute_command("SCRIPT LOAD", _SCRIPT)  # type: ignore[no-untyped-call]
 
     def call(self, base: bytes, operation: bytes, *arguments: Argument) -> Any:  # noqa: ANN401  # as the script answers
         """Run one operation of the script on the view whose keys begin with `base`."""
@@ -99,7 +99,7 @@ class Connection:
             raise redis.TimeoutError(msg)
         pipeline = self._client.pipeline(transaction=False)
         for each in operations:
-            pipeline.execute_command("EVALSHA", self._digest, 1, base, *each)
+            pipeline.execute_command("EVALSHA", self._digest, 1, base, *each)  # type: ignore[no-untyped-call]
         return pipeline.execute()
 
     def close(self) -> None:
@@ -185,17 +185,19 @@ class Server:
             self._connection = None
 
 
+_REMEDIES: Final = (
+    (redis.TimeoutError, "check the load of the server, raise store.timeout_s, or write fewer values at a time"),
+    (redis.AuthenticationError, "check store.user and store.password_file"),
+    (
+        redis.exceptions.NoPermissionError,
+        "give the user +@read +@write +@connection +@scripting +info, for keys that begin with {PREFIX:",
+    ),
+    (redis.exceptions.OutOfMemoryError, "raise its maxmemory"),
+    (redis.BusyLoadingError, "wait until it has read its data"),
+    (redis.ResponseError, "check the log of the server, and the keys that begin with store.prefix"),
+    (Exception, "check that the server runs, and store.host, store.port, store.tls and store.ca_file"),
+)
+
+
 def _remedy(error: Exception) -> str:
-    if isinstance(error, redis.TimeoutError):
-        return "check the load of the server, raise store.timeout_s, or write fewer values at a time"
-    if isinstance(error, redis.AuthenticationError):
-        return "check store.user and store.password_file"
-    if isinstance(error, redis.exceptions.NoPermissionError):
-        return "give the user +@read +@write +@scripting +@connection +info, for the keys {PREFIX:*"
-    if isinstance(error, redis.exceptions.OutOfMemoryError):
-        return "raise its maxmemory"
-    if isinstance(error, redis.BusyLoadingError):
-        return "wait until it has read its data"
-    if isinstance(error, redis.ResponseError):
-        return "check the log of the server, and the keys that begin with store.prefix"
-    return "check that the server runs, and store.host, store.port, store.tls and store.ca_file"
+    return next(remedy for kind, remedy in _REMEDIES if isinstance(error, kind))

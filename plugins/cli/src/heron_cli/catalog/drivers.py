@@ -53,7 +53,7 @@ SHIPPED: Mapping[str, tuple[str, ...]] = {
     "serializer": ("arrow", "msgpack"),
     "checkpoint": ("hdfs", "localfs", "s3"),
     "state": ("lmdb",),
-    "store": ("postgresql", "sqlite"),
+    "store": ("postgresql", "redis", "sqlite"),
 }
 """The drivers that the project ships, each as the distribution ``heron-FAMILY-NAME``."""
 

@@ -1,0 +1,34 @@
+"""A live view with real processes whose store is a Redis server."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from flowing import write_profile
+from watched_views import WatchedView, author_file, ends_exactly_after_kills
+
+from heron.spi.driver import DriverRef
+from servers.redis import RedisServer
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+
+def test_a_view_is_exact_whatever_dies(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, redis_server: RedisServer
+) -> None:
+    """Tasks and a stream manager die, before and after a batch replaces a part of what is live."""
+    password_file = sandbox.home / "password"
+    password_file.write_text(redis_server.password)
+    password_file.chmod(0o600)
+    host, port = redis_server.address
+    options: dict[str, object] = {"host": host, "port": port, "password_file": str(password_file), "prefix": "e2e"}
+    store = json.dumps({"driver": "redis", **options})
+    here = write_profile(sandbox, "with-redis", f"extends: local\nstore: {store}\n")
+    program = author_file(monkeypatch)
+    view = WatchedView(program, DriverRef("store", "redis", "heron_store_redis:RedisViewStore", options))
+    ends_exactly_after_kills(sandbox.start("viewed_counts.py", *here), program, view)
+    assert redis_server.password not in sandbox.log_text()
+    view.store.close()
