@@ -13,7 +13,8 @@ import psutil
 import pytest
 from example_tables import EXAMPLE_TABLES, ExampleTable
 from test_pipelines import expected, kill_one, lines
-from test_views import Watched, program, recount
+from test_views import program, sqlite_ref
+from watched_views import WatchedView, recount
 
 from heron.errors import UsageError
 from heron_spark_kit.java import check_java
@@ -181,7 +182,7 @@ def test_a_view_of_both_engines_counts_each_element_once(sandbox: Sandbox, progr
     own = ("--set", f"store.folder={folder}")
     batch = sandbox.start("viewed_counts.py", *_BATCH, *own, args=("--history", str(gate)))
     live = sandbox.start("viewed_counts.py", *own)
-    view = Watched(program, folder)
+    view = WatchedView(program, sqlite_ref(folder))
     live.until(lambda: view.total() == 6000, "the first half")
     batch.until(lambda: spark_processes(batch, "pyspark.daemon", "/spark-batch"), "workers of Spark", _RUN_S)
     spark_processes(batch, "java", "/spark-batch")[0].kill()

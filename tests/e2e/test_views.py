@@ -11,6 +11,7 @@ from heron.clock import wall_s
 from heron.spi.driver import DriverRef
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import ModuleType
 
     from conftest import HeronRun, Sandbox
@@ -22,11 +23,15 @@ def program(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return author_file(monkeypatch)
 
 
+def sqlite_ref(folder: Path) -> DriverRef:
+    """The store of the profile ``local`` in that folder."""
+    return DriverRef("store", "sqlite", "heron_store_sqlite:SqliteViewStore", {"folder": str(folder)})
+
+
 def start(sandbox: Sandbox, program: ModuleType) -> tuple[HeronRun, WatchedView]:
     folder = sandbox.home / "views"
     run = sandbox.start("viewed_counts.py", "--set", f"store.folder={folder}")
-    ref = DriverRef("store", "sqlite", "heron_store_sqlite:SqliteViewStore", {"folder": str(folder)})
-    return run, WatchedView(program, ref)
+    return run, WatchedView(program, sqlite_ref(folder))
 
 
 def test_a_view_is_exact_whatever_dies(sandbox: Sandbox, program: ModuleType) -> None:
