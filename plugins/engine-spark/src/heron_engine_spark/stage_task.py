@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from heron_engine_spark.parcels import DONE, Mark, Rows, SlotSaved, SlotVersion,
 from heron_engine_spark.slot_states import SlotStates
 from heron_engine_spark.spark_host import SparkHost
 from heron_engine_spark.spark_plan import SparkPlan
+from heron_streamlet.early_results import keyed_stage
 from heron_streamlet.event_time import END_OF_TIME_US, START_OF_TIME_US
 from heron_streamlet.failures import OperatorError
 from heron_streamlet.keyed_stage import KeyedStage, rows_by_clock
@@ -121,7 +123,8 @@ class _StageRun:
             version = snapshot.versions.get((stage.head.name, slot), SlotVersion())
             self._version = version
             self._states = SlotStates(snapshot.folder, version)
-            self._keyed = KeyedStage(self.host.keyed_operator(), self.code, self._states)
+            # A batch gives the early results of the windows that it has changed, whoever runs it again.
+            self._keyed = keyed_stage(self.host.keyed_operator(), self.code, self._states, repeats=False)
             if version.watermark_us is not None:
                 self._keyed.watermark_us = version.watermark_us
         else:
@@ -149,7 +152,8 @@ class _StageRun:
         mark = combined(self.marks)
         self.marks = []
         if self._keyed is not None:
-            for error in self._keyed.reach(self._watermark_us(mark)):
+            failed = self._keyed.reach(self._watermark_us(mark))
+            for error in failed + self._keyed.give_early(math.inf):
                 self.failures.add(error)
         for error in self.host.flush():
             self.failures.add(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -56,6 +57,10 @@ class Fold(ABC):
 
     def result(self, accumulator: object) -> object:
         """What the author receives."""
+        return accumulator
+
+    def copied(self, accumulator: object) -> object:
+        """An accumulator that later values do not change, for a result before them."""
         return accumulator
 
     def adder(self) -> Callable[[Any, Any], Any]:
@@ -141,6 +146,10 @@ class Aggregated(Fold):
     def merge(self, left: object, right: object) -> object:
         """`Fold.merge`."""
         return self.aggregate.merge(left, right)
+
+    def copied(self, accumulator: object) -> object:
+        """`Fold.copied`: an author may change accumulators in place, and when the result is made."""
+        return copy.deepcopy(accumulator)
 
     def result(self, accumulator: object) -> object:
         """`Fold.result`."""

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from heron.errors import TopologyError
+from heron_streamlet.keyed_operators import FoldedWindows
 from heron_streamlet.operators import (
     AssignEventTime,
+    Early,
     FilterBy,
     Gather,
     Keyed,
@@ -18,13 +20,18 @@ from heron_streamlet.operators import (
     Union,
     Windowed,
 )
+from heron_streamlet.window import SlidingWindow
 
-__all__ = ["LATE", "RESULTS", "Graph", "Input", "Node"]
+__all__ = ["EARLY", "LATE", "RESULTS", "Graph", "Input", "Node"]
 
 RESULTS = "results"
 LATE = "late"
 """The output of a windowed node for elements that are late."""
+EARLY = "early"
+"""The output of a windowed node for results so far; only `Early` reads it, in the same tasks."""
 
+_US = 1_000_000
+_SHORTEST_EARLY_US = 10_000  # ticks more often than this would take a task much of its time
 _BEFORE_EVENT_TIME = "source, map, flat_map, filter, transform, key_by, clone or split"
 
 
@@ -109,6 +116,8 @@ def checked_graph(nodes: Sequence[Node]) -> Graph:
         if isinstance(node.operator, Windowed) and node.operator.columns is not None:
             _check_columns(graph, node)
         _check_keys(graph, node)
+        if isinstance(node.operator, Early):
+            _check_early(graph, node, node.operator)
         if isinstance(node.operator, AssignEventTime):
             _check_order(graph, node)
     return graph
@@ -155,6 +164,32 @@ def _windows_in_keys(graph: Graph, each: Input) -> Node | None:
     passes = isinstance(node.operator, (FilterBy, Pass, Repartition, Union))
     found = (_windows_in_keys(graph, one) for one in node.inputs if passes)
     return next((one for one in found if one is not None), None)
+
+
+def _check_early(graph: Graph, node: Node, early: Early) -> None:
+    source = graph.nodes[node.inputs[0].node]
+    operator = source.operator
+    if not isinstance(operator, Windowed) or not isinstance(operator.operator, FoldedWindows):
+        msg = f"{node}: {source} gives no early results: a join has pairs, and no result so far; read its results"
+        raise TopologyError(msg)
+    if node.partitions != source.partitions:
+        msg = (
+            f"{node}: early results come from the {source.partitions} tasks of {source.name!r}, and not from "
+            f"{node.partitions}; call repartition behind early, or set_num_partitions on {source.name!r}"
+        )
+        raise TopologyError(msg)
+    every_s = early.every_us / _US
+    if early.every_us < _SHORTEST_EARLY_US:
+        msg = f"{node}: early results every {every_s:g} s; the shortest time is {_SHORTEST_EARLY_US / _US:g} s"
+        raise TopologyError(msg)
+    window = operator.window
+    open_us = window.size_us + window.allowed_lateness_us if isinstance(window, SlidingWindow) else early.every_us
+    if early.every_us > open_us:
+        msg = (
+            f"{node}: early results every {every_s:g} s: the windows of {source.name!r} are open for "
+            f"{open_us / _US:g} s, so most would have none; give a shorter time"
+        )
+        raise TopologyError(msg)
 
 
 def _check_order(graph: Graph, node: Node) -> None:

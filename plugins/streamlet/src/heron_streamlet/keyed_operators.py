@@ -8,7 +8,7 @@ this returns. No author's function is called while windows leave a state, so one
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from heron_streamlet.window import CountWindow, KeyedWindow, SessionWindow, Slid
 __all__ = [
     "CountFold",
     "Distinct",
+    "FoldedWindows",
     "KeyedOperator",
     "MapWithState",
     "Results",
@@ -72,6 +73,25 @@ class KeyedOperator(ABC):
         return ()
 
 
+class FoldedWindows(KeyedOperator):
+    """An operator whose windows have one result each, and therefore a result so far."""
+
+    @abstractmethod
+    def starts(self, state: Any) -> Iterable[int]:  # noqa: ANN401  # a state of this operator
+        """The starts of the open windows of a key."""
+
+    @abstractmethod
+    def changed(self, state: Any, row: tuple[Any, ...]) -> int:  # noqa: ANN401
+        """The start of the window that a row has changed; `state` is that behind the row."""
+
+    @abstractmethod
+    def so_far(self, state: Any, time_us: int) -> Any:  # noqa: ANN401
+        """The open window that starts at this time or contains it, for `results`; None if there is none.
+
+        `results` leaves the state as it is.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class RunningFold(KeyedOperator):
     """Folds the values of a key; each gives the result so far. Rows are ``(value, time, bound)``."""
@@ -114,7 +134,7 @@ class MapWithState(KeyedOperator):
 
 
 @dataclass(frozen=True, slots=True)
-class WindowFold(KeyedOperator):
+class WindowFold(FoldedWindows):
     """Merges accumulators by window. Rows are ``(start, accumulator)``; the state is a dict of them."""
 
     window: SlidingWindow
@@ -155,9 +175,25 @@ class WindowFold(KeyedOperator):
         """`KeyedOperator.timers_us`."""
         return [self.timer_us((start_us,)) for start_us in state]
 
+    def starts(self, state: Any) -> Iterable[int]:  # noqa: ANN401
+        """`FoldedWindows.starts`."""
+        return list(state)
+
+    def changed(self, state: Any, row: tuple[Any, ...]) -> int:  # noqa: ANN401
+        """`FoldedWindows.changed`."""
+        del state
+        start_us: int = row[0]
+        return start_us
+
+    def so_far(self, state: Any, time_us: int) -> Any:  # noqa: ANN401
+        """`FoldedWindows.so_far`; the time is a start."""
+        if time_us not in state:
+            return None
+        return Window(time_us, time_us + self.window.size_us), self.fold.copied(state[time_us])
+
 
 @dataclass(frozen=True, slots=True)
-class SessionFold(KeyedOperator):
+class SessionFold(FoldedWindows):
     """Folds sessions. Rows are ``(value, time)``; the state is a list of ``(start, end, accumulator)``, ascending.
 
     Two sessions of a key never touch: an element that connects two makes them one.
@@ -206,6 +242,23 @@ class SessionFold(KeyedOperator):
     def timers_us(self, state: Any) -> Iterable[int]:  # noqa: ANN401
         """`KeyedOperator.timers_us`."""
         return [self._timer_us(end_us) for _, end_us, _ in state]
+
+    def starts(self, state: Any) -> Iterable[int]:  # noqa: ANN401
+        """`FoldedWindows.starts`."""
+        return [start_us for start_us, _, _ in state]
+
+    def changed(self, state: Any, row: tuple[Any, ...]) -> int:  # noqa: ANN401
+        """`FoldedWindows.changed`."""
+        time_us = row[1]
+        starts: Iterator[int] = (start_us for start_us, end_us, _ in state if start_us <= time_us < end_us)
+        return next(starts)
+
+    def so_far(self, state: Any, time_us: int) -> Any:  # noqa: ANN401
+        """`FoldedWindows.so_far`."""
+        for start_us, end_us, accumulator in state:
+            if start_us <= time_us < end_us:
+                return Window(start_us, end_us), self.fold.copied(accumulator)
+        return None
 
     @property
     def _timer_step_us(self) -> int:

@@ -55,17 +55,17 @@ class KeyedStage:
         self.watermark_us = START_OF_TIME_US
         self.timers = Timers()
         self._behind_us = code.stage.behind_us
-        self._code = code
+        self.code = code
         self._held: list[tuple[Any, int, int]] = []
-        self._follow: Callable[[Any, int, int], None] = code.follow()
+        self.follow: Callable[[Any, int, int], None] = code.follow()
         head = code.stage.head.number  # others are for windows behind this stage, to which it assigns elements
         self._late = [outlet for outlet in code.stage.outlets if outlet.output == LATE and outlet.source == head]
         for key, state in states.items():
             for time_us in operator.timers_us(state):
                 self.timers.add(time_us, key)
 
-    def add(self, key: object, row: tuple[Any, ...]) -> None:
-        """Add a row to the state of its key, unless its window is closed.
+    def add(self, key: object, row: tuple[Any, ...]) -> Any:  # noqa: ANN401
+        """Add a row to the state of its key, unless its window is closed; return the state, or None.
 
         Raises:
             OperatorError: when an author's function fails. If the operator calls it, the state is as before; operators
@@ -76,21 +76,22 @@ class KeyedStage:
         if timer_us > START_OF_TIME_US:
             if timer_us <= self.watermark_us:
                 self.missed(key, row)
-                return
+                return None
             self.timers.add(timer_us, key)
         state = self.states.get(key)
         try:
             after = operator.add(key, state, row, self._hold)
         except Exception as error:
             self._held.clear()
-            raise self._code.located(error) from error
+            raise self.code.located(error) from error
         if after is not state:
             self.states.put(key, after)
         if self._held:
             held = self._held.copy()
             self._held.clear()
             for result in held:
-                self._follow(*result)
+                self.follow(*result)
+        return after
 
     def _hold(self, element: object, time_us: int, bound_us: int) -> None:
         self._held.append((element, time_us, bound_us))
@@ -104,17 +105,26 @@ class KeyedStage:
         for key in self.timers.due(watermark_us):
             for window in self._take_closed(key, watermark_us):
                 try:
-                    for element, time_us in self.operator.results(key, window):
-                        self._follow(element, time_us, START_OF_TIME_US)
+                    self.close(key, window)
                 except OperatorError as error:
                     failed.append(error)
                 except Exception as error:  # of an author's function
-                    failed.append(self._code.located(error))
+                    failed.append(self.code.located(error))
         return failed
+
+    def close(self, key: object, window: Any) -> None:  # noqa: ANN401  # of the operator
+        """Give the results of a window that has left the state."""
+        for element, time_us in self.operator.results(key, window):
+            self.follow(element, time_us, START_OF_TIME_US)
+
+    def give_early(self, now_s: float) -> list[OperatorError]:
+        """Give the early results that are due, if some are asked for; return failures. `now_s` is monotonic."""
+        del now_s
+        return []
 
     def missed(self, key: object, row: tuple[Any, ...]) -> None:
         """A row arrives after its window closed: its source was idle, or sends it again."""
-        host = self._code.host
+        host = self.code.host
         host.late(1)
         value = _element(self.operator, row)
         for outlet in self._late if value else ():

@@ -16,6 +16,7 @@ __all__ = [
     "AssignEventTime",
     "ColumnStep",
     "Consume",
+    "Early",
     "FilterBy",
     "FlatMap",
     "Gather",
@@ -178,6 +179,14 @@ class Windowed(Operator):
     def word(self) -> str:  # type: ignore[override]  # by kind
         """`Operator.word`."""
         return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Early(Operator):
+    """The results of a windowed operator so far, as `WindowResult`; the engine gives them every `every_us` of time."""
+
+    every_us: int
+    word: ClassVar[str] = "early"
 
 
 @dataclass(frozen=True, slots=True)

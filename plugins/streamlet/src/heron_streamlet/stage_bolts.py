@@ -7,10 +7,11 @@ from typing import Any
 
 from heron.api import Bolt, ITwoPhaseStatefulComponent, TopologyContext, Tuple, ValueState
 from heron.clock import Clock, SystemClock
+from heron_streamlet.early_results import keyed_stage
 from heron_streamlet.event_time import END_OF_TIME_US, START_OF_TIME_US
 from heron_streamlet.failures import OperatorError
 from heron_streamlet.keyed_operators import WindowFold
-from heron_streamlet.keyed_stage import KeyedStage, rows_by_clock
+from heron_streamlet.keyed_stage import rows_by_clock
 from heron_streamlet.operators import Keyed, Windowed
 from heron_streamlet.stage_code import StageCode
 from heron_streamlet.task_host import TaskHost
@@ -23,6 +24,7 @@ _LAST_TRANSACTION = 1
 class StageBolt(Bolt, ITwoPhaseStatefulComponent):
     """Runs a stage that begins with operators without state."""
 
+    clock: Clock = SystemClock()
     host: TaskHost
     anchors: tuple[Tuple, ...] | None = None
 
@@ -63,6 +65,10 @@ class StageBolt(Bolt, ITwoPhaseStatefulComponent):
     def process_watermark(self, time_s: float) -> None:
         """Send what is combined; the watermark follows it."""
         self.leave(round(time_s * 1_000_000))
+
+    def process_tick(self, tup: Tuple) -> None:  # the clock tells
+        """Send what is combined, for early results downstream: it would wait for the next watermark."""
+        self.leave()
 
     def leave(self, watermark_us: int | None = None) -> None:
         """Send what is combined, after the results of the windows that a watermark closes. What fails is reported."""
@@ -113,7 +119,7 @@ class KeyedStageBolt(StageBolt):
         """Take the state of the keys of this task."""
         node = self.host.stage.head
         self.states: ValueState[Any, Any] = context.keyed_state(node.name, ValueState)
-        self.keyed = KeyedStage(self.host.keyed_operator(), self.code, self.states)
+        self.keyed = keyed_stage(self.host.keyed_operator(), self.code, self.states, repeats=True)
         self.add = self.keyed.add
         self._timed_rows = isinstance(node.operator, Keyed) and node.timed
         self._windowed = isinstance(node.operator, Windowed)
@@ -128,6 +134,13 @@ class KeyedStageBolt(StageBolt):
     def reach(self, watermark_us: int) -> list[OperatorError]:
         """`StageBolt.reach`."""
         return self.keyed.reach(watermark_us)
+
+    def process_tick(self, tup: Tuple) -> None:  # the clock tells
+        """Give the early results that are due."""
+        self.anchors = None
+        for error in self.keyed.give_early(self.clock.monotonic_s()):
+            self.report_error(error)
+        self.leave()
 
 
 class WindowStageBolt(KeyedStageBolt):
@@ -162,8 +175,6 @@ class WindowStageBolt(KeyedStageBolt):
 class ClockStageBolt(KeyedStageBolt):
     """Runs a stage that begins with windows by the clock of the task. Ticks close them."""
 
-    clock: Clock = SystemClock()
-
     def start(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """As `KeyedStageBolt.start`; learn which input is which."""
         super().start(config, context)
@@ -179,8 +190,9 @@ class ClockStageBolt(KeyedStageBolt):
             self.add(key, row)
 
     def process_tick(self, tup: Tuple) -> None:  # the clock tells
-        """Close the windows that have ended."""
+        """Close the windows that have ended; give early results of the others."""
         self.leave(round(self.clock.wall_s() * 1_000_000))
+        super().process_tick(tup)
 
     def process_watermark(self, time_s: float) -> None:
         """Event time does not close these windows."""

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from heron.errors import TopologyError
-from heron_streamlet.graph import LATE, RESULTS, Graph, Input, Node
+from heron_streamlet.graph import EARLY, LATE, RESULTS, Graph, Input, Node
 from heron_streamlet.keyed_operators import Distinct
-from heron_streamlet.operators import Consume, Keyed, Log, Read, Repartition, Union, Windowed, Write
+from heron_streamlet.operators import Consume, Early, Keyed, Log, Read, Repartition, Union, Windowed, Write
 from heron_streamlet.window import SessionWindow
 
 __all__ = ["Form", "Outlet", "Stage", "StagePlan", "fuse"]
@@ -109,6 +109,11 @@ class Stage:
         name = f"{names[0]}-to-{names[-1]}"
         return name if len(name) <= _LONGEST_NAME else names[0]
 
+    @property
+    def early_nodes(self) -> list[tuple[Node, Early]]:
+        """The operators that read early results of the head."""
+        return [(node, node.operator) for node in self.nodes if isinstance(node.operator, Early)]
+
     def line(self) -> str:
         """The stage as text: its operators and partitions."""
         return f"{self.name} x {self.head.partitions}: {' '.join(node.name for node in self.nodes)}"
@@ -178,7 +183,7 @@ def _fuses(node: Node, read: Input, parent: Node, head_of: dict[int, int], graph
     return (
         not isinstance(node.operator, _HEADS)
         and not (in_source and isinstance(node.operator, (Consume, Log, Write)))
-        and read.output == RESULTS
+        and read.output in (RESULTS, EARLY)
         and parent.partitions == node.partitions
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from heron.api.names import is_a
 from heron.errors import TopologyError
+from heron_streamlet.early_results import early_results
 from heron_streamlet.fold import Aggregate, Aggregated, Count, Fold, Reduce
 from heron_streamlet.graph import LATE, Input
 from heron_streamlet.keyed_operators import (
@@ -41,7 +42,16 @@ from heron_streamlet.operators import (
 from heron_streamlet.sinks import Sink
 from heron_streamlet.stream import Draft, Stream, called
 from heron_streamlet.transformer import Transformer
-from heron_streamlet.window import CountWindow, Duration, KeyedWindow, SessionWindow, SlidingWindow, Window, micros
+from heron_streamlet.window import (
+    CountWindow,
+    Duration,
+    KeyedWindow,
+    SessionWindow,
+    SlidingWindow,
+    Window,
+    WindowResult,
+    micros,
+)
 
 if TYPE_CHECKING:
     from heron_streamlet.columns.column_streamlet import ColumnStreamlet
@@ -379,6 +389,22 @@ class KeyedStreamlet(Streamlet[tuple[K, V]], Generic[K, V]):
 
 class WindowedStreamlet(Streamlet[tuple[P, R]], Generic[P, R, L]):
     """The results of windows, as pairs of `KeyedWindow` or `Window` and result."""
+
+    def early(self, every: Duration) -> Streamlet[WindowResult[P, R]]:
+        """Return the results of windows so far: early ones while a window is open, and at last the final one.
+
+        This stream itself stays as it is. Early results are provisional: how many there are, and what they contain,
+        depends on time. After a restore, open windows give theirs again. The results of a window leave in order.
+
+        Args:
+            every: the time between two early results of a window, by the clock, from 10 ms to the time that a window is
+                open. A window that has not changed since its last early result gives none. The engine spark-streaming
+                gives them with each micro-batch, spark-batch none.
+
+        Raises:
+            UsageError: when `every` is not a duration.
+        """
+        return Streamlet(early_results(self._draft, every))
 
     @property
     def late(self) -> Streamlet[L]:

@@ -13,7 +13,7 @@ from heron.planner.key_group import key_group
 from heron.spi.engine import PIPELINE_KEY
 from heron_streamlet.graph import Graph, Node
 from heron_streamlet.keyed_operators import WindowFold
-from heron_streamlet.operators import Keyed, Operator, Read, Repartition, Windowed
+from heron_streamlet.operators import Keyed, Read, Repartition, Windowed
 from heron_streamlet.partition_grouping import partition_grouping
 from heron_streamlet.source_spout import PARTITIONS_KEY, SourceSpout
 from heron_streamlet.stage_bolts import (
@@ -25,13 +25,14 @@ from heron_streamlet.stage_bolts import (
 )
 from heron_streamlet.stages import Stage, StagePlan, fuse
 from heron_streamlet.task_host import STAGE_KEY, packed, stream_name
-from heron_streamlet.window import SessionWindow, SlidingWindow
+from heron_streamlet.window import SessionWindow
 
 __all__ = ["compile_topology"]
 
 _CHECKPOINT_S = 10.0
 _KEY_GROUPS = 1024
 _TICKS_PER_WINDOW = 20
+_FLUSHES_PER_RESULT = 4
 _SHORTEST_TICK_S, _LONGEST_TICK_S = 0.01, 1.0
 
 
@@ -59,11 +60,12 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
             own[PARTITIONS_KEY] = _partitions(stage, operator, groups if type(groups) is int and groups > 0 else 1)
             spec = SourceSpout.spec(stage.name, stage.head.partitions, own, outputs)
         else:
-            cls = _bolt_class(operator)
+            cls = _bolt_class(stage)
             if stage.by_clock:
                 cls = ClockStageBolt
                 own[POSITIONS_KEY] = {f"{each.name}:{stream_name(outlet)}": outlet.position for each, outlet in inputs}
-                own[api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS] = _tick_s(stage)
+            if (tick_s := _tick_s(plan, stage)) is not None:
+                own[api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS] = tick_s
             groupings = {
                 specs[each.head.number][stream_name(outlet)]: _grouping(stage, keyed=outlet.form.keyed)
                 for each, outlet in inputs
@@ -74,8 +76,9 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
     return builder
 
 
-def _bolt_class(operator: Operator) -> type[StageBolt]:
-    if isinstance(operator, Windowed) and type(operator.operator) is WindowFold:
+def _bolt_class(stage: Stage) -> type[StageBolt]:
+    operator = stage.head.operator
+    if isinstance(operator, Windowed) and type(operator.operator) is WindowFold and not stage.early_nodes:
         return WindowStageBolt
     return KeyedStageBolt if isinstance(operator, (Keyed, Windowed)) else StageBolt
 
@@ -114,12 +117,18 @@ def _partitions(stage: Stage, operator: Read, groups: int) -> list[list[str]]:
     return keys
 
 
-def _tick_s(stage: Stage) -> float:
-    window = getattr(stage.head.operator, "window", None)
-    length_us = window.gap_us if isinstance(window, SessionWindow) else 0
-    if isinstance(window, SlidingWindow):
-        length_us = min(window.size_us, window.slide_us)
-    return min(max(length_us / 1_000_000 / _TICKS_PER_WINDOW, _SHORTEST_TICK_S), _LONGEST_TICK_S)
+def _tick_s(plan: StagePlan, stage: Stage) -> float | None:
+    """How often the tasks of a stage need a tick; None for never."""
+    wanted = [early.every_us / 1_000_000 for _, early in stage.early_nodes]
+    targets = {outlet.target for outlet in stage.outlets if outlet.form.assigned}
+    for other in plan.stages:  # what is combined for them must be sent when their early results are due
+        if other.head.number in targets:
+            wanted += [early.every_us / 1_000_000 / _FLUSHES_PER_RESULT for _, early in other.early_nodes]
+    if stage.by_clock:
+        window = stage.head.operator.window  # type: ignore[attr-defined]  # windows by the clock are windowed
+        length_us = window.gap_us if isinstance(window, SessionWindow) else min(window.size_us, window.slide_us)
+        wanted.append(min(length_us / 1_000_000 / _TICKS_PER_WINDOW, _LONGEST_TICK_S))
+    return max(min(wanted), _SHORTEST_TICK_S) if wanted else None
 
 
 def _packed(plan: StagePlan, stage: Stage) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "TimeWindow",
     "Window",
     "WindowKind",
+    "WindowResult",
     "count_window",
     "micros",
     "session_window",
@@ -30,6 +31,8 @@ __all__ = [
 ]
 
 K = TypeVar("K")
+P = TypeVar("P")
+R = TypeVar("R")
 
 Duration = timedelta | float
 """A `timedelta`, or a number of seconds."""
@@ -72,6 +75,21 @@ class KeyedWindow(NamedTuple, Generic[K]):
 
     key: K
     window: Window
+
+
+class WindowResult(NamedTuple, Generic[P, R]):
+    """A result of a window, which may be early.
+
+    Attributes:
+        window: the `KeyedWindow` or `Window` of the result. A session that has no final result may still grow, or
+            become one with another session.
+        result: what the elements of the window give so far.
+        final: whether the window is closed. A window has one final result, behind its early ones.
+    """
+
+    window: P
+    result: R
+    final: bool
 
 
 @dataclass(frozen=True, slots=True)

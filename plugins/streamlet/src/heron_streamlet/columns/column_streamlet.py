@@ -11,6 +11,7 @@ from heron.api.names import is_a
 from heron.errors import TopologyError
 from heron_streamlet.columns.aggregates import ColumnAggregate, ColumnFold, row_count
 from heron_streamlet.columns.steps import ColumnNamed, FilterRows, MapBatch, Select, SplitRows
+from heron_streamlet.early_results import early_results
 from heron_streamlet.graph import LATE, Input
 from heron_streamlet.keyed_operators import WindowFold
 from heron_streamlet.operators import (
@@ -27,7 +28,7 @@ from heron_streamlet.operators import (
 from heron_streamlet.sinks import Sink
 from heron_streamlet.stream import Draft, Stream, called
 from heron_streamlet.streamlet import DAY_S, Streamlet
-from heron_streamlet.window import Duration, KeyedWindow, SlidingWindow, Window, micros
+from heron_streamlet.window import Duration, KeyedWindow, SlidingWindow, Window, WindowResult, micros
 
 __all__ = ["ColumnStreamlet", "WindowedColumns", "gathered"]
 
@@ -193,6 +194,10 @@ class ColumnStreamlet(Stream):
 
 class WindowedColumns(Streamlet[tuple[P, R]], Generic[P, R]):
     """The results of windows of columns, as pairs of `KeyedWindow` or `Window` and result."""
+
+    def early(self, every: Duration) -> Streamlet[WindowResult[P, R]]:
+        """Return the results of windows so far, as `WindowedStreamlet.early`."""
+        return Streamlet(early_results(self._draft, every))
 
     @property
     def late(self) -> ColumnStreamlet:
