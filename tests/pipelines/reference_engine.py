@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heron_streamlet import KeyedWindow, StageContext, Window
+from heron_streamlet import KeyedWindow, StageContext, Window, WindowResult
 from heron_streamlet.event_time import event_time_us
 from heron_streamlet.fold import Fold
-from heron_streamlet.graph import LATE, Graph, Node
+from heron_streamlet.graph import EARLY, LATE, Graph, Node
 from heron_streamlet.keyed_operators import (
     CountFold,
     Distinct,
@@ -149,7 +149,8 @@ def _windows(operator: Windowed, inputs: list[list[Element]]) -> dict[str, list[
     for (key, window), sides in kept.items():
         place = window if operator.whole else KeyedWindow(key, window)
         results += [Element((place, value), time_us=window.end_us - 1) for value in _results(keyed, *sides)]
-    return {"results": results, LATE: late}
+    finals = [replace(each, value=WindowResult(*each.value, final=True)) for each in results]
+    return {"results": results, LATE: late, EARLY: finals}
 
 
 def _windows_of(window: SlidingWindow | SessionWindow, each: Element) -> tuple[list[Window], bool]:
