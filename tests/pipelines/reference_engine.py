@@ -149,7 +149,7 @@ def _windows(operator: Windowed, inputs: list[list[Element]]) -> dict[str, list[
     for (key, window), sides in kept.items():
         place = window if operator.whole else KeyedWindow(key, window)
         results += [Element((place, value), time_us=window.end_us - 1) for value in _results(keyed, *sides)]
-    finals = [replace(each, value=WindowResult(*each.value, final=True)) for each in results]
+    finals = [replace(each, value=WindowResult(each.value[0], each.value[1], final=True)) for each in results]
     return {"results": results, LATE: late, EARLY: finals}
 
 

@@ -18,7 +18,9 @@ from heron_streamlet import (
     Config,
     Items,
     Runner,
+    Streamlet,
     TextFiles,
+    WindowedStreamlet,
     count_window,
     session_window,
     sliding_window,
@@ -42,6 +44,10 @@ def events(times: list[Any], lag: float = 0) -> Builder:
     counts.map(lambda pair: pair[1]).to_sink(Collect("counts"))
     counts.late.map(lambda pair: pair[1]).to_sink(Collect("late"))
     return builder
+
+
+def counted() -> WindowedStreamlet[Any, int, Any]:
+    return timed_pairs(Builder()).count_by_key_and_window(tumbling_window(60))
 
 
 def no_source(builder: Builder) -> None:
@@ -107,6 +113,28 @@ def windows_counted(builder: Builder) -> None:
     pairs.count_by_key_and_window(session_window(5)).clone(1)[0].count_by_key().log()
 
 
+def timed_pairs(builder: Builder) -> Streamlet[tuple[int, int]]:
+    return builder.new_source(Items([(1, 1)])).event_time(operator.itemgetter(0))
+
+
+def early_of_a_join(builder: Builder) -> None:
+    pairs = timed_pairs(builder)
+    pairs.join(pairs, tumbling_window(10), operator.add).early(1).log()
+
+
+def early_too_often(builder: Builder) -> None:
+    timed_pairs(builder).count_by_key_and_window(tumbling_window(10)).early(0.001).log()
+
+
+def early_too_rarely(builder: Builder) -> None:
+    timed_pairs(builder).count_by_key_and_window(tumbling_window(10).allow_lateness(2)).early(12.5).log()
+
+
+def early_in_other_tasks(builder: Builder) -> None:
+    counts = timed_pairs(builder).count_by_key_and_window(tumbling_window(10)).set_num_partitions(2)
+    counts.early(1).set_num_partitions(3).log()
+
+
 WRONG: dict[Callable[[Builder], None], str] = {
     no_source: "the pipeline has no source",
     same_name: r"two operators have the name 'one', at test_bad_input.py:\d+ and test_bad_input.py:\d+",
@@ -119,6 +147,10 @@ WRONG: dict[Callable[[Builder], None], str] = {
     a_lock: r"operator 'map-1' \(.*\): what it uses cannot be sent to its tasks: .*lock",
     two_builders: "union: the streams belong to two builders",
     count_of_whole: "reducebywindow: CountWindow.* is not a window for it",
+    early_of_a_join: r"'early-1' \(test_bad_input.py:\d+\): 'join-1' \(.*\) gives no early results: a join has pairs",
+    early_too_often: r"'early-1' \(.*:\d+\): early results every 0.001 s; the shortest time is 0.01 s",
+    early_too_rarely: r"every 12.5 s: the windows of 'countbykeyandwindow-1' are open for 12 s, so most",
+    early_in_other_tasks: r"'early-1' \(.*:\d+\): early results come from the 2 tasks of .*, and not from 3",
     sessions_joined: "join: SessionWindow.* is not a window for it",
     windows_joined: r"'join-1' \(test_bad_input.py:\d+\): .* are the windows of 'tens' .* call key_by",
     windows_counted: "'countbykey-1' .* are the windows of 'countbykeyandwindow-1' .* cannot be keys",
@@ -143,6 +175,10 @@ def test_a_wrong_pipeline_is_refused(wrong: Callable[[Builder], None]) -> None:
         (lambda: count_window(0), "count window: size 0 is not an integer of at least 1"),
         (lambda: count_window(2, 1.5), "count window: slide 1.5 is not"),  # type: ignore[arg-type]
         (lambda: tumbling_window(1).allow_lateness(-1), "allow_lateness -1 is not from 0 µs"),
+        (lambda: counted().early(0), "early: every 0 is not from 1 µs"),
+        (lambda: counted().early(-1), "early: every -1 is not from 1 µs"),
+        (lambda: counted().early("1 s"), "early: every '1 s' is not a timedelta or a number of seconds"),  # type: ignore[arg-type]
+        (lambda: counted().early(True), "early: every True is not a timedelta or a number of seconds"),
         (lambda: Items(iter([1])), "an iterator can be read only once"),
         (lambda: TextFiles("/nowhere/*.txt").partitions(1), "TextFiles.'/nowhere/.*: no file matches"),
         (lambda: Builder().new_source([1]), "a list is Items"),  # type: ignore[arg-type]

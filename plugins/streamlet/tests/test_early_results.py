@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import operator
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heron.api.api_constants import TOPOLOGY_TICK_TUPLE_FREQ_SECS as TICK
 from heron_simulator import Simulation
 from heron_streamlet import (
-    Aggregate,
     Builder,
     Items,
-    KeyedWindow,
     Reader,
     StageContext,
     Streamlet,
@@ -24,44 +23,16 @@ from heron_streamlet import (
     WindowedStreamlet,
     WindowResult,
     session_window,
-    sliding_window,
     tumbling_window,
 )
+from heron_streamlet.columns import sum_of
 from heron_streamlet.topology_compiler import compile_topology
-from heron_streamlet.window import SessionWindow, SlidingWindow
 from heron_testing.fake_clock import FakeClock
+from pipelines.early_parts import EVENTS, WINDOWS, Gathered, check_growth, comparable, numbered, parts
 from pipelines.fed_runs import Feed, Running
-from pipelines.random_chains import KEYS, Partitions
+from pipelines.random_chains import Partitions
 from pipelines.reference_engine import results_of
 from pipelines.simulated_runs import COLLECTED, Collect
-
-WINDOWS: dict[str, SlidingWindow | SessionWindow] = {
-    "tumbling": tumbling_window(10),
-    "late by 8": tumbling_window(10).allow_lateness(8),
-    "sliding": sliding_window(10, 4),
-    "session": session_window(5),
-}
-EVENTS = st.lists(st.tuples(st.integers(0, 40), st.sampled_from(KEYS[:4])), max_size=15)
-"""Seconds of event time, and key."""
-
-
-class Gathered(Aggregate[object, list[object], list[object]]):
-    """All values; its accumulators are changed in place, and also when the result is made."""
-
-    def zero(self) -> list[object]:
-        return []
-
-    def add(self, accumulator: list[object], value: object) -> list[object]:
-        accumulator.append(value)
-        return accumulator
-
-    def merge(self, left: list[object], right: list[object]) -> list[object]:
-        left.extend(right)
-        return left
-
-    def result(self, accumulator: list[object]) -> list[object]:
-        accumulator.append("result")
-        return accumulator
 
 
 class Drip(Partitions):
@@ -92,48 +63,19 @@ def test_early_results_are_parts_of_the_final_ones(
     name: str, inputs: list[list[Any]], lag: float, middle: bool
 ) -> None:
     """The stream of final results is as without them, and each early result has more than the one before."""
-    numbered = [[(time, key, (side, at)) for at, (time, key) in enumerate(one)] for side, one in enumerate(inputs)]
     builder = Builder()
-    events = builder.new_source(Drip(numbered)).event_time(operator.itemgetter(0), lag=lag)
+    events = builder.new_source(Drip(numbered(inputs))).event_time(operator.itemgetter(0), lag=lag)
     events = events.repartition(2) if middle else events
     pairs = events.key_by(operator.itemgetter(1), operator.itemgetter(2))
     gathered = pairs.aggregate_by_key_and_window(WINDOWS[name], Gathered()).set_num_partitions(2)
-    gathered.to_sink(Collect("finals"))
-    gathered.early(1).to_sink(Collect("early"))
+    gathered.map(lambda each: parts(WindowResult(*each, True))).to_sink(Collect("finals"))
+    gathered.early(1).map(parts).to_sink(Collect("early"))
     received = run_in_time(builder)
-    finals = received.get("finals", [])
     meant = results_of(builder.graph())
-    assert comparable(finals) == comparable(meant["sink-1"])
-    early: list[WindowResult[KeyedWindow[Any], list[object]]] = received.get("early", [])
-    assert comparable((each.window, each.result) for each in early if each.final) == comparable(finals)
+    early = received.get("early", [])
+    assert comparable(received.get("finals", [])) == comparable(meant["sink-1"])
+    assert comparable(each for each in early if each[4]) == comparable(meant["sink-1"])
     check_growth(early)
-
-
-def comparable(pairs: Any) -> list[str]:  # noqa: ANN401  # pairs of window and values
-    """Values in any order: they come from several partitions."""
-    return sorted(f"{window!r} {sorted(map(repr, values))}" for window, values in pairs)
-
-
-def check_growth(results: list[WindowResult[KeyedWindow[Any], list[object]]]) -> None:
-    """Each result of a window is behind the smaller ones before it; the last is final, and holds all of them."""
-    latest: dict[KeyedWindow[Any], WindowResult[Any, Any]] = {}
-    for each in results:
-        before = latest.get(each.window)
-        if before is not None:
-            assert not before.final
-            assert Counter(before.result) <= Counter(each.result)
-            assert each.final or len(before.result) < len(each.result)
-        latest[each.window] = each
-    whole = [each for each in results if each.final]
-    for each in latest.values():
-        key, (start_us, end_us) = each.window
-        assert any(
-            repr(final.window.key) == repr(key)
-            and final.window.window.start_us <= start_us
-            and end_us <= final.window.window.end_us
-            and Counter(each.result) <= Counter(final.result)
-            for final in whole
-        )
 
 
 def short(results: list[Any]) -> list[tuple[Any, ...]]:
@@ -164,9 +106,7 @@ def test_a_window_gives_early_results_when_it_has_changed() -> None:
 def test_what_a_stage_before_combines_is_not_held_back() -> None:
     """The watermark does not grow, so nothing else would send it."""
     running = counted(
-        lambda events: (
-            events.repartition(2).key_by(lambda each: each[1]).count_by_key_and_window(tumbling_window(60))
-        )
+        lambda events: events.repartition(2).key_by(lambda each: each[1]).count_by_key_and_window(tumbling_window(60))
     )
     running.feed("a", (7, "x"))
     assert short(running.after(1.5)) == [("x", 0, 1, False)]
@@ -229,6 +169,20 @@ def test_two_readers_have_their_own_times() -> None:
     assert received == [("display", 1), ("store", 1), *(("display", count) for count in range(2, 11))]
 
 
+def test_columns_give_early_results() -> None:
+    """Accumulators of columns are folded as others."""
+    builder = Builder()
+    events = builder.new_source(Feed("a")).event_time(operator.itemgetter(0)).map(lambda each: each[1:])
+    prices = events.to_columns({"page": pa.string(), "price": pa.int64()})
+    totals = prices.aggregate_by_key_and_window("page", tumbling_window(60), total=sum_of("price"))
+    totals.early(1).to_sink(Collect("results"))
+    running = Running(builder)
+    running.feed("a", (1, "x", 5), (1, "x", 7))
+    assert short(running.after(1.0)) == [("x", 0, {"total": 12}, False)]
+    running.feed("a", (1, "x", 1))
+    assert short(running.after(1.0)) == [("x", 0, {"total": 13}, False)]
+
+
 @pytest.mark.parametrize("failing", ["early", "final"])
 def test_a_failure_on_one_side_leaves_the_other(failing: str) -> None:
     """Final results do not depend on what happens with early ones, nor these on them."""
@@ -266,7 +220,6 @@ def test_an_aggregate_that_fails_early_fails_with_its_operator() -> None:
     running.feed("a", (1, "x"))
     assert short(running.after(1.0)) == [("x", 0, [1], False)]
     (error,) = running.simulation.errors()
-    assert "process_tick" in error
     assert "operator 'aggregatebykeyandwindow-1' (test_early_results.py:" in error
 
 
