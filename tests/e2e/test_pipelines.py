@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -20,14 +20,24 @@ TOPOLOGIES = Path(__file__).parent / "topologies"
 
 
 @pytest.fixture
-def expected(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[str]]]:
-    """The lines of each folder, by the meaning of the pipeline."""
+def meaning(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], dict[str, list[str]]]]:
+    """Gives what the sinks of a file's pipeline receive, by the meaning of the pipeline."""
     monkeypatch.syspath_prepend(str(TOPOLOGIES))
-    module = _loaded(TOPOLOGIES / "timed_counts.py")
-    results = results_of(module.pipeline(Path("unused"), None).graph())
-    yield {"counts": sorted(map(str, results["sink-1"])), "late": sorted(map(str, results["sink-2"]))}
+
+    def of(file: str) -> dict[str, list[str]]:
+        results = results_of(_loaded(TOPOLOGIES / file).pipeline(Path("unused"), None).graph())
+        return {name: sorted(map(str, values)) for name, values in results.items() if name.startswith("sink")}
+
+    yield of
     for name in ("pipelines_program", "recording"):
         sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def expected(meaning: Callable[[str], dict[str, list[str]]]) -> dict[str, list[str]]:
+    """The lines of each folder."""
+    results = meaning("timed_counts.py")
+    return {"counts": results["sink-1"], "late": results["sink-2"]}
 
 
 def _loaded(path: Path) -> ModuleType:
@@ -90,6 +100,36 @@ def test_windows_are_exact_when_tasks_come_and_go(sandbox: Sandbox, expected: di
     (run.out / "go").touch()
     run.finished()
     assert {folder: lines(run, folder) for folder in expected} == expected
+
+
+def test_early_results_come_long_before_the_window_ends(
+    sandbox: Sandbox, meaning: Callable[[str], dict[str, list[str]]]
+) -> None:
+    """Each key has its count so far while the hour is open, and again when the task that counts was restored."""
+    expected = meaning("early_counts.py")
+    keys = {line.split()[0] for line in expected["sink-1"]}
+    run = sandbox.start("early_counts.py")
+    run.until(lambda: {line.split()[0] for line in lines(run, "early")} == keys, "an early result of each key")
+    seen, half = lines(run, "early"), counts_so_far(run)
+    assert len(seen) == len(set(seen))
+    kill_one(run, "instance", "/countbykeyandwindow")
+    run.until(lambda: len(lines(run, "early")) > len(set(lines(run, "early"))), "early results again")
+    assert lines(run, "counts") == []
+    (run.out / "go").touch()
+    run.finished()
+    assert lines(run, "counts") == expected["sink-1"]
+    assert [line for line in lines(run, "early") if line.endswith("final")] == expected["sink-2"]
+    assert counts_so_far(run) == {key: int(count) for key, count in (line.split() for line in expected["sink-1"])}
+    assert all(half[key] < counts_so_far(run)[key] for key in keys)
+
+
+def counts_so_far(run: HeronRun) -> dict[str, int]:
+    """The largest count of each key in an early or final result."""
+    found: dict[str, int] = {}
+    for line in lines(run, "early"):
+        key, count, _ = line.split()
+        found[key] = max(int(count), found.get(key, 0))
+    return found
 
 
 def test_the_example_prints_the_table_of_its_meaning(sandbox: Sandbox, examples: Path) -> None:

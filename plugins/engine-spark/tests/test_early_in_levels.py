@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heron_streamlet import Builder, Items, tumbling_window
+from heron_streamlet import Builder, Items, session_window, tumbling_window
+from heron_streamlet.window import SessionWindow, SlidingWindow
 from pipelines.early_parts import EVENTS, WINDOWS, Gathered, check_growth, comparable, numbered, parts
 from pipelines.level_runs import LevelRun, plan_of
 from pipelines.random_chains import Partitions
@@ -68,3 +69,19 @@ def test_a_micro_batch_gives_the_results_so_far(sink: bool, tmp_path: Path) -> N
     assert (COLLECTED["lines"] if sink else run.lines) == [
         *("x 0 1 False", "y 0 1 False", "x 0 2 False", "x 0 2 True", "y 0 1 True", "x 20 1 False", "x 20 1 True")
     ]
+
+
+@pytest.mark.parametrize("window", [session_window(5), tumbling_window(5).allow_lateness(20)], ids=["session", "late"])
+@settings(max_examples=30, deadline=None)
+@given(inputs=st.lists(EVENTS, min_size=1, max_size=2), cut=st.sampled_from([1, 2]))
+def test_windows_behind_early_results_miss_no_final_one(
+    window: SessionWindow | SlidingWindow, inputs: list[list[Any]], cut: int
+) -> None:
+    """A window that closes late gives its final result behind a watermark that has passed it."""
+    builder = Builder()
+    events = builder.new_source(Partitions(numbered(inputs))).event_time(operator.itemgetter(0))
+    finals = events.key_by(lambda _: 0).count_by_key_and_window(window).early(1).filter(lambda each: each.final)
+    finals.key_by(lambda _: 0).count_by_key_and_window(tumbling_window(3)).map(str).log()
+    with tempfile.TemporaryDirectory() as folder:
+        run = LevelRun(plan_of(builder.graph(), 2, uuid.uuid4().hex, cut), Path(folder))
+        assert run.run() == sorted(results_of(builder.graph())["map-1"])

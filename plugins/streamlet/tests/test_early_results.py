@@ -135,6 +135,22 @@ def test_sessions_that_become_one_give_one_early_result() -> None:
     assert short(running.after(1.0)) == [("x", 0, 4, False)]
 
 
+def test_an_element_that_is_too_late_changes_no_window() -> None:
+    """Its source was idle, and its session is closed."""
+    builder = Builder()
+    events = builder.new_source(Feed("a", "b")).event_time(operator.itemgetter(0), idle_after=5)
+    pairs = events.key_by(operator.itemgetter(1))
+    pairs.count_by_key_and_window(session_window(2)).early(1).to_sink(Collect("results"))
+    running = Running(builder)
+    running.feed("b", (3, "x"))
+    running.after(10.0)
+    running.feed("a", (40, "x"))
+    running.after(10.0)
+    running.feed("b", (5, "x"))
+    assert running.after(2.0) == []
+    assert running.simulation.errors() == ()
+
+
 def test_a_window_of_all_elements_gives_early_results() -> None:
     """They have a `Window` in place of a key and window."""
     running = counted(lambda events: events.map(lambda each: each[0]).reduce_by_window(tumbling_window(60), max))

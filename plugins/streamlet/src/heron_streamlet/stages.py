@@ -169,7 +169,7 @@ def _delays(graph: Graph) -> list[int]:
     reads: list[int] = []
     results: list[int] = []
     for node in graph.nodes:
-        reads.append(max((results[i.node] if i.output == RESULTS else reads[i.node] for i in node.inputs), default=0))
+        reads.append(max((reads[i.node] if i.output == LATE else results[i.node] for i in node.inputs), default=0))
         delay_us = node.operator.operator.delay_us if isinstance(node.operator, Windowed) else 0
         results.append(reads[-1] + delay_us if node.timed else 0)
     return reads
