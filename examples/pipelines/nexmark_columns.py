@@ -33,6 +33,7 @@ from nexmark_events import (
     Auction,
     Bid,
     Event,
+    NexmarkEvents,
     Person,
     event,
 )
@@ -92,22 +93,18 @@ class JavaRandoms:
         return ((high << 27) + self.bits(27)) * 2.0**-53
 
 
-def events_between(begin: int, end: int, step: int = 1) -> pa.RecordBatch:
+def events_between(begin: int, end: int, step: int = 1, delay_us: int = DELAY_US) -> pa.RecordBatch:
     """Return every `step`-th event from the number `begin`, before the number `end`."""
     numbers = np.arange(begin, end, step, dtype=np.int64)
     places = numbers % PER_GROUP
     kinds = np.digitize(places, [PERSONS, PERSONS + AUCTIONS]).astype(np.int8)
-    times = _times(numbers)
+    times = BASE_MS + numbers * delay_us // 1000
     columns = [pa.array(kinds), pa.array(times, TIME)]
     for kind, form in ((PERSON, PERSON_TYPE), (AUCTION, AUCTION_TYPE)):
-        found = [event(number)._asdict() for number in numbers[kinds == kind].tolist()]
+        found = [event(number, delay_us)._asdict() for number in numbers[kinds == kind].tolist()]
         columns.append(_placed(pa.array(found, form), kinds == kind))
-    columns.append(_placed(_bids(numbers[kinds == BID]), kinds == BID))
+    columns.append(_placed(_bids(numbers[kinds == BID], times[kinds == BID]), kinds == BID))
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
-
-
-def _times(numbers: Integers) -> Integers:
-    return BASE_MS + numbers * DELAY_US // 1000
 
 
 def _placed(found: pa.StructArray, there: npt.NDArray[np.bool_]) -> pa.StructArray:
@@ -115,7 +112,7 @@ def _placed(found: pa.StructArray, there: npt.NDArray[np.bool_]) -> pa.StructArr
     return found.take(pa.array(np.cumsum(there) - 1, mask=~there))
 
 
-def _bids(numbers: Integers) -> pa.StructArray:
+def _bids(numbers: Integers, times: Integers) -> pa.StructArray:
     chance, groups = JavaRandoms(numbers), numbers // PER_GROUP
     newest = groups * AUCTIONS + AUCTIONS - 1
     hot = chance.below(HOT_AUCTION) > 0
@@ -127,7 +124,7 @@ def _bids(numbers: Integers) -> pa.StructArray:
     some = groups + 1 - active + chance.below(active + LEAD, ~hot)
     bidder = np.where(hot, groups // HOT_EVERY * HOT_EVERY + 1, some)
     price = np.floor(np.power(10.0, chance.fraction() * 6.0) * 100.0 + 0.5).astype(np.int64)
-    columns = [auction + FIRST_ID, bidder + FIRST_ID, price, _times(numbers)]
+    columns = [auction + FIRST_ID, bidder + FIRST_ID, price, times]
     arrays = [pa.array(column, BID_TYPE[index].type) for index, column in enumerate(columns)]
     return pa.StructArray.from_arrays([*arrays, _extras(chance, len(numbers))], fields=list(BID_TYPE))
 
@@ -150,14 +147,14 @@ def _extras(chance: JavaRandoms, count: int) -> pa.Array:
 
 
 class NexmarkColumns(Source[pa.RecordBatch]):
-    """The events of `nexmark_events.NexmarkEvents`, in batches of `rows` at most."""
+    """The events of a `NexmarkEvents`, in batches of `rows` at most."""
 
-    def __init__(self, count: int, partitions: int = 1, rows: int = 10_000) -> None:
-        self.count, self.step, self.rows = count, partitions, rows
+    def __init__(self, events: NexmarkEvents, rows: int = 10_000) -> None:
+        self.events, self.rows = events, rows
 
-    def partitions(self, tasks: int) -> Sequence[str]:  # as many as the author said
+    def partitions(self, tasks: int) -> Sequence[str]:
         """`Source.partitions`."""
-        return [str(number) for number in range(self.step)]
+        return self.events.partitions(tasks)
 
     def open(self, partition: str, position: object, context: StageContext) -> Reader[pa.RecordBatch]:
         """`Source.open`. The position is the number of the next event."""
@@ -171,11 +168,11 @@ class _BatchReader:
 
     def read(self, limit: int) -> Sequence[pa.RecordBatch] | None:  # one batch has more rows than a limit
         """`Reader.read`."""
-        begin, source = self.position, self._source
-        if begin >= source.count:
+        begin, events = self.position, self._source.events
+        if begin >= events.count:
             return None
-        self.position = begin + source.rows * source.step
-        return [events_between(begin, min(self.position, source.count), source.step)]
+        self.position = begin + self._source.rows * events.step
+        return [events_between(begin, min(self.position, events.count), events.step, events.delay_us)]
 
     def close(self) -> None:
         """`Reader.close`."""

@@ -1,7 +1,7 @@
 """The events of Nexmark: persons who register at an auction house, auctions, and bids, as a source of pipelines.
 
-They are those of Apache Beam's generator in its default configuration with one generator and 10,000 events per second
-of event time. Event `number` depends on its number alone, so a source can be read again from any position.
+They are those of Apache Beam's generator in its default configuration with one generator: by default 10,000 events per
+second of event time. An event depends on its number alone, so a source can be read again from any position.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ FIRST_ID, FIRST_CATEGORY, CATEGORIES = 1000, 10, 5
 HOT_AUCTION, HOT_SELLER, HOT_BIDDER = 2, 4, 4  # one in so many is not for the hot auction, seller, bidder
 HOT_EVERY = 100
 ACTIVE_PERSONS, OPEN_AUCTIONS, LEAD = 1000, 100, 10
+OPEN_EVENTS = OPEN_AUCTIONS * PER_GROUP // AUCTIONS  # an auction is open for this many events, on average
 PERSON_BYTES, AUCTION_BYTES, BID_BYTES = 200, 500, 100
 STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
 CITIES = ("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland",
@@ -114,35 +115,35 @@ def last_auction(number: int) -> int:
     return group * AUCTIONS + min(place, AUCTIONS) - 1
 
 
-def time_of(number: int) -> int:
-    """The time of an event, in milliseconds since 1970."""
-    return BASE_MS + number * DELAY_US // 1000
-
-
-def event(number: int) -> Event:
-    """Return an event by its number, from 0."""
-    chance, place = JavaRandom(number), number % PER_GROUP
+def event(number: int, delay_us: int = DELAY_US) -> Event:
+    """Return an event by its number, from 0, where an event happens every `delay_us` microseconds."""
+    chance, place, time = JavaRandom(number), number % PER_GROUP, _time(number, delay_us)
     if place < PERSONS:
-        return _person(number, chance)
-    return _auction(number, chance) if place < PERSONS + AUCTIONS else _bid(number, chance)
+        return _person(number, time, chance)
+    if place < PERSONS + AUCTIONS:
+        return _auction(number, time, _time(number + OPEN_EVENTS, delay_us), chance)
+    return _bid(number, time, chance)
 
 
-def _person(number: int, chance: JavaRandom) -> Person:
+def _time(number: int, delay_us: int) -> int:
+    return BASE_MS + number * delay_us // 1000
+
+
+def _person(number: int, time: int, chance: JavaRandom) -> Person:
     name = f"{_one_of(FIRST_NAMES, chance)} {_one_of(LAST_NAMES, chance)}"
     email = f"{_words(chance, 7)}@{_words(chance, 5)}.com"
     card = " ".join([f"{chance.below(10_000):04d}" for _ in range(4)])
     city, state = _one_of(CITIES, chance), _one_of(STATES, chance)
     extra = _extra(chance, 8 + len(name) + len(email) + len(card) + len(city) + len(state), PERSON_BYTES)
-    return Person(last_person(number) + FIRST_ID, name, email, card, city, state, time_of(number), extra)
+    return Person(last_person(number) + FIRST_ID, name, email, card, city, state, time, extra)
 
 
-def _auction(number: int, chance: JavaRandom) -> Auction:
+def _auction(number: int, time: int, mean_end: int, chance: JavaRandom) -> Auction:
     hot = chance.below(HOT_SELLER) > 0
     seller = last_person(number) // HOT_EVERY * HOT_EVERY if hot else _some_person(number, chance)
     category = FIRST_CATEGORY + chance.below(CATEGORIES)
-    initial, time = _price(chance), time_of(number)
-    open_ms = time_of(number + OPEN_AUCTIONS * PER_GROUP // AUCTIONS) - time
-    expires = time + 1 + chance.below(2 * open_ms)
+    initial = _price(chance)
+    expires = time + 1 + chance.below(max(2 * (mean_end - time), 1))
     name, description = _words(chance, 20), _words(chance, 100)
     reserve = initial + _price(chance)
     extra = _extra(chance, 48 + len(name) + len(description), AUCTION_BYTES)
@@ -150,7 +151,7 @@ def _auction(number: int, chance: JavaRandom) -> Auction:
     return Auction(number_of_it, name, description, initial, reserve, time, expires, seller + FIRST_ID, category, extra)
 
 
-def _bid(number: int, chance: JavaRandom) -> Bid:
+def _bid(number: int, time: int, chance: JavaRandom) -> Bid:
     newest = last_auction(number)
     if chance.below(HOT_AUCTION) > 0:
         auction = newest // HOT_EVERY * HOT_EVERY
@@ -160,7 +161,7 @@ def _bid(number: int, chance: JavaRandom) -> Bid:
     hot = chance.below(HOT_BIDDER) > 0
     bidder = last_person(number) // HOT_EVERY * HOT_EVERY + 1 if hot else _some_person(number, chance)
     price = _price(chance)
-    return Bid(auction + FIRST_ID, bidder + FIRST_ID, price, time_of(number), _extra(chance, 32, BID_BYTES))
+    return Bid(auction + FIRST_ID, bidder + FIRST_ID, price, time, _extra(chance, 32, BID_BYTES))
 
 
 def _some_person(number: int, chance: JavaRandom) -> int:
@@ -205,16 +206,18 @@ class NexmarkEvents(Source[Event]):
     Args:
         count: the number of events, at least 0.
         partitions: the number of partitions, at least 1.
+        delay_us: microseconds of event time from one event to the next, at least 1.
 
     Raises:
         UsageError: when a number is out of its range.
     """
 
-    def __init__(self, count: int, partitions: int = 1) -> None:
-        if count < 0 or partitions < 1:
-            msg = f"NexmarkEvents({count}, {partitions}): give at least 0 events and 1 partition"
+    def __init__(self, count: int, partitions: int = 1, delay_us: int = DELAY_US) -> None:
+        if count < 0 or partitions < 1 or delay_us < 1:
+            numbers = f"{count}, {partitions}, {delay_us}"
+            msg = f"NexmarkEvents({numbers}): give at least 0 events, 1 partition and a delay of 1 microsecond"
             raise UsageError(msg)
-        self.count, self.step = count, partitions
+        self.count, self.step, self.delay_us = count, partitions, delay_us
 
     def partitions(self, tasks: int) -> Sequence[str]:  # as many as the author said
         """`Source.partitions`."""
@@ -222,19 +225,19 @@ class NexmarkEvents(Source[Event]):
 
     def open(self, partition: str, position: object, context: StageContext) -> Reader[Event]:
         """`Source.open`. The position is the number of the next event."""
-        return _EventReader(position if isinstance(position, int) else int(partition), self.count, self.step)
+        return _EventReader(position if isinstance(position, int) else int(partition), self)
 
 
 class _EventReader:
-    def __init__(self, position: int, count: int, step: int) -> None:
+    def __init__(self, position: int, source: NexmarkEvents) -> None:
         self.position = position
-        self._count, self._step = count, step
+        self._count, self._step, self._delay_us = source.count, source.step, source.delay_us
 
     def read(self, limit: int) -> Sequence[Event] | None:
         """`Reader.read`."""
         numbers = range(self.position, min(self.position + limit * self._step, self._count), self._step)
         self.position += len(numbers) * self._step
-        return [event(number) for number in numbers] or None
+        return [event(number, self._delay_us) for number in numbers] or None
 
     def close(self) -> None:
         """`Reader.close`."""
