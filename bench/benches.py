@@ -11,6 +11,7 @@ from bench.latency import Latency
 from bench.live_update import LiveUpdate
 from bench.many_containers import ManyContainers
 from bench.memory import Memory
+from bench.nexmark import Nexmark
 from bench.pipelines import Pipeline
 from bench.recovery import Recovery
 from bench.scaling import over_containers, over_tasks
@@ -70,5 +71,7 @@ SPARK: tuple[Bench, ...] = (
     SparkStart("SparkStart"),
     SparkPipeline("SparkPipelineBatch", "spark.pipeline.batch.vs_hand", "batch", 20_000_000),
     SparkPipeline("SparkPipelineStream", "spark.pipeline.stream.vs_hand", "stream", 3_200_000),
+    Nexmark("Nexmark", ("q0", "q1", "q2", "q5", "q7")),
+    Nexmark("NexmarkState", ("q3", "q4", "q6", "q8", "q11", "q12")),
 )
 """These need Spark and Java; they run only when they are named."""

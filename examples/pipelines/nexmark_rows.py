@@ -79,10 +79,17 @@ def _meet(state: Local, each: Person | Auction) -> tuple[Local, list[tuple[str, 
     return Local(person), [(person.name, person.city, person.state, auction) for auction in auctions]
 
 
+Offer = tuple[int, int]
+"""Price and time of a bid."""
+
+
 class Winning(NamedTuple):
     """The highest price of an auction has changed; `before` is None for its first bid."""
 
-    auction: Auction
+    auction: int
+    seller: int
+    category: int
+    expires: int
     price: int
     before: int | None
 
@@ -92,33 +99,35 @@ class Offers(NamedTuple):
 
     auction: Auction | None = None
     price: int | None = None
-    waiting: tuple[Bid, ...] = ()
+    waiting: tuple[Offer, ...] = ()
 
 
 def winning_bids(events: Streamlet[Event], tasks: int) -> Streamlet[Winning]:
     """Changes of the highest price of each auction, of bids from its begin to its end."""
-    auctions, bids = of_kind(events, Auction), of_kind(events, Bid)
-    opened = cast("Streamlet[tuple[int, Auction | Bid]]", auctions.key_by(lambda auction: auction.id))
-    offered = cast("Streamlet[tuple[int, Auction | Bid]]", bids.key_by(lambda bid: bid.auction))
-    offers = opened.union(offered).map_with_state(Offers, _offer).set_num_partitions(tasks)
-    return offers.flat_map(lambda pair: pair[1])
+    opened = of_kind(events, Auction).key_by(lambda auction: auction.id)
+    offered = of_kind(events, Bid).key_by(lambda bid: bid.auction, lambda bid: (bid.price, bid.time))
+    auctions = cast("Streamlet[tuple[int, Auction | Offer]]", opened)
+    both = auctions.union(cast("Streamlet[tuple[int, Auction | Offer]]", offered))
+    return both.map_with_state(Offers, _offer).set_num_partitions(tasks).flat_map(lambda pair: pair[1])
 
 
-def _offer(state: Offers, each: Auction | Bid) -> tuple[Offers, list[Winning]]:
-    if isinstance(each, Bid) and state.auction is None:
+def _offer(state: Offers, each: Auction | Offer) -> tuple[Offers, list[Winning]]:
+    if isinstance(each, Auction):
+        auction, offers = each, state.waiting
+    elif state.auction is None:
         return state._replace(waiting=(*state.waiting, each)), []
-    auction, bids = (state.auction, (each,)) if isinstance(each, Bid) else (each, state.waiting)
-    assert auction is not None
-    prices = [bid.price for bid in bids if auction.time <= bid.time <= auction.expires]
-    highest = max(prices, default=None)
+    else:
+        auction, offers = state.auction, (each,)
+    highest = max([price for price, time in offers if auction.time <= time <= auction.expires], default=None)
     if highest is None or (state.price is not None and highest <= state.price):
         return Offers(auction, state.price), []
-    return Offers(auction, highest), [Winning(auction, highest, state.price)]
+    found = Winning(auction.id, auction.seller, auction.category, auction.expires, highest, state.price)
+    return Offers(auction, highest), [found]
 
 
 def category_prices(events: Streamlet[Event], tasks: int) -> Streamlet[tuple[int, float]]:
     """q4: the average of the highest prices of the auctions of a category, again after each change."""
-    changes = winning_bids(events, tasks).key_by(lambda found: found.auction.category, _change)
+    changes = winning_bids(events, tasks).key_by(lambda found: found.category, _change)
     sums = changes.reduce_by_key(lambda one, other: (one[0] + other[0], one[1] + other[1])).set_num_partitions(tasks)
     return sums.map(lambda pair: (pair[0], pair[1][0] / pair[1][1]))
 
@@ -164,15 +173,14 @@ def hot_items(events: Streamlet[Event], tasks: int) -> Streamlet[tuple[int, int,
 
 def seller_prices(events: Streamlet[Event], tasks: int) -> Streamlet[tuple[int, float]]:
     """q6: the average of the highest prices of a seller's auctions, the ten that end last, again after each change."""
-    won = winning_bids(events, tasks).key_by(lambda found: found.auction.seller)
+    won = winning_bids(events, tasks).key_by(lambda found: found.seller)
     return won.map_with_state(tuple, _last_ten).set_num_partitions(tasks)
 
 
 def _last_ten(prices: tuple[Priced, ...], found: Winning) -> tuple[tuple[Priced, ...], float]:
     """State: end, auction and price of each; what once left the last ten cannot come back."""
-    auction = found.auction
-    others = [each for each in prices if each[1] != auction.id]
-    last = tuple(sorted([*others, (auction.expires, auction.id, found.price)])[-LAST_AUCTIONS:])
+    others = [each for each in prices if each[1] != found.auction]
+    last = tuple(sorted([*others, (found.expires, found.auction, found.price)])[-LAST_AUCTIONS:])
     return last, sum(price for _, _, price in last) / len(last)
 
 
