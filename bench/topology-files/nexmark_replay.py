@@ -1,7 +1,7 @@
 """A query of Nexmark whose source replays a block of events that was made before, each time later.
 
-It needs the folder of the examples on its path. Each source partition notes its first read as a file ``begin-PART``, and
-each task of the sink its end as ``end-TASK``, with the time and the number of results.
+It needs the folder of the examples on its path. Each source partition notes its first read as a file ``begin-PART``,
+and each task of the sink its end as ``end-TASK``, with the time and the number of results.
 """
 
 from __future__ import annotations
