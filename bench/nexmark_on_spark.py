@@ -31,7 +31,7 @@ from heron_streamlet import Builder
 from heron_streamlet.stages import fuse
 
 BY_HAND = ("q1", "q2", "q5", "q7")
-_BATCHES = 5
+_BATCHES = 3
 _ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _SKIP = 123
 
