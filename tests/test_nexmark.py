@@ -27,15 +27,17 @@ RUNNING = {"q4", "q6"}
 
 
 def example(name: str) -> ModuleType:
-    folder = str(ROOT / "examples" / "pipelines")
-    if folder not in sys.path:
-        sys.path.append(folder)
+    for folder in (ROOT / "examples" / "pipelines", ROOT / "bench" / "topology-files"):
+        if str(folder) not in sys.path:
+            sys.path.append(str(folder))
     return importlib.import_module(name)
 
 
 events = example("nexmark_events")
 rows = example("nexmark_rows")
 columns = example("nexmark_columns")
+program = example("nexmark")
+replay = example("nexmark_replay")
 CONTEXT = StageContext("events")
 
 
@@ -153,3 +155,46 @@ def test_a_query_in_micro_batches_gives_what_a_recount_gives(
     run.run()
     assert not run.failures
     assert compared(query, COLLECTED["results"]) == compared(query, ANSWERS[query](some_events))
+
+
+def test_a_replay_has_the_same_events_later_in_both_forms() -> None:
+    """Otherwise the benches would compare different work."""
+    batch = replay.later_batch(columns.events_between(0, 200), 1500)
+    names = ("person", "auction", "bid")
+    later = [plain(row[names[row["kind"]]]) for row in batch.to_pylist()]
+    assert later == [replay.later_event(events.event(number), 1500)._asdict() for number in range(200)]
+    moved = [new["time"] - events.event(number).time for number, new in enumerate(later)]
+    assert set(moved) == {1500}
+    assert [plain(row)["time"] for row in batch.to_pylist()] == [new["time"] for new in later]
+
+
+def test_a_replayed_part_goes_on_at_a_position() -> None:
+    """A micro-batch begins where the former one ended."""
+    block = [events.event(number) for number in range(10)]
+    reader = replay.ReplayReader(block, 2, 0, "rows")
+    found = []
+    while (read := reader.read(4)) is not None:
+        found += read
+        reader = replay.ReplayReader(block, 2, reader.position, "rows")
+    assert found == block + [replay.later_event(each, replay.BLOCK_MS) for each in block]
+
+
+def test_the_program_knows_which_queries_have_columns() -> None:
+    """It says so before it imports what columns need."""
+    assert tuple(columns.COLUMN_QUERIES) == program.IN_COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["q3", "--columns"], "q3 has no form on columns; q0, q1, q2, q5, q7 have"),
+        (["q5", "--events", "0"], "give at least 1 of each"),
+        (["q5", "--per-s", "2000000"], "at most 1,000,000 events per second"),
+        (["q9"], "invalid choice: 'q9'"),
+    ],
+)
+def test_wrong_arguments_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything starts."""
+    with pytest.raises(SystemExit):
+        program.main(words)
+    assert message in capsys.readouterr().err
