@@ -1,7 +1,7 @@
 import java.util.HashMap;
 import java.util.Map;
 
-/** The events of the Yahoo streaming benchmark, as `bench.ad_events` makes them: each is a function of its number. */
+/** The events of the Yahoo streaming benchmark, as bench/topology-files/ad_events.py makes them: each is a function of its number. */
 public final class AdEvents {
     static final int ADS = 1000;
     static final int ADS_OF_CAMPAIGN = 10;

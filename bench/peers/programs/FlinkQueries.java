@@ -280,7 +280,7 @@ public final class FlinkQueries {
                 .window(TumblingEventTimeWindows.of(java.time.Duration.ofSeconds(10)))
                 .aggregate(new Count<>(), new WithPlace<>(), Types.LONG, Types.LONG,
                     Types.TUPLE(Types.LONG, Types.STRING, Types.LONG));
-        end(counts, found -> found.f2);
+        end(counts, found -> found.f2 * found.f2);
     }
 
     static NexmarkEvents.Event[] nexmarkBlock;
