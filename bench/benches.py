@@ -21,6 +21,7 @@ from bench.spark_start import SparkStart
 from bench.spark_word_count import SparkWordCount
 from bench.start_up import StartUp
 from bench.throughput import Throughput
+from bench.yahoo import Yahoo
 
 __all__ = ["BENCHES", "FILE_READ", "FOUR_FIELDS", "SPARK", "WORD_COUNT"]
 
@@ -73,5 +74,6 @@ SPARK: tuple[Bench, ...] = (
     SparkPipeline("SparkPipelineStream", "spark.pipeline.stream.vs_hand", "stream", 3_200_000),
     Nexmark("Nexmark", ("q0", "q1", "q2", "q5", "q7")),
     Nexmark("NexmarkState", ("q3", "q4", "q6", "q8", "q11", "q12")),
+    Yahoo("Yahoo", "yahoo"),
 )
 """These need Spark and Java; they run only when they are named."""

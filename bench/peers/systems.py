@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.findings import Pace
+from bench.peers.java import java_command
 from bench.peers.peer import PROGRAMS, Peer
-from bench.records import BenchError
 from servers.install import maven_jars, python_packages
 
-__all__ = ["MORE_PEERS", "PEERS"]
+__all__ = ["FLINK", "FLINK_OPENS", "MORE_PEERS", "PEERS"]
 
 _JVM_WARM_UP = 6  # times the usual warm-up: a JVM compiles first
 
@@ -27,20 +25,8 @@ def _python(program: str, *arguments: Callable[[Pace], object]) -> Callable[[Pat
 
 def _java(program: str, *arguments: object, opens: Sequence[str] = ()) -> Callable[[Path, Path, Pace], Sequence[str]]:
     def command(folder: Path, words: Path, pace: Pace) -> Sequence[str]:
-        classes, jars = words.with_name("classes"), str(folder / "lib" / "*")
-        source = str((PROGRAMS / program).with_suffix(".java"))
-        done = subprocess.run(
-            ["javac", "-d", str(classes), "-cp", jars, source], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            msg = f"{program}.java does not compile: {done.stderr.strip()[-1000:]}"
-            raise BenchError(msg)
         times = (_JVM_WARM_UP * pace.warm_up_s, 2 * pace.window_s)
-        opened = [f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in opens]
-        return [
-            *("java", "-Xmx2g", *opened, "-cp", os.pathsep.join([str(classes), jars])),
-            *(program, str(words), *map(str, times), *map(str, arguments)),
-        ]
+        return java_command(program, folder, words.with_name("classes"), str(words), *times, *arguments, opens=opens)
 
     return command
 
@@ -50,7 +36,20 @@ def _timed_python(program: str) -> Callable[[Path, Path, Pace], Sequence[str]]:
 
 
 _FLINK = "1.20.3"
+FLINK_OPENS = ("java.util", "java.lang")
+"""The packages of Java that its serializers look into."""
 _STORM = "2.8.3"
+
+FLINK = Peer(
+    "flink",
+    _FLINK,
+    maven_jars(
+        f"org.apache.flink:flink-streaming-java:{_FLINK}",
+        f"org.apache.flink:flink-clients:{_FLINK}",
+        f"org.apache.flink:flink-connector-datagen:{_FLINK}",
+    ),
+    _java("FlinkCount", 2, 100, opens=FLINK_OPENS),
+)
 
 PEERS: Sequence[Peer] = (
     Peer(
@@ -65,16 +64,7 @@ PEERS: Sequence[Peer] = (
         python_packages("pathway==0.33.0"),
         _python("pathway_count.py", lambda pace: int(50 * pace.window_s)),  # blocks: a million words in four seconds
     ),
-    Peer(
-        "flink",
-        _FLINK,
-        maven_jars(
-            f"org.apache.flink:flink-streaming-java:{_FLINK}",
-            f"org.apache.flink:flink-clients:{_FLINK}",
-            f"org.apache.flink:flink-connector-datagen:{_FLINK}",
-        ),
-        _java("FlinkCount", 2, 100, opens=("java.util", "java.lang")),
-    ),
+    FLINK,
     Peer("storm", _STORM, maven_jars(f"org.apache.storm:storm-server:{_STORM}"), _java("StormCount", "false")),
     Peer(
         "storm",

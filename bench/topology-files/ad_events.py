@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from replay import BLOCK, PER_S, Replay
 
-__all__ = ["CAMPAIGNS", "AdEvent", "ad_batches", "ad_events", "event"]
+__all__ = ["CAMPAIGNS", "AdEvent", "ad_batches", "ad_events", "event", "later_block"]
 
-BASE_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
+BASE_MS = 1_436_918_400_000  # 2015-07-15T00:00:00Z
 USERS = PAGES = 100
 ADS, ADS_OF_CAMPAIGN = 1000, 10
 AD_TYPES = ("banner", "modal", "sponsored-search", "mail", "mobile")
@@ -90,6 +90,15 @@ def _later(events: Sequence[AdEvent], ms: int) -> Sequence[AdEvent]:
         AdEvent(user, page, ad, ad_type, event_type, time + ms, address)
         for user, page, ad, ad_type, event_type, time, address in events
     ]
+
+
+def later_block(numbers: Sequence[int]) -> list[AdEvent]:
+    """Return the events with these numbers, from a block in memory."""
+    block, made = _events(0, 1), []
+    for number in numbers:
+        user, page, ad, ad_type, event_type, _, address = block[number % BLOCK]
+        made.append(AdEvent(user, page, ad, ad_type, event_type, BASE_MS + number * 1000 // PER_S, address))
+    return made
 
 
 def _batches(partition: int, partitions: int) -> Sequence[pa.RecordBatch]:

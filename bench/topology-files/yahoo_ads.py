@@ -1,7 +1,7 @@
 """The Yahoo streaming benchmark: the views of each campaign in windows of ten seconds of event time.
 
-Ad events are filtered, projected to ad and time, and joined with the static table of campaigns. In the form ``rows`` the
-functions are called for each event, in the form ``columns`` for each batch.
+Ad events are filtered, projected to ad and time, and joined with the static table of campaigns. In the form ``rows``
+the functions are called for each event, in the form ``columns`` for each batch.
 """
 
 from __future__ import annotations

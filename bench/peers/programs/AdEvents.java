@@ -5,7 +5,7 @@ import java.util.Map;
 public final class AdEvents {
     static final int ADS = 1000;
     static final int ADS_OF_CAMPAIGN = 10;
-    static final long BASE_MS = 1_767_225_600_000L; // 2026-01-01T00:00:00Z
+    static final long BASE_MS = 1_436_918_400_000L; // 2015-07-15T00:00:00Z
     static final long DELAY_US = 100;
 
     private static final String[] AD_TYPES = {"banner", "modal", "sponsored-search", "mail", "mobile"};
