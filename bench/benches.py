@@ -12,6 +12,7 @@ from bench.live_update import LiveUpdate
 from bench.many_containers import ManyContainers
 from bench.memory import Memory
 from bench.nexmark import Nexmark
+from bench.nexmark_peers import NexmarkPeers
 from bench.pipelines import Pipeline
 from bench.recovery import Recovery
 from bench.scaling import over_containers, over_tasks
@@ -74,6 +75,7 @@ SPARK: tuple[Bench, ...] = (
     SparkPipeline("SparkPipelineStream", "spark.pipeline.stream.vs_hand", "stream", 3_200_000),
     Nexmark("Nexmark", ("q0", "q1", "q2", "q5", "q7")),
     Nexmark("NexmarkState", ("q3", "q4", "q6", "q8", "q11", "q12")),
+    NexmarkPeers("NexmarkPeers", ("q0", "q1", "q2", "q5", "q7", "q8")),
     Yahoo("Yahoo", "yahoo"),
 )
 """These need Spark and Java; they run only when they are named."""

@@ -27,17 +27,20 @@ _WITHIN_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class QueryRun:
-    """`rounds` blocks of events, processed at `per_s` events a second; the number of results, and their sum."""
+    """`rounds` blocks of events, processed at `per_s` events a second; the number of results, and their sum.
+
+    `sum` is None where a system does not sum up.
+    """
 
     rounds: int
     per_s: float
     results: int
-    sum: int
+    sum: int | None
 
 
-def rounds_of(events_per_s: float, pace: Pace) -> int:
+def rounds_of(events_per_s: float, pace: Pace, block: int = BLOCK) -> int:
     """Return the number of blocks for a run of about the window of the pace, at a rate that is guessed."""
-    return max(2, math.ceil(events_per_s * pace.window_s / BLOCK))
+    return max(2, math.ceil(events_per_s * pace.window_s / block))
 
 
 def heron_query(topology: str, words: tuple[str, ...], rounds: int, pace: Pace) -> QueryRun:
@@ -60,7 +63,7 @@ def heron_query(topology: str, words: tuple[str, ...], rounds: int, pace: Pace) 
     return QueryRun(rounds, rounds * BLOCK / seconds, results, total)
 
 
-def flink_query(query: str, rounds: int) -> QueryRun:
+def flink_query(query: str, rounds: int, block: int = BLOCK) -> QueryRun:
     """Run a query of ``FlinkQueries.java``.
 
     Raises:
@@ -70,7 +73,7 @@ def flink_query(query: str, rounds: int) -> QueryRun:
     folder = FLINK.prepare()
     with tempfile.TemporaryDirectory(prefix="hb-peer-") as home:
         command = java_command(
-            "FlinkQueries", folder, Path(home, "classes"), query, BLOCK, rounds, _TASKS, opens=FLINK_OPENS
+            "FlinkQueries", folder, Path(home, "classes"), query, block, rounds, _TASKS, opens=FLINK_OPENS
         )
         environment = {**os.environ, "HOME": home}
         try:
