@@ -179,8 +179,8 @@ class _BatchReader:
 
 
 def bids_of(batch: pa.RecordBatch) -> Mapping[str, Any]:
-    """The bids of a batch, as columns."""
-    bids = batch.filter(pc.equal(batch["kind"], BID))["bid"]
+    """The bids of a batch, as columns. A filter of the whole batch would copy the events of other kinds too."""
+    bids = batch["bid"].filter(pc.equal(batch["kind"], BID))
     return dict(zip(BID_TYPE.names, bids.flatten(), strict=True))
 
 
