@@ -16,12 +16,12 @@ from typing import Any
 
 from bench.bench_kind import Bench
 from bench.findings import Findings, Pace, median_row
-from bench.nexmark_answers import ANSWERS
+from bench.nexmark_answers import ANSWERS, Answer
 from bench.query_runs import QueryRun, flink_query, rounds_of
 from bench.records import BenchError
 from bench.trial import TOPOLOGIES, Trial
 
-__all__ = ["NexmarkPeers"]
+__all__ = ["NexmarkPeers", "check"]
 
 _EXAMPLES = Path(__file__).parents[1] / "examples" / "pipelines"
 _BLOCK = 100_000  # events, of nexmark_replay: one window
@@ -50,7 +50,7 @@ class NexmarkPeers(Bench):
                             continue
                         rounds = rounds_of(guess, pace, _BLOCK)
                         found = _measure(system, query, rounds, blocks, pace)
-                        _check(f"{query} on {system}", found, ANSWERS[query](block, rounds))
+                        check(f"{query} on {system}", found, ANSWERS[query](block, rounds))
                         rates[system].append(found.per_s)
                 findings.rows.extend(
                     median_row(self.name, f"{query}: {system}", "events/s", values) for system, values in rates.items()
@@ -75,7 +75,12 @@ def _measure(system: str, query: str, rounds: int, blocks: str, pace: Pace) -> Q
     return QueryRun(rounds, rounds * _BLOCK / seconds, sum(count for _, count in ends), None)
 
 
-def _check(what: str, found: QueryRun, wanted: tuple[int, int]) -> None:
+def check(what: str, found: QueryRun, wanted: Answer) -> None:
+    """Compare the results of a system with a recount.
+
+    Raises:
+        BenchError: when their number differs, or their sum, where the system sums up.
+    """
     results, total = wanted
     if found.results != results or found.sum not in (None, total):
         msg = f"{what}: {found.results} results with the sum {found.sum}, not {results} with {total}"
