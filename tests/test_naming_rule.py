@@ -23,7 +23,7 @@ FAMILIES = {
 LIBRARIES = {"cli", "hdfs-kit", "s3-kit", "scheduler-kit", "simulator", "spark-kit", "streamlet", "testing"}
 DISTRIBUTIONS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 PLUGINS = [folder for folder in DISTRIBUTIONS if folder.name not in LIBRARIES]
-DRIVERS = [folder for folder in PLUGINS if not folder.name.startswith("bundle-")]
+DRIVERS = [folder for folder in PLUGINS if not folder.name.startswith(("bundle-", "connector-"))]
 PACKAGES = [folder for folder in DISTRIBUTIONS if not folder.name.startswith("bundle-")]
 
 

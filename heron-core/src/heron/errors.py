@@ -20,6 +20,7 @@
     │   └── TornCheckpointError  an object of it is not what was stored
     ├── KeyedStateError         a state backend cannot hold the state of a task
     ├── StoreError              a store cannot keep, show or read a view
+    ├── ConnectorError          a source or sink of a pipeline cannot be read or written
     ├── SinkError               a monitoring system does not accept records; has the number of lost records
     ├── RemoteProtocolError     the peer broke the rules of the wire; its session ends
     ├── IllegalTransitionError  a state machine received an event that its table does not have
@@ -41,6 +42,7 @@ __all__ = [
     "AccessError",
     "CheckpointError",
     "ConfigError",
+    "ConnectorError",
     "EmitError",
     "HeronError",
     "IllegalTransitionError",
@@ -153,6 +155,10 @@ class KeyedStateError(HeronError):
 
 class StoreError(HeronError):
     """A store cannot keep, show or read a view."""
+
+
+class ConnectorError(HeronError):
+    """A source or sink of a pipeline refuses to be read or written; the message names the remedy."""
 
 
 class SinkError(HeronError):

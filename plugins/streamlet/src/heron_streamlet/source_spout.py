@@ -12,7 +12,7 @@ from heron.clock import Clock, SystemClock
 from heron_streamlet.event_time import START_OF_TIME_US, EventClock, source_watermark
 from heron_streamlet.failures import OperatorError
 from heron_streamlet.operators import AssignEventTime, idle_after_s
-from heron_streamlet.sources import Reader
+from heron_streamlet.sources import PlacedReader, Reader
 from heron_streamlet.stage_code import StageCode
 from heron_streamlet.task_host import TaskHost
 
@@ -36,7 +36,7 @@ class OpenPartition:
     """A partition that this task reads.
 
     What is saved is where the last `read` began, and how many of its elements were processed: a failed element does not
-    make the others of its read appear twice.
+    make the others of its read appear twice. A `PlacedReader` says itself where the next element is.
     """
 
     def __init__(
@@ -90,7 +90,10 @@ class OpenPartition:
         latest = {node: clock.latest_us for node, clock in self.clocks.items()}
         if not self._left() or self._reader.position is None:  # without positions nothing is read again
             return self._reader.position, self._skipped, latest
-        return self._position, len(self._elements) - self._left(), latest
+        done = len(self._elements) - self._left()
+        if isinstance(self._reader, PlacedReader):
+            return self._reader.position_of(done), 0, latest
+        return self._position, done, latest
 
     def idle_s(self, now_s: float) -> float:
         """For how long it has been idle; 0 if it is not."""

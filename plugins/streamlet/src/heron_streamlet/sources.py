@@ -10,14 +10,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from heron.api.names import is_a
 from heron.clock import monotonic_s
 from heron.errors import TopologyError, UsageError
 from heron_streamlet.transformer import StageContext
 
-__all__ = ["CallableSource", "Generator", "GeneratorSource", "Items", "Reader", "Source", "TextFiles", "as_source"]
+__all__ = [
+    "CallableSource",
+    "Generator",
+    "GeneratorSource",
+    "Items",
+    "PlacedReader",
+    "Reader",
+    "Source",
+    "TextFiles",
+    "as_source",
+]
 
 _READ_S = 0.005
 
@@ -42,6 +52,15 @@ class Reader(Protocol[T_co]):
         ...
 
 
+@runtime_checkable
+class PlacedReader(Reader[T_co], Protocol[T_co]):
+    """A reader of which each element has a position, so a restore need not count elements that may be gone by then."""
+
+    def position_of(self, index: int) -> object:
+        """Where an element of the last `read` is; a reader that is opened there gives it first."""
+        ...
+
+
 class Source(ABC, Generic[T]):
     """Reads elements from somewhere. The object is copied to the tasks, so it must be picklable."""
 
@@ -54,7 +73,8 @@ class Source(ABC, Generic[T]):
     def partitions(self, tasks: int) -> Sequence[str]:
         """Return the names of the partitions, which must not change between runs. Called when the pipeline starts.
 
-        `tasks` is the number of tasks that read the source; a source without partitions has one for each task.
+        `tasks` is the number of tasks that read the source; a source without partitions has one for each task. The
+        object is copied to the tasks after this call, with what the call has kept in it.
         """
         return [str(number) for number in range(tasks)]
 

@@ -53,11 +53,13 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
     for stage in plan.stages:
         outputs = [Stream(fields=list(outlet.fields), name=stream_name(outlet)) for outlet in stage.outlets]
         inputs = list(plan.inputs(stage))
-        own: dict[str, object] = {STAGE_KEY: _packed(plan, stage)}
+        own: dict[str, object] = {}
         operator = stage.head.operator
-        if isinstance(operator, Read):
+        if isinstance(operator, Read):  # before it is packed: a source may keep what it finds
             groups = config.get(api_constants.TOPOLOGY_KEY_GROUPS, _KEY_GROUPS)
             own[PARTITIONS_KEY] = _partitions(stage, operator, groups if type(groups) is int and groups > 0 else 1)
+        own[STAGE_KEY] = _packed(plan, stage)
+        if isinstance(operator, Read):
             spec = SourceSpout.spec(stage.name, stage.head.partitions, own, outputs)
         else:
             cls = _bolt_class(stage)

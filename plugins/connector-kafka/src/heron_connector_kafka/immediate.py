@@ -1,0 +1,94 @@
+"""Writes records at once. What the cluster has not taken is kept, and sent again."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from heron.errors import ConnectorError, UnreachableError
+from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Refusal, described, is_passing
+from heron_connector_kafka.staging import Outgoing
+from heron_connector_kafka.transactions import PRODUCER_OPTIONS, room
+
+__all__ = ["ImmediateWriter"]
+
+_CLOSE_S = 5.0
+
+
+class ImmediateWriter:
+    """The writer of one task."""
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self._cluster, self._topic = cluster, topic
+        self._refusal = Refusal()
+        self._producer: Producer | None = None
+        self._failed: deque[Outgoing] = deque()
+        self._trouble: KafkaError | None = None
+
+    def put(self, record: Outgoing) -> None:
+        """Hand a record to the client; waits while its queue is full.
+
+        Raises:
+            ConnectorError: when the cluster has refused records for good.
+        """
+        self._check()
+        producer = self._started()
+        self._send(producer, record)
+        producer.poll(0)
+
+    def prepare(self, checkpoint: int) -> None:
+        """Wait until the cluster has everything.
+
+        Raises:
+            UnreachableError: when it has not after 30 s.
+            ConnectorError: when it has refused records for good.
+        """
+        del checkpoint
+        if self._producer is None:
+            return
+        while self._failed:
+            self._send(self._producer, self._failed.popleft())
+        waiting = self._producer.flush(TIMEOUT_S) + len(self._failed)
+        self._check()
+        if waiting:
+            msg = f"topic {self._topic!r}: {waiting} records wait for the cluster after {TIMEOUT_S:g} s"
+            raise UnreachableError(msg)
+
+    def commit(self, checkpoint: int) -> None:
+        """Nothing: the records are visible."""
+
+    def restore(self, checkpoint: int) -> None:
+        """Nothing: the records cannot be taken back."""
+
+    def close(self) -> None:
+        """Wait a moment for what is on its way."""
+        if self._producer is not None:
+            self._producer.flush(_CLOSE_S)
+            self._producer.close()
+            self._producer = None
+
+    def _started(self) -> Producer:
+        if self._producer is None:
+            self._producer = self._cluster.producer(PRODUCER_OPTIONS, self._refusal)
+        return self._producer
+
+    def _send(self, producer: Producer, record: Outgoing) -> None:
+        hear = partial(self._delivered, record)
+        room(producer, lambda: producer.produce(self._topic, record.value, record.key, on_delivery=hear))
+
+    def _delivered(self, record: Outgoing, error: KafkaError | None, message: Message) -> None:
+        del message
+        if error is not None:
+            self._failed.append(record)
+            if not is_passing(error):
+                self._trouble = error
+
+    def _check(self) -> None:
+        """Reports a refusal once; the next call tries again."""
+        trouble = self._trouble or self._refusal.error
+        self._trouble = self._refusal.error = None
+        if trouble is not None:
+            msg = f"topic {self._topic!r}: {described(trouble)}; {len(self._failed)} records wait"
+            raise ConnectorError(msg)

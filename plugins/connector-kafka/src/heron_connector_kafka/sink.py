@@ -1,0 +1,200 @@
+"""A sink that writes to a topic: at once, or in transactions with the checkpoints."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from heron.errors import UnreachableError, UsageError, UserCodeError
+from heron_connector_kafka.cluster import Cluster, Options
+from heron_connector_kafka.immediate import ImmediateWriter
+from heron_connector_kafka.staging import Outgoing, StagingFolder
+from heron_connector_kafka.transactions import PRODUCER_OPTIONS, TransactionWriter
+from heron_streamlet.sinks import TransactionalSink
+from heron_streamlet.transformer import StageContext
+
+__all__ = ["KafkaSink", "Transactions"]
+
+_log = logging.getLogger(__name__)
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_RESERVED = frozenset({*PRODUCER_OPTIONS, "transactional.id"})
+_LARGEST_BYTES = 1_000_000  # librdkafka's default of `message.max.bytes`
+_FRAME_BYTES = 100  # of a record in a request, at most
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Transactions:
+    """Lets each result be in the topic once, for consumers with ``isolation.level=read_committed``.
+
+    Args:
+        id: begins the transactional ids, and names the groups that keep the markers. No other sink of the cluster may
+            have it, and a pipeline must keep it. Letters, digits, ``_`` and ``-``; at most 100.
+        folder: where results wait until their checkpoint is complete. All machines that may run the task need it.
+
+    Raises:
+        UsageError: when the id has other characters.
+    """
+
+    id: str
+    folder: str | Path
+
+    def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.id):
+            msg = f"Transactions: id={self.id!r} is not 1 to 100 letters, digits, _ and -"
+            raise UsageError(msg)
+
+
+class KafkaSink(TransactionalSink[T_contra]):
+    """Writes each element as a record of a topic.
+
+    Without `transactions` an element is written at once. A checkpoint waits until the cluster has everything, so with
+    checkpoints nothing is lost, and after a death some records may be there twice. With `transactions` records become
+    visible when their checkpoint is complete, each once.
+
+    Args:
+        servers: ``host:port`` of some brokers: a list, or a text with commas.
+        topic: the name of the topic, which must exist.
+        key: the record's key for an element; records of a key are in one partition. None for records without keys.
+        value: the record's value for an element; it may return None, a tombstone. Without it, elements are
+            texts or bytes.
+        transactions: see `Transactions`; None to write at once.
+        options: configuration of librdkafka, or a function that returns it, as for `KafkaSource`.
+
+    Raises:
+        UsageError: when an argument is wrong.
+    """
+
+    def __init__(
+        self,
+        servers: str | Sequence[str],
+        topic: str,
+        *,
+        key: Callable[[T_contra], str | bytes | None] | None = None,
+        value: Callable[[T_contra], str | bytes | None] | None = None,
+        transactions: Transactions | None = None,
+        options: Options | None = None,
+    ) -> None:
+        if not topic:
+            msg = "KafkaSink: topic is empty; give the name of a topic"
+            raise UsageError(msg)
+        self.topic = topic
+        self.transactions = transactions
+        self._cluster = Cluster.of(servers, options, _RESERVED, "KafkaSink")
+        self._key, self._value = key, value
+        self._run = secrets.token_hex(8)  # one for each submission, as numbers of checkpoints begin again with each
+
+    def setup(self, context: StageContext) -> None:
+        """`Sink.setup`. Does not wait for the cluster."""
+        options = self._cluster.options() if callable(self._cluster.options) else self._cluster.options
+        self._largest_bytes = int(options.get("message.max.bytes", _LARGEST_BYTES)) - _FRAME_BYTES
+        self._name = context.name
+        self._way: _Staged | ImmediateWriter
+        if self.transactions is None:
+            self._way = ImmediateWriter(self._cluster, self.topic)
+        else:
+            self._way = _Staged(self._cluster, self.topic, self.transactions, self._run, context)
+
+    def put(self, element: T_contra) -> None:
+        """`Sink.put`.
+
+        Raises:
+            UserCodeError: when key or value are neither text nor bytes, or too large for a record.
+        """
+        key = None if self._key is None else self._bytes("key", self._key(element))
+        value = self._bytes("value", element if self._value is None else self._value(element))
+        size = len(key or b"") + len(value or b"")
+        if size > self._largest_bytes:
+            msg = (
+                f"sink {self._name!r}: a record of {size} bytes is larger than {self._largest_bytes}; raise "
+                "message.max.bytes in `options`, and max.message.bytes of the topic"
+            )
+            raise UserCodeError(msg)
+        self._way.put(Outgoing(key, value))
+
+    def prepare(self, checkpoint: int) -> None:
+        """`TransactionalSink.prepare`.
+
+        Raises:
+            UnreachableError: without `transactions`, when the cluster does not take what was put.
+        """
+        self._way.prepare(checkpoint)
+
+    def commit(self, checkpoint: int) -> None:
+        """`TransactionalSink.commit`.
+
+        Raises:
+            UnreachableError: when the cluster does not answer; the next commit writes what waits.
+            ConnectorError: when it refuses the records.
+        """
+        self._way.commit(checkpoint)
+
+    def restore(self, checkpoint: int) -> None:
+        """`TransactionalSink.restore`. While the cluster does not answer, results wait for the next commit."""
+        self._way.restore(checkpoint)
+
+    def close(self) -> None:
+        """`Sink.close`."""
+        if hasattr(self, "_way"):
+            self._way.close()
+
+    def _bytes(self, what: str, given: Any) -> bytes | None:  # noqa: ANN401  # whatever the author's function returns
+        if isinstance(given, str):
+            return given.encode()
+        if given is None or isinstance(given, bytes):
+            return given
+        msg = (
+            f"sink {self._name!r}: the {what} {given!r:.60} is neither text nor bytes; give KafkaSink a function "
+            f"`{what}` that returns one of them"
+        )
+        raise UserCodeError(msg)
+
+
+class _Staged:
+    """Records wait in files for their checkpoint, and then are written in a transaction for each."""
+
+    def __init__(
+        self, cluster: Cluster, topic: str, transactions: Transactions, run: str, context: StageContext
+    ) -> None:
+        self._tasks = context.partitions
+        self._name = transactions.id
+        self._folder = StagingFolder(Path(transactions.folder), transactions.id, run, context.partition)
+        self._new_writer: Callable[[int], TransactionWriter] = lambda task: TransactionWriter(
+            cluster, topic, transactions.id, task
+        )
+        self._writers: dict[int, TransactionWriter] = {}
+        self.put = self._folder.put
+        self.prepare = self._folder.prepare
+
+    def commit(self, checkpoint: int) -> None:
+        """Write the files up to this checkpoint."""
+        for file in self._folder.staged(self._tasks):
+            if file.checkpoint <= checkpoint:
+                if file.task not in self._writers:
+                    self._writers[file.task] = self._new_writer(file.task)
+                self._writers[file.task].write(file)
+                file.path.unlink(missing_ok=True)
+
+    def restore(self, checkpoint: int) -> None:
+        """Discard the files of newer checkpoints, and write the others."""
+        self._folder.discard_open()
+        for file in self._folder.staged(self._tasks):
+            if file.checkpoint > checkpoint:
+                file.path.unlink(missing_ok=True)
+        try:
+            self.commit(checkpoint)
+        except UnreachableError as error:
+            _log.warning("sink %s: what checkpoint %d has waits for the cluster: %s", self._name, checkpoint, error)
+
+    def close(self) -> None:
+        """Release files and clients."""
+        self._folder.close()
+        for writer in self._writers.values():
+            writer.close()

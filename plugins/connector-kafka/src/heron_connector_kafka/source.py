@@ -1,0 +1,156 @@
+"""A source that reads topics. Each topic partition is a partition of the source, and its offsets are the positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+
+from heron.errors import ConnectorError, UsageError, nearest
+from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Options, Refusal, described
+from heron_connector_kafka.reader import READER_OPTIONS, PartitionReader
+from heron_connector_kafka.record import Record
+from heron_streamlet.sources import Reader, Source
+from heron_streamlet.transformer import StageContext
+
+__all__ = ["KafkaSource"]
+
+_RESERVED = frozenset({"auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof"})
+_SHOWN = 20
+
+
+class KafkaSource(Source[Record]):
+    """The records of topics, in the order of each partition.
+
+    The partitions of the topics, and the offsets that `start` and `until` mean, are found when the pipeline starts.
+    Only records of committed transactions are read, unless `options` has another ``isolation.level``.
+
+    Args:
+        servers: ``host:port`` of some brokers: a list, or a text with commas.
+        topics: the name of a topic, or a list of names.
+        start: where reading begins without a checkpoint: ``"earliest"``, ``"latest"``, or a time: a `datetime` with a
+            time zone, or seconds since 1970 in UTC. A time means the first record that is not older.
+        until: where reading ends: None for never, ``"latest"`` for what is there when the pipeline starts, or a time.
+            Batch engines need an end.
+        options: configuration of librdkafka, such as ``{"security.protocol": "SASL_SSL"}``. A function that returns it
+            is called in each task, so passwords need not be part of the topology.
+
+    Raises:
+        UsageError: when an argument is wrong.
+    """
+
+    word = "kafka"
+
+    def __init__(
+        self,
+        servers: str | Sequence[str],
+        topics: str | Sequence[str],
+        *,
+        start: str | datetime | float = "earliest",
+        until: str | datetime | float | None = None,
+        options: Options | None = None,
+    ) -> None:
+        self.topics = [topics] if isinstance(topics, str) else list(topics)
+        if not self.topics or not all(self.topics):
+            msg = f"KafkaSource: topics={topics!r} is neither a name nor a list of names"
+            raise UsageError(msg)
+        self._cluster = Cluster.of(servers, options, _RESERVED, "KafkaSource")
+        self._start = _place("start", start, ("earliest", "latest"))
+        self._until = None if until is None else _place("until", until, ("latest",))
+        self.bounded = until is not None
+        self._begins: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
+
+    def partitions(self, tasks: int) -> Sequence[str]:  # those of the topics
+        """``TOPIC-NUMBER`` of each partition. Asks the cluster.
+
+        Raises:
+            UsageError: when a topic does not exist.
+            ConnectorError: when the cluster does not answer, or refuses the client.
+        """
+        refusal = Refusal()
+        consumer = self._cluster.consumer({"group.id": "heron", **READER_OPTIONS}, refusal)
+        try:
+            found = [each for topic in dict.fromkeys(self.topics) for each in self._partitions_of(consumer, topic)]
+            for each in found:
+                self._resolve(consumer, each)
+        except KafkaException as error:
+            consumer.poll(0)  # delivers what the client has heard
+            text = described(refusal.error or error)
+            msg = f"KafkaSource({', '.join(self.topics)}): {self._cluster.servers}: {text}"
+            raise ConnectorError(msg) from error
+        finally:
+            consumer.close()
+        return [_name(each) for each in found]
+
+    def open(self, partition: str, position: object, context: StageContext) -> Reader[Record]:
+        """`Source.open`. Does not wait for the cluster.
+
+        Raises:
+            UsageError: when the partition is not one that `partitions` has found.
+        """
+        topic, _, number = partition.rpartition("-")
+        if partition not in self._begins and not isinstance(position, int):
+            known = ", ".join(sorted(self._begins)) or "none: `partitions` was not called"
+            msg = f"source {context.name!r}: there is no partition {partition!r}; known: {known}"
+            raise UsageError(msg)
+        offset = position if isinstance(position, int) else self._begins[partition]
+        place = TopicPartition(topic, int(number), offset)
+        return PartitionReader(self._cluster, context.name, place, self._ends.get(partition))
+
+    def _partitions_of(self, consumer: Consumer, topic: str) -> list[TopicPartition]:
+        # Without a name: asking for one topic would create it where the cluster permits that.
+        topics = consumer.list_topics(timeout=TIMEOUT_S).topics
+        if topic not in topics:
+            names = sorted(each for each in topics if not each.startswith("__"))
+            listed = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+            msg = f"KafkaSource: there is no topic {topic!r}{nearest(topic, names)}; known: {listed or 'none'}"
+            raise UsageError(msg)
+        if (error := topics[topic].error) is not None:
+            raise KafkaException(error)
+        return [TopicPartition(topic, number) for number in sorted(topics[topic].partitions)]
+
+    def _resolve(self, consumer: Consumer, partition: TopicPartition) -> None:
+        """Finds the offsets at which reading begins and ends."""
+        _, high = consumer.get_watermark_offsets(partition, timeout=TIMEOUT_S)
+        name = _name(partition)
+        if self._start == "earliest":
+            self._begins[name] = OFFSET_BEGINNING
+        else:
+            self._begins[name] = self._offset(consumer, partition, self._start, high)
+        if self._until is not None:
+            self._ends[name] = self._offset(consumer, partition, self._until, high)
+
+    @staticmethod
+    def _offset(consumer: Consumer, partition: TopicPartition, place: str | int, high: int) -> int:
+        if isinstance(place, str):
+            return high
+        asked = TopicPartition(partition.topic, partition.partition, place)
+        (found,) = consumer.offsets_for_times([asked], timeout=TIMEOUT_S)
+        if found.error is not None:
+            raise KafkaException(found.error)
+        return found.offset if 0 <= found.offset <= high else high
+
+
+def _name(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"
+
+
+def _place(name: str, given: object, words: Sequence[str]) -> str | int:
+    """A word, or milliseconds since 1970."""
+    if isinstance(given, str) and given in words:
+        return given
+    seconds: float | None = None
+    if isinstance(given, datetime) and given.tzinfo is not None:
+        seconds = given.timestamp()
+    elif isinstance(given, (int, float)) and not isinstance(given, bool):
+        seconds = float(given)
+    if seconds is None or not 0 <= seconds < 1e11:  # beyond: probably milliseconds
+        wanted = " or ".join(map(repr, words))
+        msg = (
+            f"KafkaSource: {name}={given!r} is not {wanted}, a datetime with a time zone, or seconds since 1970 "
+            "from 0 to 100,000,000,000"
+        )
+        raise UsageError(msg)
+    return round(seconds * 1000)

@@ -1,0 +1,110 @@
+"""Writes each staged file in one transaction, together with a marker that says that it is written.
+
+A transaction of a process that died cannot be committed by another one. So nothing is in a transaction before its
+checkpoint is complete. The marker is a committed offset of a consumer group that has no consumers: its number is the
+checkpoint, its text the run. Kafka makes records and marker visible together, or neither. A new process first calls
+`init_transactions`, after which the transaction of an older one is either complete or aborted, and older ones are
+refused. Then the marker tells whether a file is already written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from heron.errors import ConnectorError, UnreachableError
+from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Option, Refusal, described, is_passing
+from heron_connector_kafka.staging import StagedFile
+
+__all__ = ["PRODUCER_OPTIONS", "TransactionWriter", "is_written", "room"]
+
+PRODUCER_OPTIONS: Mapping[str, Option] = {
+    "enable.idempotence": True,
+    "partitioner": "murmur2_random",  # places keys as Java's producers do
+}
+_ROOM_S = 0.2
+
+
+class TransactionWriter:
+    """The transactions of one task. It connects when it has something to write."""
+
+    def __init__(self, cluster: Cluster, topic: str, name: str, task: int) -> None:
+        self._cluster, self._topic, self._id = cluster, topic, f"{name}.{task}"
+        self._refusal = Refusal()
+        self._producer: Producer | None = None
+        self._group: Consumer | None = None
+        self._marker = ("", 0)
+
+    def write(self, file: StagedFile) -> None:
+        """Write the records of a file, unless they are written. After an error the outcome is unknown; call it again.
+
+        Raises:
+            UnreachableError: when the cluster does not answer.
+            ConnectorError: when it refuses the records or the client, or another process has the transactional id.
+        """
+        try:
+            producer, group = self._connected()
+            if is_written(file, self._marker):
+                return
+            producer.begin_transaction()
+            for record in file.records():
+                room(producer, lambda record=record: producer.produce(self._topic, record.value, record.key))  # type: ignore[misc]
+            mark = TopicPartition(self._topic, 0, file.checkpoint, file.run)
+            producer.send_offsets_to_transaction([mark], group.consumer_group_metadata(), TIMEOUT_S)
+            producer.commit_transaction(TIMEOUT_S)
+            self._marker = (file.run, file.checkpoint)
+        except KafkaException as error:
+            raise self._failed(error) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Release the clients. A transaction that is open ends by the next `init_transactions`."""
+        if self._producer is not None:
+            self._producer.purge()
+            self._producer.close()
+        if self._group is not None:
+            self._group.close()
+        self._producer = self._group = None
+
+    def _connected(self) -> tuple[Producer, Consumer]:
+        if self._producer is None or self._group is None:
+            self._refusal = Refusal()
+            own: dict[str, Option] = {**PRODUCER_OPTIONS, "transactional.id": self._id}
+            self._producer = self._cluster.producer(own, self._refusal)
+            # Only what is read as committed waits for markers that the broker still writes.
+            committed: dict[str, Option] = {"group.id": self._id, "isolation.level": "read_committed"}
+            self._group = self._cluster.consumer({**committed, "enable.auto.commit": False}, self._refusal)
+            self._producer.init_transactions(TIMEOUT_S)
+            (found,) = self._group.committed([TopicPartition(self._topic, 0)], timeout=TIMEOUT_S)
+            if found.error is not None:
+                raise KafkaException(found.error)
+            self._marker = (found.metadata or "", found.offset) if found.offset >= 0 else ("", 0)
+        return self._producer, self._group
+
+    def _failed(self, error: KafkaException) -> ConnectorError | UnreachableError:
+        if self._producer is not None:
+            self._producer.poll(0)  # delivers what the client has heard
+        cause = self._refusal.error or error.args[0]
+        self.close()
+        msg = f"topic {self._topic!r}, transactional id {self._id!r}: {described(cause)}"
+        return UnreachableError(msg) if is_passing(cause) else ConnectorError(msg)
+
+
+def is_written(file: StagedFile, marker: tuple[str, int]) -> bool:
+    """Whether a marker, the run and the checkpoint of the last file that was written, is not before this file."""
+    run, checkpoint = marker
+    return run == file.run and checkpoint >= file.checkpoint
+
+
+def room(producer: Producer, produce: Callable[[], None]) -> None:
+    """Produce a record; wait while the client's queue is full."""
+    while True:
+        try:
+            produce()
+        except BufferError:
+            producer.poll(_ROOM_S)
+        else:
+            return
