@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import TopicMetadata
 
+from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UsageError, nearest
 from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Options, Refusal, described
 from heron_connector_kafka.reader import READER_OPTIONS, PartitionReader
@@ -18,6 +20,7 @@ __all__ = ["KafkaSource"]
 
 _RESERVED = frozenset({"auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof"})
 _SHOWN = 20
+_ATTEMPT_S = 3.0
 
 
 class KafkaSource(Source[Record]):
@@ -72,7 +75,8 @@ class KafkaSource(Source[Record]):
         refusal = Refusal()
         consumer = self._cluster.consumer({"group.id": "heron", **READER_OPTIONS}, refusal)
         try:
-            found = [each for topic in dict.fromkeys(self.topics) for each in self._partitions_of(consumer, topic)]
+            topics = _listed(consumer, refusal)
+            found = [each for topic in dict.fromkeys(self.topics) for each in _partitions_of(topics, topic)]
             for each in found:
                 self._resolve(consumer, each)
         except KafkaException as error:
@@ -99,18 +103,6 @@ class KafkaSource(Source[Record]):
         place = TopicPartition(topic, int(number), offset)
         return PartitionReader(self._cluster, context.name, place, self._ends.get(partition))
 
-    def _partitions_of(self, consumer: Consumer, topic: str) -> list[TopicPartition]:
-        # Without a name: asking for one topic would create it where the cluster permits that.
-        topics = consumer.list_topics(timeout=TIMEOUT_S).topics
-        if topic not in topics:
-            names = sorted(each for each in topics if not each.startswith("__"))
-            listed = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-            msg = f"KafkaSource: there is no topic {topic!r}{nearest(topic, names)}; known: {listed or 'none'}"
-            raise UsageError(msg)
-        if (error := topics[topic].error) is not None:
-            raise KafkaException(error)
-        return [TopicPartition(topic, number) for number in sorted(topics[topic].partitions)]
-
     def _resolve(self, consumer: Consumer, partition: TopicPartition) -> None:
         """Finds the offsets at which reading begins and ends."""
         _, high = consumer.get_watermark_offsets(partition, timeout=TIMEOUT_S)
@@ -131,6 +123,31 @@ class KafkaSource(Source[Record]):
         if found.error is not None:
             raise KafkaException(found.error)
         return found.offset if 0 <= found.offset <= high else high
+
+
+def _listed(consumer: Consumer, refusal: Refusal) -> Mapping[str, TopicMetadata]:
+    """All topics: asking for one would create it where the cluster permits that."""
+    until_s = monotonic_s() + TIMEOUT_S
+    while True:
+        try:
+            found: Mapping[str, TopicMetadata] = consumer.list_topics(timeout=_ATTEMPT_S).topics
+        except KafkaException:
+            consumer.poll(0)  # delivers what the client has heard: nobody waits for a wrong password
+            if refusal.error is not None or monotonic_s() >= until_s:
+                raise
+        else:
+            return found
+
+
+def _partitions_of(topics: Mapping[str, TopicMetadata], topic: str) -> list[TopicPartition]:
+    if topic not in topics:
+        names = sorted(each for each in topics if not each.startswith("__"))
+        listed = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+        msg = f"KafkaSource: there is no topic {topic!r}{nearest(topic, names)}; known: {listed or 'none'}"
+        raise UsageError(msg)
+    if (error := topics[topic].error) is not None:
+        raise KafkaException(error)
+    return [TopicPartition(topic, number) for number in sorted(topics[topic].partitions)]
 
 
 def _name(partition: TopicPartition) -> str:
