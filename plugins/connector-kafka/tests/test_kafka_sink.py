@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,7 +186,7 @@ def test_older_process_of_a_task_is_refused_and_writes_nothing_twice(
             old.write(second)
         old.write(second)  # it has the transactional id again, and sees the marker
         with pytest.raises(ConnectorError, match="FENCED"):
-            new.write(second.__class__(3, "run", 0, second.path))
+            new.write(replace(second, checkpoint=3))
     finally:
         old.close()
         new.close()
@@ -196,7 +197,7 @@ def test_commit_waits_for_a_cluster_that_is_away(
     kafka: KafkaServer, topics: Topics, tmp_path: Path, started: Sinks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Results stay on disk meanwhile; a restore does not fail, or the task would be left down."""
-    monkeypatch.setattr(transactions, "TIMEOUT_S", 2.0)
+    monkeypatch.setattr(transactions, "TIMEOUT_S", 3.0)
     topic = topics.make(flush_messages="1")
     given = exact(kafka, topic, tmp_path)
     sink = started(given)
@@ -239,10 +240,12 @@ def test_without_transactions_records_are_written_at_once_and_survive_a_dead_bro
     assert topics.values(topic) == ["a", "b", "c"]
 
 
+@pytest.mark.usefixtures("topics")
 def test_missing_topic_is_an_error_that_names_it(
-    kafka: KafkaServer, topics: Topics, tmp_path: Path, started: Sinks
+    kafka: KafkaServer, tmp_path: Path, started: Sinks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The author sees the wrong name, and not a commit that never ends."""
+    monkeypatch.setattr(transactions, "TIMEOUT_S", 3.0)
     sink = started(exact(kafka, "no-such-topic", tmp_path))
     put(sink, 1)
     sink.prepare(1)
@@ -253,7 +256,7 @@ def test_missing_topic_is_an_error_that_names_it(
 def test_keys_are_placed_as_javas_producers_place_them(kafka: KafkaServer, topics: Topics, started: Sinks) -> None:
     """Joins in Kafka Streams need the same key in the same partition, whoever has written it. Values from Java."""
     topic = topics.make(partitions=10)
-    sink = started(KafkaSink(kafka.address, topic, key=lambda each: each, value=lambda each: each))
+    sink = started(KafkaSink(kafka.address, topic, key=str))
     put(sink, "21", "foobar", "a-little-bit-long-string")
     sink.prepare(1)
     places = [value for key, value in topics.pairs(topic)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from functools import partial
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UnreachableError
 from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Refusal, described, is_passing
 from heron_connector_kafka.staging import Outgoing
@@ -33,10 +35,14 @@ class ImmediateWriter:
         Raises:
             ConnectorError: when the cluster has refused records for good.
         """
-        self._check()
-        producer = self._started()
-        self._send(producer, record)
-        producer.poll(0)
+        if self._producer is None:
+            self._producer = self._cluster.producer(PRODUCER_OPTIONS, self._refusal)
+        try:
+            self._send(self._producer, record)
+            self._producer.poll(0)
+        except KafkaException as error:
+            raise self._refused(error) from error
+        self._check()  # behind, so that a report costs no record
 
     def prepare(self, checkpoint: int) -> None:
         """Wait until the cluster has everything.
@@ -46,11 +52,14 @@ class ImmediateWriter:
             ConnectorError: when it has refused records for good.
         """
         del checkpoint
-        if self._producer is None:
+        if self._producer is None and not self._failed:
             return
-        while self._failed:
-            self._send(self._producer, self._failed.popleft())
-        waiting = self._producer.flush(TIMEOUT_S) + len(self._failed)
+        if self._producer is None:
+            self._producer = self._cluster.producer(PRODUCER_OPTIONS, self._refusal)
+        try:
+            waiting = self._flushed(self._producer)
+        except KafkaException as error:
+            raise self._refused(error) from error
         self._check()
         if waiting:
             msg = f"topic {self._topic!r}: {waiting} records wait for the cluster after {TIMEOUT_S:g} s"
@@ -65,14 +74,19 @@ class ImmediateWriter:
     def close(self) -> None:
         """Wait a moment for what is on its way."""
         if self._producer is not None:
-            self._producer.flush(_CLOSE_S)
-            self._producer.close()
+            with contextlib.suppress(KafkaException):  # nothing more can be done
+                self._producer.flush(_CLOSE_S)
             self._producer = None
 
-    def _started(self) -> Producer:
-        if self._producer is None:
-            self._producer = self._cluster.producer(PRODUCER_OPTIONS, self._refusal)
-        return self._producer
+    def _flushed(self, producer: Producer) -> int:
+        """Waits; returns how many records the cluster does not have."""
+        until_s = monotonic_s() + TIMEOUT_S
+        waiting = 1
+        while waiting and self._trouble is None and (left_s := until_s - monotonic_s()) > 0:
+            for _ in range(len(self._failed)):
+                self._send(producer, self._failed.popleft())
+            waiting = producer.flush(left_s) + len(self._failed)
+        return waiting
 
     def _send(self, producer: Producer, record: Outgoing) -> None:
         hear = partial(self._delivered, record)
@@ -84,6 +98,17 @@ class ImmediateWriter:
             self._failed.append(record)
             if not is_passing(error):
                 self._trouble = error
+
+    def _refused(self, error: KafkaException) -> ConnectorError:
+        """Gives up a client that cannot go on; a new one sends what it had."""
+        if self._producer is not None:
+            producer, self._producer = self._producer, None
+            producer.purge()
+            with contextlib.suppress(KafkaException):
+                producer.poll(0)  # hands back what was purged
+        self._trouble = None
+        msg = f"topic {self._topic!r}: {described(error)}; {len(self._failed)} records wait"
+        return ConnectorError(msg)
 
     def _check(self) -> None:
         """Reports a refusal once; the next call tries again."""

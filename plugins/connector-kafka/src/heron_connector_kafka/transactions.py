@@ -9,6 +9,7 @@ refused. Then the marker tells whether a file is already written.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -64,7 +65,6 @@ class TransactionWriter:
         """Release the clients. A transaction that is open ends by the next `init_transactions`."""
         if self._producer is not None:
             self._producer.purge()
-            self._producer.close()
         if self._group is not None:
             self._group.close()
         self._producer = self._group = None
@@ -86,7 +86,8 @@ class TransactionWriter:
 
     def _failed(self, error: KafkaException) -> ConnectorError | UnreachableError:
         if self._producer is not None:
-            self._producer.poll(0)  # delivers what the client has heard
+            with contextlib.suppress(KafkaException):  # again, of a client that is fenced
+                self._producer.poll(0)  # delivers what the client has heard
         cause = self._refusal.error or error.args[0]
         self.close()
         msg = f"topic {self._topic!r}, transactional id {self._id!r}: {described(cause)}"
