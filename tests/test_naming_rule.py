@@ -3,7 +3,8 @@
 The folder ``plugins/scheduler-local/`` has the distribution ``heron-scheduler-local``, the import package
 ``heron_scheduler_local``, the group ``heron.scheduler`` and the name ``local``. A bundle has no code, so it has no
 import package and no entry point. A compat plugin serves a foreign package, so its import package has the name of that
-package. A library (the command, the kits) has no family: ``plugins/cli/`` is ``heron-cli`` is ``heron_cli``.
+package. A connector is imported by pipelines, so it has no entry point. A library (the command, the
+kits) has no family: ``plugins/cli/`` is ``heron-cli`` is ``heron_cli``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +31,7 @@ class Feed:
     folder: Path
 
     @property
-    def args(self) -> Sequence[str]:
+    def args(self) -> tuple[str, ...]:
         """Arguments of the program."""
         names = ("--servers", self.topics.address, "--source", self.source, "--target", self.target)
         return (*names, "--staging", str(self.folder / "staging"))

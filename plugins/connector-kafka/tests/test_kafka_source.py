@@ -32,7 +32,8 @@ def opened() -> Iterator[Callable[..., Reader[Record]]]:
     readers: list[Reader[Record]] = []
 
     def open_reader(source: KafkaSource, name: str, position: object = None) -> Reader[Record]:
-        reader = pickle.loads(pickle.dumps(source)).open(name, position, CONTEXT)
+        copy: KafkaSource = pickle.loads(pickle.dumps(source))
+        reader = copy.open(name, position, CONTEXT)
         readers.append(reader)
         return reader
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import TopicMetadata
+from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]  # its documented place
 
 from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UsageError, nearest
