@@ -94,7 +94,7 @@ class Cluster:
             UsageError: when a server has no port, or an option is one that `owner` sets itself.
         """
         listed = servers.split(",") if isinstance(servers, str) else list(servers)
-        listed = [each.strip() for each in listed]
+        listed = [each.strip() for each in listed] or [""]
         for each in listed:
             host, _, port = each.rpartition(":")
             if not host or not port.isdecimal():
