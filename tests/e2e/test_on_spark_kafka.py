@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from test_on_kafka import Feed, feed
 from test_on_spark_pipelines import kill_jvm
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from conftest import Sandbox
 
 __all__ = ["feed"]
+
+pytestmark = pytest.mark.servers
 
 _RUN_S = 240.0
 
