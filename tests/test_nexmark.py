@@ -14,9 +14,10 @@ import pytest
 
 from heron.errors import UsageError
 from heron_streamlet import Builder, StageContext
+from pipelines.collected import COLLECTED, Collect
 from pipelines.level_runs import LevelRun, plan_of
 from pipelines.nexmark_recount import ANSWERS
-from pipelines.simulated_runs import COLLECTED, Collect, run_simulated
+from pipelines.simulated_runs import run_simulated
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = Path(__file__).parent / "pipelines" / "nexmark"

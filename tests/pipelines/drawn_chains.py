@@ -17,10 +17,11 @@ from heron_streamlet.columns import ColumnStreamlet
 from heron_streamlet.operators import Write
 from heron_streamlet.stream import Draft
 from heron_streamlet.streamlet import WindowedStreamlet
+from pipelines.collected import Collect
 from pipelines.column_chains import COLUMN_STEPS, SCHEMA, WINDOWS, in_batches, on_columns, on_records
 from pipelines.random_chains import KEYS, STATEFUL, STATELESS, Partitions, chained, timed_source
 from pipelines.reference_engine import results_of
-from pipelines.simulated_runs import Collect, run_simulated
+from pipelines.simulated_runs import run_simulated
 
 __all__ = ["ChainBuilder", "add_chain", "described", "expected_lines", "simulated_lines", "written_lines"]
 

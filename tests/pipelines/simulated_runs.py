@@ -9,27 +9,15 @@ import pytest
 
 from heron.clock import Clock
 from heron_simulator import Simulation
-from heron_streamlet import Builder, Config, Sink
+from heron_streamlet import Builder, Config
 from heron_streamlet.source_spout import SourceSpout
 from heron_streamlet.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
+from pipelines.collected import COLLECTED
 
-__all__ = ["COLLECTED", "Collect", "Run", "run_simulated"]
+__all__ = ["Run", "run_simulated"]
 
 _LOOK_S = 0.1  # more than the time between two watermarks
-
-COLLECTED: dict[str, list[Any]] = {}
-"""What each `Collect` of the present run received, by its name. Tasks have copies of a sink, so they share a module."""
-
-
-class Collect(Sink[Any]):
-    """Collects elements under a name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def put(self, element: Any) -> None:  # noqa: ANN401
-        COLLECTED.setdefault(self.name, []).append(element)
 
 
 class Run:

@@ -27,7 +27,8 @@ from heron_streamlet import (
     tumbling_window,
 )
 from heron_streamlet.topology_compiler import compile_topology
-from pipelines.simulated_runs import Collect, run_simulated
+from pipelines.collected import Collect
+from pipelines.simulated_runs import run_simulated
 
 
 def compiled(wrong: Callable[[Builder], None]) -> None:

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron_streamlet import Builder, Config, Items, tumbling_window
+from pipelines.collected import Collect
 from pipelines.random_chains import CHAINS, RECORDS, STATEFUL, WINDOWED, chained, timed_source
 from pipelines.reference_engine import results_of
-from pipelines.simulated_runs import Collect, run_simulated
+from pipelines.simulated_runs import run_simulated
 
 
 @settings(max_examples=150, deadline=None)

@@ -12,8 +12,9 @@ import pytest
 
 from heron_streamlet import Builder, Items, Streamlet, session_window, tumbling_window
 from heron_testing.fake_clock import FakeClock
+from pipelines.collected import Collect
 from pipelines.random_chains import Partitions
-from pipelines.simulated_runs import Collect, run_simulated
+from pipelines.simulated_runs import run_simulated
 
 MINUTE = tumbling_window(60)
 HOUR_S = 3600.0
