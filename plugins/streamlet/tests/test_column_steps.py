@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from pyarrow import parquet
 from heron.errors import TopologyError, UsageError, UserCodeError
 from heron_streamlet import Builder, Items, StageContext, session_window, tumbling_window
 from heron_streamlet.columns import ColumnStreamlet, ParquetFiles, row_count, sum_of
+from heron_streamlet.columns.batches import without_rest
 from heron_streamlet.columns.times import column_times
 from heron_streamlet.event_time import START_OF_TIME_US, EventClock
 from heron_streamlet.window import Window
@@ -190,3 +192,14 @@ def test_a_mask_of_numpy_and_nulls_in_a_mask() -> None:
         Collect("rows")
     )
     assert run_simulated(builder)["rows"] == [{"time": 5, "key": "a", "value": 4}]
+
+
+def test_a_slice_leaves_its_stage_without_the_rest() -> None:
+    """A pickled slice has all buffers of its batch: a thousand slices would send the batch a thousand times."""
+    large = pa.RecordBatch.from_pydict({"text": pa.array(["word"] * 50_000).dictionary_encode(), "n": range(50_000)})
+    builder, stream = begun(large)
+    stream.map_columns(lambda batch: batch.slice(7, 3)).repartition(2).to_sink(Collect("batches"))
+    (batch,) = run_simulated(builder)["batches"]
+    assert batch.to_pylist() == [{"text": "word", "n": number} for number in (7, 8, 9)]
+    assert len(pickle.dumps(batch)) < 5_000
+    assert without_rest(BATCH) is BATCH

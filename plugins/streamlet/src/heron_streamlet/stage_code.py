@@ -259,6 +259,11 @@ class StageCode:
                 values = [key, second] = ["None", value]
             elif not isinstance(node.operator, KeyBy):
                 self._add(depth, number, f"{key}, {second} = {value}")
+        if outlet.columns:
+            from heron_streamlet.columns.batches import without_rest  # noqa: PLC0415  # pyarrow is optional
+
+            self.names["without_rest"] = without_rest
+            values = [f"without_rest({value})"]
         if outlet.form.assigned:
             self._assign(depth, outlet, key, second, value)
             return

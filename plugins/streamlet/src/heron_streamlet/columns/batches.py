@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from heron.errors import UserCodeError
 
-__all__ = ["as_batch", "column_of"]
+__all__ = ["as_batch", "column_of", "without_rest"]
+
+_SPARE = 2  # buffers are somewhat larger than what is in them
 
 
 def as_batch(value: object, what: str) -> pa.RecordBatch:
@@ -40,6 +42,17 @@ def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:
         msg = f"no single column {name!r} in the batch; its columns are {', '.join(batch.schema.names) or 'none'}"
         raise UserCodeError(msg)
     return batch.column(index)
+
+
+def without_rest(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch without the rows of which it is a slice: pickle takes all buffers, so they would travel with it."""
+    if batch.get_total_buffer_size() <= _SPARE * batch.nbytes:
+        return batch
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    alone: pa.RecordBatch = pa.ipc.open_stream(sink.getvalue()).read_next_batch()
+    return alone
 
 
 def _contiguous(column: Any) -> pa.Array:  # noqa: ANN401  # arrays of any library
