@@ -45,7 +45,7 @@ def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 def without_rest(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch without the rows of which it is a slice: pickle takes all buffers, so they would travel with it."""
+    """The batch without the rows of which it is a slice: pickle takes all buffers, and they would travel too."""
     if batch.get_total_buffer_size() <= _SPARE * batch.nbytes:
         return batch
     sink = pa.BufferOutputStream()
