@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 from example_tables import EXAMPLE_TABLES, ExampleTable
-from test_pipelines import expected, kill_one, lines
+from test_pipelines import expected, kill_one, lines, meaning
 from test_views import program, sqlite_ref
 from watched_views import WatchedView, recount
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from conftest import HeronRun, Sandbox
 
-__all__ = ["expected", "program"]
+__all__ = ["expected", "meaning", "program"]
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
 
@@ -206,7 +206,7 @@ def test_a_query_is_submitted_watched_and_killed(sandbox: Sandbox, tmp_path: Pat
         sandbox.heron("submit", "spark-streaming", str(file), *settings)
         wait_until(partial(_has_numbers, sandbox, 20 * begin), _RUN_S, "results")
         assert "spark-streaming" in sandbox.output_of("status", "endless")
-        assert "ZeroDivisionError" in sandbox.output_of("logs", "endless")
+        assert "ZeroDivisionError" in sandbox.output_of("logs", "endless", "-n", "1000")
         sandbox.heron("kill", "endless", "--profile", "spark-streaming")
     files = (sandbox.home / ".heron" / "logs").glob("*/spark-streaming-1.out")
     text = "".join(path.read_text() for path in sorted(files, key=lambda path: path.stat().st_mtime))
