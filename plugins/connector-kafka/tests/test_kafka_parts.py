@@ -10,8 +10,9 @@ import pytest
 
 from heron.errors import ConnectorError, UsageError
 from heron_connector_kafka import KafkaSink, KafkaSource, Transactions
-from heron_connector_kafka.staging import Outgoing, StagedFile, StagingFolder
+from heron_connector_kafka.staging import Outgoing, append, records_of
 from heron_connector_kafka.transactions import is_written
+from heron_streamlet.staging import StagedFile, StagingFolder
 from heron_streamlet.transformer import StageContext
 
 
@@ -84,35 +85,15 @@ def test_file_appears_when_it_is_complete_and_has_what_was_put(tmp_path: Path) -
     folder = StagingFolder(tmp_path, "counts", "run", 1)
     records = [Outgoing(b"k", b"v"), Outgoing(None, None), Outgoing(b"", b"")]
     for each in records:
-        folder.put(each)
+        append(folder.file(), each)
     assert folder.staged(2) == []
     folder.prepare(12)
     folder.prepare(13)
     (file,) = folder.staged(2)
-    assert (file.checkpoint, file.run, file.task, list(file.records())) == (12, "run", 1, records)
+    assert (file.checkpoint, file.run, file.task, list(records_of(file.path))) == (12, "run", 1, records)
     other = StagingFolder(tmp_path, "counts", "run", 0)
     assert other.staged(2) == []
     assert other.staged(1) == [file]  # an update has removed task 1
     file.path.write_bytes(file.path.read_bytes()[:-1])
     with pytest.raises(ConnectorError, match=r"staged: the file is cut"):
-        list(file.records())
-
-
-def test_files_are_in_the_order_of_their_checkpoints(tmp_path: Path) -> None:
-    """The order of names is not that of numbers in other lengths."""
-    folder = StagingFolder(tmp_path, "counts", "run", 0)
-    for checkpoint in (9, 10, 2_000_000_000_000):
-        folder.put(Outgoing(None, b"x"))
-        folder.prepare(checkpoint)
-    assert [each.checkpoint for each in folder.staged(1)] == [9, 10, 2_000_000_000_000]
-    folder.put(Outgoing(None, b"open"))
-    folder.discard_open()
-    folder.prepare(11)
-    assert len(list(tmp_path.iterdir())) == 3
-
-
-def test_staging_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
-    """The task says so when it starts."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ConnectorError, match=r"the staging folder .*file/staged cannot be made: Not a directory"):
-        StagingFolder(tmp_path / "file" / "staged", "counts", "run", 0)
+        list(records_of(file.path))

@@ -15,8 +15,9 @@ import pytest
 from heron.errors import ConnectorError, UnreachableError, UserCodeError
 from heron_connector_kafka import KafkaSink, Transactions, immediate, transactions
 from heron_connector_kafka.cluster import Cluster
-from heron_connector_kafka.staging import Outgoing, StagingFolder
+from heron_connector_kafka.staging import Outgoing, append
 from heron_connector_kafka.transactions import TransactionWriter
+from heron_streamlet.staging import StagingFolder
 from heron_streamlet.transformer import StageContext
 from pipelines.kafka_topics import Topics
 from servers.kafka import KafkaServer
@@ -174,7 +175,7 @@ def test_older_process_of_a_task_is_refused_and_writes_nothing_twice(
     topic = topics.make()
     folder = StagingFolder(tmp_path, "counts", "run", 0)
     for checkpoint in (1, 2):
-        folder.put(Outgoing(None, str(checkpoint).encode()))
+        append(folder.file(), Outgoing(None, str(checkpoint).encode()))
         folder.prepare(checkpoint)
     first, second = folder.staged(1)
     cluster = Cluster(kafka.address, {})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,16 +12,16 @@ from typing import Any, TypeVar
 from heron.errors import UnreachableError, UsageError, UserCodeError
 from heron_connector_kafka.cluster import Cluster, Options
 from heron_connector_kafka.immediate import ImmediateWriter
-from heron_connector_kafka.staging import Outgoing, StagingFolder
+from heron_connector_kafka.staging import Outgoing, append
 from heron_connector_kafka.transactions import PRODUCER_OPTIONS, TransactionWriter
 from heron_streamlet.sinks import TransactionalSink
+from heron_streamlet.staging import SINK_ID, StagingFolder
 from heron_streamlet.transformer import StageContext
 
 __all__ = ["KafkaSink", "Transactions"]
 
 _log = logging.getLogger(__name__)
 
-_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _RESERVED = frozenset({*PRODUCER_OPTIONS, "transactional.id"})
 _LARGEST_BYTES = 1_000_000  # librdkafka's default of `message.max.bytes`
 _FRAME_BYTES = 100  # of a record in a request, at most
@@ -47,7 +46,7 @@ class Transactions:
     folder: str | Path
 
     def __post_init__(self) -> None:
-        if not _ID.fullmatch(self.id):
+        if not SINK_ID.fullmatch(self.id):
             msg = f"Transactions: id={self.id!r} is not 1 to 100 letters, digits, _ and -"
             raise UsageError(msg)
 
@@ -170,8 +169,11 @@ class _Staged:
             cluster, topic, transactions.id, task
         )
         self._writers: dict[int, TransactionWriter] = {}
-        self.put = self._folder.put
         self.prepare = self._folder.prepare
+
+    def put(self, record: Outgoing) -> None:
+        """Append a record to the file of the next checkpoint."""
+        append(self._folder.file(), record)
 
     def commit(self, checkpoint: int) -> None:
         """Write the files up to this checkpoint."""

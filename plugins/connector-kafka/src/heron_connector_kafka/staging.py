@@ -1,15 +1,8 @@
-"""Files in which what a sink has prepared waits for its checkpoint.
-
-A file has the name ``ID.TASK.RUN.CHECKPOINT.staged``. RUN tells submissions apart, because each counts its checkpoints
-from 1. A file has its name only when it is complete and on disk.
-"""
+"""Records in the files that wait for their checkpoint: each is its length and its encoding."""
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -17,10 +10,10 @@ import msgspec
 
 from heron.errors import ConnectorError
 
-__all__ = ["Outgoing", "StagedFile", "StagingFolder"]
+__all__ = ["Outgoing", "append", "records_of"]
 
 _LENGTH_BYTES = 4
-_SUFFIX, _OPEN = ".staged", ".open"
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class Outgoing(msgspec.Struct, array_like=True, frozen=True):
@@ -30,98 +23,23 @@ class Outgoing(msgspec.Struct, array_like=True, frozen=True):
     value: bytes | None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class StagedFile:
-    """A complete file; ordered by checkpoint."""
-
-    checkpoint: int
-    run: str
-    task: int
-    path: Path
-
-    def records(self) -> Iterator[Outgoing]:
-        """What it has.
-
-        Raises:
-            ConnectorError: when it is cut.
-        """
-        decode = msgspec.msgpack.Decoder(Outgoing).decode
-        with self.path.open("rb") as file:
-            while head := file.read(_LENGTH_BYTES):
-                body = file.read(int.from_bytes(head, "big"))
-                if len(head) < _LENGTH_BYTES or len(body) < int.from_bytes(head, "big"):
-                    msg = f"{self.path}: the file is cut; its disk has lost what was written to it"
-                    raise ConnectorError(msg)
-                yield decode(body)
+def append(file: IO[bytes], record: Outgoing) -> None:
+    """Write a record to a file that is open."""
+    body = _encode(record)
+    file.write(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
 
 
-class StagingFolder:
-    """The files of one task of a sink, and those of tasks that no longer exist."""
+def records_of(path: Path) -> Iterator[Outgoing]:
+    """What a complete file has.
 
-    def __init__(self, folder: Path, name: str, run: str, task: int) -> None:
-        """Make the folder.
-
-        Raises:
-            ConnectorError: when it cannot be made.
-        """
-        self._folder, self._name, self._run, self._task = folder, name, run, task
-        self._encode = msgspec.msgpack.Encoder().encode
-        self._file: IO[bytes] | None = None
-        self._open = folder / f".{name}.{task}.{secrets.token_hex(4)}{_OPEN}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            msg = f"the staging folder {folder} cannot be made: {error.strerror}"
-            raise ConnectorError(msg) from error
-
-    def put(self, record: Outgoing) -> None:
-        """Append a record to the file of the next checkpoint."""
-        if self._file is None:
-            self._file = self._open.open("wb")
-        body = self._encode(record)
-        self._file.write(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
-
-    def prepare(self, checkpoint: int) -> None:
-        """Put the file on disk under the number of its checkpoint; nothing if there were no records."""
-        if self._file is None:
-            return
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        self._file = None
-        self._open.replace(self._folder / f"{self._name}.{self._task}.{self._run}.{checkpoint:012}{_SUFFIX}")
-        self._sync_folder()
-
-    def staged(self, tasks: int) -> Sequence[StagedFile]:
-        """The complete files of this task, by checkpoint; for task 0 also those of tasks from number `tasks` on."""
-        found = []
-        for path in self._folder.glob(f"{self._name}.*{_SUFFIX}"):
-            task, run, checkpoint = path.name[len(self._name) + 1 :].removesuffix(_SUFFIX).rsplit(".", 2)
-            if not task.isdecimal():  # of an id that begins as this one does
-                continue
-            number = int(task)
-            if number == self._task or (self._task == 0 and number >= tasks):
-                found.append(StagedFile(int(checkpoint), run, number, path))
-        return sorted(found)
-
-    def discard_open(self) -> None:
-        """Remove what was not prepared, also by processes that were killed."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        for path in self._folder.glob(f".{self._name}.{self._task}.*{_OPEN}"):
-            path.unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Remove what was not prepared here."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-            self._open.unlink(missing_ok=True)
-
-    def _sync_folder(self) -> None:
-        descriptor = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    Raises:
+        ConnectorError: when it is cut.
+    """
+    decode = msgspec.msgpack.Decoder(Outgoing).decode
+    with path.open("rb") as file:
+        while head := file.read(_LENGTH_BYTES):
+            body = file.read(int.from_bytes(head, "big"))
+            if len(head) < _LENGTH_BYTES or len(body) < int.from_bytes(head, "big"):
+                msg = f"{path}: the file is cut; its disk has lost what was written to it"
+                raise ConnectorError(msg)
+            yield decode(body)

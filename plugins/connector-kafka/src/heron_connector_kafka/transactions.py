@@ -16,7 +16,8 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from heron.errors import ConnectorError, UnreachableError
 from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Option, Refusal, described, is_passing
-from heron_connector_kafka.staging import StagedFile
+from heron_connector_kafka.staging import records_of
+from heron_streamlet.staging import StagedFile
 
 __all__ = ["PRODUCER_OPTIONS", "TransactionWriter", "is_written", "room"]
 
@@ -49,7 +50,7 @@ class TransactionWriter:
             if is_written(file, self._marker):
                 return
             producer.begin_transaction()
-            for record in file.records():
+            for record in records_of(file.path):
                 room(producer, lambda record=record: producer.produce(self._topic, record.value, record.key))  # type: ignore[misc]
             mark = TopicPartition(self._topic, 0, file.checkpoint, file.run)
             producer.send_offsets_to_transaction([mark], group.consumer_group_metadata(), TIMEOUT_S)

@@ -15,9 +15,10 @@ from heron_streamlet.columns.batches import as_batch
 from heron_streamlet.sources import Reader, Source
 from heron_streamlet.transformer import StageContext
 
-__all__ = ["ColumnSource", "ParquetFiles"]
+__all__ = ["ROWS", "ColumnSource", "ParquetFiles", "ParquetReader", "check_rows"]
 
-_ROWS = 65_536
+ROWS = 65_536
+"""The number of rows in a batch that a source reads, at most."""
 
 
 class ParquetFiles(Source[pa.RecordBatch]):
@@ -34,10 +35,8 @@ class ParquetFiles(Source[pa.RecordBatch]):
 
     word = "parquet"
 
-    def __init__(self, pattern: str | Path, columns: Sequence[str] | None = None, *, rows: int = _ROWS) -> None:
-        if type(rows) is not int or not 0 < rows <= 1 << 20:
-            msg = f"ParquetFiles: rows={rows!r} is not an integer from 1 to {1 << 20}"
-            raise UsageError(msg)
+    def __init__(self, pattern: str | Path, columns: Sequence[str] | None = None, *, rows: int = ROWS) -> None:
+        check_rows(rows, "ParquetFiles")
         self.pattern = str(pattern)
         self.columns = None if columns is None else list(columns)
         self.rows = rows
@@ -61,14 +60,29 @@ class ParquetFiles(Source[pa.RecordBatch]):
 
     def open(self, partition: str, position: object, context: StageContext) -> Reader[pa.RecordBatch]:
         """`Source.open`."""
-        return _ParquetReader(partition, self.columns, self.rows, position)
+        return ParquetReader(parquet.ParquetFile(partition), self.columns, self.rows, position)
 
 
-class _ParquetReader:
-    """Reads one batch at a time. The position is the row group, and the number of batches of it that were read."""
+def check_rows(rows: object, owner: str) -> None:
+    """Check the number of rows in a batch.
 
-    def __init__(self, path: str, columns: list[str] | None, rows: int, position: object) -> None:
-        self._file = parquet.ParquetFile(path)
+    Raises:
+        UsageError: when it is not an integer from 1 to 1,048,576.
+    """
+    if type(rows) is not int or not 0 < rows <= 1 << 20:
+        msg = f"{owner}: rows={rows!r} is not an integer from 1 to {1 << 20}"
+        raise UsageError(msg)
+
+
+class ParquetReader:
+    """Reads one batch at a time. The position is the row group, and the number of batches of it that were read.
+
+    Args:
+        file: an open file, which the reader closes.
+    """
+
+    def __init__(self, file: parquet.ParquetFile, columns: list[str] | None, rows: int, position: object) -> None:
+        self._file = file
         self._columns = columns
         self._rows = rows
         self.position: tuple[int, int] = (0, 0)
@@ -91,7 +105,7 @@ class _ParquetReader:
 
     def close(self) -> None:
         """`Reader.close`."""
-        self._file.close()
+        self._file.close(force=True)  # also what was opened elsewhere
 
     def _of_group(self, group: int, done: int) -> Iterator[pa.RecordBatch]:
         if group >= self._file.num_row_groups:
