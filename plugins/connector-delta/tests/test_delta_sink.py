@@ -190,7 +190,7 @@ def test_tasks_that_commit_at_once_all_append(tmp_path: Path, started: Sinks) ->
                 sink.prepare(checkpoint)
                 barrier.wait(RUN_S)
                 sink.commit(checkpoint)
-        except BaseException as error:  # noqa: BLE001  # the test reports it
+        except BaseException as error:  # the test reports it
             errors.append(error)
             barrier.abort()
 
@@ -304,9 +304,7 @@ def test_table_that_does_not_fit_is_an_error_at_the_start(tmp_path: Path, starte
         started(sink_of(tmp_path, schema=two, partition_by="o"))
 
 
-def test_commit_waits_for_storage_that_is_away(
-    tmp_path: Path, started: Sinks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commit_waits_for_storage_that_is_away(tmp_path: Path, started: Sinks, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows stay on disk meanwhile; a restore does not fail, or the task would be left down."""
     given = sink_of(tmp_path)
     sink = started(given)

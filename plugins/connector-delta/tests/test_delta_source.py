@@ -125,7 +125,7 @@ def test_what_is_not_there_is_an_error_with_what_is(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"there is no table"):
         DeltaSource(tmp_path).partitions(1)
     write_deltalake(tmp_path, pa.table({"page": [1], "n": [1]}))
-    with pytest.raises(UsageError, match=r"no column 'pages', did you mean 'page'\?; known: page, n"):
+    with pytest.raises(UsageError, match=r"no column 'pages' \(nearest: 'page'\); known: page, n"):
         DeltaSource(tmp_path, columns=["pages"]).partitions(1)
     with pytest.raises(UsageError, match=r"no version 7; the newest is 0"):
         DeltaSource(tmp_path, version=7).partitions(1)
