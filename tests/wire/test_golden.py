@@ -167,6 +167,11 @@ CONTROL: dict[str, Envelope] = {
         Envelope(container_tasks=pb.ContainerTasks(document=b"[]")),
         Envelope(begin_update=pb.BeginUpdate(request_id=12, base="rr-1", document=b"{}")),
         Envelope(take_checkpoint=pb.TakeCheckpoint(request_id=14)),
+        Envelope(stack_request=pb.StackRequest(request_id=15, component="count", task_id=2, wait_s=5.0)),
+        Envelope(
+            profile_request=pb.ProfileRequest(request_id=16, component="count", task_id=2, wait_s=5.0, seconds=10.0)
+        ),
+        Envelope(task_answer=pb.TaskAnswer(request_id=16, document=b"{}", refusal="busy", failure="ended")),
         Envelope(
             checkpoint_report=pb.CheckpointReport(
                 task_id=5,

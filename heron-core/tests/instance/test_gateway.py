@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
@@ -28,6 +29,7 @@ from heron.ipc.frame import (
     parse_frame_header,
 )
 from heron.ipc.socket import Channel, SocketContext
+from heron.ipc.task_stacks import decode_stacks
 from heron.kernel.settings import EngineSettings
 from heron.spi.metricsink import MetricsRecord, Source
 from heron.state_nodes.plans import encode_plan
@@ -154,6 +156,21 @@ def test_output_leaves_under_credit_and_waits_for_a_session(site: Site) -> None:
     assert parse_frame_header(receive(channel)) == (FrameKind.DATA, 1, 2)
     assert parse_control(receive(channel)).task_report.task_id == 7
     assert out.queued_bytes == 0
+
+
+def test_it_answers_for_the_task_while_output_waits_for_credit(site: Site) -> None:
+    """A task that is held back is the one that people want to look at."""
+    channel = site.session(1, window_bytes=4096)
+    for _ in range(2):
+        site.gateway.data_out.put([b"a" * 3000])
+    assert parse_frame_header(receive(channel)) == (FrameKind.DATA, 1, 1)
+    channel.send(control_frame(Envelope(stack_request=pb.StackRequest(request_id=5, task_id=7, wait_s=5)), 1))
+    answer = parse_control(receive(channel)).task_answer
+    assert answer.request_id == 5
+    stacks = decode_stacks(answer.document)
+    assert (stacks.component, stacks.task_id, stacks.incarnation, stacks.pid) == ("spout", 7, 2, os.getpid())
+    assert [each.role for each in stacks.threads[:2]] == ["task", "gateway"]
+    assert any(each.origin == "user" and each.file == __file__ for each in stacks.threads[0].frames)
 
 
 def bad_frames() -> dict[str, bytes]:

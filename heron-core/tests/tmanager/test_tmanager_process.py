@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from heron.ipc.keys import ClientKeys, Speaker, new_keys
 from heron.ipc.query import TManagerClient
 from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.status import decode_status
+from heron.ipc.task_stacks import TaskStacks, encode_stacks
 from heron.kernel.role_spec import TManagerSpec, write_spec
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import HandledLosses, PhysicalPlan
@@ -437,3 +439,43 @@ def test_unreadable_nodes_are_reported_and_replaced(
     for kind in ("pplans", "reports", "executionstate"):
         assert any(f"a state node is not used: {state}/{kind}/wc: " in error for error in errors), errors
     assert run.state.get(NodeKind.PHYSICAL_PLAN, "wc"), "the plan is written again"
+
+
+def test_a_question_about_a_task_goes_to_its_stream_manager(
+    run: Run, leader_of: Callable[[int], TManagerLocation]
+) -> None:
+    """The read-only key may ask. A silent task is explained with its process, an unknown one is refused."""
+    location = leader_of(1)
+    first, second, executor = run.peer(location), run.peer(location), run.peer(location)
+    first.register(1)
+    second.register(2)
+    executor.send(Envelope(executor_hello=pb.ExecutorHello(container_id=2, host="there")))
+    started = pb.ProcessReport(container_id=2, process="count-3", task_id=3, phase=pb.PROCESS_PHASE_STARTED, pid=77)
+    executor.send(Envelope(process_report=started))
+    executor.expect("container_tasks")
+    with run.client(location, Speaker.READER) as client, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(client.stacks, "count", 3, 5.0)
+        question = second.expect("stack_request").stack_request
+        stacks = TaskStacks("wc", "count", 3, 2, 1, 77, "there", 0.0, ())
+        second.send(Envelope(task_answer=pb.TaskAnswer(request_id=question.request_id, document=encode_stacks(stacks))))
+        assert asked.result() == stacks
+
+        asked = pool.submit(client.stacks, "", 3, 5.0)
+        question = second.expect("stack_request").stack_request
+        second.send(Envelope(task_answer=pb.TaskAnswer(request_id=question.request_id, refusal="it is busy")))
+        with pytest.raises(RefusedError, match="it is busy"):
+            asked.result()
+
+        assert client.stacks("count", 3, 0.1) == (
+            "task count/3 has not answered within 0.1 s: its process (pid 77 on there) is stopped, or native code "
+            "holds the interpreter lock"
+        )
+        with pytest.raises(RefusedError, match="task 9 is unknown; known: 1, 2, 3"):
+            client.stacks("", 9, 1.0)
+        with pytest.raises(RefusedError, match="a wait of 61 s is not above 0 and at most 60 s"):
+            client.stacks("", 3, 61.0)
+
+        asked = pool.submit(client.stacks, "", 3, 5.0)
+        second.expect("stack_request")
+        second.register(2)
+        assert asked.result() == "the stream manager of container 2 was connected again meanwhile"

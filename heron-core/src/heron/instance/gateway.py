@@ -18,6 +18,7 @@ from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, PlanReceived, ReportSeen, SessionOpened
 from heron.instance.flow_limits import SpoutThrottle
+from heron.instance.inspection import Inspection
 from heron.instance.lock_interval import LockInterval
 from heron.instance.session import Session
 from heron.ipc import control_pb2 as pb
@@ -92,6 +93,7 @@ class Gateway:
         run_dir, container_id = Path(self._spec.run_dir), self._spec.container_id
         self._lock_interval = LockInterval()
         self._reactor = Reactor()
+        self._inspection = Inspection(self._spec, self._reactor, self._send_control)
         self._sockets = SocketContext(max_frame_bytes=self._settings.frame_max_bytes)
         self._registration = self._sockets.client_of(registration_endpoint(run_dir, container_id), eager=False)
         self._metrics = self._sockets.push_to(metricsmgr_endpoint(run_dir, container_id))
@@ -172,6 +174,7 @@ class Gateway:
             "plan": lambda each: self.data_in.put(PlanReceived(decode_physical_plan(each.plan.document, "the wire"))),
             "pressure": self._pressure_changed,
             "task_report_seen": lambda each: self.data_in.put(ReportSeen(each.task_report_seen.phase)),
+            "stack_request": self._inspection.stack_asked,
         }
         handler = handlers.get(body_of(envelope))
         if handler is None:
@@ -185,6 +188,10 @@ class Gateway:
     def _pressure_changed(self, envelope: Envelope) -> None:
         self.throttle.change(envelope.pressure.task_id, on=envelope.pressure.on)
         self.data_in.sleeper.nudge()
+
+    def _send_control(self, envelope: Envelope) -> None:
+        if self._session is not None and self._channel is not None:
+            self._session.send_control(self._channel, envelope)
 
     def _end_linger(self) -> None:
         self._linger = None

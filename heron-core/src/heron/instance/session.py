@@ -85,6 +85,10 @@ class Session:
             self._reported = released
             channel.send(frame_header(FrameKind.CREDIT, self._session, 0) + credit_body(0, released))
 
+    def send_control(self, channel: Channel, envelope: Envelope) -> None:
+        """Sends a control message at once: it overtakes data that waits for credit."""
+        channel.send(control_frame(envelope, self._session))
+
     def pump(self, channel: Channel, data_out: DataOut) -> bool:
         """Sends the data that credit allows, in order; control messages need no credit. Whether any data was sent."""
         sent = False

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
-import sysconfig
 import traceback
 from collections import deque
-from pathlib import Path
 from types import TracebackType
 
 from heron.clock import wall_s
+from heron.instance.code_origin import CodeOrigin, code_origin
 from heron.spi.metricsink import Event
 
 __all__ = ["UserErrors"]
 
 _SHOWN_AT_MOST = 200  # distinct errors with their tracebacks; a failing task must not fill the disk
 _RECORD_CHARACTERS = 120
-
-_ENGINE = str(Path(__file__).parents[1]) + os.sep
-_LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 class UserErrors:
@@ -76,8 +71,8 @@ def _place(trace: TracebackType | None) -> str:
     frames = traceback.extract_tb(trace)
     if not frames:
         return ""
-    foreign = [frame for frame in frames if not frame.filename.startswith((_ENGINE, "<"))]
-    authors = [frame for frame in foreign if not frame.filename.startswith(_LIBRARIES)]
+    foreign = [frame for frame in frames if code_origin(frame.filename) is not CodeOrigin.ENGINE]
+    authors = [frame for frame in foreign if code_origin(frame.filename) is CodeOrigin.USER]
     frame = (authors or foreign or frames)[-1]
     return f"{frame.filename}, line {frame.lineno}"
 

@@ -15,11 +15,13 @@ from heron.ipc.keys import ClientKeys
 from heron.ipc.metrics_table import MetricsRow, decode_metrics
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import TopologyStatus, decode_status
+from heron.ipc.task_stacks import TaskStacks, decode_stacks
 from heron.ipc.watched_channel import ConnectionEnd, open_watched_channel
 
 __all__ = ["TManagerClient"]
 
 _OTHER_KEYS = (ConnectionEnd.UNKNOWN_KEY, ConnectionEnd.FOREIGN)
+_PASS_ON_S = 2.0  # after the wait of the topology manager for a task
 _OTHER_VERSION = "it may be of another version of heron-core than this command"
 
 
@@ -57,6 +59,16 @@ class TManagerClient:
             )
 
         return decode_metrics(self._ask(question, timeout_s).metrics_reply.document)
+
+    def stacks(self, component: str, task_id: int, wait_s: float) -> TaskStacks | str:
+        """The threads of a task; its failure to answer, for people, if it does not within `wait_s`."""
+
+        def question(number: int) -> Envelope:
+            request = pb.StackRequest(request_id=number, component=component, task_id=task_id, wait_s=wait_s)
+            return Envelope(stack_request=request)
+
+        answer = self._ask(question, wait_s + _PASS_ON_S).task_answer
+        return answer.failure or decode_stacks(answer.document)
 
     def change_state(self, state: str, timeout_s: float) -> None:
         """Requests ``running``, ``paused`` or ``killed``; returns when the new state is stored."""

@@ -36,6 +36,8 @@ __all__ = ["InstanceLink", "InstanceLinks", "TaskReports"]
 
 _log = logging.getLogger(__name__)
 
+_PASSED = ("checkpoint_report", "task_answer")  # messages of instances to the topology manager
+
 
 class TaskReports:
     """The newest report of each local task. A task that has ended or left stays so, whatever it reports later."""
@@ -173,18 +175,18 @@ class InstanceLinks:
         context: LinkContext,
         on_report: Callable[[pb.TaskReport], None],
         on_lost: Callable[[int], None],
-        on_checkpoint: Callable[[Envelope], None],
+        on_passed: Callable[[Envelope], None],
         may_start: Callable[[], bool] = lambda: True,
     ) -> None:
         """Calls `on_report` with each task report, `on_lost` with the id of each task whose session ends, and
-        `on_checkpoint` with each report about a checkpoint. A new session gets no plan while `may_start` is false.
+        `on_passed` with each message for the topology manager. A new session gets no plan while `may_start` is false.
         """
         self._may_start = may_start
         self.reports = TaskReports()
         self._context = context
         self._on_report = on_report
         self._on_lost = on_lost
-        self._on_checkpoint = on_checkpoint
+        self._on_passed = on_passed
         self._links: dict[int, InstanceLink] = {}
         self._sessions = itertools.count(1)
         self._plan: Envelope | None = None
@@ -204,11 +206,12 @@ class InstanceLinks:
             elif link.has_plan:
                 link.send_control(plan)
 
-    def send(self, task_id: int, envelope: Envelope) -> None:
-        """Sends a control message to one instance, if it is registered."""
+    def send(self, task_id: int, envelope: Envelope) -> bool:
+        """Sends a control message to one instance; False when it is not registered."""
         link = self._links.get(task_id)
         if link is not None:
             link.send_control(envelope)
+        return link is not None
 
     def waits_for(self, task_id: int) -> tuple[int, ...]:
         """The tasks whose full outlets stop a local task from sending."""
@@ -332,8 +335,8 @@ class InstanceLinks:
             self._drop(link)
 
     def _handle_control(self, envelope: Envelope) -> None:
-        if body_of(envelope) == "checkpoint_report":
-            self._on_checkpoint(envelope)
+        if body_of(envelope) in _PASSED:
+            self._on_passed(envelope)
             return
         if body_of(envelope) != "task_report":
             msg = f"{body_of(envelope)} from an instance"

@@ -28,6 +28,7 @@ from heron.stmgr.link_context import LinkContext
 from heron.stmgr.peer_links import PeerLinks
 from heron.stmgr.peer_reach import ReachChanged
 from heron.stmgr.stmgr_metrics import ack_metrics, pressure_event, reach_event, reach_metrics, routing_metrics
+from heron.stmgr.task_questions import TaskQuestions
 
 __all__ = ["StreamManager"]
 
@@ -52,6 +53,7 @@ class StreamManager:
         self._restores = 0
         self._reported_losses: Counter[int] = Counter()  # by task; 0 if it is not one task
         self._leaving: list[pb.TaskReport] = []
+        self._questions = TaskQuestions()
         self._instances = InstanceLinks(
             context, self._forward_report, self._task_lost, self._forward, self._losses_are_handled
         )
@@ -205,8 +207,21 @@ class StreamManager:
             self._take_plan(envelope)
         elif body == "task_report_seen":
             self._instances.send(envelope.task_report_seen.task_id, envelope)
+        elif body == "stack_request":
+            self._ask_task(envelope.stack_request.request_id, envelope.stack_request.task_id, envelope)
+        elif body == "profile_request":
+            self._ask_task(envelope.profile_request.request_id, envelope.profile_request.task_id, envelope)
         elif body == "refused":
             _log.error("refused by the topology manager: %s", envelope.refused.reason)
+
+    def _ask_task(self, number: int, task_id: int, question: Envelope) -> None:
+        if self._instances.send(task_id, question):
+            self._questions.asked(number, task_id)
+        else:
+            self._fail_question(number, f"the process of task {task_id} is not connected to its stream manager")
+
+    def _fail_question(self, number: int, reason: str) -> None:
+        self._tmanager.send(Envelope(task_answer=pb.TaskAnswer(request_id=number, failure=reason)))
 
     def _take_plan(self, envelope: Envelope) -> None:
         plan = decode_physical_plan(envelope.plan.document, "plan from the topology manager")
@@ -247,6 +262,8 @@ class StreamManager:
             self._context.pressure.forget(each)
 
     def _task_lost(self, task_id: int) -> None:
+        for number in self._questions.lost(task_id):
+            self._fail_question(number, f"the process of task {task_id} has ended before it answered")
         self._context.acks.local_task_lost(task_id)
         self._peers.send_loss(task_id)
         self._note_loss(task_id)
@@ -274,6 +291,8 @@ class StreamManager:
             self._tmanager.send(Envelope(task_report=report))
 
     def _forward(self, envelope: Envelope) -> None:
+        if body_of(envelope) == "task_answer":
+            self._questions.answered(envelope.task_answer.request_id)
         self._tmanager.send(envelope)
 
     def _report_left(self) -> None:

@@ -59,6 +59,11 @@ class Containers:
         if identity is not None:
             self._send_shared((identity,), frame)
 
+    def ask_stmgr(self, container_id: int, question: Envelope) -> bool:
+        """Sends a question to a stream manager; returns False when it is not connected."""
+        identity = self._stmgrs.get(container_id)
+        return identity is not None and self.answer(identity, question)
+
     def send_to_stmgrs(self, frame: bytes) -> None:
         """Sends to every stream manager."""
         self._send_shared(tuple(self._stmgr_of), frame)

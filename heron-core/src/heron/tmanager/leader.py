@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from heron.api.config import takes_checkpoints
 from heron.clock import Clock
-from heron.errors import HeronError, known, nearest
+from heron.errors import HeronError
 from heron.ipc.metrics_table import MetricsRow
-from heron.ipc.status import CheckpointStatus, TopologyStatus, Unreached
+from heron.ipc.status import CheckpointStatus, ProcessStatus, TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import StreamManagerLocation, TopologyState
@@ -38,8 +38,10 @@ from heron.tmanager.instructions import (
 )
 from heron.tmanager.membership import PlanMaker, Registration, Registry
 from heron.tmanager.metrics_store import MetricsStore
+from heron.tmanager.pressure_notes import pressure_begun, pressure_ended
 from heron.tmanager.process_reports import ProcessReport, ProcessTable
 from heron.tmanager.status_parts import ErrorList, component_statuses, culprits, standbys
+from heron.tmanager.task_questions import check_selection
 from heron.tmanager.task_table import TaskEvent, TaskReport, TaskTable
 from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent, LifePhase, Takeover
 from heron.tmanager.update_progress import NO_OWNERS, OwnersByComponent, UpdateProgress
@@ -247,10 +249,7 @@ class Leader:
             return []
         if not on:
             return self._lift(((task_id, changed),))
-        return [
-            NoteEvent("backpressure-started", f"task-{task_id}", {"reporter": str(container_id), "cause": cause}),
-            NotifyHook("heron_backpressure_started", {**self._culprit(task_id), "cause": cause}),
-        ]
+        return pressure_begun(self._culprit(task_id), container_id, cause)
 
     def state_asked(self, state: str) -> list[Instruction]:
         """A command requests the state ``running``, ``paused`` or ``killed``.
@@ -381,17 +380,21 @@ class Leader:
         Raises:
             HeronError: when there is no such component or task; lists the known ones.
         """
-        tasks = {instance.task_id: instance.component for _, instance in self._plans.packing.instances()}
-        if component and component not in tasks.values():
-            components = sorted(set(tasks.values()))
-            msg = f"component {component!r} is unknown{nearest(component, components)}; known: {known(components)}"
-            raise HeronError(msg)
-        if task_id and tasks.get(task_id, "") not in ({component} if component else {*tasks.values()}):
-            ids = ", ".join(str(each) for each, name in sorted(tasks.items()) if component in ("", name))
-            what = f"is not of component {component!r}; its tasks" if task_id in tasks else "is unknown; known"
-            msg = f"task {task_id} {what}: {ids}"
-            raise HeronError(msg)
+        check_selection(self._components(), component, task_id)
         return self._metrics.rows(component, task_id, by_task=by_task, now_s=self._clock.monotonic_s())
+
+    def asked_task(self, component: str, task_id: int) -> tuple[str, int, ProcessStatus | None]:
+        """The component, the container and the process of a task that a command asks about.
+
+        Raises:
+            HeronError: when there is no such task, or it is of another component; lists the known ones.
+        """
+        check_selection(self._components(), component, task_id)
+        process = next((each for each in self._processes.statuses() if each.task_id == task_id), None)
+        return (*self._tasks.place(task_id), process)
+
+    def _components(self) -> dict[int, str]:
+        return {instance.task_id: instance.component for _, instance in self._plans.packing.instances()}
 
     def status(self) -> TopologyStatus:
         """The status of the topology."""
@@ -484,9 +487,7 @@ class Leader:
     def _lift(self, ended: tuple[tuple[int, float], ...]) -> list[Instruction]:
         instructions: list[Instruction] = []
         for task_id, duration_s in ended:
-            facts = {**self._culprit(task_id), "duration_s": duration_s}
-            instructions.append(NoteEvent("backpressure-ended", f"task-{task_id}", {"duration_s": f"{duration_s:.3f}"}))
-            instructions.append(NotifyHook("heron_backpressure_ended", facts))
+            instructions += pressure_ended(self._culprit(task_id), duration_s)
         return instructions
 
     def _culprit(self, task_id: int) -> dict[str, object]:

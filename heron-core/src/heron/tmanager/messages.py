@@ -15,7 +15,7 @@ from heron.tmanager.task_table import TaskEvent, TaskReport
 
 __all__ = ["check_speaker", "checkpoint_report", "location_of", "process_report", "task_report", "totals_of"]
 
-_QUESTIONS = frozenset({"status_request", "metrics_request"})
+_QUESTIONS = frozenset({"metrics_request", "profile_request", "stack_request", "status_request"})
 _COMMANDS = frozenset({"begin_update", "change_config", "change_state", "take_checkpoint", "withdraw_update"})
 
 _TASK_EVENTS: dict[int, TaskEvent] = {

@@ -51,6 +51,7 @@ from heron.tmanager.messages import (
 )
 from heron.tmanager.plan_publisher import PlanPublisher
 from heron.tmanager.state_store import StateStore
+from heron.tmanager.task_relay import TaskRelay
 from heron.tmanager.topology_end import TopologyEnd
 from heron.tmanager.topology_state import Takeover
 
@@ -88,6 +89,7 @@ class Service:
         self._end = TopologyEnd(
             host.reactor, host.store, self._containers, self._leader.containers, takeover.leader.container_id
         )
+        self._relay = TaskRelay(host.reactor, self._containers, self._leader.asked_task)
         self._manifests: ManifestWriter | None = None
         if host.archive is not None:
             kept = host.settings.checkpoints_kept
@@ -112,6 +114,9 @@ class Service:
             "take_checkpoint": lambda identity, each: self._confirm(
                 identity, each.take_checkpoint.request_id, self._leader.checkpoint_asked()
             ),
+            "stack_request": self._relay.asked,
+            "profile_request": self._relay.asked,
+            "task_answer": self._relay.answered,
             "done": self._done,
         }
 
@@ -196,6 +201,7 @@ class Service:
         hello = envelope.stmgr_hello
         instructions = self._leader.stmgr_registered(location_of(hello), hello.losses, dict(hello.lost_by_task))
         self._containers.add_stmgr(hello.container_id, identity)
+        self._relay.lost(hello.container_id)
         self._carry_out(instructions)
         for report in hello.tasks:
             self._carry_out(self._leader.task_reported(task_report(report), totals_of(report)))

@@ -32,6 +32,7 @@ _COMMANDS = {
     "checkpoints": "heron_cli.commands.checkpoints:checkpoints",
     "logs": "heron_cli.commands.logs:logs",
     "metrics": "heron_cli.commands.metrics:metrics",
+    "stack": "heron_cli.commands.stack:stack",
     "plugins": "heron_cli.commands.plugins:plugins",
     "profiles": "heron_cli.commands.profiles:profiles",
     "packages": "heron_cli.commands.packages:packages",

@@ -27,6 +27,7 @@ from heron.errors import (
 )
 from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import TopologyStatus
+from heron.ipc.task_stacks import TaskStacks
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState
@@ -43,6 +44,7 @@ _OPEN_CLIENT = "heron_cli.topologies.tmanager_client:open_tmanager_client"
 
 _ANSWER_S = 2.0  # a topology manager answers in milliseconds; after this time another may lead
 _RETRY_S = 0.1
+_LONGEST_S = 60.0  # a topology manager waits no longer for a task
 _REFUSED_KEYS = 2  # a topology manager that is leaving, or has just taken over a port, may refuse the keys once
 
 T = TypeVar("T")
@@ -125,6 +127,16 @@ class RemoteTopology:
             lambda client, left_s: client.metrics(component, task_id, by_task=by_task, timeout_s=left_s),
         )
 
+    def stacks(self, task_id: int, component: str = "") -> TaskStacks:
+        """Return the threads of a task, with the calls in which they are.
+
+        Raises:
+            UnreachableError: also when the task itself does not answer within `timeout_s`; the message has its process.
+        """
+        return self._reached(
+            self._ask(False, lambda client, _: client.stacks(component, task_id, min(self.timeout_s, _LONGEST_S)))
+        )
+
     def change_state(self, state: str) -> None:
         """Change its state to ``running``, ``paused`` or ``killed``; return when the state is written.
 
@@ -176,6 +188,12 @@ class RemoteTopology:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def _reached(self, answer: T | str) -> T:
+        if isinstance(answer, str):
+            msg = f"topology {self.name!r}: {answer}"
+            raise UnreachableError(msg)
+        return answer
 
     def _ask(self, control: bool, question: Question[T]) -> T:
         if control and self._read_only:

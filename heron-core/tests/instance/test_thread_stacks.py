@@ -1,0 +1,131 @@
+"""What the stacks of a task say: whose code runs, and whether a thread runs or waits."""
+
+from __future__ import annotations
+
+import json
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import heron.instance
+from builders import instance_spec
+from heron.instance.code_origin import CodeOrigin, code_origin
+from heron.instance.data_queue import DataIn
+from heron.instance.thread_stacks import stack_frames, stacks_now, state_of, thread_usages
+from heron.instance.thread_usage import ThreadUsage, thread_usage, wait_of
+from heron.ipc.task_stacks import decode_stacks, encode_stacks
+from heron.ipc.wakeup import Wakeup
+from heron.kernel.queue_capacity import QueueCapacity
+from heron_testing.pytest_plugin import Eventually
+
+ENGINE = str(Path(heron.instance.__file__).with_name("runner.py"))
+
+
+@pytest.mark.parametrize(
+    ("filename", "module", "expected"),
+    [
+        ("/home/me/words.py", "words", CodeOrigin.USER),
+        ("/home/me/heron_words.py", "heron_words", CodeOrigin.USER),
+        ("/home/me/heron/words.py", "words", CodeOrigin.USER),
+        (ENGINE, "heron.instance.runner", CodeOrigin.ENGINE),
+        ("<emit of stream 'default'>", "", CodeOrigin.ENGINE),
+        ("/src/plugins/streamlet/src/heron_streamlet/stage_host.py", "heron_streamlet.stage_host", CodeOrigin.ENGINE),
+        (json.__file__, "json", CodeOrigin.LIBRARY),
+        (sysconfig.get_path("purelib") + "/numpy/core.py", "numpy.core", CodeOrigin.LIBRARY),
+        ("<frozen importlib._bootstrap>", "importlib._bootstrap", CodeOrigin.LIBRARY),
+    ],
+)
+def test_code_is_the_authors_a_librarys_or_the_engines(filename: str, module: str, expected: CodeOrigin) -> None:
+    """An author looks at their own lines first, and must not blame the engine's for them."""
+    assert code_origin(filename, module) is expected
+
+
+@pytest.mark.parametrize(
+    ("syscall", "expected"),
+    [
+        ("230 0x1 0x1 0x7f48", "the end of a sleep"),
+        ("202 0x55a7 0x189", "a lock"),
+        ("7 0x7f 0x1 0xffffffff", "an event of a socket, pipe or timer"),
+        ("45 0x5 0x7f 0x1", "a socket"),
+        ("0 0x3 0x7f 0x1", "a socket"),
+        ("0 0x4 0x7f 0x1", "a pipe"),
+        ("0 0x5 0x7f 0x1", "a file"),
+        ("61 0xffffffff", "a child process"),
+        ("running", ""),
+        ("-1 0x7ffc 0x7f48", ""),
+        ("9999 0x1", ""),
+        ("", ""),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux" or "x86_64" not in sysconfig.get_platform(), reason="numbers of x86-64")
+def test_the_system_call_says_what_a_thread_waits_for(syscall: str, expected: str) -> None:
+    """A read says by its descriptor what it reads from."""
+    targets = {3: "socket:[1]", 4: "pipe:[2]", 5: "/home/me/words.txt"}
+    assert wait_of(syscall, targets.__getitem__) == expected
+
+
+def test_processor_time_tells_a_thread_that_computes_from_one_that_waits() -> None:
+    """Both wait for the interpreter lock while another thread looks, so their state at that moment is the same."""
+    before = ThreadUsage("S", 1.0)
+    assert state_of(before, ThreadUsage("S", 1.09), 0.1) == ("running", pytest.approx(0.9))
+    assert state_of(before, ThreadUsage("S", 1.001), 0.1) == ("waits", pytest.approx(0.01))
+    assert state_of(before, ThreadUsage("R", 1.0), 0.1) == ("ready", 0.0)
+    assert state_of(None, ThreadUsage("S", 1.0), 0.1) == ("waits", 0.0)
+    assert state_of(before, ThreadUsage("S", 1.2), 0.1) == ("running", 1.0)
+
+
+def test_a_deep_recursion_is_shortened_in_the_middle() -> None:
+    """The answer has a bounded size; both ends of the stack say most."""
+
+    def deep(depth: int) -> tuple[int, int, str]:
+        if depth:
+            return deep(depth - 1)
+        frames, omitted = stack_frames(sys._getframe())
+        return len(frames), omitted, frames[-1].function
+
+    count, omitted, innermost = deep(400)
+    assert count == 120
+    assert omitted > 280
+    assert innermost.endswith("deep")
+    frames, omitted = stack_frames(sys._getframe())
+    assert omitted == 0
+    assert frames[-1].source == "frames, omitted = stack_frames(sys._getframe())"
+    assert stack_frames(None) == ((), 0)
+
+
+def waiting(name: str, wait: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=wait, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_every_thread_is_shown_with_what_it_waits_for(eventually: Eventually) -> None:
+    """A task that waits for tuples does not wait for just any lock. The values survive the wire."""
+    data_in = DataIn(Wakeup(), QueueCapacity(1 << 16, 1 << 20, 0.1))
+    end = threading.Event()
+    idle, other = waiting("idle", lambda: data_in.wait(30.0)), waiting("locked", lambda: end.wait(30.0))
+
+    def reasons() -> dict[str, tuple[str, str]]:
+        stacks = stacks_now(instance_spec("count", 3), thread_usages(), 0.1)
+        assert decode_stacks(encode_stacks(stacks)) == stacks
+        assert stacks.threads[0].role == "task"  # pytest's main thread asks; it is found by its thread, not its name
+        return {each.name: (each.state, each.waits_for) for each in stacks.threads}
+
+    expected = {"idle": ("waits", "input"), "locked": ("waits", "a lock")}
+    eventually(lambda: reasons().items() >= expected.items(), what=f"{expected}")
+    end.set()
+    data_in.sleeper.nudge()
+    idle.join()
+    other.join()
+
+
+def test_a_thread_that_has_ended_has_no_usage() -> None:
+    """Threads end at any time, also between two looks."""
+    assert thread_usage(1 << 30) is None
+    usage = thread_usage(threading.get_native_id())
+    assert usage is not None
+    assert usage.cpu_s > 0

@@ -1,0 +1,83 @@
+"""What commands show of the inside of a task, also while its component blocks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heron_testing.pytest_plugin import wait_until
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+WAYS = ("sleep", "wait", "read", "spin", "hold")
+KILL_SOON = ("--set", "heron.executor.stop.grace.s=0.1")  # blocked components do not stop by themselves
+
+
+def blocked(sandbox: Sandbox, *options: str) -> tuple[HeronRun, dict[str, dict[str, Any]]]:
+    """A topology whose bolts block, and its tasks by component."""
+    run = sandbox.start("blocked.py", *KILL_SOON, *options)
+    run.until(lambda: all((run.out / way).exists() for way in WAYS), "all bolts block")
+    status = json.loads(sandbox.output_of("status", "blocked", "--json"))["status"]
+    return run, {each["component"]: each for each in status["tasks"]}
+
+
+def task_thread(sandbox: Sandbox, task: str) -> dict[str, Any]:
+    """The thread of a task that runs its component."""
+    threads = json.loads(sandbox.output_of("stack", "blocked", task, "--json"))["threads"]
+    assert {"gateway", "task"} <= {each["role"] for each in threads}
+    found: dict[str, Any] = threads[0]
+    assert found["role"] == "task"
+    return found
+
+
+def place(thread: dict[str, Any]) -> tuple[str, str, str, str]:
+    """State, reason, function and line of the innermost call of user code."""
+    frame = [each for each in thread["frames"] if each["origin"] == "user"][-1]
+    assert Path(frame["file"]).name == "blocked.py"
+    return thread["state"], thread["waits_for"], frame["function"], frame["source"]
+
+
+def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
+    """The gateway thread answers while user code sleeps, waits, computes, or the topology is paused."""
+    run, tasks = blocked(sandbox)
+    sleep = f"sleep/{tasks['sleep']['task_id']}"
+    state, reason, function, source = place(task_thread(sandbox, sleep))
+    assert (state, reason, function, source) == (
+        "waits",
+        "the end of a sleep",
+        "BlockingBolt.sleep",
+        "time.sleep(3600)",
+    )
+    assert place(task_thread(sandbox, str(tasks["wait"]["task_id"])))[:2] == ("waits", "a lock")
+    assert place(task_thread(sandbox, str(tasks["read"]["task_id"])))[:2] == ("waits", "a socket")
+    state, _, function, _ = place(task_thread(sandbox, str(tasks["spin"]["task_id"])))
+    assert (state, function) == ("running", "BlockingBolt.spin")
+
+    text = sandbox.output_of("stack", "blocked", sleep)
+    assert f"{sleep} in container {tasks['sleep']['container_id']}: pid " in text
+    assert "> user     " in text
+    assert "waits for the end of a sleep" in text
+
+    sandbox.output_of("deactivate", "blocked")
+    idle = task_thread(sandbox, str(tasks["one"]["task_id"]))
+    assert (idle["state"], idle["waits_for"]) == ("waits", "input")
+
+    check_refusals(sandbox, run, tasks["hold"]["task_id"])
+
+
+def check_refusals(sandbox: Sandbox, run: HeronRun, hold: int) -> None:
+    """Native code that holds the interpreter lock leaves no thread to answer; the message has the process."""
+    pid = run.the("instance", f"hold-{hold}").pid
+    silent = sandbox.output_of("stack", "blocked", str(hold), "--timeout", "0.5", code=1)
+    assert f"task hold/{hold} has not answered within 0.5 s: its process (pid {pid} on " in silent
+    assert "known: 1, 2, 3, 4, 5, 6" in sandbox.output_of("stack", "blocked", "9", code=2)
+    assert "(nearest: 'sleep')" in sandbox.output_of("stack", "blocked", f"sleeep/{hold}", code=2)
+    assert f"task {hold} is not of component 'one'; its tasks: 1" in sandbox.output_of(
+        "stack", "blocked", f"one/{hold}", code=2
+    )
+    assert "'0' is no task" in sandbox.output_of("stack", "blocked", "0", code=2)
+    sandbox.output_of("kill", "blocked")
+    wait_until(lambda: run.process.poll() is not None, 30.0, "the end of the run")
+    assert "topology 'blocked' is not running" in sandbox.output_of("stack", "blocked", "1", code=2)
