@@ -64,7 +64,19 @@ def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
     idle = task_thread(sandbox, str(tasks["one"]["task_id"]))
     assert (idle["state"], idle["waits_for"]) == ("waits", "input")
 
+    check_profile(sandbox, tasks["spin"]["task_id"])
     check_refusals(sandbox, run, tasks["hold"]["task_id"])
+
+
+def check_profile(sandbox: Sandbox, spin: int) -> None:
+    """A profile names the function that computes, and writes both files."""
+    out = sandbox.root / "spin.svg"
+    text = sandbox.output_of("profile", "blocked", f"spin/{spin}", "--seconds", "0.5", "--out", str(out))
+    user = text.partition("user code, time on a processor:")[2].partition("libraries")[0]
+    assert "BlockingBolt.spin" in user
+    assert "<title>BlockingBolt.spin (" in out.read_text(encoding="utf-8")
+    samples = json.loads((sandbox.root / "spin.speedscope.json").read_bytes())
+    assert "BlockingBolt.spin [user]" in {each["name"] for each in samples["shared"]["frames"]}
 
 
 def check_refusals(sandbox: Sandbox, run: HeronRun, hold: int) -> None:

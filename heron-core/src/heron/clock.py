@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock", "monotonic_s", "wait_for", "wall_s"]
+__all__ = ["Clock", "SystemClock", "monotonic_s", "thread_cpu_clock", "wait_for", "wall_s"]
 
 monotonic_s = time.monotonic
 """Monotonic seconds; all processes of a host share the scale."""
@@ -40,6 +40,15 @@ class SystemClock:
     def wall_s(self) -> float:
         """Seconds since the epoch."""
         return time.time()
+
+
+def thread_cpu_clock(ident: int) -> Callable[[], float]:
+    """Return a function that returns the processor seconds of a thread of this process so far.
+
+    `ident` is `threading.Thread.ident`. The function must not be called after the thread has ended.
+    """
+    clock_id = time.pthread_getcpuclockid(ident)
+    return lambda: time.clock_gettime(clock_id)
 
 
 def wait_for(predicate: Callable[[], bool], timeout_s: float, interval_s: float) -> bool:

@@ -29,6 +29,7 @@ from heron.ipc.frame import (
     parse_frame_header,
 )
 from heron.ipc.socket import Channel, SocketContext
+from heron.ipc.task_profile import decode_profile
 from heron.ipc.task_stacks import decode_stacks
 from heron.kernel.settings import EngineSettings
 from heron.spi.metricsink import MetricsRecord, Source
@@ -171,6 +172,34 @@ def test_it_answers_for_the_task_while_output_waits_for_credit(site: Site) -> No
     assert (stacks.component, stacks.task_id, stacks.incarnation, stacks.pid) == ("spout", 7, 2, os.getpid())
     assert [each.role for each in stacks.threads[:2]] == ["task", "gateway"]
     assert any(each.origin == "user" and each.file == __file__ for each in stacks.threads[0].frames)
+
+
+def ask_for_profile(channel: Channel, number: int) -> None:
+    request = pb.ProfileRequest(request_id=number, task_id=7, wait_s=5, seconds=0.3)
+    channel.send(control_frame(Envelope(profile_request=request), 1))
+
+
+def test_it_takes_one_profile_at_a_time(site: Site) -> None:
+    """A second one is declined at once, and the first one is not disturbed."""
+    channel = site.session(1)
+    ask_for_profile(channel, 5)
+    ask_for_profile(channel, 6)
+    declined = parse_control(receive(channel)).task_answer
+    assert declined.request_id == 6
+    assert declined.refusal.startswith("task 7 is being profiled already, for another 0.")
+    answer = parse_control(receive(channel)).task_answer
+    assert answer.request_id == 5
+    assert decode_profile(answer.document).samples > 0
+    ask_for_profile(channel, 7)
+    assert parse_control(receive(channel)).task_answer.document
+
+
+def test_the_end_of_the_process_ends_a_profile(site: Site) -> None:
+    """The gateway thread ends in time; the mark of this file looks for threads that stay."""
+    channel = site.session(1)
+    request = pb.ProfileRequest(request_id=5, task_id=7, wait_s=5, seconds=300.0)
+    channel.send(control_frame(Envelope(profile_request=request), 1))
+    until(lambda: any(each.name == "profiler" for each in threading.enumerate()))
 
 
 def bad_frames() -> dict[str, bytes]:

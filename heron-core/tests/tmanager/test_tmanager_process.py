@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from heron.api.definition import TopologyDefinition
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import open_driver
 from heron.driver_kit.parent_process import EXIT_TEMPORARY
-from heron.errors import AccessError, HeronError, RefusedError, UnreachableError
+from heron.errors import AccessError, HeronError, RefusedError, UnreachableError, UsageError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys, Speaker, new_keys
@@ -472,6 +473,11 @@ def test_a_question_about_a_task_goes_to_its_stream_manager(
         )
         with pytest.raises(RefusedError, match="task 9 is unknown; known: 1, 2, 3"):
             client.stacks("", 9, 1.0)
+        for seconds in (0.0, -1.0, 301.0):
+            with pytest.raises(RefusedError, match=f"a profile of {seconds:g} s is not above 0 and at most 300 s"):
+                client.profile("", 3, seconds, 1.0)
+        with pytest.raises(UsageError, match="a profile of nan s has no end"):
+            client.profile("", 3, math.nan, 1.0)
         with pytest.raises(RefusedError, match="a wait of 61 s is not above 0 and at most 60 s"):
             client.stacks("", 3, 61.0)
 

@@ -105,6 +105,7 @@ class Gateway:
         self._wait_for_session()
         self._reactor.run()
         self._lock_interval.restore()
+        self._inspection.close()
         self._sockets.close(linger_s=0.5)
         if self._closing is not None:
             self._closing.set()
@@ -175,6 +176,7 @@ class Gateway:
             "pressure": self._pressure_changed,
             "task_report_seen": lambda each: self.data_in.put(ReportSeen(each.task_report_seen.phase)),
             "stack_request": self._inspection.stack_asked,
+            "profile_request": self._inspection.profile_asked,
         }
         handler = handlers.get(body_of(envelope))
         if handler is None:

@@ -44,7 +44,8 @@ _KINDS: Mapping[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
 }
 """What a thread waits for in a system call, by processor: the numbers differ."""
 
-_CALLS = {number: kind for kind, numbers in _KINDS.get(platform.machine(), ()) for number in numbers}
+_CALLS = {machine: {number: kind for kind, numbers in kinds for number in numbers} for machine, kinds in _KINDS.items()}
+_MACHINE = platform.machine()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +71,16 @@ def thread_usage(native_id: int) -> ThreadUsage | None:
     return ThreadUsage(fields[_STATE], _exact_s(folder, ticks_s), _syscall(folder))
 
 
-def wait_of(syscall: str, target_of: Callable[[int], str] | None = None) -> str:
+def wait_of(syscall: str, target_of: Callable[[int], str] | None = None, machine: str = _MACHINE) -> str:
     """What a thread waits for, by its line in ``/proc/…/syscall``; "" if that is unknown, or it does not wait.
 
-    `target_of` returns what a file descriptor is, as ``/proc/self/fd`` names it.
+    `target_of` returns what a file descriptor is, as ``/proc/self/fd`` names it. The numbers of calls depend on the
+    processor, `machine`; of another than ``x86_64`` and ``aarch64`` nothing is known.
     """
     words = syscall.split()
     if len(words) < 2 or not words[0].isdigit():
         return ""
-    kind = _CALLS.get(int(words[0]), "")
+    kind = _CALLS.get(machine, {}).get(int(words[0]), "")
     if kind != _DESCRIPTOR:
         return kind
     target = (target_of or _target_of)(int(words[1], 16))

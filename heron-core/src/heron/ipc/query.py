@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from heron.clock import monotonic_s
-from heron.errors import AccessError, RefusedError, RemoteProtocolError, UnreachableError
+from heron.errors import AccessError, RefusedError, RemoteProtocolError, UnreachableError, UsageError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys
 from heron.ipc.metrics_table import MetricsRow, decode_metrics
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import TopologyStatus, decode_status
+from heron.ipc.task_profile import TaskProfile, decode_profile
 from heron.ipc.task_stacks import TaskStacks, decode_stacks
 from heron.ipc.watched_channel import ConnectionEnd, open_watched_channel
 
@@ -69,6 +71,25 @@ class TManagerClient:
 
         answer = self._ask(question, wait_s + _PASS_ON_S).task_answer
         return answer.failure or decode_stacks(answer.document)
+
+    def profile(self, component: str, task_id: int, seconds: float, wait_s: float) -> TaskProfile | str:
+        """A profile of a task over some seconds; its failure to answer, for people, if none comes `wait_s` after.
+
+        Raises:
+            UsageError: when `seconds` is not a finite number.
+        """
+        if not math.isfinite(seconds):
+            msg = f"a profile of {seconds} s has no end; give a number of seconds"
+            raise UsageError(msg)
+
+        def question(number: int) -> Envelope:
+            request = pb.ProfileRequest(
+                request_id=number, component=component, task_id=task_id, wait_s=wait_s, seconds=seconds
+            )
+            return Envelope(profile_request=request)
+
+        answer = self._ask(question, seconds + wait_s + _PASS_ON_S).task_answer
+        return answer.failure or decode_profile(answer.document)
 
     def change_state(self, state: str, timeout_s: float) -> None:
         """Requests ``running``, ``paused`` or ``killed``; returns when the new state is stored."""

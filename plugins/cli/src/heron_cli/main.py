@@ -33,6 +33,7 @@ _COMMANDS = {
     "logs": "heron_cli.commands.logs:logs",
     "metrics": "heron_cli.commands.metrics:metrics",
     "stack": "heron_cli.commands.stack:stack",
+    "profile": "heron_cli.commands.profile:profile",
     "plugins": "heron_cli.commands.plugins:plugins",
     "profiles": "heron_cli.commands.profiles:profiles",
     "packages": "heron_cli.commands.packages:packages",

@@ -27,6 +27,7 @@ from heron.errors import (
 )
 from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import TopologyStatus
+from heron.ipc.task_profile import TaskProfile
 from heron.ipc.task_stacks import TaskStacks
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
@@ -136,6 +137,18 @@ class RemoteTopology:
         return self._reached(
             self._ask(False, lambda client, _: client.stacks(component, task_id, min(self.timeout_s, _LONGEST_S)))
         )
+
+    def profile(self, task_id: int, component: str = "", *, seconds: float = 10.0) -> TaskProfile:
+        """Return where the thread of a task spends its time, by samples over `seconds` (above 0, at most 300).
+
+        The call takes `seconds` longer than others.
+
+        Raises:
+            RefusedError: also when the task is being profiled already.
+            UnreachableError: also when the task ends meanwhile, or does not answer.
+        """
+        wait_s = min(self.timeout_s, _LONGEST_S)
+        return self._reached(self._ask(False, lambda client, _: client.profile(component, task_id, seconds, wait_s)))
 
     def change_state(self, state: str) -> None:
         """Change its state to ``running``, ``paused`` or ``killed``; return when the state is written.

@@ -1,0 +1,103 @@
+"""A profile as a tree of calls, and as sums over functions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from heron.ipc.task_profile import ProfiledStack, TaskProfile
+from heron.ipc.task_stacks import StackFrame
+
+__all__ = ["Call", "CalledFunction", "FunctionTime", "call_tree", "function_times", "user_times"]
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFunction:
+    """A function, whichever of its lines was sampled; `origin` is ``user``, ``library`` or ``engine``."""
+
+    name: str
+    file: str
+    origin: str
+
+
+@dataclass(slots=True)
+class Call:
+    """A call in the tree, and the seconds in it with all that it calls."""
+
+    function: CalledFunction
+    total_s: float = 0.0
+    callees: dict[CalledFunction, Call] = field(default_factory=dict)
+
+    def depth(self) -> int:
+        """The number of levels below this one."""
+        return max((1 + each.depth() for each in self.callees.values()), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTime:
+    """The seconds on a processor in a function: in its own lines, and with all that it calls; and its busiest line."""
+
+    function: CalledFunction
+    self_s: float
+    total_s: float
+    line: int
+
+
+def call_tree(profile: TaskProfile, *, on: bool) -> Call:
+    """The calls of a profile on a processor, or off it; the root stands for the thread."""
+    root = Call(CalledFunction("all", "", "engine"))
+    for stack in profile.stacks:
+        seconds = stack.on_s if on else stack.off_s
+        if seconds <= 0:
+            continue
+        root.total_s += seconds
+        call = root
+        for function in _functions(profile, stack):
+            call = call.callees.setdefault(function, Call(function))
+            call.total_s += seconds
+    return root
+
+
+def function_times(profile: TaskProfile) -> tuple[FunctionTime, ...]:
+    """Every function with time on a processor, those with the most time in their own lines first."""
+    own: dict[CalledFunction, dict[int, float]] = {}
+    totals: dict[CalledFunction, float] = {}
+    lines: dict[CalledFunction, dict[int, float]] = {}
+    for stack in profile.stacks:
+        if not stack.on_s or not stack.frames:
+            continue
+        for frame in {_function(each): each for each in _frames(profile, stack)}.values():  # recursion counts once
+            function = _function(frame)
+            totals[function] = totals.get(function, 0.0) + stack.on_s
+            of_line = lines.setdefault(function, {})
+            of_line[frame.line] = of_line.get(frame.line, 0.0) + stack.on_s
+        innermost = profile.frames[stack.frames[-1]]
+        of_own = own.setdefault(_function(innermost), {})
+        of_own[innermost.line] = of_own.get(innermost.line, 0.0) + stack.on_s
+    found = [
+        FunctionTime(function, sum(own.get(function, {}).values()), total_s, _busiest(lines[function]))
+        for function, total_s in totals.items()
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.self_s, -each.total_s, each.function.name)))
+
+
+def user_times(profile: TaskProfile) -> tuple[float, float]:
+    """The seconds in user code and what it calls, on a processor and off it."""
+    stacks = [each for each in profile.stacks if any(f.origin == "user" for f in _frames(profile, each))]
+    return sum(each.on_s for each in stacks), sum(each.off_s for each in stacks)
+
+
+def _frames(profile: TaskProfile, stack: ProfiledStack) -> Iterator[StackFrame]:
+    return (profile.frames[index] for index in stack.frames)
+
+
+def _functions(profile: TaskProfile, stack: ProfiledStack) -> Iterator[CalledFunction]:
+    return map(_function, _frames(profile, stack))
+
+
+def _function(frame: StackFrame) -> CalledFunction:
+    return CalledFunction(frame.function, frame.file, frame.origin)
+
+
+def _busiest(seconds_by_line: dict[int, float]) -> int:
+    return max(seconds_by_line, key=lambda line: (seconds_by_line[line], -line))
