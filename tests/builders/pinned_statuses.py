@@ -9,6 +9,7 @@ from heron.ipc.status import (
     ComponentStatus,
     Culprit,
     LeaderStatus,
+    LongCallStatus,
     ProcessStatus,
     SinkOutage,
     StandbyStatus,
@@ -18,7 +19,7 @@ from heron.ipc.status import (
     UpdateStatus,
 )
 
-__all__ = ["FORMER_STATUSES", "STATUS_WITH_CHECKPOINTS"]
+__all__ = ["FORMER_STATUSES", "STATUS_WITH_LONG_CALLS"]
 
 STATUS = TopologyStatus(
     topology="words",
@@ -53,10 +54,14 @@ STATUS_WITH_UPDATE = replace(STATUS_WITH_REASONS, update=UpdateStatus(4, "switch
 STATUS_WITH_CHECKPOINTS = replace(
     STATUS_WITH_UPDATE, checkpoints=CheckpointStatus(8, 7, 40.5, 0.25, 4096, 0.125, 3, 1, "disk full", 1, "words-1/7")
 )
+STATUS_WITH_LONG_CALLS = replace(
+    STATUS_WITH_CHECKPOINTS, long_calls=(LongCallStatus(3, "count", "process", "words.py, line 7", 1_700_000_003.0),)
+)
 FORMER_STATUSES = {
     "status": STATUS,
     "status-with-processes": STATUS_WITH_PROCESSES,
     "status-of-troubles": STATUS_OF_TROUBLES,
     "status-with-reasons": STATUS_WITH_REASONS,
     "status-with-update": STATUS_WITH_UPDATE,
+    "status-with-checkpoints": STATUS_WITH_CHECKPOINTS,
 }

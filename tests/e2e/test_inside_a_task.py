@@ -41,7 +41,8 @@ def place(thread: dict[str, Any]) -> tuple[str, str, str, str]:
 
 def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
     """The gateway thread answers while user code sleeps, waits, computes, or the topology is paused."""
-    run, tasks = blocked(sandbox)
+    run, tasks = blocked(sandbox, "--set", "heron.instance.long.call.s=0.5")
+    check_long_calls(sandbox, tasks)
     sleep = f"sleep/{tasks['sleep']['task_id']}"
     state, reason, function, source = place(task_thread(sandbox, sleep))
     assert (state, reason, function, source) == (
@@ -66,6 +67,24 @@ def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
 
     check_profile(sandbox, tasks["spin"]["task_id"])
     check_refusals(sandbox, run, tasks["hold"]["task_id"])
+
+
+def check_long_calls(sandbox: Sandbox, tasks: dict[str, dict[str, Any]]) -> None:
+    """A task that can answer reports by itself that a call does not return."""
+    expected = {way: tasks[way]["task_id"] for way in WAYS if way != "hold"}
+
+    def calls() -> dict[str, dict[str, Any]]:
+        found = json.loads(sandbox.output_of("status", "blocked", "--json"))["status"]["long_calls"]
+        return {each["component"]: each for each in found}
+
+    wait_until(lambda: calls().keys() == expected.keys(), 30.0, "the long calls of all tasks that can report them")
+    assert {name: each["task_id"] for name, each in calls().items()} == expected
+    place = calls()["sleep"]["place"]
+    assert "/blocked.py, line " in place
+    text = sandbox.output_of("status", "blocked")
+    assert f"sleep/{expected['sleep']} has been in one call of process for " in text
+    logged = f"task sleep/{expected['sleep']} has been in one call of process for 1 s, at {place}"
+    assert sandbox.log_text(f"sleep-{expected['sleep']}.log").count(logged) == 1
 
 
 def check_profile(sandbox: Sandbox, spin: int) -> None:

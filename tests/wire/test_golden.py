@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders.pinned_statuses import FORMER_STATUSES, STATUS_WITH_CHECKPOINTS
+from builders.pinned_statuses import FORMER_STATUSES, STATUS_WITH_LONG_CALLS
+from builders.pinned_task_messages import TASK_MESSAGES
 from heron.api.definition import (
     ComponentDefinition,
     ComponentKind,
@@ -167,11 +168,7 @@ CONTROL: dict[str, Envelope] = {
         Envelope(container_tasks=pb.ContainerTasks(document=b"[]")),
         Envelope(begin_update=pb.BeginUpdate(request_id=12, base="rr-1", document=b"{}")),
         Envelope(take_checkpoint=pb.TakeCheckpoint(request_id=14)),
-        Envelope(stack_request=pb.StackRequest(request_id=15, component="count", task_id=2, wait_s=5.0)),
-        Envelope(
-            profile_request=pb.ProfileRequest(request_id=16, component="count", task_id=2, wait_s=5.0, seconds=10.0)
-        ),
-        Envelope(task_answer=pb.TaskAnswer(request_id=16, document=b"{}", refusal="busy", failure="ended")),
+        *TASK_MESSAGES,
         Envelope(
             checkpoint_report=pb.CheckpointReport(
                 task_id=5,
@@ -337,7 +334,7 @@ DOCUMENTS: dict[str, bytes] = {
     "topology": encode_plan(TOPOLOGY),
     "packing-plan": encode_plan(PACKING),
     "physical-plan-with-regions": encode_plan(PHYSICAL_WITH_REGIONS),
-    "status-with-checkpoints": encode_status(STATUS_WITH_CHECKPOINTS),
+    "status-with-long-calls": encode_status(STATUS_WITH_LONG_CALLS),
     "metrics-table": encode_metrics(METRICS_TABLE),
 }
 
@@ -478,7 +475,7 @@ def test_documents_decode() -> None:
     assert decode_physical_plan(with_checkpoints, "golden") == PHYSICAL_WITH_CHECKPOINTS
     for name, status in FORMER_STATUSES.items():
         assert decode_status(read(f"{name}.json")) == status
-    assert decode_status(read("status-with-checkpoints.json")) == STATUS_WITH_CHECKPOINTS
+    assert decode_status(read("status-with-long-calls.json")) == STATUS_WITH_LONG_CALLS
     assert decode_metrics(read("metrics-table.json")) == METRICS_TABLE
 
 

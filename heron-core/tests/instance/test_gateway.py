@@ -44,11 +44,11 @@ PLAN = physical_plan(topology(spout("spout")), {"spout": (7,)}, version=4)
 class Site:
     """A container with a gateway; the hub belongs to the stream manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, long_call_s: float = 0.0) -> None:
         self.run_dir = Path(tempfile.mkdtemp(prefix="hw"))
         container_dir(self.run_dir, 1).mkdir()
         spec = instance_spec("spout", 7, incarnation=2, run_dir=str(self.run_dir))
-        self.gateway = Gateway(spec, EngineSettings(link_window_bytes=4096))
+        self.gateway = Gateway(spec, EngineSettings(link_window_bytes=4096, long_call_s=long_call_s))
         self.sockets = SocketContext()
         self.hub = self.sockets.hub(registration_endpoint(self.run_dir, 1))
         self.hellos: list[pb.InstanceHello] = []
@@ -200,6 +200,23 @@ def test_the_end_of_the_process_ends_a_profile(site: Site) -> None:
     request = pb.ProfileRequest(request_id=5, task_id=7, wait_s=5, seconds=300.0)
     channel.send(control_frame(Envelope(profile_request=request), 1))
     until(lambda: any(each.name == "profiler" for each in threading.enumerate()))
+
+
+def test_it_reports_a_long_call_of_user_code_and_its_end() -> None:
+    """This test is the user code: the main thread is in it while its rounds stand still."""
+    site = Site(long_call_s=0.1)
+    try:
+        channel = site.session(1)
+        begun = parse_control(receive(channel)).long_call
+        assert (begun.task_id, begun.incarnation, begun.on) == (7, 2, True)
+        assert begun.function == test_it_reports_a_long_call_of_user_code_and_its_end.__name__
+        assert begun.place.startswith(f"{__file__}, line ")
+        assert begun.lasts_s >= 0.1
+        site.gateway.rounds += 1
+        ended = parse_control(receive(channel)).long_call
+        assert (ended.on, ended.function) == (False, begun.function)
+    finally:
+        site.close()
 
 
 def bad_frames() -> dict[str, bytes]:

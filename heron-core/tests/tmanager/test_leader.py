@@ -19,6 +19,7 @@ from heron.spi.hooks import HOOK_FACTS
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 from heron.tmanager.instructions import EndTopology, Instruction, NoteEvent, NotifyHook, PublishPlan, SendPlan
 from heron.tmanager.leader import Leader
+from heron.tmanager.long_call_reports import LongCallReport
 from heron.tmanager.process_reports import ProcessReport
 from heron.tmanager.task_table import TaskEvent, TaskReport
 from heron.tmanager.topology_state import Takeover
@@ -411,3 +412,14 @@ def test_observers_get_a_failure_from_the_leader_and_a_kill_from_the_command(mak
     killed = make_leader()
     plan_of(killed)
     assert not [each for each in killed.state_asked("killed") if isinstance(each, NotifyHook)]
+
+
+def test_a_long_call_is_in_the_status_until_its_process_ends(make_leader: MakeLeader) -> None:
+    """The task is known by its component. A process that dies in the call cannot report its end."""
+    leader = make_leader()
+    note = only(NoteEvent, leader.long_call_reported(LongCallReport(3, 1, True, "process", "wc.py, line 7", 10.0)))
+    assert (note.name, note.subject, note.attributes["component"]) == ("long-call", "task-3", "count")
+    assert [(each.component, each.task_id) for each in leader.status().long_calls] == [("count", 3)]
+    leader.process_reported(ProcessReport(2, "count-3", 3, 1, TaskEvent.DIED, "killed"))
+    assert leader.status().long_calls == ()
+    assert leader.long_call_reported(LongCallReport(9, 1, True, "process", "wc.py, line 7", 10.0)) == []

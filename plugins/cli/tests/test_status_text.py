@@ -13,6 +13,7 @@ from heron.ipc.status import (
     ComponentStatus,
     Culprit,
     LeaderStatus,
+    LongCallStatus,
     ProcessStatus,
     SinkOutage,
     StandbyStatus,
@@ -178,6 +179,13 @@ def test_an_unreachable_container_is_named_with_those_that_cannot_reach_it() -> 
     text = shown(status_text(StatusReport(replace(STATUS, unreached=unreached), RUN), 100.0))
     assert "container 2 is not reached from container 0, container 1, for 1 min 20 s; tuples for it wait" in text
     assert "container 1 is not reached from container 2, for 1 min 20 s" in text
+
+
+def test_a_long_call_of_user_code_is_shown_with_its_line() -> None:
+    """A person sees at once which task does not go on, and where to look."""
+    calls = (LongCallStatus(3, "count", "process", "/me/words.py, line 7", 75.0),)
+    text = shown(status_text(StatusReport(replace(STATUS, long_calls=calls), RUN), 100.0))
+    assert "count/3 has been in one call of process for 25 s, at /me/words.py, line 7" in text
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,9 @@ from heron.instance.data_queue import DataIn, DataOut, PlanReceived, ReportSeen,
 from heron.instance.flow_limits import SpoutThrottle
 from heron.instance.inspection import Inspection
 from heron.instance.lock_interval import LockInterval
+from heron.instance.long_calls import LongCalls, look_period_s
 from heron.instance.session import Session
+from heron.instance.thread_stacks import main_thread_frame
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registration_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
@@ -56,6 +58,8 @@ class Gateway:
         self.data_out = DataOut(self._wakeup, self.data_in.sleeper, out_capacity)
         self.throttle = SpoutThrottle(SystemClock())
         self.metrics_out: list[MetricsRecord] = []
+        self.rounds = 0
+        """Task thread: counts its rounds, so that the gateway sees calls that do not return."""
         self._session: Session | None = None
         self._channel: Channel | None = None
         self._attempts = itertools.count(1)
@@ -101,6 +105,9 @@ class Gateway:
         self._reactor.on_readable(self._wakeup.fd, self._wakeup.drain)
         self._reactor.every(_HELLO_EVERY_S, self._send_hello)
         self._reactor.every(_HELLO_EVERY_S, lambda: self._lock_interval.adapt(self._reactor.late_s))
+        if self._settings.long_call_s > 0:
+            self._long_calls = LongCalls(self._settings.long_call_s)
+            self._reactor.every(look_period_s(self._settings.long_call_s), self._look_for_long_call)
         self._reactor.at_round_end(self._end_round)
         self._wait_for_session()
         self._reactor.run()
@@ -186,6 +193,22 @@ class Gateway:
             handler(envelope)
         except HeronError as error:
             raise RemoteProtocolError(str(error)) from error
+
+    def _look_for_long_call(self) -> None:
+        found = self._long_calls.look(self.rounds, main_thread_frame, monotonic_s())
+        if found is not None:
+            spec = self._spec
+            if found.on and not found.repeated:
+                _log.warning("task %s/%d %s", spec.component, spec.task_id, found.text())
+            report = pb.LongCall(
+                task_id=spec.task_id,
+                incarnation=spec.incarnation,
+                on=found.on,
+                function=found.function,
+                place=found.place,
+                lasts_s=found.lasts_s,
+            )
+            self._send_control(Envelope(long_call=report))
 
     def _pressure_changed(self, envelope: Envelope) -> None:
         self.throttle.change(envelope.pressure.task_id, on=envelope.pressure.on)

@@ -93,8 +93,9 @@ class ComponentRunner(ABC):
             self._start()
         if started is not None:
             started()
-        data_in = self.task.gateway.data_in
+        gateway, data_in = self.task.gateway, self.task.gateway.data_in
         while not self._signals.stop_requested:
+            gateway.rounds += 1
             self.work()
             self.task.queued.drain(self._queued_failed)
             self._settle_state()

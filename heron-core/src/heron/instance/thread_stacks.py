@@ -20,13 +20,18 @@ from heron.instance.thread_usage import ThreadUsage, thread_usage, wait_of
 from heron.ipc.task_stacks import StackFrame, TaskStacks, ThreadStack
 from heron.kernel.role_spec import InstanceSpec
 
-__all__ = ["stack_frames", "stacks_now", "state_of", "thread_usages"]
+__all__ = ["engine_wait", "main_thread_frame", "stack_frames", "stacks_now", "state_of", "thread_usages"]
 
 _BUSY = 0.05  # a thread that waits uses less of a processor, even when it wakes often
 _FRAMES_EACH_END = 60  # of a deep recursion
 _THREADS = 200
 _SOURCE_CHARACTERS = 160
 _ENGINE_WAITS = {"DataIn.wait": "input", "DataOut.wait_for_room": "room for its output"}
+
+
+def main_thread_frame() -> FrameType | None:
+    """The innermost frame of the thread that runs the component."""
+    return sys._current_frames().get(threading.main_thread().ident or 0)
 
 
 def thread_usages() -> dict[int, ThreadUsage]:
@@ -77,6 +82,17 @@ def stack_frames(frame: FrameType | None) -> tuple[tuple[StackFrame, ...], int]:
     return tuple(_described(each) for each in kept), omitted
 
 
+def engine_wait(frame: FrameType) -> str:
+    """What the engine's innermost frames wait for, unless they wait on behalf of other code."""
+    for each in _walk(frame):
+        origin = code_origin(each.f_code.co_filename)
+        if origin is CodeOrigin.USER:
+            return ""
+        if origin is CodeOrigin.ENGINE and each.f_code.co_qualname in _ENGINE_WAITS:
+            return _ENGINE_WAITS[each.f_code.co_qualname]
+    return ""
+
+
 def _stack(  # the values of one thread
     name: str,
     native_id: int,
@@ -94,7 +110,7 @@ def _stack(  # the values of one thread
         state = "running"  # it answers
     waits_for = ""
     if state == "waits" and usage is not None:
-        waits_for = _engine_wait(frame) or wait_of(usage.syscall)
+        waits_for = engine_wait(frame) or wait_of(usage.syscall)
     cpu_s = round(usage.cpu_s, 6) if usage is not None else 0.0
     return ThreadStack(name, native_id, role, state, round(share, 3), cpu_s, waits_for, frames, omitted)
 
@@ -109,17 +125,6 @@ def _walk(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
-
-
-def _engine_wait(frame: FrameType) -> str:
-    """What the engine's innermost frames wait for, unless they wait on behalf of other code."""
-    for each in _walk(frame):
-        origin = code_origin(each.f_code.co_filename)
-        if origin is CodeOrigin.USER:
-            return ""
-        if origin is CodeOrigin.ENGINE and each.f_code.co_qualname in _ENGINE_WAITS:
-            return _ENGINE_WAITS[each.f_code.co_qualname]
-    return ""
 
 
 def _described(frame: FrameType) -> StackFrame:

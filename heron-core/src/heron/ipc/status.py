@@ -17,6 +17,7 @@ __all__ = [
     "ComponentStatus",
     "Culprit",
     "LeaderStatus",
+    "LongCallStatus",
     "ProcessStatus",
     "SinkOutage",
     "StandbyStatus",
@@ -111,6 +112,17 @@ class Culprit:
 
 
 @dataclass(frozen=True, slots=True)
+class LongCallStatus:
+    """A task that has been in one call of user code, `function`, since then; `place` is the line where it was found."""
+
+    task_id: int
+    component: str
+    function: str
+    place: str
+    since_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class SinkOutage:
     """A metrics sink that delivers nothing in one container: for how long, and why ("" where that is not known)."""
 
@@ -194,6 +206,7 @@ class TopologyStatus:
     unreached: tuple[Unreached, ...] = ()
     update: UpdateStatus | None = None
     checkpoints: CheckpointStatus | None = None
+    long_calls: tuple[LongCallStatus, ...] = ()
 
 
 def encode_status(status: TopologyStatus) -> bytes:

@@ -103,6 +103,9 @@ class EngineSettings:
         1024,
         "minimum capacity of a queue; it always has room for two batches",
     )
+    long_call_s: float = _float(
+        "heron.instance.long.call.s", 10.0, "s", 0.0, "a call of user code that lasts longer is reported; 0: no call is"
+    )
     network_host: str = field(
         default="127.0.0.1",
         metadata={

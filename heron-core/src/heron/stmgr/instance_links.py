@@ -36,7 +36,7 @@ __all__ = ["InstanceLink", "InstanceLinks", "TaskReports"]
 
 _log = logging.getLogger(__name__)
 
-_PASSED = ("checkpoint_report", "task_answer")  # messages of instances to the topology manager
+_PASSED = ("checkpoint_report", "long_call", "task_answer")  # messages of instances to the topology manager
 
 
 class TaskReports:

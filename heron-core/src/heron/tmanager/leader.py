@@ -36,25 +36,22 @@ from heron.tmanager.instructions import (
     SendPlan,
     StoreManifest,
 )
+from heron.tmanager.long_call_reports import LongCallReport, LongCallReports
 from heron.tmanager.membership import PlanMaker, Registration, Registry
 from heron.tmanager.metrics_store import MetricsStore
 from heron.tmanager.pressure_notes import pressure_begun, pressure_ended
 from heron.tmanager.process_reports import ProcessReport, ProcessTable
-from heron.tmanager.status_parts import ErrorList, component_statuses, culprits, standbys
+from heron.tmanager.status_parts import ErrorList, component_statuses, culprits, silent_text, standbys
 from heron.tmanager.task_questions import check_selection
 from heron.tmanager.task_table import TaskEvent, TaskReport, TaskTable
-from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent, LifePhase, Takeover
+from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent, LifePhase, Takeover, commanded
 from heron.tmanager.update_progress import NO_OWNERS, OwnersByComponent, UpdateProgress
 
 __all__ = ["Leader"]
 
 _FATES = {TaskEvent.DIED: "died and is restarted", TaskEvent.GIVEN_UP: "died too often and is left down"}
 
-_SILENT = "the stream manager of container {} is silent; its host or network may hang"
-
 _QUIET_BEATS = 3  # a stream manager that misses that many heartbeats is reported as unreached
-
-_COMMANDS = {"running": LifeEvent.RESUMED, "paused": LifeEvent.PAUSED, "killed": LifeEvent.KILLED}
 
 
 class Leader:
@@ -87,6 +84,7 @@ class Leader:
         self._processes = ProcessTable()
         self._metrics = MetricsStore(settings.metrics_export_s)
         self._back_pressure = BackPressureReports()
+        self._long_calls = LongCallReports(clock)
         self._errors = ErrorList()
         for each in takeover.troubles:
             self._errors.add(each)
@@ -217,6 +215,7 @@ class Leader:
     def process_reported(self, report: ProcessReport) -> list[Instruction]:
         """An executor reports one of its processes."""
         self._processes.take(report)
+        self._long_calls.forget(report.task_id)
         who = self._who(report.task_id) if report.task_id else f"{report.process} of container {report.container_id}"
         error = f"{who} {_FATES[report.event]}: {report.reason}" if report.event in _FATES else ""
         if report.task_id:
@@ -240,6 +239,11 @@ class Leader:
                 self._errors.add(message)
                 self._tasks.note_error(record.source.task_id, message)
 
+    def long_call_reported(self, report: LongCallReport) -> list[Instruction]:
+        """A task reports a call of user code that lasts long, or the end of one."""
+        (component, _), newest = self._tasks.place(report.task_id), self._tasks.incarnation(report.task_id)
+        return self._long_calls.take(report, component, newest)
+
     def pressure_reported(self, task_id: int, container_id: int, *, on: bool, cause: str = "") -> list[Instruction]:
         """A stream manager reports a culprit of back pressure, or withdraws its report."""
         if on and container_id not in self._plans.containers():  # removed by an update: nobody would withdraw it
@@ -257,10 +261,7 @@ class Leader:
         Raises:
             HeronError: when the topology cannot get this state.
         """
-        event = _COMMANDS.get(state)
-        if event is None:
-            msg = f"state {state!r} cannot be requested; known: {', '.join(map(repr, sorted(_COMMANDS)))}"
-            raise HeronError(msg)
+        event = commanded(state)
         if event is LifeEvent.KILLED and not self.ended:
             return self._end(event, "")
         if not self._life.allows(event):
@@ -426,11 +427,11 @@ class Leader:
             unreached=self._unreached(self._clock.monotonic_s()),
             update=self._update.status(),
             checkpoints=self.checkpoints(),
+            long_calls=() if self.ended else self._long_calls.statuses(),
         )
 
     def _present_errors(self) -> tuple[str, ...]:
-        silent = (_SILENT.format(container_id) for container_id in self._registry.silent())
-        return (*self._errors.texts(), *silent, *filter(None, [self._waiting_plan]))
+        return (*self._errors.texts(), *map(silent_text, self._registry.silent()), *filter(None, [self._waiting_plan]))
 
     def _unreached(self, now_s: float) -> tuple[Unreached, ...]:
         own = self._registry.silent_s(self._quiet_s, now_s)
@@ -485,10 +486,8 @@ class Leader:
         return instructions
 
     def _lift(self, ended: tuple[tuple[int, float], ...]) -> list[Instruction]:
-        instructions: list[Instruction] = []
-        for task_id, duration_s in ended:
-            instructions += pressure_ended(self._culprit(task_id), duration_s)
-        return instructions
+        notes = (pressure_ended(self._culprit(task_id), duration_s) for task_id, duration_s in ended)
+        return [each for parts in notes for each in parts]
 
     def _culprit(self, task_id: int) -> dict[str, object]:
         component, _ = self._tasks.place(task_id)

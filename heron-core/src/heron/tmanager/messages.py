@@ -10,10 +10,19 @@ from heron.ipc.metrics_codec import record_of
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.spi.metricsink import MetricsRecord
 from heron.tmanager.checkpoint_progress import CheckpointEvent, CheckpointReport
+from heron.tmanager.long_call_reports import LongCallReport
 from heron.tmanager.process_reports import ProcessReport
 from heron.tmanager.task_table import TaskEvent, TaskReport
 
-__all__ = ["check_speaker", "checkpoint_report", "location_of", "process_report", "task_report", "totals_of"]
+__all__ = [
+    "check_speaker",
+    "checkpoint_report",
+    "location_of",
+    "long_call_report",
+    "process_report",
+    "task_report",
+    "totals_of",
+]
 
 _QUESTIONS = frozenset({"metrics_request", "profile_request", "stack_request", "status_request"})
 _COMMANDS = frozenset({"begin_update", "change_config", "change_state", "take_checkpoint", "withdraw_update"})
@@ -88,6 +97,11 @@ def checkpoint_report(report: pb.CheckpointReport) -> CheckpointReport:
     return CheckpointReport(
         report.task_id, report.incarnation, report.restores, report.number, event, snapshot, report.error
     )
+
+
+def long_call_report(report: pb.LongCall) -> LongCallReport:
+    """The report of a task about a call of user code."""
+    return LongCallReport(report.task_id, report.incarnation, report.on, report.function, report.place, report.lasts_s)
 
 
 def totals_of(report: pb.TaskReport) -> MetricsRecord | None:

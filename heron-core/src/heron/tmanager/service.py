@@ -45,6 +45,7 @@ from heron.tmanager.messages import (
     check_speaker,
     checkpoint_report,
     location_of,
+    long_call_report,
     process_report,
     task_report,
     totals_of,
@@ -114,6 +115,7 @@ class Service:
             "take_checkpoint": lambda identity, each: self._confirm(
                 identity, each.take_checkpoint.request_id, self._leader.checkpoint_asked()
             ),
+            "long_call": lambda _, each: self._leader.long_call_reported(long_call_report(each.long_call)),
             "stack_request": self._relay.asked,
             "profile_request": self._relay.asked,
             "task_answer": self._relay.answered,

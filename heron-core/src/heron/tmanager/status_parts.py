@@ -11,7 +11,7 @@ from heron.tmanager.back_pressure_reports import BackPressureReports
 from heron.tmanager.metrics_store import MetricsStore
 from heron.tmanager.task_table import TaskTable
 
-__all__ = ["ErrorList", "component_statuses", "culprits", "standbys"]
+__all__ = ["ErrorList", "component_statuses", "culprits", "silent_text", "standbys"]
 
 _ERRORS_KEPT = 50  # the logs have all
 _ERROR_LENGTH = 4000  # characters
@@ -90,3 +90,8 @@ def standbys(processes: Iterable[ProcessStatus], leader: LeaderStatus) -> tuple[
         for each in processes
         if each.process == "tmanager" and each.container_id != leader.container_id
     )
+
+
+def silent_text(container_id: int) -> str:
+    """The error for people about a container whose stream manager is silent."""
+    return f"the stream manager of container {container_id} is silent; its host or network may hang"

@@ -6,11 +6,12 @@ import enum
 from dataclasses import dataclass
 
 from heron.api.definition import TopologyDefinition
+from heron.errors import HeronError
 from heron.ipc.status import LeaderStatus, TopologyStatus
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import ENDED_STATES, PhysicalPlan, TopologyState
 
-__all__ = ["ENDED", "SHOWN", "STARTING", "TABLE", "LifeEvent", "LifePhase", "Takeover"]
+__all__ = ["ENDED", "SHOWN", "STARTING", "TABLE", "LifeEvent", "LifePhase", "Takeover", "commanded"]
 
 
 class LifePhase(enum.Enum):
@@ -34,6 +35,22 @@ class LifeEvent(enum.Enum):
     FINISHED = enum.auto()
     FAILED = enum.auto()
     KILLED = enum.auto()
+
+
+_COMMANDS = {"running": LifeEvent.RESUMED, "paused": LifeEvent.PAUSED, "killed": LifeEvent.KILLED}
+
+
+def commanded(state: str) -> LifeEvent:
+    """The event by which a command requests a state: ``running``, ``paused`` or ``killed``.
+
+    Raises:
+        HeronError: when it is another state.
+    """
+    event = _COMMANDS.get(state)
+    if event is None:
+        msg = f"state {state!r} cannot be requested; known: {', '.join(map(repr, sorted(_COMMANDS)))}"
+        raise HeronError(msg)
+    return event
 
 
 STARTING = frozenset((LifePhase.STARTING, LifePhase.STARTING_PAUSED))

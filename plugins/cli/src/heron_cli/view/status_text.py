@@ -31,6 +31,7 @@ def status_text(report: StatusReport, wall_s: float) -> Group:
     parts += [Text(line) for line in _place_lines(report)]
     parts += [Text(line, style="yellow") for line in _container_lines(report)]
     parts += [Text(line, style="yellow") for line in (*_unreached_lines(status), *_update_lines(status))]
+    parts += [Text(line, style="yellow") for line in _long_call_lines(status, wall_s)]
     parts += [Text(line) for line in status_lines(status.checkpoints, wall_s)]
     parts += [Text(line, style="yellow") for line in _outage_lines(status)]
     parts += [Text(line, style="red") for line in _error_lines(status)]
@@ -133,6 +134,12 @@ def _unreached_lines(status: TopologyStatus) -> Iterator[str]:
         sources = ", ".join(f"container {each.by}" for each in there)
         longest = format_duration(max(each.silent_s for each in there))
         yield f"container {container_id} is not reached from {sources}, for {longest}; tuples for it wait"
+
+
+def _long_call_lines(status: TopologyStatus, wall_s: float) -> Iterator[str]:
+    for each in status.long_calls:
+        task, age = f"{each.component}/{each.task_id}", format_duration(wall_s - each.since_s)
+        yield f"{task} has been in one call of {each.function} for {age}, at {each.place}"
 
 
 def _update_lines(status: TopologyStatus) -> Iterator[str]:
