@@ -51,15 +51,16 @@ def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
         "BlockingBolt.sleep",
         "time.sleep(3600)",
     )
-    assert place(task_thread(sandbox, str(tasks["wait"]["task_id"])))[:2] == ("waits", "a lock")
     assert place(task_thread(sandbox, str(tasks["read"]["task_id"])))[:2] == ("waits", "a socket")
     state, _, function, _ = place(task_thread(sandbox, str(tasks["spin"]["task_id"])))
     assert (state, function) == ("running", "BlockingBolt.spin")
 
-    text = sandbox.output_of("stack", "blocked", sleep)
-    assert f"{sleep} in container {tasks['sleep']['container_id']}: pid " in text
-    assert "> user     " in text
-    assert "waits for the end of a sleep" in text
+    wait = f"wait/{tasks['wait']['task_id']}"
+    text = sandbox.output_of("stack", "blocked", wait)
+    assert f"{wait} in container {tasks['wait']['container_id']}: pid " in text
+    assert "(runs the component): waits for a lock; " in text
+    user = [line.strip() for line in text.splitlines() if line.startswith("  > user     ")]
+    assert user[-1].endswith("in BlockingBolt.wait")
 
     sandbox.output_of("deactivate", "blocked")
     idle = task_thread(sandbox, str(tasks["one"]["task_id"]))
@@ -73,13 +74,16 @@ def check_long_calls(sandbox: Sandbox, tasks: dict[str, dict[str, Any]]) -> None
     """A task that can answer reports by itself that a call does not return."""
     expected = {way: tasks[way]["task_id"] for way in WAYS if way != "hold"}
 
-    def calls() -> dict[str, dict[str, Any]]:
-        found = json.loads(sandbox.output_of("status", "blocked", "--json"))["status"]["long_calls"]
-        return {each["component"]: each for each in found}
+    calls: dict[str, dict[str, Any]] = {}
 
-    wait_until(lambda: calls().keys() == expected.keys(), 30.0, "the long calls of all tasks that can report them")
-    assert {name: each["task_id"] for name, each in calls().items()} == expected
-    place = calls()["sleep"]["place"]
+    def all_reported() -> bool:
+        found = json.loads(sandbox.output_of("status", "blocked", "--json"))["status"]["long_calls"]
+        calls.update({each["component"]: each for each in found})
+        return calls.keys() == expected.keys()
+
+    wait_until(all_reported, 30.0, "the long calls of all tasks that can report them")
+    assert {name: each["task_id"] for name, each in calls.items()} == expected
+    place = calls["sleep"]["place"]
     assert "/blocked.py, line " in place
     text = sandbox.output_of("status", "blocked")
     assert f"sleep/{expected['sleep']} has been in one call of process for " in text
@@ -104,11 +108,6 @@ def check_refusals(sandbox: Sandbox, run: HeronRun, hold: int) -> None:
     silent = sandbox.output_of("stack", "blocked", str(hold), "--timeout", "0.5", code=1)
     assert f"task hold/{hold} has not answered within 0.5 s: its process (pid {pid} on " in silent
     assert "known: 1, 2, 3, 4, 5, 6" in sandbox.output_of("stack", "blocked", "9", code=2)
-    assert "(nearest: 'sleep')" in sandbox.output_of("stack", "blocked", f"sleeep/{hold}", code=2)
-    assert f"task {hold} is not of component 'one'; its tasks: 1" in sandbox.output_of(
-        "stack", "blocked", f"one/{hold}", code=2
-    )
-    assert "'0' is no task" in sandbox.output_of("stack", "blocked", "0", code=2)
     sandbox.output_of("kill", "blocked")
     wait_until(lambda: run.process.poll() is not None, 30.0, "the end of the run")
     assert "topology 'blocked' is not running" in sandbox.output_of("stack", "blocked", "1", code=2)
