@@ -9,15 +9,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "heron-core" / "src" / "heron"
 KITS = {"heron_cli", "heron_simulator", "heron_testing"}
+SERVICES = {"heron_service_tracker"}
 PUBLISHED = {"api", "clock", "driver_kit", "errors", "spi", "state_machine"}
 
 
-def drivers_rule() -> dict[str, list[str]]:
-    """The contract of import-linter about plugins."""
+def linter_rule(name: str) -> dict[str, list[str]]:
+    """The contract of import-linter with that id."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    (rule,) = [each for each in table["contracts"] if each["id"] == "drivers"]
+    (rule,) = [each for each in table["contracts"] if each["id"] == name]
     assert isinstance(rule, dict)
     return rule
+
+
+def drivers_rule() -> dict[str, list[str]]:
+    """The contract about drivers and kits."""
+    return linter_rule("drivers")
 
 
 def documented(package: str) -> set[str]:
@@ -30,7 +36,16 @@ def documented(package: str) -> set[str]:
 def test_every_plugin_is_held_to_the_rule() -> None:
     """A plugin that is not in the list could import anything."""
     packages = {path.parent.name for path in ROOT.glob("plugins/*/src/*/__init__.py")}
-    assert set(drivers_rule()["source_modules"]) == packages - KITS
+    assert set(drivers_rule()["source_modules"]) == packages - KITS - SERVICES
+
+
+def test_a_service_may_use_the_client_beside_what_drivers_may_use() -> None:
+    """Running topologies are reached in one way, the client, so a service is held to what the client publishes."""
+    rule = linter_rule("services")
+    parts = {f"heron_cli.{path.name}" for path in (ROOT / "plugins/cli/src/heron_cli").iterdir() if path.is_dir()}
+    published = {f"heron_cli.{name}" for name in ("client", "commands", "profiles", "__pycache__")}
+    assert set(rule["source_modules"]) == SERVICES
+    assert set(rule["forbidden_modules"]) == {*drivers_rule()["forbidden_modules"], *parts} - published - {"heron_cli"}
 
 
 def test_every_package_of_the_core_is_published_or_private() -> None:

@@ -3,8 +3,9 @@
 The folder ``plugins/scheduler-local/`` has the distribution ``heron-scheduler-local``, the import package
 ``heron_scheduler_local``, the group ``heron.scheduler`` and the name ``local``. A bundle has no code, so it has no
 import package and no entry point. A compat plugin serves a foreign package, so its import package has the name of that
-package. A connector is imported by pipelines, so it has no entry point. A library (the command, the
-kits) has no family: ``plugins/cli/`` is ``heron-cli`` is ``heron_cli``.
+package. A connector is imported by pipelines, so it has no entry point. A service is a command, so its entry point
+``NAME`` is in the group ``heron.command``. A library (the command, the kits) has no family: ``plugins/cli/`` is
+``heron-cli`` is ``heron_cli``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from importlib.metadata import EntryPoint, distribution
 from pathlib import Path
 from typing import TypeGuard
 
+import click
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -84,9 +86,10 @@ def test_installed_entry_point_names_family_driver_and_package(folder: Path) -> 
         assert [point.name for point in points] == [name]
     assert points
     for point in points:
-        assert (point.group, point.name.removesuffix(point.name[len(name) :])) == (f"heron.{family}", name)
+        group, kind = ("heron.command", click.Command) if family == "service" else (f"heron.{family}", type)
+        assert (point.group, point.name.removesuffix(point.name[len(name) :])) == (group, name)
         assert point.module.partition(".")[0] == import_name(folder)
-        assert isinstance(point.load(), type)
+        assert isinstance(point.load(), kind)
 
 
 @pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=folder_name)

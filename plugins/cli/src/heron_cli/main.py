@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 import click
 
@@ -51,6 +51,7 @@ class _Commands(CommandGroup):
     """Prints an error as one line, and turns it into an exit code."""
 
     entries = _COMMANDS
+    suggested: ClassVar[Mapping[str, str]] = {"tracker": "heron-service-tracker"}
 
     def invoke(self, ctx: click.Context) -> object:
         redact_warnings()

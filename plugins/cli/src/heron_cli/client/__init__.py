@@ -24,6 +24,7 @@ from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_cli.topologies.restart import RestartedContainer
 from heron_cli.topologies.status_report import StatusReport
 from heron_cli.topologies.topology_list import TopologyEntry, TopologyList
+from heron_cli.topologies.topology_plans import TopologyPlans
 
 __all__ = [
     "Client",
@@ -43,6 +44,7 @@ __all__ = [
     "SubmitResult",
     "TopologyEntry",
     "TopologyList",
+    "TopologyPlans",
     "TopologyStatus",
     "connect",
     "open_store",

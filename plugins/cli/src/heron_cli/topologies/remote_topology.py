@@ -34,6 +34,7 @@ from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location
 from heron_cli.topologies.discovery import check_name, read_report, read_run
+from heron_cli.topologies.topology_plans import TopologyPlans, read_plans
 
 if TYPE_CHECKING:
     from heron.ipc.query import TManagerClient
@@ -149,6 +150,11 @@ class RemoteTopology:
         """
         wait_s = min(self.timeout_s, _LONGEST_S)
         return self._reached(self._ask(False, lambda client, _: client.profile(component, task_id, seconds, wait_s)))
+
+    def plans(self) -> TopologyPlans:
+        """Return its logical, packing and physical plan from the state manager; no question goes to the topology."""
+        check_name(self.name)
+        return read_plans(self._statemgr, self.name)
 
     def change_state(self, state: str) -> None:
         """Change its state to ``running``, ``paused`` or ``killed``; return when the state is written.

@@ -1,0 +1,199 @@
+"""Makes answers from what was observed. Pure: values in, values out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from heron_cli.client import MetricsRow, TopologyPlans
+from heron_service_tracker.answers import (
+    ClusterItem,
+    ComponentItem,
+    ContainerItem,
+    ExceptionItem,
+    InputItem,
+    StreamItem,
+    StreamManagerItem,
+    TaskItem,
+    TaskPlaceItem,
+    TopologyItem,
+)
+from heron_service_tracker.observed import ObservedCluster, ObservedTopology, age_s
+from heron_service_tracker.problems import NotYetKnownError
+
+__all__ = [
+    "cluster_item",
+    "component_items",
+    "container_items",
+    "exception_items",
+    "page",
+    "plans_of",
+    "selected_metrics",
+    "shown_config",
+    "stream_manager_items",
+    "task_items",
+    "topology_item",
+]
+
+_SECRET = re.compile(r"secret|password|passwd|token|credential|private|api.?key|access.?key", re.IGNORECASE)
+_HIDDEN = "(hidden)"
+_TASK = re.compile(r"component '([^']{1,400})', task (\d{1,9})")
+_LONGEST_VALUE = 1000  # characters of a configuration value; a pickled stage has megabytes
+
+T = TypeVar("T")
+
+
+def page(items: Sequence[T], offset: int, limit: int) -> tuple[tuple[T, ...], int | None]:
+    """Return a page and the offset of the next one; None at the end."""
+    after = offset + limit
+    return tuple(items[offset:after]), after if after < len(items) else None
+
+
+def cluster_item(cluster: ObservedCluster, now_s: float) -> ClusterItem:
+    """A cluster in a list."""
+    age = None if cluster.observed_at_s is None else age_s(cluster.observed_at_s, now_s)
+    return ClusterItem(cluster.name, len(cluster.topologies), age, cluster.error)
+
+
+def topology_item(topology: ObservedTopology, now_s: float) -> TopologyItem:
+    """A topology in a list. Its rate is that of its spouts."""
+    entry, status = topology.entry, topology.status
+    spouts = [each for each in status.components if each.kind == "spout"] if status else []
+    return TopologyItem(
+        cluster=topology.cluster,
+        name=entry.name,
+        id=entry.id,
+        state=entry.state,
+        role=entry.role,
+        env=entry.env,
+        user=entry.user,
+        since_s=entry.since_s,
+        containers=entry.containers,
+        tasks=entry.tasks,
+        rate_per_s=sum(each.rate_per_s for each in spouts),
+        culprits=len(status.backpressure) if status else 0,
+        errors=entry.errors,
+        age_s=age_s(topology.observed_at_s, now_s),
+        error=topology.error,
+    )
+
+
+def plans_of(topology: ObservedTopology) -> TopologyPlans:
+    """The plans of a topology.
+
+    Raises:
+        NotYetKnownError: when they were not read yet, or the topology had ended before they were.
+    """
+    if topology.plans is None:
+        why = topology.error or f"the topology is {topology.entry.state}"
+        msg = f"the plans of topology {topology.name!r} are not known: {why}"
+        raise NotYetKnownError(msg)
+    return topology.plans
+
+
+def component_items(plans: TopologyPlans) -> tuple[ComponentItem, ...]:
+    """The components with the parallelism of the packing plan, which an update changes."""
+    parallelism = plans.packing.parallelism()
+    return tuple(
+        ComponentItem(
+            each.name,
+            each.kind.value,
+            each.entry,
+            parallelism.get(each.name, each.parallelism),
+            tuple(StreamItem(output.name, output.fields) for output in each.outputs),
+            tuple(
+                InputItem(source.component, source.stream, source.grouping.kind.value, source.grouping.fields)
+                for source in each.inputs
+            ),
+            shown_config(each.config),
+        )
+        for each in plans.definition.components
+    )
+
+
+def shown_config(config: Mapping[str, object]) -> dict[str, str]:
+    """The configuration as text, by key; values whose key names a secret are hidden, and long ones are cut."""
+    return {key: _HIDDEN if _SECRET.search(key) else _as_text(config[key]) for key in sorted(config)}
+
+
+def container_items(plans: TopologyPlans) -> tuple[ContainerItem, ...]:
+    """The containers of the packing plan."""
+    return tuple(
+        ContainerItem(
+            container.container_id,
+            tuple(
+                TaskPlaceItem(each.task_id, each.component, each.component_index, *each.resource.amounts())
+                for each in container.instances
+            ),
+            *container.required.amounts(),
+        )
+        for container in plans.packing.containers
+    )
+
+
+def stream_manager_items(plans: TopologyPlans) -> tuple[StreamManagerItem, ...]:
+    """The stream managers of the physical plan."""
+    managers = plans.physical.stmgrs if plans.physical else ()
+    return tuple(
+        StreamManagerItem(each.container_id, each.host, each.endpoint, each.pid, each.incarnation) for each in managers
+    )
+
+
+def task_items(topology: ObservedTopology, plans: TopologyPlans) -> tuple[TaskItem, ...]:
+    """The tasks of the physical plan with their states."""
+    status = topology.status
+    states = {each.task_id: each for each in status.tasks} if status else {}
+    processes = {each.task_id: each for each in status.processes if each.task_id} if status else {}
+    found = []
+    for each in plans.physical.tasks if plans.physical else ():
+        state, process = states.get(each.task_id), processes.get(each.task_id)
+        found.append(
+            TaskItem(
+                each.task_id,
+                each.component,
+                each.component_index,
+                each.container_id,
+                state.state if state else "",
+                state.restarts if state else 0,
+                process.pid if process else 0,
+                process.host if process else "",
+                state.last_error if state else "",
+            )
+        )
+    return tuple(found)
+
+
+def selected_metrics(
+    rows: Iterable[MetricsRow], component: str, task_id: int, names: Sequence[str]
+) -> list[MetricsRow]:
+    """The rows of a component, task and names; "", 0 and no name mean all."""
+    wanted = frozenset(names)
+    return [
+        row
+        for row in rows
+        if (not component or row.component == component)
+        and (not task_id or row.task_id == task_id)
+        and (not wanted or row.name in wanted)
+    ]
+
+
+def exception_items(topology: ObservedTopology, component: str = "") -> list[ExceptionItem]:
+    """The errors of the status, newest first, with the time at which the tracker saw them first."""
+    if topology.status is None:
+        return []
+    seen_at_s = {each.text: each.at_s for each in reversed(topology.events) if each.kind == "error"}
+    found = []
+    for text in reversed(topology.status.errors):
+        match = _TASK.search(text)
+        name, task_id = (match[1], int(match[2])) if match else ("", 0)
+        if not component or name == component:
+            found.append(ExceptionItem(text, name, task_id, seen_at_s.get(text)))
+    return found
+
+
+def _as_text(value: object) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text)} characters)"

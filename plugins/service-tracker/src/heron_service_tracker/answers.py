@@ -1,0 +1,255 @@
+"""The answers of the API: typed values, from which the OpenAPI document is made.
+
+Each answer has `age_s`, the seconds since its values were read, and `error`, why newer ones could not be read ("" when
+they could). `*_at_s` are wall-clock seconds.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from heron_cli.client import MetricsRow, TopologyStatus
+
+__all__ = [
+    "ClusterItem",
+    "ClustersAnswer",
+    "ComponentItem",
+    "ContainerItem",
+    "EventItem",
+    "EventsAnswer",
+    "ExceptionItem",
+    "ExceptionsAnswer",
+    "HealthAnswer",
+    "InputItem",
+    "LogicalPlanAnswer",
+    "MetricsAnswer",
+    "PackingPlanAnswer",
+    "PhysicalPlanAnswer",
+    "StreamItem",
+    "StreamManagerItem",
+    "TaskItem",
+    "TaskPlaceItem",
+    "TopologiesAnswer",
+    "TopologyAnswer",
+    "TopologyItem",
+]
+
+
+class HealthAnswer(msgspec.Struct, frozen=True):
+    """The tracker answers; `clusters_away` are those whose state managers do not."""
+
+    version: str
+    clusters: int
+    clusters_away: tuple[str, ...]
+    topologies: int
+    age_s: float = 0.0
+
+
+class ClusterItem(msgspec.Struct, frozen=True):
+    """A cluster: one profile. `age_s` is None until it has answered once."""
+
+    name: str
+    topologies: int
+    age_s: float | None
+    error: str
+
+
+class ClustersAnswer(msgspec.Struct, frozen=True):
+    """Every cluster of the tracker; `age_s` is the greatest age."""
+
+    items: tuple[ClusterItem, ...]
+    age_s: float
+
+
+class TopologyItem(msgspec.Struct, frozen=True):
+    """A topology in a list.
+
+    `age_s` is the age of its status, its rate and its culprits; the other values come from the list of its cluster.
+    """
+
+    cluster: str
+    name: str
+    id: str
+    state: str
+    role: str
+    env: str
+    user: str
+    since_s: float | None
+    containers: int
+    tasks: int
+    rate_per_s: float
+    culprits: int
+    errors: tuple[str, ...]
+    age_s: float
+    error: str
+
+
+class TopologiesAnswer(msgspec.Struct, frozen=True):
+    """A page of the topologies, by cluster and name. `away` are clusters whose list is old, with the reason."""
+
+    items: tuple[TopologyItem, ...]
+    total: int
+    next_offset: int | None
+    away: tuple[ClusterItem, ...]
+    age_s: float
+
+
+class TopologyAnswer(msgspec.Struct, frozen=True):
+    """A topology with its whole status; `status` is None until the topology has answered once."""
+
+    topology: TopologyItem
+    status: TopologyStatus | None
+    age_s: float
+    error: str
+
+
+class StreamItem(msgspec.Struct, frozen=True):
+    """An output stream and its fields."""
+
+    name: str
+    fields: tuple[str, ...]
+
+
+class InputItem(msgspec.Struct, frozen=True):
+    """A subscription of a bolt; `fields` are the key fields of its grouping."""
+
+    component: str
+    stream: str
+    grouping: str
+    fields: tuple[str, ...]
+
+
+class ComponentItem(msgspec.Struct, frozen=True):
+    """A spout or bolt. Values of configuration keys that name a secret are hidden."""
+
+    name: str
+    kind: str
+    entry: str
+    parallelism: int
+    outputs: tuple[StreamItem, ...]
+    inputs: tuple[InputItem, ...]
+    config: dict[str, str]
+
+
+class LogicalPlanAnswer(msgspec.Struct, frozen=True):
+    """The components in the order of declaration."""
+
+    topology: str
+    components: tuple[ComponentItem, ...]
+    config: dict[str, str]
+    age_s: float
+    error: str
+
+
+class TaskPlaceItem(msgspec.Struct, frozen=True):
+    """A task of the packing plan, with the resources that it asks for."""
+
+    task_id: int
+    component: str
+    component_index: int
+    cpu: float
+    ram_bytes: int
+    disk_bytes: int
+
+
+class ContainerItem(msgspec.Struct, frozen=True):
+    """A container of the packing plan, with the resources that it requires."""
+
+    container_id: int
+    tasks: tuple[TaskPlaceItem, ...]
+    cpu: float
+    ram_bytes: int
+    disk_bytes: int
+
+
+class PackingPlanAnswer(msgspec.Struct, frozen=True):
+    """The containers and their tasks. Container 0 has none and is not in the plan."""
+
+    id: str
+    containers: tuple[ContainerItem, ...]
+    age_s: float
+    error: str
+
+
+class StreamManagerItem(msgspec.Struct, frozen=True):
+    """The stream manager of a container."""
+
+    container_id: int
+    host: str
+    endpoint: str
+    pid: int
+    incarnation: int
+
+
+class TaskItem(msgspec.Struct, frozen=True):
+    """A task of the physical plan with its present state; `state` is "" until the topology has answered."""
+
+    task_id: int
+    component: str
+    component_index: int
+    container_id: int
+    state: str
+    restarts: int
+    pid: int
+    host: str
+    last_error: str
+
+
+class PhysicalPlanAnswer(msgspec.Struct, frozen=True):
+    """The physical plan: where the stream managers and tasks are."""
+
+    version: int
+    state: str
+    stream_managers: tuple[StreamManagerItem, ...]
+    tasks: tuple[TaskItem, ...]
+    age_s: float
+    error: str
+
+
+class MetricsAnswer(msgspec.Struct, frozen=True):
+    """A page of the newest metrics, by task. `MetricsRow` explains the values."""
+
+    items: tuple[MetricsRow, ...]
+    total: int
+    next_offset: int | None
+    age_s: float
+    error: str
+
+
+class EventItem(msgspec.Struct, frozen=True):
+    """A change that the tracker saw. `number` grows by one; `subject` is a task or process, "" for the topology."""
+
+    number: int
+    at_s: float
+    kind: str
+    subject: str
+    text: str
+
+
+class EventsAnswer(msgspec.Struct, frozen=True):
+    """Events after a number, oldest first. `dropped` counts those after it that are no longer kept."""
+
+    items: tuple[EventItem, ...]
+    last: int
+    dropped: int
+    age_s: float
+    error: str
+
+
+class ExceptionItem(msgspec.Struct, frozen=True):
+    """An error of the topology; `component` is "" when the error does not name one."""
+
+    text: str
+    component: str
+    task_id: int
+    first_at_s: float | None
+
+
+class ExceptionsAnswer(msgspec.Struct, frozen=True):
+    """The newest errors, each text once."""
+
+    items: tuple[ExceptionItem, ...]
+    total: int
+    next_offset: int | None
+    age_s: float
+    error: str

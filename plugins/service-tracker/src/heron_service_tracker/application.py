@@ -1,0 +1,104 @@
+"""The application: paths, answers and errors of HTTP. It reads observations and never waits for a topology."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from heron.driver_kit.core_version import core_version
+from heron.errors import HeronError
+from heron_service_tracker.access import Access, AccessCheck
+from heron_service_tracker.answer_parts import topology_item
+from heron_service_tracker.answers import HealthAnswer, TopologyAnswer
+from heron_service_tracker.live_stream import LiveStream
+from heron_service_tracker.observations import Observations
+from heron_service_tracker.observed import ObservedTopology
+from heron_service_tracker.openapi import openapi_document
+from heron_service_tracker.operations import API, OPERATIONS, Operation
+from heron_service_tracker.parameters import parsed
+from heron_service_tracker.problems import problem_response, status_of
+
+__all__ = ["application"]
+
+JSON = "application/json"
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+_log = logging.getLogger(__name__)
+
+
+def application(observations: Observations, access: Access, ended: asyncio.Event) -> Starlette:
+    """The application for a server. `ended` ends the live streams, which a server would wait for."""
+    document = openapi_document()
+
+    async def openapi(_request: Request) -> Response:
+        return Response(document, media_type=JSON)
+
+    async def health(_request: Request) -> Response:
+        clusters = observations.clusters()
+        away = tuple(each.name for each in clusters if each.error)
+        number = sum(len(each.topologies) for each in clusters)
+        return _json(HealthAnswer(core_version(), len(clusters), away, number))
+
+    routes = [
+        Route("/health", health, methods=["GET"]),
+        Route(f"{API}/openapi.json", openapi, methods=["GET"]),
+        Route(
+            f"{API}/clusters/{{cluster}}/topologies/{{topology}}/live",
+            _live_endpoint(observations, ended),
+            methods=["GET"],
+        ),
+        *(Route(each.path, _endpoint(observations, each), methods=["GET"]) for each in OPERATIONS),
+    ]
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(AccessCheck, access=access)],
+        exception_handlers={HTTPException: _problem, HeronError: _problem, Exception: _failure},
+    )
+
+
+def _endpoint(observations: Observations, operation: Operation) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        values = parsed(operation.parameters, request.query_params.multi_items())
+        path = request.path_params
+        return _json(operation.answer(observations, path.get("cluster", ""), path.get("topology", ""), values))
+
+    return answer
+
+
+def _live_endpoint(observations: Observations, ended: asyncio.Event) -> Endpoint:
+    def encode(topology: ObservedTopology) -> bytes:
+        item = topology_item(topology, observations.clock.monotonic_s())
+        return msgspec.json.encode(TopologyAnswer(item, topology.status, item.age_s, item.error))
+
+    async def live(request: Request) -> Response:
+        parsed((), request.query_params.multi_items())
+        place = request.path_params["cluster"], request.path_params["topology"]
+        observations.topology(*place)  # refuses an unknown one before the stream begins
+        return LiveStream(observations, place, encode, ended)
+
+    return live
+
+
+def _json(answer: msgspec.Struct) -> Response:
+    return Response(msgspec.json.encode(answer), media_type=JSON)
+
+
+async def _problem(_request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):  # of the router: an unknown path or another method
+        return problem_response(error.status_code, str(error.detail), dict(error.headers or {}))
+    return problem_response(status_of(error) if isinstance(error, HeronError) else 500, str(error))
+
+
+async def _failure(request: Request, _error: Exception) -> Response:
+    _log.error("the request for %s failed", request.url.path)
+    return problem_response(500, "the tracker failed; its log has the reason")

@@ -1,0 +1,101 @@
+"""The watch of one cluster: one thread lists its topologies and starts and stops their watches.
+
+Each cluster has its own thread and its own clients. A state manager that is away stops only the list of its cluster;
+topologies whose topology managers answer stay live.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from heron.driver_kit.redaction import redact_for_command
+from heron.errors import HeronError
+from heron_cli.client import Client, TopologyEntry
+from heron_service_tracker.observations import Observations
+from heron_service_tracker.topology_watch import OpenClient, TopologyWatch
+
+__all__ = ["ClusterWatch"]
+
+_LIVE = frozenset({"starting", "running", "paused", "changing"})
+_JOIN_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class ClusterWatch:
+    """Lists the topologies of one profile every `list_period_s` seconds, and asks each every `period_s` seconds."""
+
+    def __init__(
+        self,
+        cluster: str,
+        open_client: OpenClient,
+        observations: Observations,
+        *,
+        list_period_s: float,
+        period_s: float,
+    ) -> None:
+        self._cluster = cluster
+        self._open_client = open_client
+        self._observations = observations
+        self._list_period_s = list_period_s
+        self._period_s = period_s
+        self._stop = threading.Event()
+        self._watches: dict[str, TopologyWatch] = {}
+        self._reported: set[str] = set()
+        self._thread = threading.Thread(target=self._run, name=f"watch {cluster}", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask all threads of the cluster to end, and wait for them."""
+        self._stop.set()
+        self._thread.join(_JOIN_S)
+        for each in self._watches.values():
+            each.stop()
+        for each in self._watches.values():
+            each.join(_JOIN_S)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                with self._open_client() as client:
+                    while not self._stop.is_set():
+                        self._list(client)
+                        self._stop.wait(self._list_period_s)
+            except HeronError as error:
+                self._observations.fail_cluster(self._cluster, redact_for_command(str(error)))
+            except Exception as error:
+                _log.exception("the watch of cluster %s failed and begins again", self._cluster)
+                self._observations.fail_cluster(self._cluster, type(error).__name__)
+            self._stop.wait(self._list_period_s)
+
+    def _list(self, client: Client) -> None:
+        entries = client.list().entries
+        self._observations.put_list(self._cluster, entries)
+        wanted = {each.name for each in entries if each.state in _LIVE}
+        for name in set(self._watches) - wanted:
+            self._watches.pop(name).stop()
+        for name in sorted(wanted - set(self._watches)):
+            place = (self._cluster, name)
+            self._watches[name] = TopologyWatch(self._open_client, self._observations, place, self._period_s)
+            self._watches[name].start()
+        self._read_reports(client, [each for each in entries if each.name not in wanted])
+        self._reported &= {each.id for each in entries}
+
+    def _read_reports(self, client: Client, ended: list[TopologyEntry]) -> None:
+        """Read the last report of each run that has ended, once."""
+        for each in ended:
+            if each.id in self._reported:
+                continue
+            try:
+                with client.topology(each.name) as remote:
+                    report = remote.last_report()
+            except HeronError as error:  # one damaged node must not hide the others
+                self._observations.fail_topology(self._cluster, each.name, redact_for_command(str(error)))
+                continue
+            if report is not None:
+                self._observations.put_status(self._cluster, report, None)
+                self._reported.add(each.id)

@@ -1,0 +1,144 @@
+"""The newest values of all clusters: watches write them, requests read them, and live streams wait for a change.
+
+One lock guards the table, and each value is replaced as a whole. A request takes a reference to a frozen value, so it
+never waits for a topology.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from heron.clock import Clock
+from heron.errors import UsageError, known, nearest
+from heron_cli.client import MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
+from heron_service_tracker.observed import EVENTS_KEPT, ObservedCluster, ObservedEvent, ObservedTopology
+from heron_service_tracker.status_events import events_between
+
+__all__ = ["Observations", "UnknownPlaceError"]
+
+Listener = Callable[[ObservedTopology], None]
+
+
+class UnknownPlaceError(UsageError):
+    """No cluster, topology, component or task has that name."""
+
+
+class Observations:
+    """The clusters and their topologies. Thread-safe; no method blocks on anything but the lock."""
+
+    def __init__(self, clusters: Iterable[str], clock: Clock) -> None:
+        self.clock = clock
+        self._lock = threading.Lock()
+        self._clusters = {name: ObservedCluster(name, {}) for name in clusters}
+        self._listeners: dict[tuple[str, str], list[Listener]] = {}
+
+    def clusters(self) -> tuple[ObservedCluster, ...]:
+        """Return every cluster, in the order of the command line."""
+        with self._lock:
+            return tuple(self._clusters.values())
+
+    def cluster(self, name: str) -> ObservedCluster:
+        """Return one cluster; raise `UnknownPlaceError` when the tracker does not serve it."""
+        with self._lock:
+            if name in self._clusters:
+                return self._clusters[name]
+            msg = f"cluster {name!r} is unknown{nearest(name, self._clusters)}; known: {known(self._clusters)}"
+            raise UnknownPlaceError(msg)
+
+    def topology(self, cluster: str, name: str) -> ObservedTopology:
+        """Return one topology; raise `UnknownPlaceError` when the cluster has none of that name."""
+        of_cluster = self.cluster(cluster)
+        if (found := of_cluster.topologies.get(name)) is not None:
+            return found
+        names = of_cluster.topologies
+        why = f"; the cluster does not answer: {of_cluster.error}" if of_cluster.error else ""
+        msg = f"cluster {cluster!r} has no topology {name!r}{nearest(name, names)}; known: {known(names)}{why}"
+        raise UnknownPlaceError(msg)
+
+    def put_list(self, cluster: str, entries: Iterable[TopologyEntry]) -> None:
+        """Take the list of a cluster that answered; topologies that are not in it are forgotten."""
+        now_s = self.clock.monotonic_s()
+        with self._lock:
+            before = self._clusters[cluster].topologies
+            topologies = {}
+            for entry in entries:
+                former = before.get(entry.name)
+                if former is None or former.entry.id != entry.id:
+                    former = ObservedTopology(cluster, entry, now_s)
+                topologies[entry.name] = replace(former, entry=entry)
+            self._clusters[cluster] = ObservedCluster(cluster, topologies, now_s, "")
+
+    def fail_cluster(self, cluster: str, error: str) -> None:
+        """Keep what is known of a cluster that does not answer, with the reason."""
+        with self._lock:
+            self._clusters[cluster] = replace(self._clusters[cluster], error=error)
+
+    def put_status(self, cluster: str, status: TopologyStatus, metrics: tuple[MetricsRow, ...] | None) -> None:
+        """Take an answer of a topology; None keeps the former metrics. Events come from what has changed."""
+        with self._lock:
+            topologies = self._clusters[cluster].topologies
+            former = topologies.get(status.topology)
+            if former is None or former.entry.id != status.topology_id:
+                return  # the list decides which run has the name
+            found = events_between(former.status, status)
+            at_s = self.clock.wall_s()
+            numbered = tuple(
+                ObservedEvent(number, at_s, each.kind, each.subject, each.text)
+                for number, each in enumerate(found, former.events_seen + 1)
+            )
+            changed = replace(
+                former,
+                status=status,
+                metrics=former.metrics if metrics is None else metrics,
+                observed_at_s=self.clock.monotonic_s(),
+                events=(*former.events, *numbered)[-EVENTS_KEPT:] if numbered else former.events,
+                events_seen=former.events_seen + len(numbered),
+                error="",
+            )
+            listeners = self._replace(changed)
+        _tell(listeners, changed)
+
+    def put_plans(self, cluster: str, topology: str, plans: TopologyPlans) -> None:
+        """Take the plans of a topology."""
+        self._change(cluster, topology, {"plans": plans})
+
+    def fail_topology(self, cluster: str, topology: str, error: str) -> None:
+        """Keep what is known of a topology that does not answer, with the reason."""
+        self._change(cluster, topology, {"error": error})
+
+    def listen(self, cluster: str, topology: str, listener: Listener) -> None:
+        """Call `listener` after each change of a topology, from the thread of its watch; it must return at once."""
+        with self._lock:
+            self._listeners.setdefault((cluster, topology), []).append(listener)
+
+    def forget(self, cluster: str, topology: str, listener: Listener) -> None:
+        """Stop calling the listener; idempotent."""
+        with self._lock, suppress(ValueError):
+            listeners = self._listeners.get((cluster, topology), [])
+            listeners.remove(listener)
+            if not listeners:
+                self._listeners.pop((cluster, topology), None)
+
+    def _change(self, cluster: str, topology: str, changes: Mapping[str, object]) -> None:
+        with self._lock:
+            former = self._clusters[cluster].topologies.get(topology)
+            if former is None:
+                return
+            changed: ObservedTopology = replace(former, **changes)  # type: ignore[arg-type]
+            listeners = self._replace(changed)
+        _tell(listeners, changed)
+
+    def _replace(self, changed: ObservedTopology) -> tuple[Listener, ...]:
+        """Replace a topology under the lock; return who waits for the change."""
+        of_cluster = self._clusters[changed.cluster]
+        topologies = {**of_cluster.topologies, changed.name: replace(changed, revision=changed.revision + 1)}
+        self._clusters[changed.cluster] = replace(of_cluster, topologies=topologies)
+        return tuple(self._listeners.get((changed.cluster, changed.name), ()))
+
+
+def _tell(listeners: tuple[Listener, ...], changed: ObservedTopology) -> None:
+    for each in listeners:
+        each(changed)

@@ -1,0 +1,66 @@
+"""What the tracker knows: frozen values, each with the time at which it was true.
+
+A watch replaces a value as a whole, so a request never sees half of a change. Times `*_at_s` are wall-clock seconds,
+except `observed_at_s`, which is monotonic and gives the age of an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heron_cli.client import MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
+
+__all__ = ["EVENTS_KEPT", "ObservedCluster", "ObservedEvent", "ObservedTopology", "age_s"]
+
+EVENTS_KEPT = 1000
+"""Events of one topology in memory; a topology that restarts for ever must not fill it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedEvent:
+    """A change that the tracker saw; `number` grows by one with each event of the topology."""
+
+    number: int
+    at_s: float
+    kind: str
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedTopology:
+    """One topology of a cluster.
+
+    `status`, `metrics` and `plans` are the newest that were read, and stay when reading fails; `error` says then why.
+    """
+
+    cluster: str
+    entry: TopologyEntry
+    observed_at_s: float
+    status: TopologyStatus | None = None
+    metrics: tuple[MetricsRow, ...] = ()
+    plans: TopologyPlans | None = None
+    events: tuple[ObservedEvent, ...] = ()
+    events_seen: int = 0
+    error: str = ""
+    revision: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the topology; another cluster may have the same."""
+        return self.entry.name
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCluster:
+    """One profile. `observed_at_s` is None until its state manager has answered once."""
+
+    name: str
+    topologies: dict[str, ObservedTopology]
+    observed_at_s: float | None = None
+    error: str = "it has not answered yet"
+
+
+def age_s(observed_at_s: float, now_s: float) -> float:
+    """Return the age in seconds of a value, never negative; milliseconds are enough for people."""
+    return round(max(0.0, now_s - observed_at_s), 3)

@@ -1,0 +1,83 @@
+"""The OpenAPI document, made from the table of operations and the types of their answers."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from heron.driver_kit.core_version import core_version
+from heron_service_tracker.operations import API, OPERATIONS, Operation
+from heron_service_tracker.parameters import Parameter
+from heron_service_tracker.problems import PROBLEM_TYPE, Problem
+
+__all__ = ["openapi_document"]
+
+_REFERENCES = "#/components/schemas/{name}"
+_LIVE = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/live"
+_PROBLEMS = {"400": "malformed query", "401": "a token is needed", "403": "refused", "404": "not found"}
+
+
+def openapi_document() -> bytes:
+    """The document of all operations as JSON."""
+    types = [*dict.fromkeys(each.answer_type for each in OPERATIONS), Problem]
+    schemas, definitions = msgspec.json.schema_components(types, ref_template=_REFERENCES)
+    by_type = dict(zip(types, schemas, strict=True))
+    found = {each.path: _path(each, by_type[each.answer_type]) for each in OPERATIONS}
+    found[_LIVE] = _live()
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "Heron tracker", "version": core_version()},
+        "paths": found,
+        "components": {
+            "schemas": definitions,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+    }
+    return msgspec.json.encode(document)
+
+
+def _path(operation: Operation, schema: dict[str, object]) -> dict[str, object]:
+    answer = {"description": operation.summary, "content": {"application/json": {"schema": schema}}}
+    parameters = [*_in_path(operation.path), *map(_in_query, operation.parameters)]
+    responses = {"200": answer, **_problems(), "503": _problem("not known yet")}
+    return {"get": {"summary": operation.summary, "parameters": parameters, "responses": responses}}
+
+
+def _live() -> dict[str, object]:
+    answer = {
+        "description": "Server-sent events: `topology`, each with the answer that the topology's own path gives",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+    responses = {"200": answer, **_problems()}
+    return {"get": {"summary": "Streams live values", "parameters": _in_path(_LIVE), "responses": responses}}
+
+
+def _in_path(path: str) -> list[dict[str, object]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in re.findall(r"{(\w+)}", path)
+    ]
+
+
+def _in_query(parameter: Parameter) -> dict[str, object]:
+    schema = parameter.schema()
+    if parameter.many:
+        schema = {"type": "array", "items": schema}
+    return {
+        "name": parameter.name,
+        "in": "query",
+        "description": parameter.meaning,
+        "required": parameter.required,
+        "schema": schema,
+    }
+
+
+def _problems() -> dict[str, object]:
+    return {status: _problem(title) for status, title in _PROBLEMS.items()}
+
+
+def _problem(title: str) -> dict[str, object]:
+    schema = {"$ref": _REFERENCES.format(name="Problem")}
+    return {"description": title, "content": {PROBLEM_TYPE: {"schema": schema}}}

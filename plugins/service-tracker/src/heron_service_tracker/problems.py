@@ -1,0 +1,55 @@
+"""Errors as problem documents (RFC 9457)."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.responses import Response
+
+from heron.errors import HeronError, UsageError
+from heron_service_tracker.observations import UnknownPlaceError
+
+__all__ = ["MalformedQueryError", "NotYetKnownError", "Problem", "problem_response", "status_of"]
+
+PROBLEM_TYPE = "application/problem+json"
+
+_TITLES = {
+    400: "malformed query",
+    401: "a token is needed",
+    403: "refused",
+    404: "not found",
+    405: "method not allowed",
+    500: "the tracker failed",
+    503: "not known yet",
+}
+
+
+class MalformedQueryError(UsageError):
+    """A parameter of a request is unknown, repeated, missing or out of its range."""
+
+
+class NotYetKnownError(HeronError):
+    """The tracker knows the topology, but has not read that part of it yet."""
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a request has no answer; `status` is the code of HTTP."""
+
+    title: str
+    status: int
+    detail: str
+    type: str = "about:blank"
+
+
+def status_of(error: HeronError) -> int:
+    """The status of HTTP for an error."""
+    if isinstance(error, UnknownPlaceError):
+        return 404
+    if isinstance(error, NotYetKnownError):
+        return 503
+    return 400 if isinstance(error, UsageError) else 500
+
+
+def problem_response(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    """A problem document as a response."""
+    body = msgspec.json.encode(Problem(title=_TITLES.get(status, "failed"), status=status, detail=detail))
+    return Response(body, status, headers, PROBLEM_TYPE)

@@ -1,0 +1,131 @@
+"""The process: the watches of all clusters and the server of HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from heron.clock import SystemClock
+from heron.errors import UsageError
+from heron_cli.client import Client, connect
+from heron_service_tracker.access import Access, Address
+from heron_service_tracker.application import application
+from heron_service_tracker.cluster_watch import ClusterWatch
+from heron_service_tracker.observations import Observations
+
+__all__ = ["TrackerOptions", "serve", "watching"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_BACKLOG = 256
+_LIST_PERIODS = 2.0  # a list reads many nodes of each topology, and a new topology takes longer to start
+_STOP_S = 5  # an answer takes milliseconds; live streams end by an event
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerOptions:
+    """The options of a tracker: profiles, where they are, how often topologies are asked, and who may ask."""
+
+    profiles: tuple[str, ...]
+    access: Access
+    config_path: Path | None = None
+    period_s: float = 1.0
+
+
+@contextlib.contextmanager
+def watching(options: TrackerOptions) -> Iterator[Observations]:
+    """Watch the clusters until the block ends."""
+    observations = Observations(options.profiles, SystemClock())
+    watches = [
+        ClusterWatch(
+            profile,
+            functools.partial(_open, profile, options.config_path),
+            observations,
+            list_period_s=_LIST_PERIODS * options.period_s,
+            period_s=options.period_s,
+        )
+        for profile in options.profiles
+    ]
+    for each in watches:
+        each.start()
+    try:
+        yield observations
+    finally:
+        for each in watches:
+            each.stop()
+
+
+def serve(options: TrackerOptions, on_ready: Callable[[Address], None]) -> None:
+    """Serve until SIGINT or SIGTERM; `on_ready` gets the address, with the port that was free.
+
+    Raises:
+        UsageError: when the address is in use or does not belong to this machine.
+    """
+    with _listening(options.access.address) as listener, watching(options) as observations:
+        on_ready(Address(options.access.address.host, listener.getsockname()[1]))
+        asyncio.run(_run(options, observations, listener))
+
+
+async def _run(options: TrackerOptions, observations: Observations, listener: socket.socket) -> None:
+    ended = asyncio.Event()
+    config = uvicorn.Config(
+        application(observations, options.access, ended),
+        log_config=None,
+        access_log=False,  # a query may hold what a person pasted
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        proxy_headers=False,
+        timeout_graceful_shutdown=_STOP_S,
+        h11_max_incomplete_event_size=16 * 1024,
+        http="h11",
+    )
+    await _Server(config, ended).serve(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Ends the live streams before it waits for connections."""
+
+    def __init__(self, config: uvicorn.Config, ended: asyncio.Event) -> None:
+        super().__init__(config)
+        self._ended = ended
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End on SIGINT and SIGTERM. uvicorn's own way raises the signal again, before the watches have ended."""
+        loop = asyncio.get_running_loop()
+        for each in _SIGNALS:
+            loop.add_signal_handler(each, self.handle_exit, each, None)
+        try:
+            yield
+        finally:
+            for each in _SIGNALS:
+                loop.remove_signal_handler(each)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop; uvicorn calls it."""
+        self._ended.set()
+        await super().shutdown(sockets)
+
+
+@contextlib.contextmanager
+def _listening(address: Address) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        listener = socket.create_server((address.host, address.port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        msg = f"cannot listen at {address.host}:{address.port}: {error.strerror or error}; give another `--address`"
+        raise UsageError(msg) from error
+    with listener:
+        yield listener
+
+
+def _open(profile: str, config_path: Path | None) -> Client:
+    return connect(profile, config_path=config_path, read_only=True)

@@ -1,0 +1,91 @@
+"""Events from two statuses of a topology, one after the other. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from heron_cli.client import TopologyStatus
+
+__all__ = ["StatusEvent", "events_between"]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusEvent:
+    """A change: its kind, the task or process that it is about ("" is the topology), and a text for people."""
+
+    kind: str
+    subject: str
+    text: str
+
+
+def events_between(before: TopologyStatus | None, now: TopologyStatus) -> tuple[StatusEvent, ...]:
+    """Return the changes between two statuses. A first status, or one of another run, is one event."""
+    if before is None or before.topology_id != now.topology_id:
+        return (StatusEvent("topology-seen", "", f"run {now.topology_id} is {now.state}"),)
+    return (
+        *_topology(before, now),
+        *_processes(before, now),
+        *_tasks(before, now),
+        *_back_pressure(before, now),
+        *_errors(before, now),
+    )
+
+
+def _topology(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEvent]:
+    if before.state != now.state:
+        yield StatusEvent("state-changed", "", f"from {before.state} to {now.state}")
+    if before.plan_version != now.plan_version:
+        yield StatusEvent("plan-changed", "", f"plan {now.plan_version} replaces plan {before.plan_version}")
+    if before.leader and now.leader and before.leader.epoch != now.leader.epoch:
+        place = f"container {now.leader.container_id} on {now.leader.host}"
+        yield StatusEvent("leader-changed", "", f"the topology manager of {place} leads, epoch {now.leader.epoch}")
+    if before.checkpoints and now.checkpoints:
+        if now.checkpoints.complete > before.checkpoints.complete:
+            yield StatusEvent("checkpoint-completed", "", f"checkpoint {now.checkpoints.complete}")
+        if now.checkpoints.restores > before.checkpoints.restores:
+            yield StatusEvent("restored", "", f"from {now.checkpoints.source or 'the empty state'}")
+
+
+def _processes(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEvent]:
+    known = {(each.container_id, each.process): each for each in before.processes}
+    for each in now.processes:
+        former = known.get((each.container_id, each.process))
+        subject = f"{each.process}-{each.container_id}"
+        if former is not None and each.restarts > former.restarts:
+            yield StatusEvent("process-restarted", subject, each.last_error or "it was restarted")
+        elif former is not None and former.state != each.state:
+            yield StatusEvent(f"process-{each.state}", subject, each.last_error)
+
+
+def _tasks(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEvent]:
+    known = {each.task_id: each for each in before.tasks}
+    present = {each.task_id for each in now.tasks}
+    for each in now.tasks:
+        former = known.get(each.task_id)
+        subject = f"{each.component}-{each.task_id}"
+        if former is None:
+            yield StatusEvent("task-added", subject, f"in container {each.container_id}")
+        elif former.state != each.state:
+            yield StatusEvent(f"task-{each.state}", subject, each.last_error)
+    for task_id, former in known.items():
+        if task_id not in present:
+            yield StatusEvent("task-removed", f"{former.component}-{task_id}", "it is not in the plan any more")
+
+
+def _back_pressure(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEvent]:
+    was = {each.task_id: each for each in before.backpressure}
+    present = {each.task_id: each for each in now.backpressure}
+    for task_id, each in present.items():
+        if task_id not in was:
+            yield StatusEvent("back-pressure-began", f"{each.component}-{task_id}", each.cause)
+    for task_id, each in was.items():
+        if task_id not in present:
+            yield StatusEvent("back-pressure-ended", f"{each.component}-{task_id}", "")
+
+
+def _errors(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEvent]:
+    known = set(before.errors)
+    for each in now.errors:
+        if each not in known:
+            yield StatusEvent("error", "", each)

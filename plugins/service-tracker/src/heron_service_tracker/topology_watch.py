@@ -1,0 +1,78 @@
+"""The watch of one topology: one thread with its own client, whatever the number of requests.
+
+A topology that does not answer delays no other one, and its last values stay.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from heron.driver_kit.redaction import redact_for_command
+from heron.errors import HeronError
+from heron_cli.client import Client, RemoteTopology, TopologyPlans
+from heron_service_tracker.observations import Observations
+
+__all__ = ["OpenClient", "TopologyWatch"]
+
+OpenClient = Callable[[], Client]
+
+_TIMEOUT_S = 3.0  # an answer takes milliseconds; then the next question finds another leader
+
+_log = logging.getLogger(__name__)
+
+
+class TopologyWatch:
+    """Asks one topology for its status and metrics every `period_s` seconds, until it is stopped."""
+
+    def __init__(
+        self, open_client: OpenClient, observations: Observations, place: tuple[str, str], period_s: float
+    ) -> None:
+        self._open_client = open_client
+        self._observations = observations
+        self._cluster, self._name = place
+        self._period_s = period_s
+        self._stop = threading.Event()
+        self._plan_version: tuple[str, int] = ("", -1)
+        self._thread = threading.Thread(target=self._run, name=f"watch {place[0]}/{place[1]}", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end; it takes at most the time of one question."""
+        self._stop.set()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the end of the thread."""
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                with self._open_client() as client, client.topology(self._name, timeout_s=_TIMEOUT_S) as remote:
+                    self._follow(remote)
+            except HeronError as error:
+                self._observations.fail_topology(self._cluster, self._name, redact_for_command(str(error)))
+            except Exception as error:
+                _log.exception("the watch of %s/%s failed and begins again", self._cluster, self._name)
+                self._observations.fail_topology(self._cluster, self._name, type(error).__name__)
+            self._stop.wait(self._period_s)
+
+    def _follow(self, remote: RemoteTopology) -> None:
+        while not self._stop.is_set():
+            status = remote.status()
+            metrics = remote.metrics(by_task=True)
+            self._observations.put_status(self._cluster, status, metrics)
+            if self._plan_version != (status.topology_id, status.plan_version):
+                plans = remote.plans()
+                self._observations.put_plans(self._cluster, self._name, plans)
+                self._plan_version = (status.topology_id, _version_of(plans, status.plan_version))
+            self._stop.wait(self._period_s)
+
+
+def _version_of(plans: TopologyPlans, wanted: int) -> int:
+    """The version that was read; an older one than the status names is read again."""
+    return wanted if plans.physical and plans.physical.version >= wanted else -1

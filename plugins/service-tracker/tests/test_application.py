@@ -1,0 +1,259 @@
+"""The API on observations: answers, ages, errors, and requests of every malformed kind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from urllib.parse import quote, urlencode
+
+import httpx
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from heron_cli.client import TopologyEntry, TopologyStatus
+from heron_service_tracker.access import Access, Address
+from heron_service_tracker.answers import (
+    EventsAnswer,
+    ExceptionsAnswer,
+    LogicalPlanAnswer,
+    MetricsAnswer,
+    TopologiesAnswer,
+    TopologyAnswer,
+)
+from heron_service_tracker.application import application
+from heron_service_tracker.observations import Observations
+from heron_service_tracker.openapi import openapi_document
+from heron_service_tracker.operations import OPERATIONS
+from heron_service_tracker.problems import Problem
+from heron_testing.fake_clock import FakeClock
+
+LOOPBACK = Access(Address("127.0.0.1", 8888))
+WORDS = "/api/v1/clusters/near/topologies/words"
+DOCUMENT = json.loads(openapi_document())
+ERROR = "topology 'words', component 'count', task 2: process raised ValueError: bad; at words.py, line 3; fix it"
+
+
+def get(
+    observations: Observations, url: str, headers: dict[str, str] | None = None, access: Access = LOOPBACK
+) -> httpx.Response:
+    """Ask an application once."""
+
+    async def ask() -> httpx.Response:
+        app = application(observations, access, asyncio.Event())
+        transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8888") as client:
+            return await client.get(url, headers=headers or {})
+
+    return asyncio.run(ask())
+
+
+def test_the_list_has_each_topology_and_each_cluster_that_is_away(observations: Observations, clock: FakeClock) -> None:
+    """A cluster that does not answer hides no other one, and says its age and its reason."""
+    clock.advance(7.0)
+    observations.fail_cluster("far", "the server is away")
+    answer = msgspec.json.decode(get(observations, "/api/v1/topologies").content, type=TopologiesAnswer)
+    assert [(each.cluster, each.name, each.rate_per_s, each.age_s) for each in answer.items] == [
+        ("near", "words", 10.0, 7.0)
+    ]
+    assert [(each.name, each.age_s, each.error) for each in answer.away] == [("far", None, "the server is away")]
+
+
+def test_a_cluster_that_goes_away_keeps_its_topologies(observations: Observations, clock: FakeClock) -> None:
+    """What was true a minute ago is better than nothing, when its age is there."""
+    observations.fail_cluster("near", "the server is away")
+    observations.fail_topology("near", "words", "it does not answer")
+    clock.advance(60.0)
+    answer = msgspec.json.decode(get(observations, WORDS).content, type=TopologyAnswer)
+    assert answer.status is not None
+    assert (answer.age_s, answer.error) == (60.0, "it does not answer")
+
+
+def test_one_name_in_two_clusters_is_two_topologies(
+    observations: Observations, make_entry: Callable[..., TopologyEntry], make_status: Callable[..., TopologyStatus]
+) -> None:
+    """The path names the cluster."""
+    observations.put_list("far", [make_entry(state="paused")])
+    observations.put_status("far", make_status(state="paused"), None)
+    states = {}
+    for cluster in ("near", "far"):
+        found = get(observations, f"/api/v1/clusters/{cluster}/topologies/words").content
+        status = msgspec.json.decode(found, type=TopologyAnswer).status
+        assert status is not None
+        states[cluster] = status.state
+    assert states == {"near": "running", "far": "paused"}
+
+
+def test_pages_have_every_row_once(observations: Observations) -> None:
+    """A reader follows `next_offset` to the end."""
+    seen: list[str] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = get(observations, f"{WORDS}/metrics?limit=1&offset={offset}")
+        answer = msgspec.json.decode(page.content, type=MetricsAnswer)
+        assert answer.total == 3
+        seen += [each.name for each in answer.items]
+        offset = answer.next_offset
+    assert seen == ["emit-count", "execute-count", "late-s"]
+
+
+def test_metrics_are_selected_by_component_task_and_name(observations: Observations) -> None:
+    """A selection that fits nothing is empty; a component that does not exist is an error."""
+    chosen = get(observations, f"{WORDS}/metrics?component=count&task=2&name=execute-count&name=x")
+    assert [row.process for row in msgspec.json.decode(chosen.content, type=MetricsAnswer).items] == ["count-2"]
+    assert msgspec.json.decode(get(observations, f"{WORDS}/metrics?name=x").content, type=MetricsAnswer).items == ()
+    unknown = get(observations, f"{WORDS}/metrics?component=cound")
+    assert unknown.status_code == 404
+    assert "(nearest: 'count')" in unknown.json()["detail"]
+    assert get(observations, f"{WORDS}/metrics?task=9").status_code == 404
+
+
+def test_events_continue_after_a_number(observations: Observations, make_status: Callable[..., TopologyStatus]) -> None:
+    """A reader that asks again with `last` sees each event once."""
+    observations.put_status("near", make_status(state="paused"), None)
+    first = msgspec.json.decode(get(observations, f"{WORDS}/events?limit=1").content, type=EventsAnswer)
+    rest = msgspec.json.decode(get(observations, f"{WORDS}/events?after={first.last}").content, type=EventsAnswer)
+    assert [each.kind for each in (*first.items, *rest.items)] == ["topology-seen", "state-changed"]
+    assert rest.dropped == 0
+
+
+def test_exceptions_name_component_task_and_time(
+    observations: Observations, clock: FakeClock, make_status: Callable[..., TopologyStatus]
+) -> None:
+    """An error says where to look; its first time is that of its event."""
+    clock.advance(5.0)
+    observations.put_status("near", make_status(errors=(ERROR, "container 1 is down")), None)
+    answer = msgspec.json.decode(get(observations, f"{WORDS}/exceptions").content, type=ExceptionsAnswer)
+    assert [(each.component, each.task_id, each.first_at_s) for each in answer.items] == [
+        ("", 0, clock.wall_s()),
+        ("count", 2, clock.wall_s()),
+    ]
+    chosen = get(observations, f"{WORDS}/exceptions?component=count").content
+    assert [each.text for each in msgspec.json.decode(chosen, type=ExceptionsAnswer).items] == [ERROR]
+
+
+def test_secrets_of_a_configuration_are_hidden(observations: Observations) -> None:
+    """A component may be configured with the password of its database."""
+    answer = msgspec.json.decode(get(observations, f"{WORDS}/logical-plan").content, type=LogicalPlanAnswer)
+    assert answer.components[0].config == {"db.password": "(hidden)"}
+
+
+def test_plans_that_were_not_read_are_not_known_yet(
+    observations: Observations, make_entry: Callable[..., TopologyEntry]
+) -> None:
+    """An empty plan would claim that there are no components."""
+    observations.put_list("near", [make_entry("young", "starting")])
+    answer = get(observations, "/api/v1/clusters/near/topologies/young/packing-plan")
+    assert answer.status_code == 503
+    assert "the topology is starting" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("url", "code", "detail"),
+    [
+        ("/api/v1/clusters/neer/topologies/words", 404, "cluster 'neer' is unknown (nearest: 'near')"),
+        ("/api/v1/clusters/near/topologies/word", 404, "has no topology 'word' (nearest: 'words')"),
+        ("/api/v1/clusters/far/topologies/words", 404, "the cluster does not answer: it has not answered yet"),
+        ("/api/v1/topologies?limt=1", 400, "parameter 'limt' is unknown (nearest: 'limit')"),
+        ("/api/v1/topologies?limit=1&limit=2", 400, "parameter 'limit' is given 2 times"),
+        ("/api/v1/topologies?limit=0", 400, "parameter 'limit': 0 is not a whole number from 1 to 1000"),
+        ("/api/v1/topologies?limit=1e3", 400, "'1e3' is not a whole number from 1 to 1000"),
+        ("/api/v1/topologies?limit=", 400, "'' is not a whole number"),
+        ("/api/v1/topologies?limit=%D9%A1", 400, "is not a whole number"),
+        ("/api/v1/topologies?cluster=%00", 400, "without NUL"),
+        ("/api/v2/topologies", 404, "Not Found"),
+    ],
+)
+def test_a_request_without_an_answer_gets_a_problem_document(
+    observations: Observations, url: str, code: int, detail: str
+) -> None:
+    """The document has the status, and a detail with the nearest name or the range."""
+    response = get(observations, url)
+    problem = msgspec.json.decode(response.content, type=Problem)
+    assert (response.status_code, problem.status, response.headers["content-type"]) == (
+        code,
+        code,
+        "application/problem+json",
+    )
+    assert detail in problem.detail
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"Host": "evil.example"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://127.0.0.1:8888"}, 200),
+        ({}, 200),
+    ],
+)
+def test_pages_of_other_sites_read_nothing(observations: Observations, headers: dict[str, str], code: int) -> None:
+    """Also a refusal has the security headers."""
+    response = get(observations, "/api/v1/topologies", headers)
+    assert response.status_code == code
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert ("words" in response.text) is (code == 200)
+
+
+def test_a_token_is_needed_where_there_is_one(observations: Observations) -> None:
+    """It is taken from the header alone: a URL is written into histories and logs."""
+    access = Access(Address("192.0.2.1", 8888), "0123456789abcdef")
+    for headers in ({}, {"Authorization": "Bearer wrong"}):
+        refused = get(observations, "/health?token=0123456789abcdef", headers, access)
+        assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+    assert get(observations, "/health", {"Authorization": "Bearer 0123456789abcdef"}, access).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_nothing_can_be_changed(observations: Observations, method: str) -> None:
+    """The tracker only reads."""
+
+    async def ask() -> int:
+        transport = httpx.ASGITransport(app=application(observations, LOOPBACK, asyncio.Event()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8888") as client:
+            return (await client.request(method, WORDS)).status_code
+
+    assert asyncio.run(ask()) == 405
+
+
+def test_the_document_describes_every_path() -> None:
+    """References lead to schemas, and each operation has its problems."""
+    assert {each.path for each in OPERATIONS} < set(DOCUMENT["paths"])
+    text = openapi_document().decode()
+    for reference in {part.split('"')[0] for part in text.split('"$ref":"#/components/schemas/')[1:]}:
+        assert reference in DOCUMENT["components"]["schemas"]
+
+
+TEXTS = st.one_of(
+    st.text(max_size=40), st.sampled_from(["near", "far", "words", "count", "0", "-1", "1e9", "9" * 400, "../.."])
+)
+NAMES = sorted({each["name"] for path in DOCUMENT["paths"].values() for each in path["get"]["parameters"]})
+QUERIES = st.lists(st.tuples(st.one_of(st.sampled_from(NAMES), st.text(max_size=10)), TEXTS), max_size=5)
+PATHS = st.sampled_from([path for path in DOCUMENT["paths"] if not path.endswith("/live")])
+
+
+@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(path=PATHS, places=st.tuples(TEXTS, TEXTS), query=QUERIES, known=st.booleans())
+def test_no_query_makes_the_tracker_fail(
+    observations: Observations, path: str, places: tuple[str, str], query: list[tuple[str, str]], known: bool
+) -> None:
+    """Every answer is one that the document declares, with the type that it declares."""
+    cluster, topology = ("near", "words") if known else places
+    encodable = [(name, text) for name, text in query if _encodable(name) and _encodable(text)]
+    if not (_encodable(cluster) and _encodable(topology)):
+        return
+    url = path.format(cluster=quote(cluster, safe=""), topology=quote(topology, safe=""))
+    response = get(observations, f"{url}?{urlencode(encodable)}")
+    assert response.status_code in {200, 400, 404}, response.text
+    if response.status_code == 200 and "openapi" not in path:
+        operation = next(each for each in OPERATIONS if each.path == path)
+        msgspec.json.decode(response.content, type=operation.answer_type)
+    elif response.status_code != 200:
+        msgspec.json.decode(response.content, type=Problem)
+
+
+def _encodable(text: str) -> bool:
+    return not any("\ud800" <= each <= "\udfff" for each in text)

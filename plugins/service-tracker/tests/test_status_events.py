@@ -1,0 +1,75 @@
+"""Events are what differs between two statuses, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from heron.ipc.status import Culprit
+from heron_cli.client import TopologyStatus
+from heron_service_tracker.observations import Observations
+from heron_service_tracker.observed import EVENTS_KEPT
+from heron_service_tracker.status_events import StatusEvent, events_between
+
+MakeStatus = Callable[..., TopologyStatus]
+
+
+def test_an_equal_status_gives_no_event(make_status: MakeStatus) -> None:
+    """A quiet topology must not fill the list."""
+    assert events_between(make_status(), make_status()) == ()
+
+
+def test_a_process_that_was_restarted_is_named_with_the_reason(make_status: MakeStatus) -> None:
+    """The reason is what a person looks for; the state alone may be back before the next question."""
+    before = make_status()
+    lines, count = before.processes
+    now = replace(before, processes=(lines, replace(count, restarts=1, pid=99, last_error="signal 9")))
+    assert events_between(before, now) == (StatusEvent("process-restarted", "count-2-1", "signal 9"),)
+
+
+def test_states_tasks_plans_and_leaders_that_change_are_events(make_status: MakeStatus) -> None:
+    """Each is a mark on a timeline."""
+    before = make_status()
+    lines, count = before.tasks
+    assert before.leader is not None
+    now = replace(
+        before,
+        state="paused",
+        plan_version=2,
+        leader=replace(before.leader, epoch=2),
+        tasks=(lines, replace(count, task_id=3)),
+        errors=("it failed",),
+    )
+    kinds = [(each.kind, each.subject) for each in events_between(before, now)]
+    assert kinds == [
+        ("state-changed", ""),
+        ("plan-changed", ""),
+        ("leader-changed", ""),
+        ("task-added", "count-3"),
+        ("task-removed", "count-2"),
+        ("error", ""),
+    ]
+
+
+def test_back_pressure_begins_and_ends(make_status: MakeStatus) -> None:
+    """A culprit is named when it appears and when it is gone."""
+    calm, busy = make_status(), make_status(backpressure=(Culprit(2, "count", 1, 5.0, "slow"),))
+    assert events_between(calm, busy) == (StatusEvent("back-pressure-began", "count-2", "slow"),)
+    assert events_between(busy, calm) == (StatusEvent("back-pressure-ended", "count-2", ""),)
+
+
+def test_another_run_begins_with_one_event(make_status: MakeStatus) -> None:
+    """The tasks of two runs are not compared."""
+    now = replace(make_status(), topology_id="words-2", tasks=())
+    assert [each.kind for each in events_between(make_status(), now)] == ["topology-seen"]
+
+
+def test_a_million_events_are_bounded_and_counted(observations: Observations, make_status: MakeStatus) -> None:
+    """The newest stay, with their numbers; a reader sees how many it has missed."""
+    for number in range(2000):
+        errors = tuple(f"error {number} of task {task}" for task in range(500))
+        observations.put_status("near", make_status(errors=errors), None)
+    topology = observations.topology("near", "words")
+    assert topology.events_seen == 1_000_001  # and the first one, that the topology was seen
+    assert len(topology.events) == EVENTS_KEPT
+    assert topology.events[-1].number == topology.events_seen

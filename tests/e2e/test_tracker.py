@@ -1,0 +1,167 @@
+"""`heron tracker` on real topologies: two clusters, a killed task, a state manager that goes away, and the end."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import socket
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import psutil
+
+from heron_testing.pytest_plugin import wait_until
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+FAR = """
+extends: local
+scheduler:
+  driver: local
+  root: {root}/far/jobs
+statemgr:
+  driver: localfs
+  root: {root}/far/state
+"""
+
+
+class TrackerProcess:
+    """A tracker of the sandbox, with a client of its API."""
+
+    def __init__(self, sandbox: Sandbox, *words: str) -> None:
+        self.run: HeronRun = sandbox.start_command("tracker", "--address", "127.0.0.1:0", "--period", "0.2", *words)
+        self.run.printed("tracker at http://")
+        (self.url,) = re.findall(r"tracker at (http://[^/]*)/", self.run.stderr)
+
+    def get(self, path: str) -> Any:  # noqa: ANN401
+        """Return the document of a path that has an answer."""
+        response = httpx.get(f"{self.url}{path}", timeout=10.0)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def kinds(self, place: str) -> set[str]:
+        """Return the kinds of all events of a topology."""
+        return {each["kind"] for each in self.get(f"{place}/events?limit=1000")["items"]}
+
+    def state(self, cluster: str, name: str) -> str:
+        """Return the state of a topology in the list, "" when it is not there."""
+        items = self.get(f"/api/v1/topologies?cluster={cluster}")["items"]
+        return next((each["state"] for each in items if each["name"] == name), "")
+
+
+def two_profiles(sandbox: Sandbox) -> None:
+    """Write a second profile with its own state and jobs."""
+    folder = sandbox.home / ".heron" / "profiles"
+    folder.mkdir(parents=True)
+    (folder / "far.yaml").write_text(FAR.format(root=sandbox.root), encoding="utf-8")
+
+
+def live(tracker: TrackerProcess, place: str) -> bool:
+    """Whether all tasks run and the topology's plans and metrics are known."""
+    answer = httpx.get(f"{tracker.url}{place}/physical-plan", timeout=10.0)
+    if answer.status_code != 200:
+        return False
+    tasks = answer.json()["tasks"]
+    rows = tracker.get(f"{place}/metrics?name=execute-count")["items"]
+    return bool(tasks) and all(each["state"] == "running" for each in tasks) and any(row["value"] for row in rows)
+
+
+def test_the_tracker_follows_topologies_of_two_clusters(sandbox: Sandbox) -> None:
+    """One name in both: each has its own values. A killed task is an event; the end of one leaves the other."""
+    two_profiles(sandbox)
+    near = sandbox.start("steady.py")
+    far = sandbox.start("steady.py", "--profile", "far")
+    tracker = TrackerProcess(sandbox, "--profile", "local", "--profile", "far")
+    places = {name: f"/api/v1/clusters/{name}/topologies/steady" for name in ("local", "far")}
+    wait_until(lambda: {tracker.state(name, "steady") for name in places} == {"running"}, 60.0, "both topologies")
+    for place in places.values():
+        wait_until(lambda place=place: live(tracker, place), 60.0, place)  # type: ignore[misc]
+    ids = {tracker.get(place)["status"]["topology_id"] for place in places.values()}
+    assert len(ids) == 2
+    plan = tracker.get(f"{places['local']}/logical-plan")
+    packing = tracker.get(f"{places['local']}/packing-plan")
+    placed = sum(len(each["tasks"]) for each in packing["containers"])
+    assert placed == sum(each["parallelism"] for each in plan["components"])
+    with httpx.stream("GET", f"{tracker.url}{places['local']}/live", timeout=20.0) as stream:
+        values = (json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: "))
+        statuses = [value["status"] for value in itertools.islice(values, 5)]
+    counts = [sum(each["emitted"] for each in status["components"]) for status in statuses]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+
+    psutil.Process(tracker.get(f"{places['local']}/physical-plan")["tasks"][0]["pid"]).kill()
+    wait_until(lambda: "process-restarted" in tracker.kinds(places["local"]), 60.0, "the event of the death")
+    assert "process-restarted" not in tracker.kinds(places["far"])
+
+    (near.out / "stop").touch()
+    near.finished()
+    wait_until(lambda: tracker.state("local", "steady") in {"", "finished"}, 30.0, "the end in the list")
+    assert tracker.state("far", "steady") == "running"
+    assert live(tracker, places["far"])
+    (far.out / "stop").touch()
+    far.finished()
+
+
+def test_a_state_manager_that_is_away_stops_only_the_list_of_its_cluster(sandbox: Sandbox) -> None:
+    """The other cluster stays live; the answer says why and how old the list is; then everything comes back."""
+    two_profiles(sandbox)
+    state = sandbox.root / "far" / "state"
+    state.parent.mkdir()
+    state.write_text("no folder", encoding="utf-8")
+    run = sandbox.start("steady.py")
+    tracker = TrackerProcess(sandbox, "--profile", "far", "--profile", "local")
+    place = "/api/v1/clusters/local/topologies/steady"
+    wait_until(lambda: tracker.state("local", "steady") == "running" and live(tracker, place), 60.0, "the topology")
+
+    def away() -> dict[str, Any]:
+        return {each["name"]: each for each in tracker.get("/api/v1/topologies")["away"]}
+
+    wait_until(lambda: "far" in away() and away()["far"]["error"] != "it has not answered yet", 30.0, "the reason")
+    assert str(state) in away()["far"]["error"]
+    assert away()["far"]["age_s"] is None
+    assert tracker.get("/health")["clusters_away"] == ["far"]
+    state.unlink()
+    wait_until(lambda: not away(), 30.0, "the cluster that is back")
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_a_client_that_never_reads_costs_the_others_nothing(sandbox: Sandbox) -> None:
+    """Fifty streams whose clients read nothing; answers stay quick, and memory does not grow with the time."""
+    run = sandbox.start("steady.py")
+    tracker = TrackerProcess(sandbox)
+    place = "/api/v1/clusters/local/topologies/steady"
+    wait_until(lambda: tracker.state("local", "steady") == "running" and live(tracker, place), 60.0, "the topology")
+    host, port = tracker.url.removeprefix("http://").split(":")
+    request = f"GET {place}/live HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
+    clients = [socket.create_connection((host, int(port))) for _ in range(50)]
+    try:
+        for each in clients:
+            each.sendall(request)
+        first = tracker.get(place)["status"]["components"]
+        wait_until(lambda: tracker.get(place)["status"]["components"] != first, 30.0, "newer values")
+        assert live(tracker, place)
+    finally:
+        for each in clients:
+            with closing(each):
+                pass
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_ctrl_c_ends_the_tracker_while_streams_are_open(sandbox: Sandbox) -> None:
+    """The exit code is 0, and no thread keeps the process."""
+    run = sandbox.start("steady.py")
+    tracker = TrackerProcess(sandbox)
+    place = "/api/v1/clusters/local/topologies/steady"
+    wait_until(lambda: tracker.state("local", "steady") == "running", 60.0, "the topology")
+    with httpx.stream("GET", f"{tracker.url}{place}/live", timeout=20.0) as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == "event: topology"
+        tracker.run.process.terminate()
+        assert tracker.run.wait(20.0) == 0, tracker.run.all_output
+    (run.out / "stop").touch()
+    run.finished()
