@@ -69,6 +69,21 @@ def live(tracker: TrackerProcess, place: str) -> bool:
     return bool(tasks) and all(each["state"] == "running" for each in tasks) and any(row["value"] for row in rows)
 
 
+def heron_paths_agree(tracker: TrackerProcess, place: str) -> None:
+    """Check that the paths of Heron Tracker tell the same about the topology of the cluster `far`."""
+    item = tracker.get(place)["topology"]
+    one = f"cluster=far&environ={item['env']}&topology=steady"
+    assert tracker.get("/topologies")["far"] == {item["role"]: {item["env"]: ["steady"]}}
+    info = tracker.get(f"/topologies/info?{one}")
+    assert info["execution_state"]["status"] == "Running"
+    assert info["logical_plan"]["stages"] == 3
+    instances = info["physical_plan"]["instances"]
+    assert len(instances) == info["metadata"]["instances"] == 4
+    counts = tracker.get(f"/topologies/metrics?{one}&component=pass&metricname=__execute-count/default")["metrics"]
+    assert set(counts["__execute-count/default"]) == set(info["physical_plan"]["bolts"]["pass"])
+    assert all(float(value) > 0 for value in counts["__execute-count/default"].values())
+
+
 def test_the_tracker_follows_topologies_of_two_clusters(sandbox: Sandbox) -> None:
     """One name in both: each has its own values. A killed task is an event; the end of one leaves the other."""
     two_profiles(sandbox)
@@ -85,6 +100,7 @@ def test_the_tracker_follows_topologies_of_two_clusters(sandbox: Sandbox) -> Non
     packing = tracker.get(f"{places['local']}/packing-plan")
     placed = sum(len(each["tasks"]) for each in packing["containers"])
     assert placed == sum(each["parallelism"] for each in plan["components"])
+    heron_paths_agree(tracker, places["far"])
     with httpx.stream("GET", f"{tracker.url}{places['local']}/live", timeout=20.0) as stream:
         values = (json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: "))
         statuses = [value["status"] for value in itertools.islice(values, 5)]

@@ -19,6 +19,7 @@ from heron.errors import HeronError
 from heron_service_tracker.access import Access, AccessCheck
 from heron_service_tracker.answer_parts import topology_item
 from heron_service_tracker.answers import HealthAnswer, TopologyAnswer
+from heron_service_tracker.heron_routes import heron_routes
 from heron_service_tracker.live_stream import LiveStream
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.observed import ObservedTopology
@@ -57,6 +58,7 @@ def application(observations: Observations, access: Access, ended: asyncio.Event
             _live_endpoint(observations, ended),
             methods=["GET"],
         ),
+        *heron_routes(observations),
         *(Route(each.path, _endpoint(observations, each), methods=["GET"]) for each in OPERATIONS),
     ]
     return Starlette(

@@ -48,7 +48,11 @@ class Parameter:
             msg = f"parameter {self.name!r}: {text[:50]!r} is not a {self._range()}"
             raise MalformedQueryError(msg)
         number = int(text) if self.kind == "integer" else float(text)
-        if not (-math.inf if self.least is None else self.least) <= number <= (self.most or math.inf):
+        if (
+            not (-math.inf if self.least is None else self.least)
+            <= number
+            <= (math.inf if self.most is None else self.most)
+        ):
             msg = f"parameter {self.name!r}: {text} is not a {self._range()}"
             raise MalformedQueryError(msg)
         return number

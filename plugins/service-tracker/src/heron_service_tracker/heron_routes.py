@@ -1,0 +1,183 @@
+"""The paths of Heron Tracker: scripts that were written for it continue to work.
+
+Errors are a JSON text ``request failed: …`` with the status 400, as there. Unknown parameters are ignored, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from heron.driver_kit.core_version import core_version
+from heron.errors import HeronError, known, nearest
+from heron_service_tracker.answer_parts import plans_of, shown_config
+from heron_service_tracker.heron_answers import (
+    exception_list,
+    exception_summary,
+    execution_state,
+    instance_names,
+    latest_metrics,
+    logical_plan,
+    metadata,
+    packing_plan,
+    physical_plan,
+    runtime_state,
+    scheduler_location,
+    topology_info,
+)
+from heron_service_tracker.observations import Observations, UnknownPlaceError
+from heron_service_tracker.observed import ObservedTopology
+from heron_service_tracker.parameters import Parameter, Values, parsed
+
+__all__ = ["heron_routes"]
+
+_CLUSTERS = Parameter("cluster", "clusters", many=True)
+_ENVIRONS = Parameter("environ", "environments", many=True)
+_ROLE = Parameter("role", "the role")
+_TOPOLOGIES = Parameter("topology", "topologies", many=True)
+_ONE = (
+    Parameter("cluster", "the cluster", required=True),
+    Parameter("environ", "the environment", required=True),
+    Parameter("topology", "the topology", required=True),
+    _ROLE,
+)
+_COMPONENT = Parameter("component", "the component", required=True)
+_INSTANCES = Parameter("instance", "instances", many=True)
+_METRICS = Parameter("metricname", "metrics", many=True)
+_INTERVAL = Parameter("interval", "seconds; -1 is since the start", "number", -1, -1, -1)
+
+Answer = Callable[[Observations, Values], object]
+OfTopology = Callable[[ObservedTopology, Values], object]
+
+
+def heron_routes(observations: Observations) -> Iterator[Route]:
+    """Every path of Heron Tracker that this tracker serves."""
+    yield _route("/clusters", observations, (), lambda seen, _: [each.name for each in seen.clusters()])
+    yield _route("/version", observations, (), lambda _seen, _values: core_version())
+    yield _route("/machines", observations, (_CLUSTERS, _ENVIRONS, _TOPOLOGIES, _ROLE), _machines)
+    yield _route("/topologies", observations, (_CLUSTERS, _ENVIRONS, _ROLE), _topologies)
+    yield _route("/topologies/states", observations, (_CLUSTERS, _ENVIRONS, _ROLE), _states)
+    for path, of_topology in _OF_TOPOLOGY.items():
+        yield _route(f"/topologies/{path}", observations, _ONE, _about_one(of_topology))
+    for path, (more, of_component) in _OF_COMPONENT.items():
+        yield _route(f"/topologies/{path}", observations, (*_ONE, _COMPONENT, *more), _about_one(of_component))
+
+
+def _route(path: str, observations: Observations, parameters: tuple[Parameter, ...], answer: Answer) -> Route:
+    async def endpoint(request: Request) -> Response:
+        try:
+            values = parsed(parameters, request.query_params.multi_items(), strict=False)
+            body, status = msgspec.json.encode(answer(observations, values)), 200
+        except HeronError as error:
+            body, status = msgspec.json.encode(f"request failed: {error}"), 400
+        return Response(body, status, media_type="application/json")
+
+    return Route(path, endpoint, methods=["GET"])
+
+
+def _about_one(of_topology: OfTopology) -> Answer:
+    def answer(observations: Observations, values: Values) -> object:
+        topology = observations.topology(values.text("cluster"), values.text("topology"))
+        environ, role = values.text("environ"), values.text("role")
+        if topology.entry.env != environ or (role and topology.entry.role != role):
+            entry = topology.entry
+            msg = f"topology {topology.name!r} has environ {entry.env!r} and role {entry.role!r}"
+            raise UnknownPlaceError(msg)
+        return of_topology(topology, values)
+
+    return answer
+
+
+def _chosen(observations: Observations, values: Values) -> Iterator[ObservedTopology]:
+    names = values.texts("cluster")
+    clusters = [observations.cluster(name) for name in names] if names else observations.clusters()
+    environs, role, topologies = values.texts("environ"), values.text("role"), values.texts("topology")
+    for cluster in clusters:
+        for name, each in sorted(cluster.topologies.items()):
+            entry = each.entry
+            fits = (not environs or entry.env in environs) and (not role or entry.role == role)
+            if fits and (not topologies or name in topologies):
+                yield each
+
+
+def _topologies(observations: Observations, values: Values) -> object:
+    names = values.texts("cluster") or [each.name for each in observations.clusters()]
+    found: dict[str, dict[str, dict[str, list[str]]]] = {name: {} for name in names}
+    for each in _chosen(observations, values):
+        environs = found[each.cluster].setdefault(each.entry.role, {})
+        environs.setdefault(each.entry.env, []).append(each.name)
+    return found
+
+
+def _states(observations: Observations, values: Values) -> object:
+    found: dict[str, dict[str, dict[str, object]]] = {}
+    for each in _chosen(observations, values):
+        found.setdefault(each.cluster, {}).setdefault(each.entry.env, {})[each.name] = execution_state(each)
+    return found
+
+
+def _machines(observations: Observations, values: Values) -> object:
+    found: dict[str, dict[str, dict[str, list[str]]]] = {}
+    for each in _chosen(observations, values):
+        hosts = _hosts(each)
+        found.setdefault(each.cluster, {}).setdefault(each.entry.env, {})[each.name] = hosts
+    return found
+
+
+def _hosts(topology: ObservedTopology) -> list[str]:
+    managers = topology.plans.physical.stmgrs if topology.plans and topology.plans.physical else ()
+    return sorted({each.host for each in managers})
+
+
+def _metrics(topology: ObservedTopology, values: Values) -> object:
+    component = _component(topology, values.text("component"))
+    names = instance_names(plans_of(topology))
+    _check_instances(names.values(), values.texts("instance"))
+    return latest_metrics(topology.metrics, names, component, values.texts("metricname"), values.texts("instance"))
+
+
+def _exceptions(topology: ObservedTopology, values: Values) -> object:
+    return exception_list(topology, _component(topology, values.text("component")), values.texts("instance"))
+
+
+def _summary(topology: ObservedTopology, values: Values) -> object:
+    return exception_summary(topology, _component(topology, values.text("component")), values.texts("instance"))
+
+
+def _component(topology: ObservedTopology, name: str) -> str:
+    names = [each.name for each in plans_of(topology).definition.components]
+    if name not in names:
+        msg = f"topology {topology.name!r} has no component {name!r}{nearest(name, names)}; known: {known(names)}"
+        raise UnknownPlaceError(msg)
+    return name
+
+
+def _check_instances(names: Iterable[str], wanted: Iterable[str]) -> None:
+    present = set(names)
+    for each in wanted:
+        if each not in present:
+            msg = f"there is no instance {each!r}{nearest(each, present)}; known: {known(present)}"
+            raise UnknownPlaceError(msg)
+
+
+_OF_TOPOLOGY: dict[str, OfTopology] = {
+    "info": lambda topology, _: topology_info(topology),
+    "config": lambda topology, _: shown_config(plans_of(topology).definition.config),
+    "metadata": lambda topology, _: metadata(topology),
+    "executionstate": lambda topology, _: execution_state(topology),
+    "schedulerlocation": lambda topology, _: scheduler_location(topology),
+    "logicalplan": lambda topology, _: logical_plan(plans_of(topology)),
+    "packingplan": lambda topology, _: packing_plan(plans_of(topology)),
+    "physicalplan": lambda topology, _: physical_plan(topology, plans_of(topology)),
+    "runtimestate": lambda topology, _: runtime_state(topology),
+}
+
+_OF_COMPONENT: dict[str, tuple[tuple[Parameter, ...], OfTopology]] = {
+    "metrics": ((_METRICS, _INSTANCES, _INTERVAL), _metrics),
+    "exceptions": ((_INSTANCES,), _exceptions),
+    "exceptionsummary": ((_INSTANCES,), _summary),
+}
