@@ -145,6 +145,30 @@ def test_a_state_manager_that_is_away_stops_only_the_list_of_its_cluster(sandbox
     run.finished()
 
 
+def test_the_history_outlives_the_tracker_and_the_topology(sandbox: Sandbox) -> None:
+    """A second tracker shows what the first one has recorded, also after the end of the topology."""
+    run = sandbox.start("steady.py")
+    tracker = TrackerProcess(sandbox)
+    place = "/api/v1/clusters/local/topologies/steady"
+
+    def rates(of: TrackerProcess) -> list[float]:
+        found = of.get(f"{place}/history?component=numbers&metric=emit-count")
+        assert found["error"] == ""
+        return [point["value"] for series in found["series"] for point in series["points"]]
+
+    wait_until(lambda: tracker.state("local", "steady") == "running", 60.0, "the topology")
+    wait_until(lambda: sum(rate > 0 for rate in rates(tracker)) >= 3, 60.0, "three seconds with tuples")
+    tracker.run.process.terminate()
+    assert tracker.run.wait(20.0) == 0, tracker.run.all_output
+    (run.out / "stop").touch()
+    run.finished()
+    second = TrackerProcess(sandbox)
+    wait_until(lambda: second.state("local", "steady") in {"", "finished"}, 30.0, "the end")
+    recorded = rates(second)
+    assert sum(rate > 0 for rate in recorded) >= 3
+    assert all(0 <= rate < 100_000 for rate in recorded)
+
+
 def test_a_client_that_never_reads_costs_the_others_nothing(sandbox: Sandbox) -> None:
     """Fifty streams whose clients read nothing; answers stay quick, and memory does not grow with the time."""
     run = sandbox.start("steady.py")

@@ -20,11 +20,14 @@ __all__ = [
     "ExceptionItem",
     "ExceptionsAnswer",
     "HealthAnswer",
+    "HistoryAnswer",
     "InputItem",
     "LogicalPlanAnswer",
     "MetricsAnswer",
     "PackingPlanAnswer",
     "PhysicalPlanAnswer",
+    "PointItem",
+    "SeriesItem",
     "StreamItem",
     "StreamManagerItem",
     "TaskItem",
@@ -232,6 +235,37 @@ class EventsAnswer(msgspec.Struct, frozen=True):
     items: tuple[EventItem, ...]
     last: int
     dropped: int
+    age_s: float
+    error: str
+
+
+class PointItem(msgspec.Struct, frozen=True):
+    """One step: its start, the mean of its values and the greatest. Counters are per second."""
+
+    at_s: int
+    value: float
+    most: float
+
+
+class SeriesItem(msgspec.Struct, frozen=True):
+    """A metric of a component (`task_id` 0) or of a task; its points are oldest first, and a hole has none."""
+
+    component: str
+    task_id: int
+    metric: str
+    points: tuple[PointItem, ...]
+
+
+class HistoryAnswer(msgspec.Struct, frozen=True):
+    """The history of a topology, which may have ended.
+
+    `step_s` is the length of a point, and `error` says why nothing is recorded now.
+    """
+
+    start_s: int
+    end_s: int
+    step_s: int
+    series: tuple[SeriesItem, ...]
     age_s: float
     error: str
 

@@ -20,10 +20,12 @@ from heron_service_tracker.access import Access, AccessCheck
 from heron_service_tracker.answer_parts import topology_item
 from heron_service_tracker.answers import HealthAnswer, TopologyAnswer
 from heron_service_tracker.heron_routes import heron_routes
+from heron_service_tracker.history.answer import HISTORY_PARAMETERS, history_answer
+from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.live_stream import LiveStream
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.observed import ObservedTopology
-from heron_service_tracker.openapi import openapi_document
+from heron_service_tracker.openapi import HISTORY_PATH, openapi_document
 from heron_service_tracker.operations import API, OPERATIONS, Operation
 from heron_service_tracker.parameters import parsed
 from heron_service_tracker.problems import problem_response, status_of
@@ -37,7 +39,9 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 _log = logging.getLogger(__name__)
 
 
-def application(observations: Observations, access: Access, ended: asyncio.Event) -> Starlette:
+def application(
+    observations: Observations, access: Access, ended: asyncio.Event, recorder: Recorder | None = None
+) -> Starlette:
     """The application for a server. `ended` ends the live streams, which a server would wait for."""
     document = openapi_document()
 
@@ -58,6 +62,7 @@ def application(observations: Observations, access: Access, ended: asyncio.Event
             _live_endpoint(observations, ended),
             methods=["GET"],
         ),
+        Route(HISTORY_PATH, _history_endpoint(observations, recorder), methods=["GET"]),
         *heron_routes(observations),
         *(Route(each.path, _endpoint(observations, each), methods=["GET"]) for each in OPERATIONS),
     ]
@@ -75,6 +80,15 @@ def _endpoint(observations: Observations, operation: Operation) -> Endpoint:
         return _json(operation.answer(observations, path.get("cluster", ""), path.get("topology", ""), values))
 
     return answer
+
+
+def _history_endpoint(observations: Observations, recorder: Recorder | None) -> Endpoint:
+    async def history(request: Request) -> Response:
+        values = parsed(HISTORY_PARAMETERS, request.query_params.multi_items())
+        place = request.path_params["cluster"], request.path_params["topology"]
+        return _json(await asyncio.to_thread(history_answer, observations, recorder, place, values))
+
+    return history
 
 
 def _live_endpoint(observations: Observations, ended: asyncio.Event) -> Endpoint:

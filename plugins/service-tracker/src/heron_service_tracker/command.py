@@ -70,13 +70,41 @@ def access_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="SECONDS",
     help="How often each topology is asked.",
 )
+@click.option(
+    "--history",
+    type=click.Path(path_type=Path),
+    default=Path("~/.heron/tracker"),
+    show_default=True,
+    metavar="DIR",
+    help="The folder of the history.",
+)
+@click.option(
+    "--history-mib",
+    type=click.IntRange(min=8, max=1024 * 1024),
+    default=512,
+    show_default=True,
+    metavar="MIB",
+    help="The bound of its file.",
+)
+@click.option("--without-history", is_flag=True, help="Keeps no history.")
 @access_options
-def tracker(profiles: tuple[str, ...], config_path: Path | None, period_s: float, access: Access) -> None:
+def tracker(
+    profiles: tuple[str, ...],
+    config_path: Path | None,
+    period_s: float,
+    history: Path,
+    history_mib: int,
+    access: Access,
+    *,
+    without_history: bool,
+) -> None:
     """Serves the topologies of profiles over HTTP, until Ctrl-C. It changes no topology.
 
     An address that other machines reach needs a token, or --without-token.
     """
-    serve(TrackerOptions(_checked(profiles, config_path), access, config_path, period_s), _ready)
+    folder = None if without_history else history.expanduser()
+    names = _checked(profiles, config_path)
+    serve(TrackerOptions(names, access, config_path, period_s, folder, history_mib * 1024 * 1024), _ready)
 
 
 def _access(address: Address, token: str, names: tuple[str, ...], *, without_token: bool) -> Access:

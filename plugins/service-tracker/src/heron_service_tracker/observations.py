@@ -34,6 +34,8 @@ class Observations:
         self._lock = threading.Lock()
         self._clusters = {name: ObservedCluster(name, {}) for name in clusters}
         self._listeners: dict[tuple[str, str], list[Listener]] = {}
+        self.on_status: Listener | None = None
+        """Called after each status of any topology, from the thread of its watch; set before the watches start."""
 
     def clusters(self) -> tuple[ObservedCluster, ...]:
         """Return every cluster, in the order of the command line."""
@@ -99,6 +101,8 @@ class Observations:
                 error="",
             )
             listeners = self._replace(changed)
+        if self.on_status is not None and metrics is not None:  # a report of an ended run is no new observation
+            self.on_status(changed)
         _tell(listeners, changed)
 
     def put_plans(self, cluster: str, topology: str, plans: TopologyPlans) -> None:

@@ -7,23 +7,29 @@ import re
 import msgspec
 
 from heron.driver_kit.core_version import core_version
-from heron_service_tracker.operations import API, OPERATIONS, Operation
+from heron_service_tracker.answers import HistoryAnswer
+from heron_service_tracker.history.answer import HISTORY_PARAMETERS
+from heron_service_tracker.operations import API, OPERATIONS
 from heron_service_tracker.parameters import Parameter
 from heron_service_tracker.problems import PROBLEM_TYPE, Problem
 
-__all__ = ["openapi_document"]
+__all__ = ["HISTORY_PATH", "openapi_document"]
 
 _REFERENCES = "#/components/schemas/{name}"
 _LIVE = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/live"
+HISTORY_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/history"
 _PROBLEMS = {"400": "malformed query", "401": "a token is needed", "403": "refused", "404": "not found"}
 
 
 def openapi_document() -> bytes:
     """The document of all operations as JSON."""
-    types = [*dict.fromkeys(each.answer_type for each in OPERATIONS), Problem]
+    types = [*dict.fromkeys(each.answer_type for each in OPERATIONS), HistoryAnswer, Problem]
     schemas, definitions = msgspec.json.schema_components(types, ref_template=_REFERENCES)
     by_type = dict(zip(types, schemas, strict=True))
-    found = {each.path: _path(each, by_type[each.answer_type]) for each in OPERATIONS}
+    found = {
+        each.path: _path(each.path, each.summary, each.parameters, by_type[each.answer_type]) for each in OPERATIONS
+    }
+    found[HISTORY_PATH] = _path(HISTORY_PATH, "Shows values by time", HISTORY_PARAMETERS, by_type[HistoryAnswer])
     found[_LIVE] = _live()
     document = {
         "openapi": "3.1.0",
@@ -38,11 +44,11 @@ def openapi_document() -> bytes:
     return msgspec.json.encode(document)
 
 
-def _path(operation: Operation, schema: dict[str, object]) -> dict[str, object]:
-    answer = {"description": operation.summary, "content": {"application/json": {"schema": schema}}}
-    parameters = [*_in_path(operation.path), *map(_in_query, operation.parameters)]
+def _path(path: str, summary: str, parameters: tuple[Parameter, ...], schema: dict[str, object]) -> dict[str, object]:
+    answer = {"description": summary, "content": {"application/json": {"schema": schema}}}
+    described = [*_in_path(path), *map(_in_query, parameters)]
     responses = {"200": answer, **_problems(), "503": _problem("not known yet")}
-    return {"get": {"summary": operation.summary, "parameters": parameters, "responses": responses}}
+    return {"get": {"summary": summary, "parameters": described, "responses": responses}}
 
 
 def _live() -> dict[str, object]:

@@ -19,30 +19,42 @@ from heron_cli.client import Client, connect
 from heron_service_tracker.access import Access, Address
 from heron_service_tracker.application import application
 from heron_service_tracker.cluster_watch import ClusterWatch
+from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.observations import Observations
 
 __all__ = ["TrackerOptions", "serve", "watching"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _BACKLOG = 256
+_GAP_PERIODS = 5.0  # two totals further apart make no rate: what lies between is not known
 _LIST_PERIODS = 2.0  # a list reads many nodes of each topology, and a new topology takes longer to start
 _STOP_S = 5  # an answer takes milliseconds; live streams end by an event
 
 
 @dataclass(frozen=True, slots=True)
 class TrackerOptions:
-    """The options of a tracker: profiles, where they are, how often topologies are asked, and who may ask."""
+    """The options of a tracker: profiles, where they are, how often topologies are asked, who may ask.
+
+    `history` is the folder of the history, None without one, and `history_bytes` the bound of its file.
+    """
 
     profiles: tuple[str, ...]
     access: Access
     config_path: Path | None = None
     period_s: float = 1.0
+    history: Path | None = None
+    history_bytes: int = 512 * 1024 * 1024
 
 
 @contextlib.contextmanager
-def watching(options: TrackerOptions) -> Iterator[Observations]:
-    """Watch the clusters until the block ends."""
-    observations = Observations(options.profiles, SystemClock())
+def watching(options: TrackerOptions) -> Iterator[tuple[Observations, Recorder | None]]:
+    """Watch the clusters, and record what is seen, until the block ends."""
+    observations, recorder = Observations(options.profiles, SystemClock()), None
+    if options.history is not None:
+        gap_s = _GAP_PERIODS * max(1.0, options.period_s)
+        recorder = Recorder(options.history, options.history_bytes, observations.clock, gap_s=gap_s)
+        observations.on_status = recorder.take
+        recorder.start()
     watches = [
         ClusterWatch(
             profile,
@@ -56,10 +68,12 @@ def watching(options: TrackerOptions) -> Iterator[Observations]:
     for each in watches:
         each.start()
     try:
-        yield observations
+        yield observations, recorder
     finally:
         for each in watches:
             each.stop()
+        if recorder is not None:
+            recorder.stop()
 
 
 def serve(options: TrackerOptions, on_ready: Callable[[Address], None]) -> None:
@@ -68,15 +82,17 @@ def serve(options: TrackerOptions, on_ready: Callable[[Address], None]) -> None:
     Raises:
         UsageError: when the address is in use or does not belong to this machine.
     """
-    with _listening(options.access.address) as listener, watching(options) as observations:
+    with _listening(options.access.address) as listener, watching(options) as (observations, recorder):
         on_ready(Address(options.access.address.host, listener.getsockname()[1]))
-        asyncio.run(_run(options, observations, listener))
+        asyncio.run(_run(options, observations, recorder, listener))
 
 
-async def _run(options: TrackerOptions, observations: Observations, listener: socket.socket) -> None:
+async def _run(
+    options: TrackerOptions, observations: Observations, recorder: Recorder | None, listener: socket.socket
+) -> None:
     ended = asyncio.Event()
     config = uvicorn.Config(
-        application(observations, options.access, ended),
+        application(observations, options.access, ended, recorder),
         log_config=None,
         access_log=False,  # a query may hold what a person pasted
         server_header=False,

@@ -1,0 +1,1 @@
+"""History that outlives topologies and the tracker: rates and levels by time, in one SQLite file."""

@@ -1,0 +1,76 @@
+"""The path of the history: its parameters and its answer."""
+
+from __future__ import annotations
+
+from heron_service_tracker.answers import HistoryAnswer, PointItem, SeriesItem
+from heron_service_tracker.history.buckets import resolution_for
+from heron_service_tracker.history.recorder import Recorder
+from heron_service_tracker.history.samples import COUNTERS, GAUGES
+from heron_service_tracker.observations import Observations, UnknownPlaceError
+from heron_service_tracker.parameters import Parameter, Values
+from heron_service_tracker.problems import MalformedQueryError, NotYetKnownError
+
+__all__ = ["HISTORY_PARAMETERS", "history_answer"]
+
+_LAST_S = 15 * 60
+_MOST_POINTS = 2000  # of a series: a chart has fewer columns
+_LATEST = 10**11  # the year 5138
+
+HISTORY_PARAMETERS = (
+    Parameter("component", "only this component"),
+    Parameter("task", "this task instead of the sums over tasks", "integer", None, 1, 10**9),
+    Parameter("metric", f"one of {', '.join((*COUNTERS, *GAUGES))}"),
+    Parameter("start", "seconds since 1970; without it, 15 minutes before the end", "integer", None, 0, _LATEST),
+    Parameter("end", "seconds since 1970; without it, now", "integer", None, 0, _LATEST),
+    Parameter(
+        "step", "the length of a point in seconds; without it, the shortest that is kept", "integer", None, 1, 86400
+    ),
+)
+
+
+def history_answer(
+    observations: Observations, recorder: Recorder | None, place: tuple[str, str], values: Values
+) -> HistoryAnswer:
+    """Read the history of a topology; it may wait for the disk.
+
+    Raises:
+        MalformedQueryError: when the metric does not exist, or the times make more than 2000 points.
+        NotYetKnownError: when the tracker keeps no history.
+        UnknownPlaceError: when the cluster is unknown, or the topology is neither there nor in the history.
+        StoreError: when the file cannot be read.
+    """
+    cluster, topology = place
+    known = topology in observations.cluster(cluster).topologies
+    if recorder is None:
+        msg = "this tracker keeps no history; start it without --without-history"
+        raise NotYetKnownError(msg)
+    metric, task_id = values.text("metric"), values.integer("task")
+    if metric and metric not in (*COUNTERS, *GAUGES):
+        msg = f"parameter 'metric': {metric[:100]!r} is unknown; known: {', '.join((*COUNTERS, *GAUGES))}"
+        raise MalformedQueryError(msg)
+    now_s = observations.clock.wall_s()
+    end = int(values.number("end", now_s + 1))
+    start = int(values.number("start", end - _LAST_S))
+    resolution = resolution_for(start, now_s, of_tasks=bool(task_id))
+    shortest = max(1, -(-(end - start) // _MOST_POINTS))
+    wanted = int(values.number("step", max(shortest, resolution.step_s)))
+    step_s = -(-max(wanted, resolution.step_s) // resolution.step_s) * resolution.step_s
+    if start >= end or step_s < shortest:
+        msg = f"start {start} and end {end} with steps of {step_s} s are not 1 to {_MOST_POINTS} points"
+        raise MalformedQueryError(msg)
+    key = (cluster, topology, values.text("component"), task_id, metric)
+    found = recorder.file.read(key, step_s, resolution.step_s, start, end)
+    if not found and not known:
+        msg = f"cluster {cluster!r} has no topology {topology!r}, and the history has none of that name"
+        raise UnknownPlaceError(msg)
+    series = tuple(
+        SeriesItem(
+            each.series.component,
+            each.series.task_id,
+            each.series.metric,
+            tuple(PointItem(point.at_s, point.value, point.most) for point in each.points),
+        )
+        for each in found
+    )
+    newest = max((each.points[-1].at_s + step_s for each in found if each.points), default=now_s)
+    return HistoryAnswer(start, end, step_s, series, round(max(0.0, now_s - newest), 3), recorder.error)

@@ -1,0 +1,73 @@
+"""Samples summed up by time, at three resolutions. Pure.
+
+| resolution | kept for | of |
+|---|---|---|
+| 1 s | 15 minutes | components |
+| 10 s | 6 hours | components |
+| 60 s | 14 days | components and tasks |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from heron_service_tracker.history.samples import Sample, Series
+
+__all__ = ["RESOLUTIONS", "Bucket", "OpenBuckets", "Resolution", "resolution_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A length of buckets, for how long they are kept, and whether tasks have them; all in seconds."""
+
+    step_s: int
+    kept_s: int
+    of_tasks: bool = False
+
+
+RESOLUTIONS = (Resolution(1, 15 * 60), Resolution(10, 6 * 3600), Resolution(60, 14 * 86400, of_tasks=True))
+
+
+@dataclass(slots=True)
+class Bucket:
+    """The sums of the samples of a series in one bucket; `most` is the greatest value of a sample."""
+
+    total: float = 0.0
+    weight: float = 0.0
+    most: float = 0.0
+
+    def add(self, sample: Sample) -> None:
+        """Add a sample."""
+        self.total += sample.total
+        self.weight += sample.weight
+        self.most = max(self.most, sample.total / sample.weight)
+
+
+class OpenBuckets:
+    """The buckets that are not written yet, by resolution, start (seconds since 1970) and series."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[int, int], dict[Series, Bucket]] = {}
+
+    def add(self, samples: Iterable[Sample], at_s: float) -> None:
+        """Add the samples of one moment to a bucket of each resolution."""
+        for sample in samples:
+            for each in RESOLUTIONS:
+                if sample.series.task_id and not each.of_tasks:
+                    continue
+                start = int(at_s) // each.step_s * each.step_s
+                self._open.setdefault((each.step_s, start), {}).setdefault(sample.series, Bucket()).add(sample)
+
+    def take(self, now_s: float | None) -> dict[tuple[int, int], dict[Series, Bucket]]:
+        """Remove and return the buckets that have ended at `now_s`; all of them for None."""
+        ended = [key for key in self._open if now_s is None or key[0] + key[1] <= now_s]
+        return {key: self._open.pop(key) for key in ended}
+
+
+def resolution_for(start_s: float, now_s: float, *, of_tasks: bool) -> Resolution:
+    """Return the finest resolution that is still kept for a time."""
+    for each in RESOLUTIONS:
+        if (each.of_tasks or not of_tasks) and start_s >= now_s - each.kept_s:
+            return each
+    return RESOLUTIONS[-1]

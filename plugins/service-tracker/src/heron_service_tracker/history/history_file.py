@@ -1,0 +1,212 @@
+"""The SQLite file of the history.
+
+One thread writes, in transactions of a write-ahead log; readers see one instant and wait for nobody. The size of the
+file has a bound, below which the oldest points of every resolution make room.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from heron.driver_kit.private_files import make_private_dir
+from heron.errors import StoreError
+from heron_service_tracker.history.buckets import RESOLUTIONS, Bucket
+from heron_service_tracker.history.samples import Series
+
+__all__ = ["HistoryFile", "Point", "SeriesPoints"]
+
+_SCHEMA = """
+create table if not exists series (id integer primary key, cluster text, topology text, component text, task integer,
+    metric text, unique (cluster, topology, component, task, metric));
+create table if not exists points_1 (series integer, at integer, total real, weight real, most real,
+    primary key (series, at)) without rowid;
+create table if not exists points_10 (series integer, at integer, total real, weight real, most real,
+    primary key (series, at)) without rowid;
+create table if not exists points_60 (series integer, at integer, total real, weight real, most real,
+    primary key (series, at)) without rowid;
+"""
+_BUSY_S = 5.0
+_PAGE_BYTES = 4096
+_FULL = 0.8  # of the bound: then the oldest points make room, before the file cannot grow
+_ROUNDS = 20  # of making room; each removes a tenth of the time
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One step: its start in seconds since 1970, the mean, the greatest value, and the sum of increments."""
+
+    at_s: int
+    value: float
+    most: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPoints:
+    """A series and its points, oldest first."""
+
+    series: Series
+    points: tuple[Point, ...]
+
+
+class HistoryFile:
+    """The file. `write`, `prune` and `close` are for one thread; `read` is for any thread.
+
+    Every method raises `StoreError` when SQLite or the disk refuses; a write that fails leaves no part of itself.
+    """
+
+    def __init__(self, path: Path, most_bytes: int) -> None:
+        self._path = path
+        self._most_bytes = most_bytes
+        self._connection: sqlite3.Connection | None = None
+        self._ids: dict[Series, int] = {}
+        self._reading = threading.Lock()
+
+    def write(self, buckets: Mapping[tuple[int, int], Mapping[Series, Bucket]]) -> None:
+        """Add buckets to those of the same time, in one transaction."""
+        with self._translated(), self._transaction() as connection:
+            for (step_s, start), by_series in buckets.items():
+                rows = [
+                    (self._id(connection, series), start, each.total, each.weight, each.most)
+                    for series, each in by_series.items()
+                ]
+                connection.executemany(_UPSERTS[step_s], rows)
+
+    def prune(self, now_s: float) -> None:
+        """Remove points that are not kept any more, and make room when the file comes near its bound."""
+        with self._translated():
+            for each in RESOLUTIONS:
+                self._remove_before(each.step_s, int(now_s) - each.kept_s)
+            for _ in range(_ROUNDS):
+                if self._used_bytes() <= _FULL * self._most_bytes:
+                    break
+                self._make_room(now_s)
+            with self._transaction() as connection:
+                connection.execute(_UNUSED)
+            self._ids.clear()
+
+    def read(
+        self, wanted: Iterable[str | int], step_s: int, resolution_s: int, start: int, end: int
+    ) -> list[SeriesPoints]:
+        """Return the points of series between two times (seconds since 1970, `end` excluded).
+
+        `wanted` are cluster, topology, component, task and metric; "" and 0 for component and metric mean every one.
+        """
+        if not self._path.exists():
+            return []
+        cluster, topology, component, task_id, metric = wanted
+        with self._reading, self._translated(), contextlib.closing(self._opened(read_only=True)) as connection:
+            found: list[SeriesPoints] = []
+            series = connection.execute(_SERIES, (cluster, topology, component, component, task_id, metric, metric))
+            for number, *key in series.fetchall():
+                rows = connection.execute(_POINTS[resolution_s], (step_s, step_s, number, start, end))
+                points = tuple(Point(at, total / weight, most, total) for at, total, weight, most in rows if weight > 0)
+                found.append(SeriesPoints(Series(*key), points))
+            return found
+
+    def close(self) -> None:
+        """Close the file; idempotent."""
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+    def _id(self, connection: sqlite3.Connection, series: Series) -> int:
+        if (known := self._ids.get(series)) is not None:
+            return known
+        key = (series.cluster, series.topology, series.component, series.task_id, series.metric)
+        connection.execute(_NEW_SERIES, key)
+        (number,) = connection.execute(_SERIES_ID, key).fetchone()
+        self._ids[series] = int(number)
+        return int(number)
+
+    def _remove_before(self, step_s: int, at: int) -> None:
+        with self._transaction() as connection:
+            for (number,) in connection.execute("select id from series").fetchall():
+                connection.execute(_REMOVES[step_s], (number, at))
+
+    def _make_room(self, now_s: float) -> None:
+        connection = self._writer()
+        for each in RESOLUTIONS:
+            (oldest,) = connection.execute(_OLDEST[each.step_s]).fetchone()
+            if oldest is not None:
+                self._remove_before(each.step_s, int(oldest + max(each.step_s, (now_s - oldest) / 10)))
+
+    def _used_bytes(self) -> int:
+        connection = self._writer()
+        (pages,) = connection.execute("pragma page_count").fetchone()
+        (free,) = connection.execute("pragma freelist_count").fetchone()
+        return int(pages - free) * _PAGE_BYTES
+
+    def _writer(self) -> sqlite3.Connection:
+        if self._connection is None:
+            make_private_dir(self._path.parent)
+            connection = self._opened(read_only=False)
+            try:
+                connection.execute(f"pragma page_size = {_PAGE_BYTES}")
+                connection.execute("pragma journal_mode = wal")
+                connection.execute("pragma synchronous = normal")
+                connection.execute(f"pragma max_page_count = {max(64, self._most_bytes // _PAGE_BYTES)}")
+                connection.execute(f"pragma journal_size_limit = {self._most_bytes // 8}")
+                connection.executescript(_SCHEMA)
+            except BaseException:
+                connection.close()
+                raise
+            self._path.chmod(0o600)
+            self._connection = connection
+        return self._connection
+
+    def _opened(self, *, read_only: bool) -> sqlite3.Connection:
+        mode = "ro" if read_only else "rwc"
+        location = f"{self._path.absolute().as_uri()}?mode={mode}"
+        return sqlite3.connect(location, _BUSY_S, isolation_level=None, check_same_thread=False, uri=True)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        connection = self._writer()
+        connection.execute("begin immediate")
+        try:
+            yield connection
+            connection.execute("commit")
+        except BaseException:
+            self._ids.clear()  # series of this transaction do not exist
+            with contextlib.suppress(sqlite3.Error):  # a full disk may have ended the transaction
+                connection.execute("rollback")
+            raise
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            msg = f"the history {self._path}: {error}"
+            raise StoreError(msg) from error
+
+
+_STEPS = tuple(each.step_s for each in RESOLUTIONS)
+_KEY = "cluster = ? and topology = ? and component = ? and task = ? and metric = ?"
+_NEW_SERIES = "insert or ignore into series (cluster, topology, component, task, metric) values (?, ?, ?, ?, ?)"
+_SERIES_ID = f"select id from series where {_KEY}"  # noqa: S608 - a constant
+_SERIES = (
+    "select id, cluster, topology, component, task, metric from series where cluster = ? and topology = ? and "
+    "(? = '' or component = ?) and task = ? and (? = '' or metric = ?) order by component, task, metric limit 1000"
+)
+_UPSERTS = {
+    step: f"insert into points_{step} values (?, ?, ?, ?, ?) on conflict do update set "  # noqa: S608 - a constant
+    "total = total + excluded.total, weight = weight + excluded.weight, most = max(most, excluded.most)"
+    for step in _STEPS
+}
+_REMOVES = {step: f"delete from points_{step} where series = ? and at < ?" for step in _STEPS}  # noqa: S608
+_OLDEST = {step: f"select min(at) from points_{step}" for step in _STEPS}  # noqa: S608
+_POINTS = {
+    step: f"select at / ? * ? as start, sum(total), sum(weight), max(most) from points_{step} "  # noqa: S608
+    "where series = ? and at >= ? and at < ? group by start order by start"
+    for step in _STEPS
+}
+_USED = " and ".join(f"not exists (select 1 from points_{step} where series = id)" for step in _STEPS)  # noqa: S608
+_UNUSED = f"delete from series where {_USED}"  # noqa: S608 - a constant

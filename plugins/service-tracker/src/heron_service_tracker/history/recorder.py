@@ -1,0 +1,112 @@
+"""Records what is observed: watches add samples, one thread writes them.
+
+A disk that is full or slow stops only the history. Buckets that cannot be written are dropped, because memory must not
+grow with the time; recording goes on when the disk takes writes again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import threading
+from pathlib import Path
+
+from heron.clock import Clock
+from heron.driver_kit.private_files import make_private_dir
+from heron.errors import StoreError
+from heron_service_tracker.history.buckets import OpenBuckets
+from heron_service_tracker.history.history_file import HistoryFile
+from heron_service_tracker.history.samples import Increments
+from heron_service_tracker.observed import ObservedTopology
+
+__all__ = ["Recorder"]
+
+_FLUSH_S = 2.0
+_PRUNE_S = 60.0
+_JOIN_S = 10.0
+_FILE = "history.db"
+
+_log = logging.getLogger(__name__)
+
+
+class Recorder:
+    """The history in a folder. `take` is for any thread and never waits for the disk."""
+
+    def __init__(self, folder: Path, most_bytes: int, clock: Clock, *, gap_s: float) -> None:
+        self.file = HistoryFile(folder / _FILE, most_bytes)
+        self.error = ""
+        """Why nothing is recorded now; "" when it is."""
+        self._folder = folder
+        self._clock = clock
+        self._gap_s = gap_s
+        self._lock = threading.Lock()
+        self._increments = Increments(gap_s)
+        self._open = OpenBuckets()
+        self._stop = threading.Event()
+        self._pruned_at_s = float("-inf")
+        self._held: int | None = None
+        self._thread = threading.Thread(target=self._run, name="history", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread that writes."""
+        self._thread.start()
+
+    def take(self, topology: ObservedTopology) -> None:
+        """Take an observation that is new."""
+        with self._lock:
+            self._open.add(self._increments.samples(topology), self._clock.wall_s())
+
+    def flush(self, *, everything: bool = False) -> None:
+        """Write the buckets that have ended, or all; called by the thread that writes."""
+        now_s = self._clock.wall_s()
+        with self._lock:
+            ended = self._open.take(None if everything else now_s)
+            self._increments.forget_before(self._clock.monotonic_s() - 2 * self._gap_s)
+        try:
+            self._hold()
+            if ended:
+                self.file.write(ended)
+            if self._clock.monotonic_s() - self._pruned_at_s >= _PRUNE_S:
+                self._pruned_at_s = self._clock.monotonic_s()
+                self.file.prune(now_s)
+        except StoreError as error:
+            if not self.error:
+                _log.warning("%s; values of this time will be missing", error)
+            self.error = str(error)
+            self.file.close()
+        else:
+            self.error = ""
+
+    def stop(self) -> None:
+        """Write what is left, and end."""
+        self._stop.set()
+        self._thread.join(_JOIN_S)
+
+    def _run(self) -> None:
+        while not self._stop.wait(_FLUSH_S):
+            self.flush()
+        self.flush(everything=True)
+        self.file.close()
+        if self._held is not None:
+            os.close(self._held)
+
+    def _hold(self) -> None:
+        """Take the lock of the folder: two trackers that add to one file would count everything twice."""
+        if self._held is not None:
+            return
+        try:
+            make_private_dir(self._folder)
+            descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            msg = f"the history {self._folder}: {error}"
+            raise StoreError(msg) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+            msg = f"the history {self._folder}: another tracker records there; give this one another `--history`"
+            raise StoreError(msg) from error
+        self._held = descriptor

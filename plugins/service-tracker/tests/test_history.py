@@ -1,0 +1,269 @@
+"""History: increments without spikes, buckets of three resolutions, a bounded file, and a disk that is full."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from heron.ipc.status import ComponentStatus
+from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus
+from heron_service_tracker.access import Access, Address
+from heron_service_tracker.answers import HistoryAnswer
+from heron_service_tracker.application import application
+from heron_service_tracker.history.buckets import OpenBuckets, resolution_for
+from heron_service_tracker.history.history_file import HistoryFile
+from heron_service_tracker.history.recorder import Recorder
+from heron_service_tracker.history.samples import Increments, Sample, Series
+from heron_service_tracker.observations import Observations
+from heron_service_tracker.observed import ObservedTopology
+from heron_testing.fake_clock import FakeClock
+from heron_testing.faults import full_files
+
+EMITTED = Series("near", "words", "lines", 0, "emit-count")
+NOW = 1_700_000_000
+MIB = 1024 * 1024
+KEY = ("near", "words", "lines", 0, "emit-count")
+
+MakeStatus = Callable[..., TopologyStatus]
+MakeEntry = Callable[..., TopologyEntry]
+
+
+def observed(entry: TopologyEntry, status: TopologyStatus, emitted: int, at_s: float) -> ObservedTopology:
+    """An observation in which the spout has emitted so many tuples."""
+    spout = ComponentStatus("lines", "spout", 1, emitted=emitted)
+    return ObservedTopology("near", entry, at_s, replace(status, components=(spout,)))
+
+
+def increments_of(found: list[Sample]) -> list[tuple[float, float]]:
+    """The increment and its seconds, of the emitted tuples."""
+    return [(each.total, each.weight) for each in found if each.series == EMITTED]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(totals=st.lists(st.integers(0, 10**6), min_size=1, max_size=30), steps=st.lists(st.integers(0, 9), min_size=30))
+def test_no_sequence_of_totals_makes_a_negative_rate_or_a_spike(
+    make_entry: MakeEntry, make_status: MakeStatus, totals: list[int], steps: list[int]
+) -> None:
+    """An increment is the difference of two totals that follow each other within the gap, or there is none."""
+    increments, at_s, before = Increments(5.0), 100.0, None
+    for total, step in zip(totals, steps, strict=False):
+        at_s += step
+        found = increments_of(increments.samples(observed(make_entry(), make_status(), total, at_s)))
+        if before is not None and step and step <= 5 and total >= before:
+            assert found == [(total - before, step)]
+        else:
+            assert found == []
+        before = total if step or before is None else before
+
+
+def test_another_run_of_the_same_name_begins_at_zero(make_entry: MakeEntry, make_status: MakeStatus) -> None:
+    """Its totals have nothing to do with those of the former run, also when they are greater."""
+    increments = Increments(5.0)
+    increments.samples(observed(make_entry(), make_status(), 10, 100.0))
+    other = replace(make_entry(), id="words-2")
+    assert increments_of(increments.samples(observed(other, make_status(), 1000, 101.0))) == []
+    assert increments_of(increments.samples(observed(other, make_status(), 1010, 102.0))) == [(10, 1)]
+
+
+def test_a_sample_is_in_one_bucket_of_each_resolution() -> None:
+    """Tasks have buckets of a minute only: two thousand of them would write as many rows a second."""
+    buckets = OpenBuckets()
+    task = replace(EMITTED, task_id=1)
+    buckets.add([Sample(EMITTED, 10.0, 1.0), Sample(task, 10.0, 1.0)], NOW + 59.5)
+    assert buckets.take(NOW + 59.9) == {}
+    ended = buckets.take(NOW + 60.0)
+    assert {(step, start - NOW): set(found) for (step, start), found in ended.items()} == {
+        (1, 59): {EMITTED},
+        (10, 50): {EMITTED},
+    }
+    left = buckets.take(None)
+    assert {(step, set(found) == {EMITTED, task}) for (step, _), found in left.items()} == {(60, True)}
+    assert buckets.take(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("ago_s", "of_tasks", "step_s"),
+    [(60, False, 1), (901, False, 10), (6 * 3600 + 1, False, 60), (60, True, 60), (99 * 86400, False, 60)],
+)
+def test_the_finest_resolution_that_is_kept_is_read(ago_s: int, of_tasks: bool, step_s: int) -> None:
+    """A chart of the last minutes has every second."""
+    assert resolution_for(NOW - ago_s, NOW, of_tasks=of_tasks).step_s == step_s
+
+
+def fill(file: HistoryFile, start: int, seconds: int, increment: float = 10.0) -> None:
+    """Write an increment a second."""
+    buckets = OpenBuckets()
+    for second in range(seconds):
+        buckets.add([Sample(EMITTED, increment, 1.0)], start + second)
+    file.write(buckets.take(None))
+
+
+def test_points_are_rates_and_steps_join_buckets(tmp_path: Path) -> None:
+    """A point is the mean over the seconds that were observed, so a hole does not lower it."""
+    file = HistoryFile(tmp_path / "h.db", 64 * MIB)
+    fill(file, NOW, 10)
+    fill(file, NOW + 10, 5, increment=30.0)
+    (found,) = file.read(KEY, 10, 1, NOW, NOW + 20)
+    assert [(each.at_s - NOW, each.value, each.most, each.total) for each in found.points] == [
+        (0, 10.0, 10.0, 100.0),
+        (10, 30.0, 30.0, 150.0),
+    ]
+    file.close()
+
+
+def test_a_bucket_that_is_written_twice_is_added_up(tmp_path: Path) -> None:
+    """A tracker that restarts within a minute continues the same bucket."""
+    for _ in range(2):
+        file = HistoryFile(tmp_path / "h.db", 64 * MIB)
+        fill(file, NOW, 10)
+        file.close()
+    (found,) = HistoryFile(tmp_path / "h.db", 64 * MIB).read(KEY, 60, 60, NOW - 60, NOW + 60)
+    assert [(each.value, each.total) for each in found.points] == [(10.0, 200.0)]
+
+
+def test_old_points_and_series_without_points_are_removed(tmp_path: Path) -> None:
+    """Each resolution has its own time."""
+    file = HistoryFile(tmp_path / "h.db", 64 * MIB)
+    fill(file, NOW, 60)
+    file.prune(NOW + 3600)
+    assert file.read(KEY, 1, 1, NOW, NOW + 60)[0].points == ()
+    assert file.read(KEY, 10, 10, NOW, NOW + 60)[0].points != ()
+    file.prune(NOW + 15 * 86400)
+    assert file.read(KEY, 60, 60, NOW - 60, NOW + 60) == []
+    fill(file, NOW + 15 * 86400, 1)  # a series that was removed begins again
+    assert len(file.read(KEY, 1, 1, NOW, NOW + 16 * 86400)) == 1
+    file.close()
+
+
+def test_the_file_stays_below_its_bound(tmp_path: Path) -> None:
+    """The oldest points make room, and new ones continue to be written."""
+    bound = MIB // 2
+    file = HistoryFile(tmp_path / "h.db", bound)
+    for hour in range(30):
+        at = NOW + hour * 3600
+        buckets = OpenBuckets()
+        for series in range(20):
+            for minute in range(60):
+                sample = Sample(replace(EMITTED, task_id=series + 1), 1.0, 1.0)
+                buckets.add([sample], at + minute * 60)
+        file.write(buckets.take(None))
+        file.prune(at + 3600)
+    assert (tmp_path / "h.db").stat().st_size <= bound
+    (found,) = file.read(("near", "words", "lines", 1, ""), 60, 60, NOW - 60, NOW + 31 * 3600)
+    assert found.points[0].at_s > NOW + 3600
+    assert sum(each.at_s >= NOW + 29 * 3600 - 60 for each in found.points) == 60
+    file.close()
+
+
+def test_a_full_disk_stops_only_the_history(tmp_path: Path, observations: Observations, clock: FakeClock) -> None:
+    """The answer says why; when there is room again, recording goes on."""
+    recorder = Recorder(tmp_path, 64 * MIB, clock, gap_s=5.0)
+    record(recorder, observations, clock, 3)
+    recorder.flush()
+    assert recorder.error == ""
+    with full_files(4096):
+        record(recorder, observations, clock, 200)
+        recorder.flush()
+        assert "history.db" in recorder.error
+    record(recorder, observations, clock, 3)
+    recorder.flush(everything=True)
+    assert recorder.error == ""
+
+
+def test_a_second_tracker_does_not_record_into_the_same_folder(tmp_path: Path, clock: FakeClock) -> None:
+    """Both would add to the same buckets, and every rate would be double."""
+    first, second = (Recorder(tmp_path, 64 * MIB, clock, gap_s=5.0) for _ in range(2))
+    first.flush()
+    second.flush()
+    assert first.error == ""
+    assert "another tracker records there" in second.error
+
+
+def test_a_folder_that_cannot_be_used_is_an_error_of_the_history(tmp_path: Path, clock: FakeClock) -> None:
+    """The tracker itself goes on."""
+    (tmp_path / "file").write_text("no folder")
+    recorder = Recorder(tmp_path / "file", 64 * MIB, clock, gap_s=5.0)
+    recorder.flush()
+    assert str(tmp_path / "file") in recorder.error
+
+
+def record(recorder: Recorder, observations: Observations, clock: FakeClock, seconds: int) -> None:
+    """Observe a topology that emits and executes ten tuples a second."""
+    topology = observations.topology("near", "words")
+    for _ in range(seconds):
+        clock.advance(1.0)
+        emitted = int(clock.wall_s() - NOW) * 10
+        status = topology.status
+        assert status is not None
+        spout = replace(status.components[0], emitted=emitted)
+        row = MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", float(emitted))
+        recorder.take(
+            replace(
+                topology,
+                status=replace(status, components=(spout,)),
+                metrics=(row,),
+                observed_at_s=clock.monotonic_s(),
+            )
+        )
+
+
+def get(observations: Observations, recorder: Recorder | None, query: str, topology: str = "words") -> httpx.Response:
+    """Ask for the history."""
+
+    async def ask() -> httpx.Response:
+        app = application(observations, Access(Address("127.0.0.1", 1)), asyncio.Event(), recorder)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
+            return await client.get(f"/api/v1/clusters/near/topologies/{topology}/history{query}")
+
+    return asyncio.run(ask())
+
+
+def test_the_history_of_a_topology_outlives_it(tmp_path: Path, observations: Observations, clock: FakeClock) -> None:
+    """Another tracker, later, without the topology, shows the same points."""
+    recorder = Recorder(tmp_path, 64 * MIB, clock, gap_s=5.0)
+    record(recorder, observations, clock, 120)
+    recorder.flush(everything=True)
+    recorder.file.close()
+    later = Observations(("near",), clock)
+    reader = Recorder(tmp_path, 64 * MIB, clock, gap_s=5.0)
+    found = get(later, reader, "?metric=emit-count")
+    answer = msgspec.json.decode(found.content, type=HistoryAnswer)
+    (series,) = answer.series
+    assert (answer.step_s, len(series.points), {each.value for each in series.points}) == (1, 119, {10.0})
+    task = msgspec.json.decode(get(later, reader, "?metric=emit-count&task=1").content, type=HistoryAnswer)
+    assert {each.value for each in task.series[0].points} == {10.0}
+    assert task.step_s == 60
+    assert get(later, reader, "", topology="other").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "detail"),
+    [
+        ("?metric=emits", 400, "'emits' is unknown; known: emit-count"),
+        ("?start=10&end=5", 400, "are not 1 to 2000 points"),
+        ("?start=0&end=99999999999&step=60", 400, "are not 1 to 2000 points"),
+        ("?step=0", 400, "from 1 to 86400"),
+        ("?start=-1", 400, "from 0"),
+    ],
+)
+def test_a_history_that_cannot_be_shown_is_refused(
+    tmp_path: Path, observations: Observations, clock: FakeClock, query: str, code: int, detail: str
+) -> None:
+    """The message has the limit."""
+    response = get(observations, Recorder(tmp_path, 64 * MIB, clock, gap_s=5.0), query)
+    assert response.status_code == code
+    assert detail in response.json()["detail"]
+
+
+def test_a_tracker_without_a_history_says_so(observations: Observations) -> None:
+    """An empty history would claim that nothing happened."""
+    response = get(observations, None, "")
+    assert (response.status_code, "--without-history" in response.json()["detail"]) == (503, True)
