@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from heron.errors import ConfigError, UsageError
-from heron_service_tracker.access import Access, Address, parse_address, read_token
+from heron_service_tracker.access import Access
+from heron_service_tracker.access_token import read_token
+from heron_service_tracker.address import Address, parse_address
 from heron_service_tracker.command import tracker
 
 TOKEN = "0123456789abcdef-token"

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from heron_cli.client import TopologyEntry, TopologyStatus
-from heron_service_tracker.access import Access, Address
+from heron_service_tracker.access import Access
+from heron_service_tracker.address import Address
 from heron_service_tracker.application import application
 from heron_service_tracker.heron_routes import heron_routes
 from heron_service_tracker.observations import Observations

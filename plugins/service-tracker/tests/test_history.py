@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from heron.ipc.status import ComponentStatus
 from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus
-from heron_service_tracker.access import Access, Address
+from heron_service_tracker.access import Access
+from heron_service_tracker.address import Address
 from heron_service_tracker.answers import HistoryAnswer
 from heron_service_tracker.application import application
 from heron_service_tracker.history.buckets import OpenBuckets, resolution_for

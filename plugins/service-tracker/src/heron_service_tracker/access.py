@@ -7,23 +7,17 @@ after its name was bound to this address, in `Host`. Both are refused, so such a
 from __future__ import annotations
 
 import hmac
-import ipaddress
-import os
 import re
-import stat
 from dataclasses import dataclass
-from pathlib import Path
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from heron.errors import ConfigError, UsageError
+from heron_service_tracker.address import Address
 from heron_service_tracker.problems import problem_response
 
-__all__ = ["Access", "AccessCheck", "Address", "parse_address", "read_token"]
+__all__ = ["Access", "AccessCheck"]
 
-_LEAST_TOKEN = 16  # characters: fewer can be guessed over a network
-_ADDRESS = re.compile(r"\[(?P<six>[0-9a-fA-F:.]+)\]:(?P<six_port>\d{1,5})|(?P<host>[A-Za-z0-9.-]+):(?P<port>\d{1,5})")
 _HOST = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?")
 _SECURITY_HEADERS = {
     "cache-control": "no-store",
@@ -33,22 +27,6 @@ _SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where the tracker listens; port 0 is a free one."""
-
-    host: str
-    port: int
-
-    @property
-    def loopback(self) -> bool:
-        """Whether only this machine reaches it."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,48 +51,6 @@ class Access:
         """Return whether the Authorization header has the token; the time does not depend on where it differs."""
         scheme, _, given = authorization.partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.token.encode())
-
-
-def parse_address(text: str) -> Address:
-    """Return the address of ``HOST:PORT`` or ``[IPV6]:PORT``; raise `UsageError` when the text is none."""
-    match = _ADDRESS.fullmatch(text)
-    port = int(match["port"] or match["six_port"]) if match else -1
-    if match is None or port > 65535:
-        msg = f"address {text[:100]!r} is not HOST:PORT, such as 127.0.0.1:8888 or [::1]:8888"
-        raise UsageError(msg)
-    return Address(match["host"] or match["six"], port)
-
-
-def read_token(file: Path | None, variable: str | None) -> str:
-    """Return the token of a file or of a variable of the environment; "" without both.
-
-    Raises:
-        ConfigError: when the file is readable for others, or there is no token of at least 16 printable characters.
-    """
-    if file is not None:
-        try:
-            mode, text = stat.S_IMODE(file.stat().st_mode), file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            msg = f"the token file {str(file)!r} cannot be read: {error}"
-            raise ConfigError(msg) from error
-        if mode & 0o077:
-            msg = f"the token file {str(file)!r} has mode {mode:04o}; others can read it: `chmod 600` it"
-            raise ConfigError(msg)
-        return _checked(text, f"the token file {str(file)!r}")
-    if variable is not None:
-        if variable not in os.environ:
-            msg = f"the environment has no variable {variable!r}, which has to hold the token"
-            raise ConfigError(msg)
-        return _checked(os.environ[variable], f"the variable {variable!r}")
-    return ""
-
-
-def _checked(text: str, place: str) -> str:
-    token = text.strip()
-    if len(token) < _LEAST_TOKEN or not all("!" <= each <= "~" for each in token):
-        msg = f"{place} has no token of at least {_LEAST_TOKEN} printable ASCII characters without blanks"
-        raise ConfigError(msg)
-    return token
 
 
 class AccessCheck:

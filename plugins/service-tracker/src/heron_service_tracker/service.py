@@ -16,7 +16,8 @@ import uvicorn
 from heron.clock import SystemClock
 from heron.errors import UsageError
 from heron_cli.client import Client, connect
-from heron_service_tracker.access import Access, Address
+from heron_service_tracker.access import Access
+from heron_service_tracker.address import Address
 from heron_service_tracker.application import application
 from heron_service_tracker.cluster_watch import ClusterWatch
 from heron_service_tracker.history.recorder import Recorder
