@@ -69,9 +69,9 @@ def test_a_call_is_reported_when_the_limit_is_over_and_then_repeated() -> None:
 @pytest.mark.parametrize("ends", ["round", "call", "idle"])
 def test_the_end_of_a_reported_call_is_reported(ends: str) -> None:
     """The next call is watched from its own beginning."""
-    watch, frame = Watch(), next(frames_of("/me/words.py"))
-    assert len(watch.look(frame, 5)) == 1
-    following = next(frames_of("/me/words.py"))
+    watch, first, second = Watch(), frames_of("/me/words.py"), frames_of("/me/words.py")  # kept, or their frames change
+    assert len(watch.look(next(first), 5)) == 1
+    following = next(second)
     watch.rounds += ends == "round"
     expected = [LongCall("process", "", 4.0, on=False)]
     assert watch.look(None if ends == "idle" else following) == expected
@@ -81,9 +81,9 @@ def test_the_end_of_a_reported_call_is_reported(ends: str) -> None:
 
 def test_many_short_calls_are_no_long_call() -> None:
     """A round can have many calls of the same function; each of them has a frame of its own."""
-    watch = Watch()
-    for _ in range(20):
-        assert watch.look(next(frames_of("/me/words.py"))) == []
+    watch, calls = Watch(), [frames_of("/me/words.py") for _ in range(20)]
+    for call in calls:
+        assert watch.look(next(call)) == []
 
 
 def test_a_task_whose_rounds_go_on_is_not_looked_at() -> None:
@@ -95,8 +95,8 @@ def test_a_task_whose_rounds_go_on_is_not_looked_at() -> None:
 
 def test_code_of_the_engine_and_of_libraries_is_no_call_of_user_code() -> None:
     """A task without input stays in the engine for hours."""
-    watch = Watch()
-    assert watch.look(next(frames_of("<generated>")), 20) == []
+    watch, call = Watch(), frames_of("<generated>")
+    assert watch.look(next(call), 20) == []
 
 
 def test_the_wait_for_room_for_output_is_not_the_authors(eventually: Eventually) -> None:
