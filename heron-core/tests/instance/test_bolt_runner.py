@@ -498,3 +498,8 @@ def test_blocked_output_stops_a_batch_between_slices() -> None:
     leaving.join()
     assert bench.task.metrics.executed_total() == 40
     assert most[0] < 100_000 + 8 * 41_000  # the first slice has eight tuples
+    uses = {each.labels["use"]: each.value for each in bench.record() if each.name == "task-time-s"}
+    assert isinstance(uses["room"], float)
+    assert uses["room"] > 0.1, "most flushes wait for one of the 20 ms rounds"
+    assert isinstance(uses["user-blocked"], float)
+    assert uses["user-blocked"] >= 40 * 0.003 * 0.5, "its own waits are no waits for room"

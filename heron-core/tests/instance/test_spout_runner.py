@@ -354,3 +354,87 @@ def test_a_component_follows_changes_of_its_tasks_and_of_its_consumers() -> None
 def routes_of(bench: Bench) -> set[tuple[int, tuple[int, ...]]]:
     """Plan version and destinations of the segments with tuples."""
     return {each[:2] for each in bench.output() if isinstance(each, tuple) and each[2] != "END"}
+
+
+class Reporting(Counting):
+    """Reports the backlog that a test sets; an exception is raised."""
+
+    waiting: ClassVar[object] = None
+
+    def backlog(self) -> float | None:
+        if isinstance(self.waiting, Exception):
+            raise self.waiting
+        return self.waiting  # type: ignore[return-value]  # the test sets wrong values too
+
+
+def backlogs(bench: Bench) -> list[object]:
+    return [each.value for each in bench.task.record(bench.runner.emitter).metrics if each.name == "backlog"]
+
+
+@pytest.mark.parametrize(("waiting", "shown"), [(1200, [1200.0]), (0, [0.0]), (None, [])])
+def test_the_backlog_of_a_spout_is_a_metric(
+    monkeypatch: pytest.MonkeyPatch, waiting: float | None, shown: list[float]
+) -> None:
+    """It is asked for while the component lives, and not after its close."""
+    monkeypatch.setattr(Reporting, "waiting", waiting)
+    seen: list[list[object]] = []
+
+    def until(bench: Bench) -> bool:
+        if not seen:
+            seen.append(backlogs(bench))
+        return bench.runner.ended
+
+    bench = Bench(Reporting, until)
+    bench.runner.run(ended=False)
+    assert seen == [shown]
+    assert backlogs(bench) == []
+
+
+@pytest.mark.parametrize("waiting", [ValueError("no connection"), "many", -1, float("nan")])
+def test_a_wrong_backlog_is_shown_and_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], waiting: object
+) -> None:
+    """The task goes on: the value is only for people and for sizing."""
+    monkeypatch.setattr(Reporting, "waiting", waiting)
+    seen: list[list[object]] = []
+
+    def until(bench: Bench) -> bool:
+        if not seen:
+            seen.append(backlogs(bench))
+        return bench.runner.ended
+
+    bench = Bench(Reporting, until)
+    bench.runner.run(ended=False)
+    assert seen == [[]]
+    assert bench.rows() == [0, 1, 2]
+    assert "the backlog is unknown" in capsys.readouterr().err
+
+
+def use_of(bench: Bench, use: str) -> float:
+    metrics = bench.task.record(bench.runner.emitter).metrics
+    (value,) = (each.value for each in metrics if each.name == "task-time-s" and each.labels["use"] == use)
+    assert isinstance(value, float)
+    return value
+
+
+class Silent(Spout):
+    """Never emits."""
+
+    outputs = ("v",)
+
+    def next_tuple(self) -> None:
+        """There is nothing."""
+
+
+@pytest.mark.parametrize("use", ["input", "throttled", "paused"])
+def test_the_time_of_a_resting_spout_has_the_reason(use: str) -> None:
+    """The waits of a spout have different remedies, so each has a use of its own."""
+    calls = itertools.count()
+    plan = plan_of(state=TopologyState.PAUSED) if use == "paused" else plan_of()
+    bench = Bench(Silent, lambda _: next(calls) > 3, plan)
+    if use == "throttled":
+        bench.gateway.throttle.change(2, on=True)
+    bench.runner.run(ended=False)
+    others = {"input", "throttled", "paused", "acks", "room"} - {use}
+    assert use_of(bench, use) > 0.0
+    assert [use_of(bench, each) for each in others] == [0.0] * len(others)

@@ -66,8 +66,9 @@ class Sent:
         """Always True."""
         return True
 
-    def wait_for_room(self, timeout_s: float) -> None:
+    def wait_for_room(self, timeout_s: float) -> float:
         """Never called."""
+        return 0.0
 
     def on_linger_over(self, action: object) -> None:
         """Never calls it."""

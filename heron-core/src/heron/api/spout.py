@@ -175,6 +175,15 @@ class Spout(BaseSpout):
         Also called when the task starts in a paused topology.
         """
 
+    def backlog(self) -> float | None:
+        """Return how many tuples wait at the task's source, or None if that is not known.
+
+        Override it where the source can tell: the metric `backlog` shows the value, and the health manager sizes the
+        topology by it. Called once per export period of the metrics, from the thread of the other methods; it delays
+        them. An exception is shown and counts as None.
+        """
+        return None
+
     def end(self) -> None:
         """Declare that this task makes no new tuple. The topology finishes when every spout task has declared it.
 

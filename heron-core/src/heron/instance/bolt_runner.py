@@ -20,6 +20,7 @@ from heron.instance.emitter import BoltEmitter
 from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
 from heron.instance.runner import ComponentRunner, ComponentStoppedError
 from heron.instance.task import Task
+from heron.instance.task_time import TimeUse
 from heron.instance.tracked_batch import UNTRACKED, TrackedBatch
 from heron.instance.tuple_pool import TupleSource
 from heron.instance.user_component import BoltHookCalls, specialise
@@ -84,7 +85,7 @@ class BoltRunner(ComponentRunner):
         data_in, data_out = self.task.gateway.data_in, self.task.gateway.data_out
         if not data_out.has_room():
             self._flush_acks_before_waiting()
-            data_out.wait_for_room(_WAIT_S)
+            self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_WAIT_S))
             return
         if self._alignment is not None and (segment := self._alignment.take_ready()) is not None:
             self._align(self._alignment, segment, 0)
@@ -359,20 +360,23 @@ class BoltRunner(ComponentRunner):
         """Waits within a batch: its output may be far larger than the batch, and must not pile up in data-out."""
         data_out = self.task.gateway.data_out
         while not (data_out.has_room() or self._signals.stop_requested):
-            data_out.wait_for_room(_WAIT_S)
+            self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_WAIT_S))
             self.task.publish_if_due(self.emitter, monotonic_s())
 
     def _idle(self) -> None:
         """Flushes when there is nothing to read, at some distance from the last flush; waits if nothing is due."""
-        data_in = self.task.gateway.data_in
         now_s = monotonic_s()
         self._acks.settle()  # of the component's own threads
         if not self._has_output():
-            data_in.wait(min(_WAIT_S, max(0.0, self._ticks.next_s - now_s)))
+            self._wait_for_input(min(_WAIT_S, max(0.0, self._ticks.next_s - now_s)))
         elif (wait_s := self._pacer.idle_wait_s(now_s)) > 0:
-            data_in.wait(wait_s)
+            self._wait_for_input(wait_s)
         else:
             self._flush(now_s)
+
+    def _wait_for_input(self, wait_s: float) -> None:
+        use = TimeUse.PAUSED if self.ended else TimeUse.INPUT
+        self.emitter.time.waited(use, self.task.gateway.data_in.wait(wait_s))
 
     def _has_output(self) -> bool:
         """Whether tuples or acks wait for a flush."""

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from heron.clock import monotonic_s
 from heron.instance.flow_limits import OutputLimit
 from heron.ipc.control_pb2 import Envelope
 from heron.ipc.tracking import RootOutcome
@@ -73,11 +74,15 @@ class Sleeper:
         self._lock.acquire(blocking=False)  # takes back a wake that came too late for the previous sleep
         self._asleep = True
 
-    def sleep(self, timeout_s: float) -> None:
-        """Sleeper: sleeps until `wake` or for at most `timeout_s`; called after `prepare`."""
+    def sleep(self, timeout_s: float) -> float:
+        """Sleeper: sleeps until `wake` or for at most `timeout_s`; called after `prepare`; returns the seconds."""
+        slept_s = 0.0
         if timeout_s > 0:
+            start_s = monotonic_s()
             self._lock.acquire(timeout=timeout_s)
+            slept_s = monotonic_s() - start_s
         self._asleep = False
+        return slept_s
 
     def cancel(self) -> None:
         """Sleeper: has found work after `prepare` and does not sleep."""
@@ -152,14 +157,14 @@ class DataIn:
         item = self._items[0] if self._items else None
         return None if isinstance(item, bytes) else item
 
-    def wait(self, timeout_s: float) -> None:
-        """Task thread: sleeps until there is an item or another thread wakes it."""
+    def wait(self, timeout_s: float) -> float:
+        """Task thread: sleeps until there is an item or another thread wakes it; returns the seconds that it slept."""
         self.sleeper.prepare()
         if self._items or self.sleeper.take_nudge():
             self.sleeper.cancel()
-        else:
-            self._ran_dry = True
-            self.sleeper.sleep(timeout_s)
+            return 0.0
+        self._ran_dry = True
+        return self.sleeper.sleep(timeout_s)
 
     def consume(self, size_bytes: int, largest_bytes: int = 0) -> None:
         """Task thread: counts processed bytes, and wakes the gateway when they are worth a credit message.
@@ -269,13 +274,13 @@ class DataOut:
         """Task thread: whether more may be emitted now."""
         return self._put_bytes - self._sent_bytes < self._limit_bytes
 
-    def wait_for_room(self, timeout_s: float) -> None:
-        """Task thread: sleeps until there may be room."""
+    def wait_for_room(self, timeout_s: float) -> float:
+        """Task thread: sleeps until there may be room; returns the seconds that it slept."""
         self.sleeper.prepare()
         if self.has_room():
             self.sleeper.cancel()
-        else:
-            self.sleeper.sleep(timeout_s)
+            return 0.0
+        return self.sleeper.sleep(timeout_s)
 
     def sent(self, size_bytes: int) -> None:
         """Gateway: counts bytes that have left."""

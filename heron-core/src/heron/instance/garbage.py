@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from heron.clock import monotonic_s
 from heron.instance.task_metrics import LatencyHistogram
-from heron.ipc.metric_names import GC_COLLECTION_COUNT, GC_COLLECTION_TIME
+from heron.ipc.metric_names import GC_COLLECTION_COUNT, GC_COLLECTION_TIME, GC_PAUSE
 from heron.spi.metricsink import Metric, MetricKind
 
 __all__ = ["THRESHOLDS", "GarbagePauses", "collect_less", "freeze_start_up"]
@@ -59,7 +59,12 @@ class GarbagePauses:
             Metric(GC_COLLECTION_COUNT, MetricKind.COUNTER, "collections", count, {"generation": str(generation)})
             for generation, count in enumerate(self._counts)
         ]
-        return [*counts, Metric(GC_COLLECTION_TIME, MetricKind.HISTOGRAM, "s", self._pauses.value())]
+        pauses = self._pauses.value()
+        return [
+            *counts,
+            Metric(GC_PAUSE, MetricKind.COUNTER, "s", pauses.total),
+            Metric(GC_COLLECTION_TIME, MetricKind.HISTOGRAM, "s", pauses),
+        ]
 
     def _note(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":  # there is one collection at a time, in any thread

@@ -366,6 +366,7 @@ class ComponentRunner(ABC):
         self.task.gateway.publish(self.task.record(self.emitter, final=True))
 
     def _close_component(self) -> None:
+        self.task.metrics.backlog = None
         for doing, action in (("close", self.component.close), *(("clean_up", h.clean_up) for h in self.emitter.hooks)):
             try:
                 action()

@@ -18,6 +18,7 @@ from heron.instance.pending_roots import ImmediateAcks, PendingRoots, RootCallba
 from heron.instance.runner import ComponentRunner
 from heron.instance.stream_routes import StreamRoutes
 from heron.instance.task import Task
+from heron.instance.task_time import TimeUse
 from heron.instance.tracked_stream import RootStream
 from heron.instance.user_component import SpoutHookCalls, specialise
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex
@@ -70,19 +71,26 @@ class SpoutRunner(ComponentRunner):
 
     def work(self) -> None:
         """`ComponentRunner.work`."""
-        data_in, data_out = self.task.gateway.data_in, self.task.gateway.data_out
-        if self.ended or self.task.paused or self.task.gateway.throttle.culprits:
-            self.emitter.flush()
-            data_in.wait(_RESTING_WAIT_S)
+        data_out = self.task.gateway.data_out
+        if self.ended or self.task.paused:
+            self._rest_as(TimeUse.PAUSED, _RESTING_WAIT_S)
+        elif self.task.gateway.throttle.culprits:
+            self._rest_as(TimeUse.THROTTLED, _RESTING_WAIT_S)
         elif not data_out.has_room():
-            data_out.wait_for_room(_RESTING_WAIT_S)
+            self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_RESTING_WAIT_S))
         elif self._quota.must_wait(free := self._free_roots()):
-            self.emitter.flush()
-            data_in.wait(_RESTING_WAIT_S if free <= 0 else self.task.settings.linger_s)
+            self._rest_as(TimeUse.ACKS, _RESTING_WAIT_S if free <= 0 else self.task.settings.linger_s)
         else:
             self._emit_for_a_while(free)
             if self._spout_emitter.ending and self._is_done():
                 self.end()
+
+    def _rest_as(self, use: TimeUse, wait_s: float) -> None:
+        self.emitter.flush()
+        self._wait(use, wait_s)
+
+    def _wait(self, use: TimeUse, wait_s: float) -> None:
+        self.emitter.time.waited(use, self.task.gateway.data_in.wait(wait_s))
 
     def handle(self, command: Command) -> None:
         """`ComponentRunner.handle`."""
@@ -168,6 +176,7 @@ class SpoutRunner(ComponentRunner):
         spout = self._component = self._class(delegate=self._spout_emitter)
         self._callbacks.on_ack = spout.ack if self._class.ack is not Spout.ack else None  # type: ignore[attr-defined]
         self._callbacks.on_fail = spout.fail if self._class.fail is not Spout.fail else None  # type: ignore[attr-defined]
+        self.task.metrics.backlog = spout.backlog if self._class.backlog is not Spout.backlog else None  # type: ignore[attr-defined]
         target = self.task.queued_target
         target.emit, target.end = spout.emit, spout.end
 
@@ -205,11 +214,13 @@ class SpoutRunner(ComponentRunner):
             self._immediate.call(self._component, self._callbacks.hook_calls)
         if failed:
             self.emitter.flush()
-            self.task.gateway.data_in.wait(self._backoff.take())
+            self._wait(TimeUse.INPUT, self._backoff.take())
             return
         self._backoff.reset()
         self._quiet = self._emitted() == before
-        if not self._quiet:
+        if self._quiet:
+            self.emitter.time.emitted_nothing()
+        else:
             self._poll.reset()
         self._flush_paced()
 
@@ -245,7 +256,7 @@ class SpoutRunner(ComponentRunner):
             self.emitter.flush()
             self._pacer.flushed(now_s)
         elif self._quiet:
-            self.task.gateway.data_in.wait(idle_wait_s if pending else self._poll.take())
+            self._wait(TimeUse.INPUT, idle_wait_s if pending else self._poll.take())
 
     def _emitted(self) -> int:
         return sum(self.emitter.emitted(name) for name in self.emitter.streams)

@@ -229,6 +229,9 @@ class Task:
         spec, gauge = self.spec, MetricKind.GAUGE
         emitted = [(name, emitter.emitted(name)) for name in emitter.streams]
         metrics = self.metrics.snapshot(emitted, monotonic_s(), final=final)
+        is_spout = self.definition.kind is ComponentKind.SPOUT
+        tuples_in = None if is_spout else self.metrics.executed_total()
+        metrics += emitter.time.metrics(tuples_in, sum(count for _, count in emitted))
         metrics += emitter.column_metrics()
         data_in, data_out = self.gateway.data_in, self.gateway.data_out
         metrics += [
@@ -240,7 +243,7 @@ class Task:
         if data_out.limit is not None:
             metrics.append(Metric(OUTPUT_HELD, MetricKind.COUNTER, "s", data_out.limit.delayed_s()))
         metrics.extend(self.pauses.metrics())
-        if self.definition.kind is ComponentKind.SPOUT:
+        if is_spout:
             metrics.append(Metric(HELD_BACK, MetricKind.COUNTER, "s", self.gateway.throttle.total_s()))
         metrics.extend(process_metrics())
         if final:
@@ -278,5 +281,5 @@ class Task:
         self.metrics.failed += 1
         self.errors.report(f"emit on stream {stream!r}", error, "the tuple is dropped and the task continues", row)
 
-    def _metric_failed(self, what: str, error: Exception) -> None:
-        self.errors.report(what, error, "the last value is kept")
+    def _metric_failed(self, what: str, error: Exception, remedy: str) -> None:
+        self.errors.report(what, error, remedy)

@@ -11,6 +11,7 @@ from heron.clock import monotonic_s
 from heron.errors import UsageError
 from heron.ipc.metric_names import (
     ACK_COUNT,
+    BACKLOG,
     COMPLETE_LATENCY,
     EMIT_COUNT,
     EXECUTE_BATCH_COUNT,
@@ -71,7 +72,8 @@ class _UserMetric:
 class TaskMetrics:
     """All counts of one task since its process began.
 
-    `on_broken` receives the name of an author's metric that raised, with the exception.
+    `on_broken` receives the name of an author's metric that raised, the exception, and what happens instead. `backlog`
+    is the method of a spout that has one.
     """
 
     def __init__(self) -> None:
@@ -84,8 +86,9 @@ class TaskMetrics:
         self.failed_by: dict[str, int] = {}
         self.execute_latency = LatencyHistogram()
         self.complete_latency = LatencyHistogram()
+        self.backlog: Callable[[], float | None] | None = None
         self._user: dict[str, _UserMetric] = {}
-        self.on_broken: Callable[[str, Exception], object] | None = None
+        self.on_broken: Callable[[str, Exception, str], object] | None = None
 
     def register(self, name: str, metric: IMetric, period_s: float) -> None:
         """Adds an author's metric.
@@ -110,7 +113,22 @@ class TaskMetrics:
             user.read(now_s)
         except Exception as error:
             if self.on_broken is not None:
-                self.on_broken(f"metric {name!r}", error)
+                self.on_broken(f"metric {name!r}", error, "the last value is kept")
+
+    def _read_backlog(self) -> list[Metric]:
+        try:
+            backlog = self.backlog() if self.backlog is not None else None
+            if backlog is None:
+                return []
+            tuples = float(backlog)
+            if not tuples >= 0:  # also refuses what is not a number
+                msg = f"it returned {backlog!r}, which is not a number of tuples"
+                raise UsageError(msg)
+            return [Metric(BACKLOG, MetricKind.GAUGE, "tuples", tuples)]
+        except Exception as error:
+            if self.on_broken is not None:
+                self.on_broken("backlog", error, "the backlog is unknown")
+            return []
 
     def executed_total(self) -> int:
         """Tuples executed, over all sources."""
@@ -141,6 +159,7 @@ class TaskMetrics:
         metrics += [
             Metric(FAILED_BY, counter, "tuples", count, {"reason": reason}) for reason, count in self.failed_by.items()
         ]
+        metrics += self._read_backlog()
         for name, user in self._user.items():
             if final or now_s >= user.due_s:
                 self._read(name, user, now_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "ACK_COUNT",
+    "BACKLOG",
     "BACKPRESSURE",
     "CHECKPOINTS_FAILED",
     "CHECKPOINT_AGE",
@@ -13,7 +14,11 @@ __all__ = [
     "CHECKPOINT_NUMBER",
     "COMPLETE_LATENCY",
     "CONNECTIONS_REFUSED",
+    "CONTAINER_MEMORY",
+    "CONTAINER_MEMORY_LIMIT",
+    "CONTAINER_THROTTLED",
     "CPU_SECONDS",
+    "CPU_WAIT",
     "DEPOSED_MESSAGES",
     "DROPPED_TUPLES",
     "EMIT_BATCH_BYTES",
@@ -27,7 +32,13 @@ __all__ = [
     "FAIL_COUNT",
     "GC_COLLECTION_COUNT",
     "GC_COLLECTION_TIME",
+    "GC_PAUSE",
     "HELD_BACK",
+    "HOST_CPU",
+    "HOST_CPUS",
+    "HOST_CPU_PRESSURE",
+    "HOST_MEMORY_AVAILABLE",
+    "HOST_RUN_QUEUE",
     "IGNORED_ACK_COUNT",
     "IN_QUEUE_BYTES",
     "IN_QUEUE_CAPACITY",
@@ -42,10 +53,14 @@ __all__ = [
     "RESIDENT_BYTES",
     "RESTORES",
     "ROOTS_IN_FLIGHT",
+    "SELECTIVITY",
     "SETTLED_ROOTS",
     "SINK_DROPPED",
     "SINK_OUTAGE",
     "TAKEOVERS",
+    "TASK_TIME",
+    "TRUE_RATE_IN",
+    "TRUE_RATE_OUT",
     "WATERMARK",
 ]
 
@@ -61,6 +76,12 @@ COMPLETE_LATENCY = "complete-latency"  # histogram, s; spout: from the flush of 
 FAILED_BY = "failed-by"  # counter, tuples; label reason: failed, expired, lost; spout
 WATERMARK = "watermark"  # gauge, s since the epoch; bolt: its event-time watermark; only where one was received
 EXECUTE_LATENCY = "execute-latency"  # histogram, s; mean time in user code, one entry per tuple
+TASK_TIME = "task-time-s"  # counter, s; label use, see heron.instance.task_time; the uses sum up to the task's age
+TRUE_RATE_IN = "true-rate-in"  # gauge, tuples/s; bolt: tuples executed per second of useful time, in the last period
+TRUE_RATE_OUT = "true-rate-out"  # gauge, tuples/s; tuples emitted per second of useful time, in the last period
+SELECTIVITY = "selectivity"  # gauge, 1; bolt: tuples emitted for each tuple executed, in the last period
+CPU_WAIT = "cpu-wait-s"  # counter, s; time for which the task thread was ready and had no processor
+BACKLOG = "backlog"  # gauge, tuples; spout: what waits at its source, if its `backlog` says so
 IN_QUEUE_CAPACITY = "in-queue-capacity-bytes"  # gauge, bytes; see heron.kernel.queue_capacity
 OUT_QUEUE_CAPACITY = "out-queue-capacity-bytes"  # gauge, bytes
 OUTPUT_HELD = "output-held-s"  # counter, s; time for which topology.component.output.bps has delayed data
@@ -87,9 +108,18 @@ TAKEOVERS = "takeovers"  # counter; how often the topology manager of this conta
 PEER_SILENT = "peer-silent-s"  # gauge, s; label peer: a container that is not reached; in a stream manager
 CPU_SECONDS = "cpu-seconds"  # counter, s; user and system time of the process
 GC_COLLECTION_COUNT = "gc-collection-count"  # counter, collections; label generation: 0 youngest to 2; instances
+GC_PAUSE = "gc-pause-s"  # counter, s; time in collections; instances
 GC_COLLECTION_TIME = "gc-collection-time"  # histogram, s; the pause of the instance for each collection
 CONNECTIONS_REFUSED = "connections-refused"  # counter; label reason: unknown-key, protocol, unfinished, foreign
 RESIDENT_BYTES = "resident-bytes"  # gauge, bytes
+HOST_CPU = "host-cpu-s"  # counter, s of one processor; label mode: busy, iowait, steal, idle; in a metrics manager
+HOST_CPUS = "host-cpus"  # gauge; the processors of the host
+HOST_CPU_PRESSURE = "host-cpu-pressure-s"  # counter, s; time in which at least one thread waited for a processor
+HOST_RUN_QUEUE = "host-run-queue"  # gauge, threads; those that run or are ready to
+HOST_MEMORY_AVAILABLE = "host-memory-available-bytes"  # gauge, bytes
+CONTAINER_MEMORY = "container-memory-bytes"  # gauge, bytes; used by the cgroup of the metrics manager, if it is limited
+CONTAINER_MEMORY_LIMIT = "container-memory-limit-bytes"  # gauge, bytes; the limit of that cgroup
+CONTAINER_THROTTLED = "container-throttled-s"  # counter, s; time for which the limit of the cgroup stopped it
 SINK_DROPPED = "sink-dropped"  # counter, records; labels sink, reason; in a metrics manager
 SINK_OUTAGE = "sink-outage-s"  # gauge, s; label sink; time for which it has delivered nothing, 0 while it works
 EVENT_FIRST_TUPLE = "first-tuple"  # event: a bolt task has executed its first tuple

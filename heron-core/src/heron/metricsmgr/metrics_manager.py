@@ -15,6 +15,7 @@ from heron.ipc.metrics_codec import publish_message, record_of
 from heron.ipc.process_metrics import process_metrics
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Inbox, SocketContext
+from heron.metricsmgr.host_metrics import HostMetrics
 from heron.metricsmgr.sink_runner import SinkRunner
 from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, Source
 
@@ -59,6 +60,7 @@ class MetricsManager:
     """Passes each record to every sink and to the topology manager; never waits for a sink."""
 
     def __init__(self, inbox: Inbox, sinks: Sequence[SinkRunner], forwarder: MetricsForwarder, source: Source) -> None:
+        self._host = HostMetrics()
         self._inbox = inbox
         self._sinks = sinks
         self._forwarder = forwarder
@@ -106,6 +108,7 @@ class MetricsManager:
             *(metric for sink in self._sinks for metric in sink.metrics(with_problem=with_problems)),
             *self._forwarder.metrics(),
             *process_metrics(),
+            *self._host.metrics(),
         )
         return MetricsRecord(self._source, wall_s(), metrics)
 

@@ -70,8 +70,9 @@ class Outbox:
         """`SegmentSink`: always True; the schedule keeps inboxes short."""
         return True
 
-    def wait_for_room(self, timeout_s: float) -> None:
+    def wait_for_room(self, timeout_s: float) -> float:
         """`SegmentSink`: never called."""
+        return 0.0
 
     def on_linger_over(self, action: Callable[[], None]) -> None:
         """`SegmentSink`: never calls it, because each step ends with a flush."""
