@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from heron.spi.checkpoint import CheckpointStore
 from heron.spi.driver import Driver
 from heron.spi.engine import PipelineEngine
+from heron.spi.health import HealthPolicy
 from heron.spi.metricsink import MetricsSink
 from heron.spi.packing import Packing
 from heron.spi.scheduler import Scheduler
@@ -29,5 +30,6 @@ FAMILIES: Mapping[str, type[Driver]] = {
     "state": StateBackend,
     "engine": PipelineEngine,
     "store": ViewStore,
+    "health": HealthPolicy,
 }
 """Family to contract; the entry-point group of a family is ``heron.FAMILY``."""

@@ -1,0 +1,301 @@
+"""The values that the parts of a health policy exchange. All are frozen, and none refers to a process or a socket."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+__all__ = [
+    "Action",
+    "ActionKind",
+    "ComponentShape",
+    "Decision",
+    "DecisionState",
+    "Diagnosis",
+    "Expectation",
+    "Measurement",
+    "Measurements",
+    "Observation",
+    "Rhythm",
+    "Sample",
+    "Subject",
+    "Subscription",
+    "Symptom",
+    "TopologyShape",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How often a policy is asked, and how many seconds of observations it gets, at least one period.
+
+    Raises:
+        ValueError: when the period is not above 0 s, or the look-back window is shorter.
+    """
+
+    period_s: float
+    look_back_s: float
+
+    def __post_init__(self) -> None:
+        """Check both."""
+        if not 0 < self.period_s <= self.look_back_s:
+            msg = f"period_s {self.period_s:g} s and look_back_s {self.look_back_s:g} s are not 0 < period <= look back"
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Subject:
+    """What a value is about: a component, one of its tasks, a container, or the topology (all empty)."""
+
+    component: str = ""
+    task_id: int = 0
+    container_id: int = 0
+
+    def __str__(self) -> str:
+        """Return the subject as people read it: ``count/3``, ``count``, ``container 2``, ``the topology``."""
+        if self.component:
+            return f"{self.component}/{self.task_id}" if self.task_id else self.component
+        return f"container {self.container_id}" if self.container_id else "the topology"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """An input of a component. `divides`: each tuple goes to one task, so that more tasks have less each."""
+
+    component: str
+    stream: str
+    divides: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentShape:
+    """A component of the plan: its tasks by container, its inputs, and the bounds of its parallelism.
+
+    `kind` is ``spout`` or ``bolt``. `tasks` is the container of each task. `most` includes the number of key groups
+    where an input is grouped by key; None without a bound.
+    """
+
+    name: str
+    kind: str
+    tasks: Mapping[int, int]
+    inputs: tuple[Subscription, ...] = ()
+    least: int = 1
+    most: int | None = None
+
+    @property
+    def parallelism(self) -> int:
+        """The number of tasks."""
+        return len(self.tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyShape:
+    """The plan of a topology: its components, each behind those that it reads from, and the version of the plan.
+
+    `changing`: an update is under way, so rates say little about either plan.
+    """
+
+    name: str
+    components: tuple[ComponentShape, ...]
+    version: int = 0
+    changing: bool = False
+
+    def component(self, name: str) -> ComponentShape:
+        """Return the component of that name.
+
+        Raises:
+            KeyError: when the plan has no such component.
+        """
+        for each in self.components:
+            if each.name == name:
+                return each
+        raise KeyError(name)
+
+    def containers(self) -> tuple[int, ...]:
+        """Return the ids of the containers that have tasks, ascending."""
+        return tuple(sorted({container for each in self.components for container in each.tasks.values()}))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A metric at one moment, as `heron metrics` shows it.
+
+    `component` is "" and `task_id` is 0 for a process of the engine, whose `process` is its name, such as ``stmgr``.
+    `rate_per_s` is the growth of a counter in its last export period; None if it was not measured. A process that has
+    not reported for some periods is *stale*: it has no gauges and no rates.
+    """
+
+    name: str
+    value: float
+    component: str = ""
+    task_id: int = 0
+    container_id: int = 0
+    process: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    rate_per_s: float | None = None
+    p99: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A topology at one moment. `at_s` is monotonic seconds of the observer.
+
+    `restarts` counts the restarts of each task. `culprits` are the tasks whose full buffers throttle spouts now.
+    `silent` are the containers that their peers do not reach, with the seconds.
+    """
+
+    at_s: float
+    shape: TopologyShape
+    samples: tuple[Sample, ...] = ()
+    restarts: Mapping[int, int] = field(default_factory=dict)
+    culprits: frozenset[int] = frozenset()
+    silent: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A number about a subject. `detail` tells several of the same name apart, such as the streams of a component."""
+
+    name: str
+    subject: Subject
+    value: float
+    detail: str = ""
+
+
+class _AboutSubject(Protocol):
+    @property
+    def subject(self) -> Subject: ...
+
+
+class Measurements:
+    """The measurements of one round, by name and subject, and the plan that they are about. Immutable."""
+
+    __slots__ = ("_by_name", "shape")
+
+    def __init__(self, shape: TopologyShape, measured: Iterable[Measurement] = ()) -> None:
+        self.shape = shape
+        self._by_name: dict[str, dict[tuple[Subject, str], Measurement]] = {}
+        for each in measured:
+            self._by_name.setdefault(each.name, {})[each.subject, each.detail] = each
+
+    def of(self, name: str) -> Iterator[Measurement]:
+        """Yield every measurement of that name."""
+        return iter(self._by_name.get(name, {}).values())
+
+    def value(self, name: str, subject: Subject, detail: str = "") -> float | None:
+        """Return one value, or None if it was not measured."""
+        found = self._by_name.get(name, {}).get((subject, detail))
+        return None if found is None else found.value
+
+    def of_tasks(self, name: str, component: str) -> dict[int, float]:
+        """Return the values of a component's tasks by task; tasks without a value are missing."""
+        found = self._by_name.get(name, {})
+        subjects = {task: Subject(component, task) for task in self.shape.component(component).tasks}
+        return {task: found[each, ""].value for task, each in subjects.items() if (each, "") in found}
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """Something that is out of its range: its name, and the value and the limit as numbers."""
+
+    name: str
+    subject: Subject
+    value: float
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A cause: its name (``slow-host``), what suffers from it, and a confidence from 0 (excluded) to 1.
+
+    `evidence` are statements for people, the strongest first, each with the numbers that show it.
+    """
+
+    name: str
+    subject: Subject
+    confidence: float
+    evidence: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Check the confidence and the evidence."""
+        if not 0.0 <= self.confidence <= 1.0:
+            msg = f"diagnosis {self.name!r}: confidence {self.confidence} is not within 0 and 1"
+            raise ValueError(msg)
+        if not self.evidence:
+            msg = f"diagnosis {self.name!r} of {self.subject} has no evidence; say what shows it"
+            raise ValueError(msg)
+
+
+class ActionKind(enum.Enum):
+    """What an action changes."""
+
+    UPDATE = "update"
+    """The parallelism of components, all in one plan."""
+    RESTART = "restart"
+    """One container is stopped and started again; the scheduler may choose another host."""
+    REBALANCE = "rebalance"
+    """Key groups of a component move to other tasks."""
+    ADVISE = "advise"
+    """Nothing: a person has to act, as `command` or `text` says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The effect of an action: a measurement of a subject will be at least or at most a value."""
+
+    measurement: str
+    subject: Subject
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is as expected."""
+        above = self.at_least is None or value >= self.at_least
+        return above and (self.at_most is None or value <= self.at_most)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A proposal against a diagnosis.
+
+    `parallelism` are absolute numbers of tasks (UPDATE), `container_id` a container (RESTART), `component` a component
+    (REBALANCE). `text` is one line for people. `command` does the same by hand; "" if there is none.
+    """
+
+    kind: ActionKind
+    text: str
+    command: str = ""
+    parallelism: Mapping[str, int] = field(default_factory=dict)
+    container_id: int = 0
+    component: str = ""
+    expected: Expectation | None = None
+
+
+class DecisionState(enum.Enum):
+    """How far a decision has come."""
+
+    ADVISED = "advised"
+    """It is shown, and a person may approve it."""
+    STARTED = "started"
+    """It is being carried out, or its effect is awaited."""
+    EFFECTIVE = "effective"
+    """Its effect was seen."""
+    INEFFECTIVE = "ineffective"
+    """Its effect did not come; it is undone, and not tried again for a while."""
+    FAILED = "failed"
+    """It could not be carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The record of what was decided, and why. `at_s` is wall-clock seconds; `number` grows with each decision."""
+
+    number: int
+    at_s: float
+    policy: str
+    diagnosis: Diagnosis
+    action: Action
+    state: DecisionState
+    reason: str

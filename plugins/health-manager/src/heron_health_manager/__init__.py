@@ -1,0 +1,1 @@
+"""Finds out what ails a running topology, and what would help."""

@@ -1,0 +1,50 @@
+"""The sensor of hosts, containers and their stream managers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from heron.spi.health import Sensor
+from heron.spi.health_values import Measurement, Observation, Subject
+from heron_health_manager.window import Window
+
+__all__ = ["HostSensor"]
+
+
+class HostSensor(Sensor):
+    """Processors and memory of each container's host, and whether its stream manager keeps up and is reached."""
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        kept = Window(window)
+        if kept.newest is None:
+            return
+        times = kept.processes("host-cpu-s", "metricsmgr", "mode")
+        pressure = kept.processes("host-cpu-pressure-s", "metricsmgr")
+        throttled = kept.processes("container-throttled-s", "metricsmgr")
+        late = kept.processes("late-s", "stmgr")
+        for container in kept.newest.shape.containers():
+            subject = Subject(container_id=container)
+            modes = {mode: rate for (owner, mode), rate in times.items() if owner == container}
+            if total := sum(modes.values()):
+                yield Measurement("host-busy-share", subject, modes.get("busy", 0.0) / total)
+                yield Measurement("host-steal-share", subject, modes.get("steal", 0.0) / total)
+            for name, rates in (
+                ("host-pressure-share", pressure),
+                ("container-throttled-share", throttled),
+                ("stmgr-late-share", late),
+            ):
+                if (container, "") in rates:
+                    yield Measurement(name, subject, rates[container, ""])
+            if (silent_s := kept.newest.silent.get(container)) is not None:
+                yield Measurement("silent-s", subject, silent_s)
+        yield from _memory(kept.newest)
+
+
+def _memory(newest: Observation) -> Iterable[Measurement]:
+    gauges = {(each.container_id, each.name): each.value for each in newest.samples if each.process == "metricsmgr"}
+    for container in newest.shape.containers():
+        used = gauges.get((container, "container-memory-bytes"))
+        limit = gauges.get((container, "container-memory-limit-bytes"))
+        if used is not None and limit:
+            yield Measurement("memory-share", Subject(container_id=container), used / limit)

@@ -1,0 +1,91 @@
+"""One round of a policy: observations become diagnoses with the actions that would help. Pure."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from heron.spi.health import HealthPolicy
+from heron.spi.health_values import Action, Diagnosis, Measurements, Observation, Symptom
+
+__all__ = ["Finding", "Round", "run_round"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A diagnosis, and the action against it; None if no resolver knows one."""
+
+    diagnosis: Diagnosis
+    action: Action | None
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What a policy found: the measurements, the symptoms, and the findings, the most confident first.
+
+    `failed` names the parts that raised, with the error; they contributed nothing.
+    """
+
+    measurements: Measurements
+    symptoms: tuple[Symptom, ...]
+    findings: tuple[Finding, ...]
+    failed: tuple[str, ...]
+
+
+def run_round(policy: HealthPolicy, window: Sequence[Observation]) -> Round | None:
+    """Runs the parts of a policy once, over the observations of its look-back window; None without observations.
+
+    A part that raises is named in the result; the others go on.
+    """
+    if not window:
+        return None
+    parts = _Parts()
+    measured = [each for sensor in policy.sensors() for each in parts.results(sensor, sensor.measure, window)]
+    measurements = Measurements(window[-1].shape, measured)
+    symptoms = tuple(
+        each for detector in policy.detectors() for each in parts.results(detector, detector.detect, measurements)
+    )
+    diagnoses = [
+        each
+        for diagnoser in policy.diagnosers()
+        for each in parts.results(diagnoser, diagnoser.diagnose, symptoms, measurements)
+    ]
+    diagnoses.sort(key=lambda each: (-each.confidence, each.name, each.subject))
+    findings = tuple(Finding(each, parts.action(policy, each, measurements)) for each in diagnoses)
+    return Round(measurements, symptoms, findings, tuple(parts.failed))
+
+
+class _Parts:
+    """Calls the parts, each guarded: a part may come from a third party."""
+
+    def __init__(self) -> None:
+        self.failed: list[str] = []
+
+    def results(self, part: object, call: Callable[..., Iterable[T]], *arguments: object) -> list[T]:
+        try:
+            return list(call(*arguments))
+        except Exception as error:
+            self._note(part, error)
+            return []
+
+    def action(self, policy: HealthPolicy, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
+        for resolver in policy.resolvers():
+            try:
+                action = resolver.resolve(diagnosis, measurements)
+            except Exception as error:
+                self._note(resolver, error)
+                continue
+            if action is not None:
+                return action
+        return None
+
+    def _note(self, part: object, error: Exception) -> None:
+        line = f"{type(part).__name__}: {type(error).__name__}: {error}"
+        _log.warning("a part of a health policy failed, and is left out in this round: %s", line, exc_info=error)
+        self.failed.append(line)

@@ -1,0 +1,133 @@
+"""Too few or too many tasks: the diagnoses and the action that follow from the arithmetic of DS2."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from heron.spi.health import Diagnoser, Resolver
+from heron.spi.health_values import (
+    Action,
+    ActionKind,
+    Diagnosis,
+    Expectation,
+    Measurements,
+    Subject,
+    Symptom,
+)
+from heron_health_manager.diagnosers import CAUSES, EXPLAINED
+from heron_health_manager.sizing import ComponentRates, Need, Sizing, Utilisation, size
+
+__all__ = ["OVER", "UNDER", "Provisioning", "UpdateResolver", "sizing_of"]
+
+UNDER, OVER = "under-provisioned", "over-provisioned"
+
+_SURE, _DOUBTFUL = 0.8, 0.4  # doubtful where something else explains why the component is slow
+
+
+def sizing_of(measurements: Measurements, utilisation: Utilisation) -> Sizing:
+    """What each component of the topology needs, by what was measured."""
+    rates, targets = {}, {}
+    for component in measurements.shape.components:
+        subject = Subject(component.name)
+        of_tasks = measurements.of_tasks("true-rate", component.name)
+        backlog = measurements.value("backlog", subject)
+        ratios = {each.detail: each.value for each in measurements.of("ratio") if each.subject == subject}
+        if of_tasks or (ratios and not component.inputs):  # the tuples of a spout may cost it no time
+            mean = sum(of_tasks.values()) / len(of_tasks) if of_tasks else math.inf
+            rates[component.name] = ComponentRates(mean, ratios, scales=bool(component.inputs) or backlog is not None)
+        if (target := measurements.value("target-rate", subject)) is not None:
+            targets[component.name] = target
+    return size(measurements.shape, rates, targets, utilisation)
+
+
+class Provisioning(Diagnoser):
+    """A component that needs another number of tasks, or more than it may have."""
+
+    def __init__(self, utilisation: Utilisation) -> None:
+        self._utilisation = utilisation
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        sizing = sizing_of(measurements, self._utilisation)
+        explained = _explained(symptoms, measurements)
+        for need in sizing.needs:
+            name = UNDER if need.needed > need.parallelism or need.limit else OVER
+            if need.needed == need.parallelism and not need.limit:
+                continue
+            confidence = _DOUBTFUL if need.component in explained else _SURE
+            yield Diagnosis(name, Subject(need.component), confidence, _evidence(need))
+
+
+def _explained(symptoms: Sequence[Symptom], measurements: Measurements) -> set[str]:
+    """The components that another diagnosis explains; those of a host concern all of its tasks."""
+    found = set()
+    for cause in CAUSES:
+        for diagnosis in cause.diagnose(symptoms, measurements):
+            if diagnosis.name not in EXPLAINED:
+                continue
+            subject = diagnosis.subject
+            found.add(subject.component)
+            for component in measurements.shape.components:
+                if subject.container_id and subject.container_id in component.tasks.values():
+                    found.add(component.name)
+    return found
+
+
+def _evidence(need: Need) -> tuple[str, ...]:
+    one = need.load / need.parallelism
+    evidence = [
+        f"{need.component} has to do {need.load:,.0f} tuples/s with {need.parallelism} tasks, {one:,.0f} each: "
+        f"{need.used:.0%} of what they can do"
+    ]
+    if need.limit:
+        evidence.append(need.limit)
+    return tuple(evidence)
+
+
+class UpdateResolver(Resolver):
+    """Updates the parallelism of all components in one plan."""
+
+    def __init__(self, utilisation: Utilisation) -> None:
+        self._utilisation = utilisation
+
+    def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
+        """`Resolver.resolve`."""
+        if diagnosis.name not in (UNDER, OVER):
+            return None
+        sizing = sizing_of(measurements, self._utilisation)
+        changes, name = sizing.changes(), measurements.shape.name
+        if not changes:
+            return _advice(sizing, diagnosis)
+        options = " ".join(f"--component-parallelism {component}:{tasks}" for component, tasks in changes.items())
+        shown = ", ".join(
+            f"{need.component} {need.parallelism} -> {need.needed}"
+            for need in sizing.needs
+            if need.component in changes
+        )
+        return Action(
+            ActionKind.UPDATE,
+            f"change the number of tasks: {shown}",
+            f"heron update {name} {options}",
+            parallelism=changes,
+            expected=_expectation(sizing, measurements),
+        )
+
+
+def _advice(sizing: Sizing, diagnosis: Diagnosis) -> Action | None:
+    need = sizing.need(diagnosis.subject.component)
+    if need is None or not need.limit:
+        return None
+    return Action(ActionKind.ADVISE, f"{need.component}: {need.limit}; make its code faster or raise the bound")
+
+
+def _expectation(sizing: Sizing, measurements: Measurements) -> Expectation | None:
+    """The sources will emit what they are offered, as far as it is served; within a tolerance."""
+    served = {source: share for source, share in sizing.served.items() if share > 0}
+    if not served:
+        return None
+    source = min(served, key=lambda each: (served[each], each))
+    target = measurements.value("target-rate", Subject(source))
+    if target is None:
+        return None
+    return Expectation("source-rate", Subject(source), at_least=0.9 * served[source] * target)

@@ -1,0 +1,87 @@
+"""The resolvers of causes other than the size of a component: restart, rebalance, or advise a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from heron.spi.health import Resolver
+from heron.spi.health_values import Action, ActionKind, Diagnosis, Expectation, Measurements, Subject
+
+__all__ = ["RESOLVERS", "AdviceResolver", "RebalanceResolver", "RestartResolver"]
+
+
+class RestartResolver(Resolver):
+    """Restarts the container of what is stuck or slow; a scheduler that can starts it on another host."""
+
+    expects: Mapping[str, tuple[str, float]] = {
+        "stuck-task": ("queue-bytes", 0.0),
+        "slow-task": ("useful-share", 0.85),
+        "slow-host": ("host-pressure-share", 0.6),
+    }
+    """The measurement of the subject that will be at most this, by diagnosis."""
+
+    def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
+        """`Resolver.resolve`."""
+        if diagnosis.name not in self.expects:
+            return None
+        subject = diagnosis.subject
+        container = subject.container_id or _container_of(subject, measurements)
+        if not container:
+            return None
+        measurement, at_most = self.expects[diagnosis.name]
+        return Action(
+            ActionKind.RESTART,
+            f"restart container {container}, because of {subject}",
+            f"heron restart {measurements.shape.name} {container}",
+            container_id=container,
+            expected=Expectation(measurement, subject, at_most=at_most),
+        )
+
+
+def _container_of(subject: Subject, measurements: Measurements) -> int:
+    for component in measurements.shape.components:
+        if component.name == subject.component:
+            return component.tasks.get(subject.task_id, 0)
+    return 0
+
+
+class RebalanceResolver(Resolver):
+    """Moves key groups of a component with skewed input to its idle tasks."""
+
+    def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
+        """`Resolver.resolve`."""
+        component = diagnosis.subject.component
+        if diagnosis.name != "data-skew" or not component:
+            return None
+        return Action(
+            ActionKind.REBALANCE,
+            f"move keys of {component} from busy tasks to idle ones; if one key is too hot, group by partial key",
+            f"heron update {measurements.shape.name} --rebalance {component}",
+            component=component,
+            expected=Expectation("useful-share", diagnosis.subject, at_most=0.85),
+        )
+
+
+class AdviceResolver(Resolver):
+    """Says what a person can do, where the engine can do nothing."""
+
+    advice: Mapping[str, str] = {
+        "slow-external-service": "make the service that {} calls faster, or call it for many tuples at once",
+        "garbage": "keep fewer objects that refer to each other in {}, or use a state backend",
+        "memory-near-limit": "give {} more memory (topology.container.ram), or keep less state in its tasks",
+        "restart-loop": "look at the last error of {} in `heron status`, and correct it",
+        "unreachable-peer": "look at the network and the host of {}",
+        "slow-stream-manager": "put fewer tasks into {} (topology.stmgrs), or give its host more processors",
+        "unexplained-back-pressure": "look at `heron status`: no measurement explains the back pressure of {}",
+        "slow-host": "give the host of {} more processors, or move other work away from it",
+    }
+    """What to do about a subject, by diagnosis."""
+
+    def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
+        """`Resolver.resolve`."""
+        text = self.advice.get(diagnosis.name)
+        return None if text is None else Action(ActionKind.ADVISE, text.format(diagnosis.subject))
+
+
+RESOLVERS: tuple[Resolver, ...] = (RestartResolver(), RebalanceResolver(), AdviceResolver())
+"""The resolvers of the policies that are shipped, besides those of the size."""

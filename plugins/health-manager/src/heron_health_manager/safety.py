@@ -1,0 +1,185 @@
+"""Whether a proposed action may be carried out now. Pure: everything follows from the records of earlier decisions.
+
+So a health manager that died knows after its restart what is under way, what was tried, and what did not help.
+
+- One action at a time, and a cool-down after each, until its effect can be seen.
+- An action without its expected effect is not tried again for that diagnosis for a while, which doubles each time
+  (Dhalion's blacklist).
+- A component that is made larger and smaller by turns is left alone: a person decides.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heron.spi.health_values import Action, ActionKind, Decision, DecisionState, Diagnosis, Measurements, TopologyShape
+
+__all__ = ["Limits", "Permission", "Verdict", "effect_of", "permission"]
+
+_CARRIED_OUT = frozenset({DecisionState.EFFECTIVE, DecisionState.INEFFECTIVE, DecisionState.FAILED})
+_LONGEST_S = 86_400.0
+_UP, _DOWN = 1, -1
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of what the health manager does by itself, in seconds of the wall clock.
+
+    An effect is awaited for `effect_s`. `turns` changes of direction of one component within `oscillation_s` are an
+    oscillation. `most_tasks` bounds the tasks of the topology; None without a bound.
+    """
+
+    cool_down_s: float = 60.0
+    effect_s: float = 120.0
+    blacklist_s: float = 600.0
+    oscillation_s: float = 1800.0
+    turns: int = 2
+    least_confidence: float = 0.7
+    most_tasks: int | None = None
+
+
+class Verdict(enum.Enum):
+    """What may happen with an action."""
+
+    ACT = "act"
+    WAIT = "wait"
+    ADVISE = "advise"
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """The verdict, and its reason for people."""
+
+    verdict: Verdict
+    reason: str
+
+
+def permission(
+    history: Sequence[Decision],
+    diagnosis: Diagnosis,
+    action: Action,
+    shape: TopologyShape,
+    now_s: float,
+    limits: Limits,
+) -> Permission:
+    """Whether an action may be carried out at `now_s` (wall clock); `history` has earlier decisions, oldest first."""
+    if (held := _held(history, shape, now_s, limits)) is not None:
+        return Permission(Verdict.WAIT, held)
+    advised = (
+        _no_action(action)
+        or _doubt(diagnosis, limits)
+        or _too_large(action, shape, limits)
+        or _blacklisted(history, diagnosis, action, now_s, limits)
+        or _oscillating(history, action, shape, now_s, limits)
+    )
+    if advised:
+        return Permission(Verdict.ADVISE, advised)
+    return Permission(Verdict.ACT, f"{diagnosis.name} of {diagnosis.subject}: {diagnosis.evidence[0]}")
+
+
+def effect_of(decision: Decision, measurements: Measurements, now_s: float, limits: Limits) -> DecisionState:
+    """The state of a decision that was STARTED: whether its expected effect is there, or will not come any more.
+
+    Nothing is judged while the plan changes. Without an expectation the action counts as effective after `effect_s`.
+    """
+    age_s = _age_s(decision, now_s, limits.effect_s)
+    expected = decision.action.expected
+    if measurements.shape.changing:
+        return DecisionState.STARTED
+    if expected is None:
+        return DecisionState.EFFECTIVE if age_s >= limits.effect_s else DecisionState.STARTED
+    value = measurements.value(expected.measurement, expected.subject)
+    if value is not None and expected.holds(value):
+        return DecisionState.EFFECTIVE
+    return DecisionState.INEFFECTIVE if age_s >= limits.effect_s else DecisionState.STARTED
+
+
+def _age_s(decision: Decision, now_s: float, span_s: float) -> float:
+    """Seconds since a decision. A clock that was set back by more than the span makes it old, not eternal."""
+    age_s = now_s - decision.at_s
+    return span_s if age_s < -span_s else max(0.0, age_s)
+
+
+def _held(history: Sequence[Decision], shape: TopologyShape, now_s: float, limits: Limits) -> str | None:
+    if shape.changing:
+        return "an update is under way"
+    for decision in history:
+        if decision.state is DecisionState.STARTED:
+            return f"decision {decision.number} is under way: {decision.action.text}"
+    for decision in reversed(history):
+        if decision.state in _CARRIED_OUT:
+            left_s = limits.cool_down_s - _age_s(decision, now_s, limits.cool_down_s)
+            return (
+                f"decision {decision.number} was carried out; {left_s:.0f} s of its cool-down left"
+                if left_s > 0
+                else None
+            )
+    return None
+
+
+def _no_action(action: Action) -> str:
+    return "only a person can do this" if action.kind is ActionKind.ADVISE else ""
+
+
+def _doubt(diagnosis: Diagnosis, limits: Limits) -> str:
+    if diagnosis.confidence >= limits.least_confidence:
+        return ""
+    return f"the confidence {diagnosis.confidence:.0%} is below {limits.least_confidence:.0%}"
+
+
+def _too_large(action: Action, shape: TopologyShape, limits: Limits) -> str:
+    if limits.most_tasks is None or action.kind is not ActionKind.UPDATE:
+        return ""
+    tasks = sum(action.parallelism.get(each.name, each.parallelism) for each in shape.components)
+    present = sum(each.parallelism for each in shape.components)
+    if tasks <= max(limits.most_tasks, present):
+        return ""
+    return f"the topology would have {tasks} tasks, and the limit is {limits.most_tasks}"
+
+
+def _blacklisted(
+    history: Sequence[Decision], diagnosis: Diagnosis, action: Action, now_s: float, limits: Limits
+) -> str:
+    tried = [
+        each
+        for each in history
+        if each.state in (DecisionState.INEFFECTIVE, DecisionState.FAILED)
+        and (each.diagnosis.name, each.diagnosis.subject, each.action.kind)
+        == (diagnosis.name, diagnosis.subject, action.kind)
+    ]
+    if not tried:
+        return ""
+    span_s = min(_LONGEST_S, limits.blacklist_s * 2.0 ** min(len(tried) - 1, 60))
+    left_s = span_s - _age_s(tried[-1], now_s, span_s)
+    if left_s <= 0:
+        return ""
+    return f"decision {tried[-1].number} tried this without the expected effect; it is tried again in {left_s:.0f} s"
+
+
+def _oscillating(
+    history: Sequence[Decision], action: Action, shape: TopologyShape, now_s: float, limits: Limits
+) -> str:
+    for component in shape.components:
+        wanted = action.parallelism.get(component.name)
+        if wanted is None or wanted == component.parallelism:
+            continue
+        sizes = [
+            each.action.parallelism[component.name]
+            for each in history
+            if each.state in _CARRIED_OUT
+            and component.name in each.action.parallelism
+            and _age_s(each, now_s, limits.oscillation_s) < limits.oscillation_s
+        ]
+        if _turns([*sizes, wanted]) >= limits.turns:
+            shown = ", ".join(map(str, sizes))
+            return f"{component.name} was changed up and down ({shown}) and would be changed to {wanted} now"
+    return ""
+
+
+def _turns(sizes: Sequence[int]) -> int:
+    """How often a sequence of sizes changes its direction."""
+    steps = [_UP if later > earlier else _DOWN for earlier, later in itertools.pairwise(sizes) if later != earlier]
+    return sum(one != other for one, other in itertools.pairwise(steps))

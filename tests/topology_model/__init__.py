@@ -1,0 +1,1 @@
+"""A model of a running topology, for the tests of the health manager."""
