@@ -1,0 +1,179 @@
+"""What may be done by itself: one action at a time, cool-down, blacklist, oscillation, bounds, and effects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heron.spi.health_values import (
+    Action,
+    ActionKind,
+    ComponentShape,
+    Decision,
+    DecisionState,
+    Diagnosis,
+    Expectation,
+    Measurement,
+    Measurements,
+    Subject,
+    TopologyShape,
+)
+from heron_health_manager.safety import Limits, Verdict, effect_of, permission
+
+LIMITS = Limits()
+NOW_S = 1_000_000.0
+SHAPE = TopologyShape("words", (ComponentShape("split", "bolt", {1: 1, 2: 1}), ComponentShape("count", "bolt", {3: 1})))
+SPLIT = Subject("split")
+UNDER = Diagnosis("under-provisioned", SPLIT, 0.8, ("500% of what they can do",))
+
+
+def update(**parallelism: int) -> Action:
+    expected = Expectation("source-rate", Subject("lines"), at_least=900.0)
+    return Action(ActionKind.UPDATE, "change the number of tasks", parallelism=parallelism, expected=expected)
+
+
+def decided(
+    age_s: float, state: DecisionState, action: Action | None = None, diagnosis: Diagnosis = UNDER, number: int = 1
+) -> Decision:
+    return Decision(number, NOW_S - age_s, "ds2", diagnosis, action or update(split=4), state, "because")
+
+
+def asked(
+    *history: Decision,
+    diagnosis: Diagnosis = UNDER,
+    action: Action | None = None,
+    shape: TopologyShape = SHAPE,
+    limits: Limits = LIMITS,
+) -> tuple[Verdict, str]:
+    found = permission(history, diagnosis, action or update(split=4), shape, NOW_S, limits)
+    return found.verdict, found.reason
+
+
+def test_acts_without_a_history() -> None:
+    """The reason of the action is that of its diagnosis."""
+    assert asked() == (Verdict.ACT, "under-provisioned of split: 500% of what they can do")
+
+
+def test_does_one_thing_at_a_time() -> None:
+    """A second change would hide the effect of the first."""
+    started = decided(5.0, DecisionState.STARTED, number=7)
+    assert asked(started) == (Verdict.WAIT, "decision 7 is under way: change the number of tasks")
+    assert asked(shape=replace(SHAPE, changing=True)) == (Verdict.WAIT, "an update is under way")
+
+
+@pytest.mark.parametrize("state", [DecisionState.EFFECTIVE, DecisionState.INEFFECTIVE, DecisionState.FAILED])
+def test_cools_down_after_an_action(state: DecisionState) -> None:
+    """The figures of the last minute are still mixed with those from before."""
+    other = Diagnosis("data-skew", Subject("count", 3), 0.9, ("3 times the mean",))
+    recent = decided(20.0, state, diagnosis=other)
+    assert asked(recent) == (Verdict.WAIT, "decision 1 was carried out; 40 s of its cool-down left")
+    assert asked(decided(61.0, state, diagnosis=other))[0] is Verdict.ACT
+
+
+def test_advice_needs_no_cool_down() -> None:
+    """Advice changes nothing."""
+    assert asked(decided(1.0, DecisionState.ADVISED))[0] is Verdict.ACT
+
+
+def test_what_did_not_help_is_not_tried_again_for_a_while_that_doubles() -> None:
+    """Dhalion's blacklist; other actions and other subjects stay possible."""
+    once = decided(100.0, DecisionState.INEFFECTIVE, number=3)
+    verdict, reason = asked(once)
+    assert verdict is Verdict.ADVISE
+    assert reason == "decision 3 tried this without the expected effect; it is tried again in 500 s"
+    assert asked(decided(601.0, DecisionState.INEFFECTIVE))[0] is Verdict.ACT
+    twice = [decided(5000.0, DecisionState.INEFFECTIVE), decided(601.0, DecisionState.INEFFECTIVE, number=4)]
+    assert asked(*twice) == (
+        Verdict.ADVISE,
+        "decision 4 tried this without the expected effect; it is tried again in 599 s",
+    )
+    elsewhere = replace(UNDER, subject=Subject("count"))
+    assert asked(once, diagnosis=elsewhere, action=update(count=2))[0] is Verdict.ACT
+    restart = Action(ActionKind.RESTART, "restart container 1", container_id=1)
+    assert asked(once, action=restart)[0] is Verdict.ACT
+
+
+def test_an_oscillation_ends_in_advice() -> None:
+    """Up, down and up again: the load or the measurement is the problem, not the size."""
+    sizes = [
+        decided(1000.0 - 100 * at, DecisionState.EFFECTIVE, update(split=tasks)) for at, tasks in enumerate([4, 2])
+    ]
+    verdict, reason = asked(*sizes, action=update(split=5))
+    assert (verdict, reason) == (Verdict.ACT, "under-provisioned of split: 500% of what they can do")
+    sizes.append(decided(400.0, DecisionState.EFFECTIVE, update(split=5)))
+    verdict, reason = asked(*sizes, action=update(split=3))
+    assert verdict is Verdict.ADVISE
+    assert reason == "split was changed up and down (4, 2, 5) and would be changed to 3 now"
+    old = [replace(each, at_s=each.at_s - 2000.0) for each in sizes]
+    assert asked(*old, action=update(split=3))[0] is Verdict.ACT
+
+
+def test_doubt_and_size_end_in_advice() -> None:
+    """A person sees the proposal, and may approve it."""
+    assert asked(diagnosis=replace(UNDER, confidence=0.4)) == (Verdict.ADVISE, "the confidence 40% is below 70%")
+    small = Limits(most_tasks=4)
+    assert asked(action=update(split=4), limits=small) == (
+        Verdict.ADVISE,
+        "the topology would have 5 tasks, and the limit is 4",
+    )
+    assert asked(action=update(split=3), limits=small)[0] is Verdict.ACT
+    advice = Action(ActionKind.ADVISE, "group by partial key")
+    assert asked(action=advice) == (Verdict.ADVISE, "only a person can do this")
+
+
+def test_a_clock_that_was_set_back_blocks_nothing_for_ever() -> None:
+    """A decision from the future is as old as its span."""
+    assert asked(decided(-86_400.0, DecisionState.EFFECTIVE))[0] is Verdict.ACT
+    assert asked(decided(-86_400.0, DecisionState.INEFFECTIVE))[0] is Verdict.ACT
+    assert asked(decided(-5.0, DecisionState.EFFECTIVE))[0] is Verdict.WAIT
+
+
+@pytest.mark.parametrize(
+    ("age_s", "rate", "changing", "state"),
+    [
+        (10.0, 950.0, False, DecisionState.EFFECTIVE),
+        (10.0, 500.0, False, DecisionState.STARTED),
+        (10.0, None, False, DecisionState.STARTED),
+        (121.0, 500.0, False, DecisionState.INEFFECTIVE),
+        (121.0, None, False, DecisionState.INEFFECTIVE),
+        (121.0, 950.0, True, DecisionState.STARTED),
+    ],
+)
+def test_an_effect_is_seen_awaited_or_missed(
+    age_s: float, rate: float | None, changing: bool, state: DecisionState
+) -> None:
+    """Rates of a plan in change are of neither plan."""
+    measured = [] if rate is None else [Measurement("source-rate", Subject("lines"), rate)]
+    measurements = Measurements(replace(SHAPE, changing=changing), measured)
+    assert effect_of(decided(age_s, DecisionState.STARTED), measurements, NOW_S, LIMITS) is state
+
+
+def test_an_action_without_an_expectation_counts_after_its_time() -> None:
+    """Nothing can show that it failed."""
+    action = Action(ActionKind.RESTART, "restart container 1", container_id=1)
+    measurements = Measurements(SHAPE)
+    assert effect_of(decided(10.0, DecisionState.STARTED, action), measurements, NOW_S, LIMITS) is DecisionState.STARTED
+    assert effect_of(decided(121.0, DecisionState.STARTED, action), measurements, NOW_S, LIMITS) is (
+        DecisionState.EFFECTIVE
+    )
+
+
+ages = st.floats(-1e6, 1e6)
+
+
+@given(st.lists(st.tuples(ages, st.sampled_from(DecisionState), st.integers(1, 9)), max_size=12), st.integers(1, 9))
+def test_never_acts_while_something_is_under_way_or_cools_down(
+    taken: list[tuple[float, DecisionState, int]], wanted: int
+) -> None:
+    """For any history, in any order, with any clock."""
+    history = [decided(age_s, state, update(split=tasks)) for age_s, state, tasks in taken]
+    verdict, reason = asked(*history, action=update(split=wanted))
+    assert reason
+    if any(state is DecisionState.STARTED for _, state, _ in taken):
+        assert verdict is Verdict.WAIT
+    carried_out = [age_s for age_s, state, _ in taken if state not in (DecisionState.ADVISED, DecisionState.STARTED)]
+    if carried_out and 0 <= carried_out[-1] < LIMITS.cool_down_s:
+        assert verdict is Verdict.WAIT
