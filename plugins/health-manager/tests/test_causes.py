@@ -70,6 +70,10 @@ CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
     ),
     "a straggler with time to spare": (measured({4: {"true-rate": 50.0, "useful-share": 0.5}}), []),
     "a busy host": (
+        measured({4: WAITING, 5: WAITING}, {1: {"host-pressure-share": 0.2}, 2: {"host-pressure-share": 0.9}}),
+        [("slow-host", "container 2")],
+    ),
+    "the only host is busy": (
         measured({4: WAITING, 5: WAITING}, {2: {"host-pressure-share": 0.9}}),
         [("slow-host", "container 2")],
     ),
@@ -145,6 +149,7 @@ def action_against(case: str) -> Action:
         ("a straggler", ActionKind.RESTART, "heron restart words 2"),
         ("a stuck task", ActionKind.RESTART, "heron restart words 1"),
         ("a busy host", ActionKind.RESTART, "heron restart words 2"),
+        ("the only host is busy", ActionKind.ADVISE, ""),
         ("a hot key", ActionKind.REBALANCE, "heron update words --rebalance work"),
         ("a slow service", ActionKind.ADVISE, ""),
         ("a crash loop", ActionKind.ADVISE, ""),

@@ -92,9 +92,10 @@ class ComponentShape:
 
 @dataclass(frozen=True, slots=True)
 class TopologyShape:
-    """The plan of a topology: its components, each behind those that it reads from, and the version of the plan.
+    """The plan of a topology: its components, each behind those that it reads from.
 
-    `changing`: an update is under way, so rates say little about either plan.
+    `version` differs between plans with other tasks. `changing`: an update is under way, so rates say little about
+    either plan.
     """
 
     name: str

@@ -10,13 +10,19 @@ from heron.spi.health_values import Action, ActionKind, Diagnosis, Expectation, 
 __all__ = ["RESOLVERS", "AdviceResolver", "RebalanceResolver", "RestartResolver"]
 
 
+_PRESSED = 0.6  # share of the time, as in the detector
+
+
 class RestartResolver(Resolver):
-    """Restarts the container of what is stuck or slow; a scheduler that can starts it on another host."""
+    """Restarts the container of what is stuck or slow; a scheduler that can starts it on another host.
+
+    A slow host is a reason only while another one is not slow.
+    """
 
     expects: Mapping[str, tuple[str, float]] = {
         "stuck-task": ("queue-bytes", 0.0),
         "slow-task": ("useful-share", 0.85),
-        "slow-host": ("host-pressure-share", 0.6),
+        "slow-host": ("host-pressure-share", _PRESSED),
     }
     """The measurement of the subject that will be at most this, by diagnosis."""
 
@@ -26,16 +32,22 @@ class RestartResolver(Resolver):
             return None
         subject = diagnosis.subject
         container = subject.container_id or _container_of(subject, measurements)
-        if not container:
+        if not container or (subject.container_id and not _has_better_host(subject, measurements)):
             return None
         measurement, at_most = self.expects[diagnosis.name]
         return Action(
             ActionKind.RESTART,
-            f"restart container {container}, because of {subject}",
+            f"restart container {container}" + ("" if subject.container_id else f", which has {subject}"),
             f"heron restart {measurements.shape.name} {container}",
             container_id=container,
             expected=Expectation(measurement, subject, at_most=at_most),
         )
+
+
+def _has_better_host(subject: Subject, measurements: Measurements) -> bool:
+    """Whether the threads of another container's host rarely wait for a processor: a restart may lead there."""
+    pressed = (each for each in measurements.of("host-pressure-share") if each.subject != subject)
+    return any(each.value < _PRESSED for each in pressed)
 
 
 def _container_of(subject: Subject, measurements: Measurements) -> int:

@@ -12,11 +12,16 @@ __all__ = ["QueueSensor", "RestartSensor", "SourceSensor", "StreamSensor", "Task
 
 _USEFUL = ("user-cpu", "user-blocked", "engine")
 _OBSTRUCTED = ("room", "throttled", "acks")
+_MOST_WAIT = 0.9  # of the time for a processor: what is left would say nothing about the task
 _LEAST_SHARE = 0.001  # of unobstructed time: below it the rate in it is noise
 
 
 class TaskSensor(Sensor):
-    """Where the time of each task goes, its rates, and its true rate: tuples per second of useful time."""
+    """Where the time of each task goes, its rates, and its true rate: tuples per second of useful time.
+
+    A task that waits for a processor is not slow itself, so the true rate leaves these waits out. They are those of the
+    whole time of the task, and count in proportion to its useful time.
+    """
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
@@ -41,7 +46,7 @@ class TaskSensor(Sensor):
             }
             for name, share in shares.items():
                 yield Measurement(name, subject, share)
-            yield from _rates(subject, tuples, component.kind, useful)
+            yield from _rates(subject, tuples, component.kind, useful * (1.0 - min(wait, _MOST_WAIT)))
 
 
 class _Tuples:

@@ -1,0 +1,104 @@
+"""Observations of a running topology: its plan, its status and its metrics become plain values."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Iterator
+
+from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition
+from heron.clock import monotonic_s
+from heron.errors import StateError
+from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.status import TopologyStatus
+from heron.planner.key_group import key_groups_of
+from heron.planner.logical_plan import logical_plan
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex
+from heron.spi.health_values import ComponentShape, Observation, Sample, Subscription, TopologyShape
+from heron_cli.topologies.remote_topology import RemoteTopology
+
+__all__ = ["observation_of", "observe", "shape_of"]
+
+_UNDIVIDED = frozenset({GroupingKind.ALL, GroupingKind.LOWEST})
+_PERIOD_S = 1.0  # the default export period of metrics
+_CHANGING = frozenset({"prepare", "switch"})
+
+
+def observe(topology: RemoteTopology, look_back_s: float) -> Iterator[Observation]:
+    """Yields an observation about once per second, for `look_back_s` seconds; at least two.
+
+    Raises:
+        StateError: when the topology has no physical plan yet.
+    """
+    start_s, pause = monotonic_s(), threading.Event()
+    while True:
+        metrics, status, plan = topology.metrics(by_task=True), topology.status(), _physical_plan(topology)
+        now_s = monotonic_s()
+        yield observation_of(plan, status, metrics, now_s)
+        if now_s - start_s >= look_back_s:
+            return
+        pause.wait(_PERIOD_S)
+
+
+def _physical_plan(topology: RemoteTopology) -> PhysicalPlan:
+    plan = topology.plans().physical
+    if plan is None:
+        msg = f"topology {topology.name!r} has no physical plan yet; it is starting, try again"
+        raise StateError(msg)
+    return plan
+
+
+def observation_of(
+    plan: PhysicalPlan, status: TopologyStatus, rows: tuple[MetricsRow, ...], at_s: float
+) -> Observation:
+    """What is known of a topology at a moment; `rows` are those of single tasks."""
+    update = status.update
+    shape = shape_of(plan, changing=update is not None and update.phase in _CHANGING)
+    silent: dict[int, float] = {}
+    for each in status.unreached:
+        silent[each.container_id] = max(each.silent_s, silent.get(each.container_id, 0.0))
+    return Observation(
+        at_s,
+        shape,
+        tuple(_sample(row) for row in rows),
+        {task.task_id: task.restarts for task in status.tasks},
+        frozenset(culprit.task_id for culprit in status.backpressure),
+        silent,
+    )
+
+
+def shape_of(plan: PhysicalPlan, *, changing: bool = False) -> TopologyShape:
+    """The components of a plan in the order of the data, with the tasks that data is routed to."""
+    index = PlanIndex(plan)
+    groups = key_groups_of(plan.topology)
+    components = tuple(_component(node.component, index, groups) for node in logical_plan(plan.topology).nodes)
+    return TopologyShape(plan.topology.name, components, _version(components), changing or plan.update is not None)
+
+
+def _version(components: tuple[ComponentShape, ...]) -> int:
+    """A number that changes with the tasks; that of the physical plan also grows with each checkpoint."""
+    places = [(each.name, sorted(each.tasks.items())) for each in components]
+    return zlib.crc32(repr(places).encode())
+
+
+def _component(definition: ComponentDefinition, index: PlanIndex, groups: int) -> ComponentShape:
+    tasks = {task: index.tasks[task].container_id for task in index.tasks_of(definition.name)}
+    keyed = any(each.grouping.kind is GroupingKind.FIELDS for each in definition.inputs)
+    inputs = tuple(map(_subscription, definition.inputs))
+    return ComponentShape(definition.name, definition.kind.value, tasks, inputs, most=groups if keyed else None)
+
+
+def _subscription(definition: InputDefinition) -> Subscription:
+    return Subscription(definition.component, definition.stream, definition.grouping.kind not in _UNDIVIDED)
+
+
+def _sample(row: MetricsRow) -> Sample:
+    """A row of a task, or of a process of the engine, whose name is ``NAME-CONTAINER`` there."""
+    process, container = row.process, 0
+    if not row.task_id:
+        name, _, number = row.process.rpartition("-")
+        if number.isdigit():
+            process, container = name, int(number)
+    return Sample(
+        row.name, row.value, row.component, row.task_id, container, process, row.labels, row.rate_per_s, row.p99
+    )
