@@ -1,0 +1,78 @@
+"""`heron health` on a real topology of known cost: the size, the numbers, and errors in one line."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+pytestmark = pytest.mark.timeout(240)
+
+OPTIMUM = 2.0 / 0.85
+"""The tasks of ``split`` at the wanted utilisation: 100 lines/s of 20 ms each."""
+
+
+def health(sandbox: Sandbox) -> dict[str, dict[str, Any]]:
+    """Return the findings by diagnosis and subject."""
+    words = ("--option", "period_s=4", "--option", "look_back_s=4", "--json")
+    document = json.loads(sandbox.output_of("health", "costly", *words))
+    assert document["failed"] == []
+    return {f"{each['diagnosis']} {each['subject']}": each for each in document["findings"]}
+
+
+def metric(sandbox: Sandbox, component: str, name: str) -> list[dict[str, Any]]:
+    """Return the rows of one metric of a component's tasks."""
+    rows = json.loads(sandbox.output_of("metrics", "costly", "--component", component, "--json"))
+    return [row for row in rows if row["name"] == name]
+
+
+def started(sandbox: Sandbox) -> HeronRun:
+    """Start the topology; all of its tasks report rates."""
+    run = sandbox.start("costly.py")
+    run.until((run.home / ".heron").exists, "the command has begun")
+    run.until(lambda: "costly" in sandbox.output_of("list"), "it is listed")
+    run.until(lambda: len(metric(sandbox, "count", "true-rate-in")) == 1, "rates")
+    return run
+
+
+def test_a_component_that_is_too_small_is_found_with_its_size(sandbox: Sandbox) -> None:
+    """The known optimum is 2.4 tasks of `split`: it says three, or one more on a busy machine."""
+    run = started(sandbox)
+    found = health(sandbox)
+    finding = found["under-provisioned split"]
+    split = finding["command"].partition("split:")[2].partition(" ")[0]
+    assert OPTIMUM <= int(split) <= OPTIMUM + 2, finding
+    assert finding["evidence"][0].startswith("split has to do 1")
+    assert "under-provisioned count" not in found
+    text = sandbox.output_of("health", "costly", "--option", "period_s=1", "--option", "look_back_s=1")
+    assert text.startswith("topology costly, observed for ")
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_a_task_shows_where_its_time_goes(sandbox: Sandbox) -> None:
+    """`split` is never without work; `lines` waits for its source nearly always, and says what waits there."""
+    run = started(sandbox)
+    uses = {row["labels"]["use"]: row["rate_per_s"] or 0.0 for row in metric(sandbox, "split", "task-time-s")}
+    assert sum(uses.values()) == pytest.approx(1.0, abs=0.2)
+    assert uses["user-cpu"] + uses["user-blocked"] > 0.8
+    spout = {row["labels"]["use"]: row["rate_per_s"] or 0.0 for row in metric(sandbox, "lines", "task-time-s")}
+    assert spout["input"] > 0.5
+    (backlog,) = metric(sandbox, "lines", "backlog")
+    assert 0.0 <= backlog["value"] < 100.0
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_mistakes_are_one_line(sandbox: Sandbox) -> None:
+    """The name is wrong, the policy is not installed, or an option is unknown."""
+    assert "topology 'costly' is not running" in sandbox.output_of("health", "costly", code=2)
+    assert "no health driver 'ds3' is installed" in sandbox.output_of("health", "costly", "--policy", "ds3", code=2)
+    wrong = sandbox.output_of("health", "costly", "--option", "look_back=3", code=2)
+    assert wrong.count("\n") == 1
+    assert "look_back_s" in wrong
+    assert "--option 'drain_s' is not KEY=VALUE" in sandbox.output_of("health", "costly", "--option", "drain_s", code=2)
