@@ -110,7 +110,20 @@ class Model:
             part = self._part(component.name)
             for task, container in component.tasks.items():
                 samples += self._task(part, task, container, share, noise)
-        return Observation(at_s, shape, tuple(samples))
+        return Observation(at_s, shape, (*samples, *self._pressure(shape, share)))
+
+    def _pressure(self, shape: TopologyShape, share: Mapping[str, float]) -> list[Sample]:
+        """The tasks without time to spare are culprits for the time in which their sources are throttled."""
+        found = []
+        for component in shape.components:
+            part = self._part(component.name)
+            if part.inputs and self.load(part, share) * self.cost_s(part) > 1 - 1e-6:
+                held = 1.0 - min(share[source] for source in self._sources(part))
+                found += [
+                    Sample("backpressure-s", 0.0, "", 0, place, "stmgr", {"task": str(task)}, held)
+                    for task, place in component.tasks.items()
+                ]
+        return found
 
     def _task(
         self, part: Part, task: int, container: int, share: Mapping[str, float], noise: random.Random
@@ -130,7 +143,7 @@ class Model:
         ]
         emitted = rate if not part.inputs else rate * part.ratio
         found.append(replace(base, name="emit-count", labels={"stream": "default"}, rate_per_s=emitted))
-        found.append(replace(base, name="in-queue-bytes", value=0.0))
+        found.append(replace(base, name="in-queue-bytes", value=1e5 if useful > 1 - 1e-6 else 0.0))
         if part.inputs:
             labels = {"component": part.inputs[0].component, "stream": "default"}
             found.append(replace(base, name="execute-count", labels=labels, rate_per_s=rate))

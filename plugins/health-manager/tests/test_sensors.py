@@ -159,6 +159,17 @@ def test_queues_are_those_in_the_task_and_before_it() -> None:
     assert measured(QueueSensor(), pressed).value("pressure-share", TASK) == 0.75
 
 
+def test_back_pressure_is_counted_where_the_stream_managers_count_it() -> None:
+    """A look once per second misses most of it; two stream managers may see the same task."""
+    samples = [
+        process("backpressure-s", "stmgr", container, share, task="2") for container, share in ((1, 0.1), (2, 0.4))
+    ]
+    window = [replace(each, culprits=frozenset({2, 3})) for each in seen(samples, samples)]
+    found = measured(QueueSensor(), window)
+    assert found.value("pressure-share", TASK) == pytest.approx(0.4)
+    assert found.value("pressure-share", Subject("split", 3)) == 1.0
+
+
 def test_restarts_are_those_within_the_window() -> None:
     """A crash loop of yesterday is over."""
     window = [replace(each, restarts={2: 7 + 2 * int(each.at_s)}) for each in seen([], [], [])]

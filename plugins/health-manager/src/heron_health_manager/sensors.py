@@ -136,7 +136,7 @@ class QueueSensor(Sensor):
         kept = Window(window)
         inside = kept.series("in-queue-bytes", lambda each: each.task_id)
         outside = kept.series("outlet-bytes", _labelled)
-        culprits = [each.culprits for each in kept.kept]
+        culprits, pressing = [each.culprits for each in kept.kept], _pressing(kept)
         for component, task in _tasks(kept):
             subject = Subject(component.name, task)
             both = [each[task] for each in (inside, outside) if task in each]
@@ -145,9 +145,19 @@ class QueueSensor(Sensor):
             trends = [trend for series in both if (trend := slope(series)) is not None]
             if trends:
                 yield Measurement("queue-trend", subject, sum(trends))
-            pressed = sum(task in each for each in culprits)
-            if culprits:
-                yield Measurement("pressure-share", subject, pressed / len(culprits))
+            if task in pressing:
+                yield Measurement("pressure-share", subject, min(1.0, pressing[task]))
+            elif culprits:
+                yield Measurement("pressure-share", subject, sum(task in each for each in culprits) / len(culprits))
+
+
+def _pressing(window: Window) -> dict[int, float]:
+    """The share of time for which each task has been a culprit, in the stream manager that saw most of it."""
+    found: dict[int, float] = {}
+    for (_, label), share in window.processes("backpressure-s", "stmgr", "task").items():
+        if label.isdigit():
+            found[int(label)] = max(share, found.get(int(label), 0.0))
+    return found
 
 
 class RestartSensor(Sensor):
