@@ -19,8 +19,9 @@ from heron.spi.health_values import (
     Subscription,
     TopologyShape,
 )
+from heron_health_manager.flow_sensors import QueueSensor, RestartSensor, SourceSensor
 from heron_health_manager.host_sensor import HostSensor
-from heron_health_manager.sensors import QueueSensor, RestartSensor, SourceSensor, StreamSensor, TaskSensor
+from heron_health_manager.task_sensors import StreamSensor, TaskSensor
 from heron_health_manager.window import slope
 
 SPOUT = ComponentShape("lines", "spout", {1: 1})

@@ -8,10 +8,15 @@ from collections.abc import Iterable
 from heron.spi.health import Detector
 from heron.spi.health_values import Measurements, Subject, Symptom
 
-__all__ = ["DETECTORS", "SkewDetector", "StragglerDetector", "StuckDetector", "ThresholdDetector"]
+__all__ = ["DETECTORS", "SkewDetector", "StragglerDetector", "StuckDetector", "ThresholdDetector", "symptoms_of"]
 
 _FEWEST = 2  # tasks: one task cannot differ from the others
 _LEAST_QUEUE_BYTES = 1.0
+
+
+def symptoms_of(symptoms: Iterable[Symptom], name: str) -> dict[Subject, Symptom]:
+    """The symptoms of that name by subject."""
+    return {each.subject: each for each in symptoms if each.name == name}
 
 
 class ThresholdDetector(Detector):

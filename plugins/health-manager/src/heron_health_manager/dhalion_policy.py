@@ -27,11 +27,11 @@ from heron.spi.health_values import (
     Symptom,
 )
 from heron.spi.options import decode_options
-from heron_health_manager.detectors import SkewDetector, ThresholdDetector
-from heron_health_manager.diagnosers import symptoms_of
+from heron_health_manager.detectors import SkewDetector, ThresholdDetector, symptoms_of
+from heron_health_manager.flow_sensors import QueueSensor, SourceSensor
 from heron_health_manager.provisioning import OVER, UNDER
 from heron_health_manager.resolvers import RestartResolver
-from heron_health_manager.sensors import QueueSensor, SourceSensor, TaskSensor
+from heron_health_manager.task_sensors import TaskSensor
 
 __all__ = ["DhalionOptions", "DhalionPolicy"]
 

@@ -12,11 +12,12 @@ from heron.spi.health_values import Rhythm
 from heron.spi.options import decode_options
 from heron_health_manager.detectors import DETECTORS
 from heron_health_manager.diagnosers import CAUSES
+from heron_health_manager.flow_sensors import QueueSensor, RestartSensor, SourceSensor
 from heron_health_manager.host_sensor import HostSensor
 from heron_health_manager.provisioning import Provisioning, UpdateResolver
 from heron_health_manager.resolvers import RESOLVERS
-from heron_health_manager.sensors import QueueSensor, RestartSensor, SourceSensor, StreamSensor, TaskSensor
 from heron_health_manager.sizing import Utilisation
+from heron_health_manager.task_sensors import StreamSensor, TaskSensor
 
 __all__ = ["Ds2Options", "Ds2Policy"]
 

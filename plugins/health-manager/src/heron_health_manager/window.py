@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from heron.spi.health_values import Observation, Sample
+from heron.spi.health_values import ComponentShape, Observation, Sample
 
-__all__ = ["Series", "Window", "slope"]
+__all__ = ["OBSTRUCTED", "Series", "Window", "by_task", "slope", "tasks_of"]
+
+OBSTRUCTED = ("room", "throttled", "acks")
+"""The uses of a task's time in which something holds it up."""
 
 Series = list[tuple[float, float]]
 """Times (monotonic seconds) and values, oldest first."""
@@ -104,3 +107,16 @@ def slope(series: Series) -> float | None:
     mean = sum(value for _, value in series) / len(series)
     spread = sum((at_s - mean_s) ** 2 for at_s, _ in series)
     return sum((at_s - mean_s) * (value - mean) for at_s, value in series) / spread if spread else None
+
+
+def by_task(rates: dict[tuple[int, str], float]) -> dict[int, float]:
+    """The rates of a counter whose labels were added up."""
+    return {task: rate for (task, _), rate in rates.items()}
+
+
+def tasks_of(window: Window) -> Iterator[tuple[ComponentShape, int]]:
+    """The tasks of the newest plan with their components; none where no observation counts."""
+    if window.newest is not None and window.kept:
+        for component in window.newest.shape.components:
+            for task in component.tasks:
+                yield component, task

@@ -1,0 +1,73 @@
+"""The diagnosers of containers: their hosts, memory, stream managers and connections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from heron.spi.health import Diagnoser
+from heron.spi.health_values import Diagnosis, Measurements, Subject, Symptom
+from heron_health_manager.detectors import symptoms_of
+
+__all__ = ["MemoryNearLimit", "SlowHost", "SlowStreamManager", "UnreachablePeer"]
+
+
+class SlowHost(Diagnoser):
+    """The tasks of a container wait for a processor: others use it, a hypervisor takes it, or a limit stops them."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        waits = symptoms_of(symptoms, "waits-for-processor")
+        causes = {
+            "steal": "a hypervisor takes {:.0%} of its processors",
+            "throttled-container": "its limit of processors stops it {:.0%} of the time",
+            "host-pressed": "threads of the host wait for a processor {:.0%} of the time",
+        }
+        for container in measurements.shape.containers():
+            subject = Subject(container_id=container)
+            evidence = [
+                text.format(symptom.value)
+                for name, text in causes.items()
+                if (symptom := symptoms_of(symptoms, name).get(subject))
+            ]
+            waiting = [
+                Subject(component.name, task)
+                for component in measurements.shape.components
+                for task, place in component.tasks.items()
+                if place == container and Subject(component.name, task) in waits
+            ]
+            if waiting and evidence:
+                longest = max(waits[each].value for each in waiting)
+                shown = f"{len(waiting)} of its tasks wait for a processor, up to {longest:.0%} of the time"
+                yield Diagnosis("slow-host", subject, 0.9, (shown, *evidence))
+
+
+class MemoryNearLimit(Diagnoser):
+    """A container uses nearly all the memory that it may."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        for subject, symptom in symptoms_of(symptoms, "memory-high").items():
+            yield Diagnosis(
+                "memory-near-limit", subject, 0.9, (f"{subject} uses {symptom.value:.0%} of its memory limit",)
+            )
+
+
+class UnreachablePeer(Diagnoser):
+    """The stream managers of other containers do not reach that of a container."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        for subject, symptom in symptoms_of(symptoms, "not-reached").items():
+            yield Diagnosis(
+                "unreachable-peer", subject, 0.95, (f"{subject} has not been reached for {symptom.value:.0f} s",)
+            )
+
+
+class SlowStreamManager(Diagnoser):
+    """A stream manager's own timer fires late: it has too much to do, or no processor."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        for subject, symptom in symptoms_of(symptoms, "late-stream-manager").items():
+            text = f"the stream manager of {subject} does no work for {symptom.value:.0%} of the time"
+            yield Diagnosis("slow-stream-manager", subject, 0.85, (text,))

@@ -1,0 +1,101 @@
+"""The sensors of sources, queues and restarts. `docs/health.md` lists their measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from heron.spi.health import Sensor
+from heron.spi.health_values import Measurement, Observation, Sample, Subject
+from heron_health_manager.window import OBSTRUCTED, Window, by_task, slope, tasks_of
+
+__all__ = ["QueueSensor", "RestartSensor", "SourceSensor"]
+
+_LEAST_SHARE = 0.001  # of unobstructed time: below it the rate in it is noise
+
+
+class SourceSensor(Sensor):
+    """The rate that each source would have if nothing held its spout up.
+
+    With a backlog that the spout reports, this is the rate at which the source grows, and what drains the backlog in
+    `drain_s`. Without one it is the spout's rate in the time in which it was not held up.
+    """
+
+    def __init__(self, drain_s: float) -> None:
+        self._drain_s = drain_s
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        kept = Window(window)
+        went, uses = by_task(kept.rates("emit-count", "")), kept.rates("task-time-s", "use")
+        backlogs = kept.series("backlog", lambda each: each.task_id)
+        for component in kept.newest.shape.components if kept.kept and kept.newest else ():
+            if component.kind != "spout":
+                continue
+            subject, series = Subject(component.name), [backlogs[task] for task in component.tasks if task in backlogs]
+            rates = [went[task] for task in component.tasks if task in went]
+            if not rates:
+                continue
+            yield Measurement("source-rate", subject, sum(rates))
+            if series:
+                waiting = sum(each[-1][1] for each in series)
+                trend = sum(slope(each) or 0.0 for each in series)
+                yield Measurement("backlog", subject, waiting)
+                yield Measurement("backlog-trend", subject, trend)
+                yield Measurement("target-rate", subject, max(0.0, sum(rates) + trend) + waiting / self._drain_s)
+                continue
+            held = [sum(uses.get((task, use), 0.0) for use in OBSTRUCTED) for task in component.tasks if task in went]
+            free = 1.0 - sum(held) / len(held)
+            if free >= _LEAST_SHARE:
+                yield Measurement("target-rate", subject, sum(rates) / free)
+
+
+class QueueSensor(Sensor):
+    """The bytes that wait for each task, in the task and in its stream manager, and their growth."""
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        kept = Window(window)
+        inside = kept.series("in-queue-bytes", lambda each: each.task_id)
+        outside = kept.series("outlet-bytes", _labelled)
+        culprits, pressing = [each.culprits for each in kept.kept], _pressing(kept)
+        for component, task in tasks_of(kept):
+            subject = Subject(component.name, task)
+            both = [each[task] for each in (inside, outside) if task in each]
+            if both:
+                yield Measurement("queue-bytes", subject, sum(series[-1][1] for series in both))
+            trends = [trend for series in both if (trend := slope(series)) is not None]
+            if trends:
+                yield Measurement("queue-trend", subject, sum(trends))
+            if task in pressing:
+                yield Measurement("pressure-share", subject, min(1.0, pressing[task]))
+            elif culprits:
+                yield Measurement("pressure-share", subject, sum(task in each for each in culprits) / len(culprits))
+
+
+def _pressing(window: Window) -> dict[int, float]:
+    """The share of time for which each task has been a culprit, in the stream manager that saw most of it."""
+    found: dict[int, float] = {}
+    for (_, label), share in window.processes("backpressure-s", "stmgr", "task").items():
+        if label.isdigit():
+            found[int(label)] = max(share, found.get(int(label), 0.0))
+    return found
+
+
+class RestartSensor(Sensor):
+    """How often each task was restarted within the window."""
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        if not window:
+            return
+        first, newest = window[0], window[-1]
+        for component in newest.shape.components:
+            for task in component.tasks:
+                before, now = first.restarts.get(task), newest.restarts.get(task)
+                if before is not None and now is not None:
+                    yield Measurement("restarts", Subject(component.name, task), max(0, now - before))
+
+
+def _labelled(sample: Sample) -> int:
+    label = sample.labels.get("task", "")
+    return int(label) if label.isdigit() else 0

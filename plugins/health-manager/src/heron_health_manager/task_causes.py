@@ -1,0 +1,101 @@
+"""The diagnosers of tasks and components: skew, slowness, and tasks that are stuck or die."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from heron.spi.health import Diagnoser
+from heron.spi.health_values import Diagnosis, Measurements, Subject, Symptom
+from heron_health_manager.detectors import symptoms_of
+
+__all__ = ["DataSkew", "Garbage", "RestartLoop", "SlowExternalService", "SlowTask", "StuckTask"]
+
+_TOGETHER = 0.8  # of a component's tasks: then the cause is not one of the tasks
+
+
+class DataSkew(Diagnoser):
+    """One task has far more input than the others, and is busy with it, while it is as fast as they are."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        busy, slow = symptoms_of(symptoms, "busy"), symptoms_of(symptoms, "slow-speed")
+        pressing = symptoms_of(symptoms, "back-pressure")
+        for subject, skew in symptoms_of(symptoms, "input-skew").items():
+            if (subject in busy or subject in pressing) and subject not in slow:
+                used = measurements.value("useful-share", subject) or 0.0
+                yield Diagnosis(
+                    "data-skew",
+                    subject,
+                    0.9,
+                    (f"{subject} gets {skew.value:.1f} times the mean of its component, and is busy {used:.0%}",),
+                )
+
+
+class SlowTask(Diagnoser):
+    """A task is slower than its siblings with the same kind of input, and its host does not explain it."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        busy, waits = symptoms_of(symptoms, "busy"), symptoms_of(symptoms, "waits-for-processor")
+        for subject, slow in symptoms_of(symptoms, "slow-speed").items():
+            if subject not in busy or subject in waits:
+                continue
+            rate = measurements.value("true-rate", subject) or 0.0
+            evidence = [f"{subject} can do {rate:,.0f} tuples/s, {slow.value:.0%} of the median of the other tasks"]
+            blocked = measurements.value("blocked-share", subject) or 0.0
+            if blocked > 0.5:
+                evidence.append(f"it is blocked in its code for {blocked:.0%} of the time; the others are not")
+            yield Diagnosis("slow-task", subject, 0.85, tuple(evidence))
+
+
+class SlowExternalService(Diagnoser):
+    """Nearly all busy tasks of a component are blocked in their code, without waiting for a processor."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        busy, blocked = symptoms_of(symptoms, "busy"), symptoms_of(symptoms, "blocked")
+        for component in measurements.shape.components:
+            tasks = [Subject(component.name, task) for task in component.tasks]
+            both = [each for each in tasks if each in busy and each in blocked]
+            if component.kind == "bolt" and both and len(both) >= _TOGETHER * len(tasks):
+                mean = sum(blocked[each].value for each in both) / len(both)
+                text = f"{len(both)} of {len(tasks)} tasks are blocked in their code {mean:.0%} of the time"
+                yield Diagnosis("slow-external-service", Subject(component.name), 0.8, (text,))
+
+
+class Garbage(Diagnoser):
+    """Python's cycle collector takes much of a task's time."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        for subject, symptom in symptoms_of(symptoms, "collects-garbage").items():
+            yield Diagnosis(
+                "garbage", subject, 0.85, (f"collections of garbage take {symptom.value:.0%} of the time of {subject}",)
+            )
+
+
+class StuckTask(Diagnoser):
+    """Tuples wait for a task that makes no progress, while the plan does not change."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        restarted = symptoms_of(symptoms, "restarts")
+        for subject, symptom in symptoms_of(symptoms, "no-progress").items():
+            if subject not in restarted:
+                yield Diagnosis(
+                    "stuck-task",
+                    subject,
+                    0.9,
+                    (f"{symptom.value:,.0f} bytes wait for {subject}, and it executes none",),
+                )
+
+
+class RestartLoop(Diagnoser):
+    """A task dies again and again."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        for subject, symptom in symptoms_of(symptoms, "restarts").items():
+            yield Diagnosis(
+                "restart-loop", subject, 0.95, (f"{subject} was restarted {symptom.value:.0f} times in the window",)
+            )

@@ -1,0 +1,86 @@
+"""The sensors of tasks and of their streams. `docs/health.md` lists their measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from heron.spi.health import Sensor
+from heron.spi.health_values import Measurement, Observation, Subject
+from heron_health_manager.window import OBSTRUCTED, Window, by_task, tasks_of
+
+__all__ = ["StreamSensor", "TaskSensor"]
+
+_USEFUL = ("user-cpu", "user-blocked", "engine")
+_MOST_WAIT = 0.9  # of the time for a processor: what is left would say nothing about the task
+
+
+class TaskSensor(Sensor):
+    """Where the time of each task goes, its rates, and its true rate: tuples per second of useful time.
+
+    A task that waits for a processor is not slow itself, so the true rate leaves these waits out. They are those of the
+    whole time of the task, and count in proportion to its useful time.
+    """
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        kept = Window(window)
+        uses, tuples = kept.rates("task-time-s", "use"), _Tuples(kept)
+        waits, pauses = kept.rates("cpu-wait-s"), kept.rates("gc-pause-s")
+        for component, task in tasks_of(kept):
+            of_task = {use: share for (owner, use), share in uses.items() if owner == task}
+            if not of_task:
+                continue
+            subject = Subject(component.name, task)
+            useful = sum(of_task.get(use, 0.0) for use in _USEFUL)
+            wait = waits.get((task, ""), 0.0)
+            shares = {
+                "useful-share": useful,
+                "user-cpu-share": of_task.get("user-cpu", 0.0),
+                "blocked-share": max(0.0, of_task.get("user-blocked", 0.0) - wait),
+                "cpu-wait-share": wait,
+                "gc-share": pauses.get((task, ""), 0.0),
+                "input-share": of_task.get("input", 0.0),
+                "obstructed-share": sum(of_task.get(use, 0.0) for use in OBSTRUCTED),
+            }
+            for name, share in shares.items():
+                yield Measurement(name, subject, share)
+            yield from _rates(subject, tuples, component.kind, useful * (1.0 - min(wait, _MOST_WAIT)))
+
+
+class _Tuples:
+    """Tuples per second of each task, over all streams."""
+
+    def __init__(self, window: Window) -> None:
+        self.came = by_task(window.rates("execute-count", ""))
+        self.went = by_task(window.rates("emit-count", ""))
+
+
+def _rates(subject: Subject, tuples: _Tuples, kind: str, useful: float) -> Iterator[Measurement]:
+    came, went = tuples.came.get(subject.task_id), tuples.went.get(subject.task_id)
+    if came is not None:
+        yield Measurement("rate-in", subject, came)
+    if went is not None:
+        yield Measurement("rate-out", subject, went)
+    done = went if kind == "spout" else came
+    if done and useful > 0:
+        yield Measurement("true-rate", subject, done / useful)
+
+
+class StreamSensor(Sensor):
+    """The tuples that a component emits on each stream for each tuple that it executes; a spout: that it emits."""
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        kept = Window(window)
+        came, went = kept.rates("execute-count", ""), kept.rates("emit-count", "stream")
+        for component in kept.newest.shape.components if kept.kept and kept.newest else ():
+            streams: dict[str, float] = {}
+            for (task, stream), rate in went.items():
+                if task in component.tasks:
+                    streams[stream] = streams.get(stream, 0.0) + rate
+            done = sum(streams.values())
+            if component.kind == "bolt":
+                done = sum(rate for (task, _), rate in came.items() if task in component.tasks)
+            if done > 0:
+                for stream, rate in streams.items():
+                    yield Measurement("ratio", Subject(component.name), rate / done, stream)
