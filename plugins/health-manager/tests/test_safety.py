@@ -68,9 +68,9 @@ def test_does_one_thing_at_a_time() -> None:
 def test_cools_down_after_an_action(state: DecisionState) -> None:
     """The figures of the last minute are still mixed with those from before."""
     other = Diagnosis("data-skew", Subject("count", 3), 0.9, ("3 times the mean",))
-    recent = decided(20.0, state, diagnosis=other)
+    recent = decided(20.0, state, update(count=9), diagnosis=other)
     assert asked(recent) == (Verdict.WAIT, "decision 1 was carried out; 40 s of its cool-down left")
-    assert asked(decided(61.0, state, diagnosis=other))[0] is Verdict.ACT
+    assert asked(decided(61.0, state, update(count=9), diagnosis=other))[0] is Verdict.ACT
 
 
 def test_advice_needs_no_cool_down() -> None:
@@ -91,6 +91,7 @@ def test_what_did_not_help_is_not_tried_again_for_a_while_that_doubles() -> None
         "decision 4 tried this without the expected effect; it is tried again in 599 s",
     )
     elsewhere = replace(UNDER, subject=Subject("count"))
+    assert asked(once, diagnosis=elsewhere)[0] is Verdict.ADVISE, "the same plan, because of another component"
     assert asked(once, diagnosis=elsewhere, action=update(count=2))[0] is Verdict.ACT
     restart = Action(ActionKind.RESTART, "restart container 1", container_id=1)
     assert asked(once, action=restart)[0] is Verdict.ACT

@@ -261,7 +261,7 @@ class Expectation:
 class Action:
     """A proposal against a diagnosis.
 
-    `parallelism` are absolute numbers of tasks (UPDATE), `container_id` a container (RESTART), `component` a component
+    `parallelism` are absolute numbers of tasks (UPDATE), and `before` those that it replaces, `container_id` a container (RESTART), `component` a component
     (REBALANCE). `text` is one line for people. `command` does the same by hand; "" if there is none.
     """
 
@@ -269,6 +269,7 @@ class Action:
     text: str
     command: str = ""
     parallelism: Mapping[str, int] = field(default_factory=dict)
+    before: Mapping[str, int] = field(default_factory=dict)
     container_id: int = 0
     component: str = ""
     expected: Expectation | None = None

@@ -120,6 +120,7 @@ class _ScaleResolver(Resolver):
             f"change the number of tasks: {component.name} {now} -> {tasks}",
             f"heron update {shape.name} --component-parallelism {component.name}:{tasks}",
             parallelism={component.name: tasks},
+            before={component.name: now},
             expected=_no_pressure(component),
         )
 

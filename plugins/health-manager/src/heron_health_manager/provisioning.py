@@ -110,6 +110,7 @@ class UpdateResolver(Resolver):
             f"change the number of tasks: {shown}",
             f"heron update {name} {options}",
             parallelism=changes,
+            before={need.component: need.parallelism for need in sizing.needs if need.component in changes},
             expected=_expectation(sizing, measurements),
         )
 

@@ -143,13 +143,8 @@ def _too_large(action: Action, shape: TopologyShape, limits: Limits) -> str:
 def _blacklisted(
     history: Sequence[Decision], diagnosis: Diagnosis, action: Action, now_s: float, limits: Limits
 ) -> str:
-    tried = [
-        each
-        for each in history
-        if each.state in (DecisionState.INEFFECTIVE, DecisionState.FAILED)
-        and (each.diagnosis.name, each.diagnosis.subject, each.action.kind)
-        == (diagnosis.name, diagnosis.subject, action.kind)
-    ]
+    failed = (DecisionState.INEFFECTIVE, DecisionState.FAILED)
+    tried = [each for each in history if each.state in failed and _is_same(each, diagnosis, action)]
     if not tried:
         return ""
     span_s = min(_LONGEST_S, limits.blacklist_s * 2.0 ** min(len(tried) - 1, 60))
@@ -157,6 +152,15 @@ def _blacklisted(
     if left_s <= 0:
         return ""
     return f"decision {tried[-1].number} tried this without the expected effect; it is tried again in {left_s:.0f} s"
+
+
+def _is_same(decision: Decision, diagnosis: Diagnosis, action: Action) -> bool:
+    """Whether a decision had the same diagnosis and kind of action, or made the same plan for another component."""
+    if decision.action.kind is not action.kind:
+        return False
+    known = decision.diagnosis
+    of_subject = (known.name, known.subject) == (diagnosis.name, diagnosis.subject)
+    return of_subject or (bool(action.parallelism) and decision.action.parallelism == action.parallelism)
 
 
 def _oscillating(

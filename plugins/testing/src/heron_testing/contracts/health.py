@@ -172,6 +172,7 @@ def _check(action: Action, shape: TopologyShape) -> None:
     assert "\n" not in action.text + action.command
     names = {each.name for each in shape.components}
     assert (action.kind is ActionKind.UPDATE) == bool(action.parallelism)
+    assert action.before == {name: shape.component(name).parallelism for name in action.parallelism}
     for name, tasks in action.parallelism.items():
         component = shape.component(name)
         assert component.least <= tasks

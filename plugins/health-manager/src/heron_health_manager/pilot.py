@@ -1,0 +1,109 @@
+"""What follows from a round: which decision is recorded, and whether its action is carried out. Pure.
+
+The shell writes the records of a step before it carries anything out. So after a death at any moment the history tells
+what was begun: an action under way is judged by its effect, and never begun again.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from heron.spi.health_values import Action, ActionKind, Decision, DecisionState
+from heron_health_manager.policy_round import Finding, Round
+from heron_health_manager.safety import Limits, Verdict, effect_of, permission
+
+__all__ = ["Mode", "Step", "next_step", "recorded"]
+
+_UNDER_WAY = DecisionState.STARTED
+
+
+class Mode(enum.Enum):
+    """What the health manager may do."""
+
+    ADVISE = "advise"
+    """It records what it would do. The default."""
+    ACT = "act"
+    """It carries actions out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The records to write, each new or in place of that with its number; then the action to carry out, if any."""
+
+    records: tuple[Decision, ...] = ()
+    action: Action | None = None
+
+
+def recorded(history: Sequence[Decision], step: Step) -> tuple[Decision, ...]:
+    """The history after a step, oldest first."""
+    by_number = {each.number: each for each in (*history, *step.records)}
+    return tuple(by_number[number] for number in sorted(by_number))
+
+
+def next_step(history: Sequence[Decision], found: Round, policy: str, mode: Mode, now_s: float, limits: Limits) -> Step:
+    """What to do after a round of that policy, at `now_s` (wall clock); `history` is ordered by number."""
+    for decision in history:
+        if decision.state is _UNDER_WAY:
+            return _judge(history, decision, found, now_s, limits)
+    return _decide(history, found, policy, mode, now_s, limits)
+
+
+def _judge(history: Sequence[Decision], decision: Decision, found: Round, now_s: float, limits: Limits) -> Step:
+    state = effect_of(decision, found.measurements, now_s, limits)
+    if state is decision.state:
+        return Step()
+    judged = replace(decision, state=state)
+    undone = _undo(decision) if state is DecisionState.INEFFECTIVE else None
+    if undone is None:
+        return Step((judged,))
+    reason = f"undoes decision {decision.number}, whose effect did not come within {limits.effect_s:.0f} s"
+    undo = replace(decision, number=_next_number(history), at_s=now_s, action=undone, state=_UNDER_WAY, reason=reason)
+    return Step((judged, undo), undone)
+
+
+def _undo(decision: Decision) -> Action | None:
+    """The action that puts the former parallelism back; None for an action that cannot be undone, or is an undo."""
+    action = decision.action
+    if action.kind is not ActionKind.UPDATE or not action.before:
+        return None
+    shown = ", ".join(f"{name} {action.parallelism[name]} -> {tasks}" for name, tasks in action.before.items())
+    text = f"put the number of tasks back: {shown}"
+    return Action(ActionKind.UPDATE, text, parallelism=action.before)
+
+
+def _decide(history: Sequence[Decision], found: Round, policy: str, mode: Mode, now_s: float, limits: Limits) -> Step:
+    """Acts on the most confident finding that permits it, and records advice about the others once."""
+    records: list[Decision] = []
+    number = _next_number(history)
+    for finding in found.findings:
+        action = finding.action
+        if action is None:
+            continue
+        allowed = permission(history, finding.diagnosis, action, found.measurements.shape, now_s, limits)
+        if allowed.verdict is Verdict.WAIT:
+            break
+        acts = allowed.verdict is Verdict.ACT and mode is Mode.ACT
+        state = _UNDER_WAY if acts else DecisionState.ADVISED
+        decision = Decision(number, now_s, policy, finding.diagnosis, action, state, allowed.reason)
+        if acts:
+            return Step((*records, decision), action)
+        if not _is_advised(history, finding):
+            records.append(decision)
+            number += 1
+    return Step(tuple(records))
+
+
+def _is_advised(history: Sequence[Decision], finding: Finding) -> bool:
+    """Whether the newest record about the same diagnosis advises the same: people need not read it again."""
+    diagnosis, action = finding.diagnosis, finding.action
+    for decision in reversed(history):
+        if (decision.diagnosis.name, decision.diagnosis.subject) == (diagnosis.name, diagnosis.subject):
+            advised = decision.state is DecisionState.ADVISED
+            return advised and action is not None and decision.action.text == action.text
+    return False
+
+
+def _next_number(history: Sequence[Decision]) -> int:
+    return max((each.number for each in history), default=0) + 1

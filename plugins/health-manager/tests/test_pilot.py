@@ -1,0 +1,150 @@
+"""The loop of the health manager on the model of a topology: a day of load, no effect, advice, and deaths."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heron.spi.health_values import ActionKind, Decision, DecisionState, Subscription
+from heron_health_manager.ds2_policy import Ds2Policy
+from heron_health_manager.pilot import Mode, Step, next_step, recorded
+from heron_health_manager.policy_round import Round, run_round
+from heron_health_manager.safety import Limits
+from topology_model.fluid_model import Model, Part
+
+POLICY = Ds2Policy.open({})
+LIMITS = Limits()
+START_S = 1_700_000_000.0
+
+
+def word_count(offered: float, split: int = 1, count: int = 1) -> Model:
+    lines, words = Subscription("lines", "default"), Subscription("split", "default")
+    parts = (
+        Part("lines", 1e-6, offered=offered),
+        Part("split", 0.005, (lines,), ratio=20.0),
+        Part("count", 0.0005, (words,), ratio=0.0),
+    )
+    return Model(parts, {"lines": 1, "split": split, "count": count})
+
+
+def looked(model: Model, now_s: float) -> Round:
+    found = run_round(POLICY, [model.observe(now_s + second) for second in range(3)])
+    assert found is not None
+    return found
+
+
+class Loop:
+    """A health manager without processes: it records, then carries out."""
+
+    def __init__(self, model: Model, mode: Mode = Mode.ACT, limits: Limits = LIMITS) -> None:
+        self.model, self.mode, self.limits = model, mode, limits
+        self.history: tuple[Decision, ...] = ()
+        self.carried_out: list[tuple[float, dict[str, int]]] = []
+
+    def round(self, now_s: float, *, dies_before_action: bool = False) -> Step:
+        step = next_step(self.history, looked(self.model, now_s), "ds2", self.mode, START_S + now_s, self.limits)
+        self.history = recorded(self.history, step)
+        if step.action is not None and step.action.kind is ActionKind.UPDATE and not dies_before_action:
+            self.model.apply(step.action.parallelism)
+            self.carried_out.append((now_s, dict(step.action.parallelism)))
+        return step
+
+
+def test_a_record_is_written_before_the_action_and_its_effect_after_it() -> None:
+    """The word count becomes large enough, and the decision says why and that it helped."""
+    loop = Loop(word_count(1000.0))
+    step = loop.round(0.0)
+    (begun,) = step.records
+    assert (begun.state, begun.number, begun.policy) == (DecisionState.STARTED, 1, "ds2")
+    assert begun.action.before == {"split": 1, "count": 1}
+    assert begun.reason.startswith("under-provisioned of ")
+    assert loop.model.tasks == {"lines": 1, "split": 6, "count": 12}
+    loop.round(10.0)
+    assert [each.state for each in loop.history] == [DecisionState.EFFECTIVE]
+    assert loop.round(100.0) == Step()
+
+
+def test_advise_changes_nothing_and_says_each_thing_once() -> None:
+    """The records of a night must not be one line each minute."""
+    loop = Loop(word_count(1000.0), Mode.ADVISE)
+    for minute in range(20):
+        assert loop.round(60.0 * minute).action is None
+    assert loop.model.tasks == {"lines": 1, "split": 1, "count": 1}
+    assert [(each.state, str(each.diagnosis.subject)) for each in loop.history] == [
+        (DecisionState.ADVISED, "count"),
+        (DecisionState.ADVISED, "split"),
+    ]
+
+
+class Unmoved(Model):
+    """A topology whose plan can change without any effect on what its sources emit."""
+
+    def shares(self) -> dict[str, float]:
+        return {"lines": 0.1}
+
+
+def test_an_action_without_effect_is_undone_and_not_tried_again_for_a_while() -> None:
+    """Something else holds the source. The plan is that of before, and a person is asked."""
+    model = word_count(1000.0)
+    loop = Loop(Unmoved(model.parts, model.tasks))
+    loop.round(0.0)
+    assert loop.model.tasks["split"] == 6
+    assert loop.round(60.0) == Step()
+    loop.round(121.0)
+    assert loop.model.tasks == {"lines": 1, "split": 1, "count": 1}
+    assert [each.state for each in loop.history] == [DecisionState.INEFFECTIVE, DecisionState.STARTED]
+    assert loop.history[1].reason == "undoes decision 1, whose effect did not come within 120 s"
+    loop.round(300.0)  # an undo is over after its time: it expects nothing
+    for at_s in (400.0, 500.0, 599.0):
+        assert loop.round(at_s).action is None
+    advised = [each for each in loop.history if each.state is DecisionState.ADVISED]
+    assert any("tried this without the expected effect" in each.reason for each in advised)
+
+
+def test_a_day_with_a_curve_of_load_is_followed_with_few_changes() -> None:
+    """From 100 to 1,500 lines/s and back, with 2 % of noise, seen every five minutes."""
+    loop = Loop(word_count(800.0, 5, 10), limits=Limits(cool_down_s=60.0, effect_s=600.0))
+    loop.model.noise = 0.02
+    source, split, count = loop.model.parts
+    used = needed = worst = 0.0
+    worst = 1.0
+    for at_s in range(0, 86_400, 300):
+        offered = 800.0 + 700.0 * math.sin(2 * math.pi * at_s / 86_400)
+        loop.model.parts = (replace(source, offered=offered), split, count)
+        worst = min(worst, loop.model.shares()["lines"])
+        loop.round(float(at_s))
+        used += sum(loop.model.tasks.values()) - 1
+        needed += offered * 0.005 / 0.85 + offered * 20 * 0.0005 / 0.85
+    assert worst > 0.9, "the load grows by less than 10 % between two rounds"
+    assert used / needed < 1.25, "tasks that idle are taken back"
+    assert len(loop.carried_out) < 80
+    times = [at_s for at_s, _ in loop.carried_out]
+    assert all(later - earlier >= 60.0 for earlier, later in itertools.pairwise(times))
+    assert {each.state for each in loop.history} <= {DecisionState.EFFECTIVE, DecisionState.STARTED}
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=12), st.floats(50.0, 3000.0))
+def test_a_death_between_record_and_action_repeats_nothing(deaths: list[bool], offered: float) -> None:
+    """The health manager knows only the records: what was begun is judged, and never begun again at once."""
+    loop = Loop(word_count(offered))
+    for number, dies in enumerate(deaths):
+        before = [each for each in loop.history if each.state is DecisionState.STARTED]
+        step = loop.round(30.0 * number, dies_before_action=dies)
+        under_way = [each for each in loop.history if each.state is DecisionState.STARTED]
+        assert len(under_way) <= 1
+        if before and step.action is not None:
+            assert step.action.parallelism == before[0].action.before, "only an undo may follow at once"
+    numbers = [each.number for each in loop.history]
+    assert numbers == sorted(set(numbers))
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_healthy_topology_has_no_records(mode: Mode) -> None:
+    """Nothing is written while nothing is found."""
+    loop = Loop(word_count(1000.0, 6, 12), mode)
+    assert [loop.round(60.0 * minute) for minute in range(5)] == [Step()] * 5
