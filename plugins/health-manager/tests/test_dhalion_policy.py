@@ -53,7 +53,18 @@ def test_takes_several_steps_where_a_bottleneck_hides_the_next() -> None:
         model.apply(actions[0].parallelism)
         sizes.append(dict(actions[0].parallelism))
     assert model.shares()["lines"] == pytest.approx(1.0)
-    assert len(sizes) >= 3, sizes
+    assert sizes == [{"count": 5}, {"split": 5}, {"count": 10}]
+
+
+def test_takes_many_steps_to_become_small() -> None:
+    """200 lines/s on 6 + 12 tasks, down to 1 + 2, of which `split` is fully used then."""
+    model = chain(200.0, 6, 12)
+    for step in range(12):
+        found = [each.action for each in findings([model.observe(100.0 * step)]) if each.action]
+        if not found:
+            break
+        model.apply(found[0].parallelism)
+    assert (step, model.tasks) == (10, {"lines": 1, "split": 1, "count": 2})
 
 
 def test_the_step_follows_the_share_of_back_pressure() -> None:
