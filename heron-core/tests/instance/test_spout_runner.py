@@ -410,6 +410,19 @@ def test_a_wrong_backlog_is_shown_and_left_out(
     assert "the backlog is unknown" in capsys.readouterr().err
 
 
+class Older(Counting):
+    """A program from before the method was there, which uses its name for something else."""
+
+    backlog: ClassVar[Any] = ()
+
+
+def test_another_use_of_the_name_backlog_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """A spout of an older program runs as before."""
+    bench = Bench(Older, lambda bench: bench.runner.ended and not backlogs(bench))
+    bench.runner.run(ended=False)
+    assert "backlog" not in capsys.readouterr().err
+
+
 def use_of(bench: Bench, use: str) -> float:
     metrics = bench.task.record(bench.runner.emitter).metrics
     (value,) = (each.value for each in metrics if each.name == "task-time-s" and each.labels["use"] == use)

@@ -176,7 +176,8 @@ class SpoutRunner(ComponentRunner):
         spout = self._component = self._class(delegate=self._spout_emitter)
         self._callbacks.on_ack = spout.ack if self._class.ack is not Spout.ack else None  # type: ignore[attr-defined]
         self._callbacks.on_fail = spout.fail if self._class.fail is not Spout.fail else None  # type: ignore[attr-defined]
-        self.task.metrics.backlog = spout.backlog if self._class.backlog is not Spout.backlog else None  # type: ignore[attr-defined]
+        own = self._class.backlog  # type: ignore[attr-defined]  # of older programs it may be anything
+        self.task.metrics.backlog = spout.backlog if own is not Spout.backlog and callable(own) else None
         target = self.task.queued_target
         target.emit, target.end = spout.emit, spout.end
 
