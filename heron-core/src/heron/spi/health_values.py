@@ -261,8 +261,9 @@ class Expectation:
 class Action:
     """A proposal against a diagnosis.
 
-    `parallelism` are absolute numbers of tasks (UPDATE), and `before` those that it replaces, `container_id` a container (RESTART), `component` a component
-    (REBALANCE). `text` is one line for people. `command` does the same by hand; "" if there is none.
+    `parallelism` are absolute numbers of tasks (UPDATE), and `before` those that it replaces. `container_id` is a
+    container (RESTART), `component` a component (REBALANCE). `text` is one line for people. `command` does the same by
+    hand; "" if there is none.
     """
 
     kind: ActionKind
