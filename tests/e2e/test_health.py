@@ -35,8 +35,13 @@ def started(sandbox: Sandbox) -> HeronRun:
     run = sandbox.start("costly.py")
     run.until((run.home / ".heron").exists, "the command has begun")
     run.until(lambda: "costly" in sandbox.output_of("list"), "it is listed")
-    run.until(lambda: len(metric(sandbox, "count", "true-rate-in")) == 1, "rates")
+    run.until(lambda: all(has_rates(sandbox, each) for each in ("lines", "split", "count")), "rates")
     return run
+
+
+def has_rates(sandbox: Sandbox, component: str) -> bool:
+    """Whether the component's task has sent two records."""
+    return any(row["rate_per_s"] for row in metric(sandbox, component, "task-time-s"))
 
 
 def test_a_component_that_is_too_small_is_found_with_its_size(sandbox: Sandbox) -> None:
