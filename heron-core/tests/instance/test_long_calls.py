@@ -103,7 +103,7 @@ def test_the_wait_for_room_for_output_is_not_the_authors(eventually: Eventually)
     """Back pressure is shown as such, at the task that causes it: here `emit` waits in a call of user code."""
     out = DataOut(Wakeup(), DataIn(Wakeup(), CAPACITY).sleeper, CAPACITY)
     out.put([b"x" * (1 << 21)])
-    names: dict[str, Callable[[], None]] = {"emit": lambda: out.wait_for_room(30.0)}
+    names: dict[str, Callable[[], object]] = {"emit": lambda: out.wait_for_room(30.0)}
     exec(compile("def process():\n    emit()", "/me/words.py", "exec"), names)  # noqa: S102  # a made-up file
     thread = threading.Thread(target=names["process"])
     thread.start()
