@@ -26,9 +26,8 @@ from heron_engine_spark.checkpoint_folder import CheckpointFolder
 from heron_engine_spark.options import BatchOptions
 from heron_engine_spark.pipeline_job import PipelineJob
 from heron_engine_spark.session import start_session
-from heron_engine_spark.spark_plan import spark_plan
+from heron_engine_spark.spark_plan import spark_plan, spark_stages
 from heron_streamlet import Builder
-from heron_streamlet.stages import fuse
 
 BY_HAND = ("q1", "q2", "q5", "q7")
 _BATCHES = 3
@@ -42,7 +41,7 @@ def compiled(session: SparkSession, query: str, rounds: int, blocks: str, folder
     builder = Builder()
     results_of(query, builder, Replay(blocks, rounds, "rows", None)).consume(_ignore)
     rows = rounds * BLOCK // PARTS // _BATCHES
-    plan = spark_plan(fuse(builder.graph()), "nexmark", folder.name, PARTS, 1024, row_limit=rows, saves=True)
+    plan = spark_plan(spark_stages(builder.graph()), "nexmark", folder.name, PARTS, 1024, row_limit=rows, saves=True)
     heard = Heard()
     job = PipelineJob(session, plan, BatchLog(CheckpointFolder(str(folder / "log"))), folder, heard)
     stream = job.stream(0.1).writeStream.foreachBatch(lambda read, number: job.process(read, number + 1))

@@ -26,9 +26,8 @@ from heron_engine_spark.checkpoint_folder import CheckpointFolder
 from heron_engine_spark.options import BatchOptions
 from heron_engine_spark.pipeline_job import BatchResult, PipelineJob
 from heron_engine_spark.session import start_session
-from heron_engine_spark.spark_plan import spark_plan
+from heron_engine_spark.spark_plan import spark_plan, spark_stages
 from heron_streamlet import Builder, Reader, Source, StageContext, tumbling_window
-from heron_streamlet.stages import fuse
 
 PARTS = 4
 SLOTS = 2
@@ -126,7 +125,7 @@ def run_compiled(
     """Run a pipeline whose source has `PARTS` partitions of one size; return the records a second."""
     session.conf.set(ARROW_ROWS, "64")
     limits = {"row_limit": records // PARTS // BATCHES, "saves": True} if live else {}
-    plan = spark_plan(fuse(builder.graph()), "pipeline", folder.name, SLOTS, 1024, **limits)
+    plan = spark_plan(spark_stages(builder.graph()), "pipeline", folder.name, SLOTS, 1024, **limits)
     job = PipelineJob(session, plan, BatchLog(CheckpointFolder(str(folder / "log"))), folder, heard)
     begin_s = monotonic_s()
     if not live:

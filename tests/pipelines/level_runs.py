@@ -18,11 +18,10 @@ from heron_engine_spark.batch_log import BatchLog, BatchRecord
 from heron_engine_spark.checkpoint_folder import CheckpointFolder
 from heron_engine_spark.parcels import DONE, Counts, Failure, Logged, Progress, SlotSaved, record_batch, unpacked
 from heron_engine_spark.source_task import ReadPin, read_partition
-from heron_engine_spark.spark_plan import SparkPlan, spark_plan
+from heron_engine_spark.spark_plan import SparkPlan, spark_plan, spark_stages
 from heron_engine_spark.stage_task import Snapshot, run_level
 from heron_streamlet.graph import Graph
 from heron_streamlet.sinks import TransactionalSink
-from heron_streamlet.stages import fuse
 from heron_streamlet.transformer import StageContext
 
 __all__ = ["LevelRun", "plan_of"]
@@ -33,7 +32,7 @@ Parcel = tuple[int, int, bytes]
 def plan_of(graph: Graph, slots: int, run: str, row_limit: int | None = None) -> SparkPlan:
     """A plan that saves its state, or without a limit one for a single batch."""
     limits = {"row_limit": row_limit, "saves": row_limit is not None}
-    return spark_plan(fuse(graph), "pipeline", run, slots, 1024, **limits)
+    return spark_plan(spark_stages(graph), "pipeline", run, slots, 1024, **limits)
 
 
 class LevelRun:

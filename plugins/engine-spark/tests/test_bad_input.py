@@ -15,10 +15,9 @@ from heron.spi.engine import PipelineEngine
 from heron_engine_spark.batch_log import BatchLog
 from heron_engine_spark.checkpoint_folder import CheckpointFolder
 from heron_engine_spark.compiler import BatchEngine, StreamingEngine
-from heron_engine_spark.spark_plan import SparkPlan, spark_plan
+from heron_engine_spark.spark_plan import SparkPlan, spark_plan, spark_stages
 from heron_streamlet import Builder, Items
 from heron_streamlet.graph import Graph
-from heron_streamlet.stages import fuse
 
 
 def counts(source: str = "numbers", counted: str = "counts") -> Graph:
@@ -50,7 +49,7 @@ def test_a_library_that_this_spark_does_not_know_is_refused(
 
 
 def planned(name: str = "counts", groups: int = 64, **names: str) -> SparkPlan:
-    return spark_plan(fuse(counts(**names)), name, "a run", 2, groups, saves=True, row_limit=10)
+    return spark_plan(spark_stages(counts(**names)), name, "a run", 2, groups, saves=True, row_limit=10)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import operator
 
-from heron_streamlet import Builder, Items, session_window, tumbling_window
-from heron_streamlet.stages import Form, fuse
+import pytest
+
+from heron.errors import TopologyError
+from heron_streamlet import Builder, Items, TextFolder, session_window, tumbling_window
+from heron_streamlet.graph import Graph
+from heron_streamlet.operators import Log
+from heron_streamlet.stages import ENDS, End, Form, fuse
 
 
 def test_operators_without_a_shuffle_are_one_stage() -> None:
@@ -42,11 +47,37 @@ def test_a_union_has_no_stage() -> None:
     assert [stage.name for stage, _ in plan.inputs(plan.stages[3])] == ["source-1", "source-2", "source-3"]
 
 
-def test_a_source_never_contains_what_ends_a_stream() -> None:
-    """Otherwise its rows could not be acked."""
+def test_a_source_contains_what_ends_a_stream_only_where_the_engine_allows_it() -> None:
+    """Its rows could not be acked, and its data not be shown with a checkpoint."""
     builder = Builder()
-    builder.new_source(Items([1])).map(str).log()
-    assert [stage.name for stage in fuse(builder.graph()).stages] == ["source-1-to-map-1", "log-1"]
+    words = builder.new_source(Items([1])).map(str)
+    words.log()
+    words.to_sink(TextFolder("out"))
+    assert names(builder.graph()) == ["source-1-to-map-1", "log-1", "sink-1"]
+    assert names(builder.graph(), (Log,)) == ["source-1-to-log-1", "sink-1"]
+    assert names(builder.graph(), ENDS) == ["source-1-to-sink-1"]
+
+
+def test_a_source_without_an_end_is_refused_where_ends_join_it() -> None:
+    """Nothing would ever read what it reads."""
+    builder = Builder()
+    builder.new_source(Items([1])).map(str)
+    with pytest.raises(TopologyError, match="map-1.*nothing reads its results"):
+        fuse(builder.graph(), ENDS)
+
+
+def names(graph: Graph, ends: tuple[End, ...] = ()) -> list[str]:
+    """The names of the stages."""
+    return [stage.name for stage in fuse(graph, ends).stages]
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_an_end_of_other_partitions_has_a_stage(partitions: int) -> None:
+    """A `repartition`, or another number of tasks, gives a slow sink processes of its own."""
+    builder = Builder()
+    source = builder.new_source(Items([1])).map(str)
+    source.repartition(partitions).to_sink(TextFolder("out"))
+    assert len(names(builder.graph(), ENDS)) == 2
 
 
 def test_windows_are_assigned_before_the_shuffle() -> None:

@@ -22,11 +22,11 @@ from heron.spi.engine import PIPELINE_KEY, PipelineEngine
 from heron.spi.options import decode_options
 from heron_engine_spark.driver_spout import SETUP_KEY, BatchDriver, DriverSetup, StreamingDriver
 from heron_engine_spark.options import BatchOptions, StreamingOptions
-from heron_engine_spark.spark_plan import SparkPlan, spark_plan
+from heron_engine_spark.spark_plan import SparkPlan, spark_plan, spark_stages
 from heron_spark_kit.java import check_java
 from heron_streamlet.graph import Graph
 from heron_streamlet.operators import Read
-from heron_streamlet.stages import StagePlan, fuse
+from heron_streamlet.stages import StagePlan
 from heron_streamlet.topology_compiler import check_picklable
 
 __all__ = ["BatchEngine", "StreamingEngine"]
@@ -58,7 +58,7 @@ class _SparkEngine(PipelineEngine, Generic[O]):
         if not isinstance(pipeline, Graph):
             msg = f"topology {name!r}: {pipeline!r:.60} is not a graph of heron_streamlet"
             raise TopologyError(msg)
-        stages = fuse(pipeline)
+        stages = spark_stages(pipeline)
         for refusal in self._refusals(stages):
             raise TopologyError(refusal)
         _check_installed()

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heron_streamlet.graph import Node
-from heron_streamlet.operators import Keyed, Read, Windowed, Write
+from heron_streamlet.graph import Graph, Node
+from heron_streamlet.operators import Consume, Keyed, Log, Read, Windowed, Write
 from heron_streamlet.sinks import TransactionalSink
-from heron_streamlet.stages import Stage, StagePlan
+from heron_streamlet.stages import Stage, StagePlan, fuse
 
-__all__ = ["SourcePartition", "SparkPlan", "spark_plan"]
+__all__ = ["SourcePartition", "SparkPlan", "spark_plan", "spark_stages"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,15 @@ class SparkPlan:
     def keyed(self) -> list[Node]:
         """The operators with state."""
         return [stage.head for stage in self.stages if isinstance(stage.head.operator, (Keyed, Windowed))]
+
+
+def spark_stages(graph: Graph) -> StagePlan:
+    """The stages of a graph. Sinks are no part of a source's stage: their data is shown by batch, behind the reading.
+
+    Raises:
+        TopologyError: when nothing reads the results of a source's stage.
+    """
+    return fuse(graph, (Consume, Log))
 
 
 def spark_plan(plan: StagePlan, name: str, run: str, slots: int, groups: int, **others: Any) -> SparkPlan:  # noqa: ANN401

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from heron.api import Spout, StatefulComponent, TopologyContext, ValueState
+from heron.api import Spout, StatefulComponent, Stream, TopologyContext, ValueState
 from heron.clock import Clock, SystemClock
 from heron_streamlet.event_time import START_OF_TIME_US, EventClock, source_watermark
 from heron_streamlet.failures import OperatorError
@@ -16,10 +16,14 @@ from heron_streamlet.sources import PlacedReader, Reader
 from heron_streamlet.stage_code import StageCode
 from heron_streamlet.task_host import TaskHost
 
-__all__ = ["PARTITIONS_KEY", "OpenPartition", "SourceSpout"]
+__all__ = ["PARTITIONS_KEY", "PROGRESS", "OpenPartition", "SourceSpout"]
 
 PARTITIONS_KEY = "heron.streamlet.partitions"
 """The component's configuration: ``[key, name]`` of each partition. The task that owns the key reads the partition."""
+
+PROGRESS = Stream(fields=["elements"])
+"""The stream of a stage without another one behind it: how many elements each call read. Its counts show the progress,
+and the engine calls a spout at once that emits."""
 
 _READ_S = 0.004  # what is read at once takes about this long: a checkpoint, acks and back pressure wait for it
 _READ_AT_FIRST, _READ_AT_MOST = 16, 1024
@@ -45,6 +49,8 @@ class OpenPartition:
         self.key = key
         self.clocks = clocks
         self.ended = False
+        self.processed = 0
+        """How many elements were processed by this object."""
         self._clock = clock
         self.read_s = clock.monotonic_s()
         """When it last had an element."""
@@ -70,7 +76,11 @@ class OpenPartition:
             if not self._left():
                 return bool(passed)
         begin_s = self.read_s = self._clock.monotonic_s()
-        feed(self._rest)
+        before = self._left()
+        try:
+            feed(self._rest)
+        finally:
+            self.processed += before - self._left()
         took_s = self._clock.monotonic_s() - begin_s
         if took_s > _READ_S:
             self._size = max(1, self._size // 2)
@@ -138,6 +148,8 @@ class SourceSpout(Spout, StatefulComponent):
                 partition.skip(done)
                 self.partitions.append(partition)
         self.has_time = bool(clocks)
+        self.ends_streams = not self.host.stage.outlets
+        self.told = 0
         self.turn = 0
         self.sent_s = self.marked_s = -_REPEAT_S
         self.marked: tuple[int, bool] | None = None
@@ -146,6 +158,7 @@ class SourceSpout(Spout, StatefulComponent):
         """Read the partitions in turn: some elements, or as long as it pays to combine them."""
         reading = [each for each in self.partitions if not each.ended]
         if not reading:
+            self.host.commit_all()  # it has sinks where nothing is replayed, and then it is not called again
             self.end()
             return
         until_s = self.clock.monotonic_s() + _COMBINE_S if self.host.combines else 0.0
@@ -157,8 +170,17 @@ class SourceSpout(Spout, StatefulComponent):
             # Each call that reads also emits: otherwise the engine would call it less often.
             for error in self.host.flush():
                 self.report_error(error)
+            if self.ends_streams:
+                self._tell()
             if self.has_time:
                 self._mark(self.clock.monotonic_s(), _WATERMARK_S if busy else _WATERMARK_IDLE_S)
+
+    def _tell(self) -> None:
+        """Emits how many elements were processed, if there were some."""
+        processed = sum(each.processed for each in self.partitions)
+        if processed > self.told:
+            self.emit((processed - self.told,))
+            self.told = processed
 
     def _read(self, reading: list[OpenPartition]) -> bool:
         """Processes some elements of the next partition that has any; returns whether there were some."""

@@ -18,8 +18,6 @@ from heron_streamlet.task_host import TaskHost
 
 __all__ = ["POSITIONS_KEY", "ClockStageBolt", "KeyedStageBolt", "StageBolt", "WindowStageBolt"]
 
-_LAST_TRANSACTION = 1
-
 
 class StageBolt(Bolt, ITwoPhaseStatefulComponent):
     """Runs a stage that begins with operators without state."""
@@ -86,9 +84,7 @@ class StageBolt(Bolt, ITwoPhaseStatefulComponent):
         """Close all windows; without checkpoints, commit transactions."""
         self.leave(END_OF_TIME_US)
         if not self.host.saves:
-            for sink in self.host.transactions:
-                sink.prepare(_LAST_TRANSACTION)
-                sink.commit(_LAST_TRANSACTION)
+            self.host.commit_all()
 
     def pre_save(self, checkpoint_id: str) -> None:
         """Send what is combined, before the marker of the checkpoint; prepare transactions."""

@@ -1,7 +1,8 @@
 """Fusion: the graph of operators becomes stages, each of which is one step of an engine without a shuffle inside. Pure.
 
 An operator joins the stage of its input if it needs no other order or place of the elements: it keeps no state by key,
-has one input, and the same number of partitions. Unions disappear: their consumers read all of their inputs.
+has one input, and the same number of partitions. Unions disappear: their consumers read all of their inputs. What
+ends a stream joins the stage of a source where the engine allows it: where nothing is read again by itself.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from heron.errors import TopologyError
 from heron_streamlet.graph import EARLY, LATE, RESULTS, Graph, Input, Node
@@ -16,7 +18,11 @@ from heron_streamlet.keyed_operators import Distinct
 from heron_streamlet.operators import Consume, Early, Keyed, Log, Read, Repartition, Union, Windowed, Write
 from heron_streamlet.window import SessionWindow
 
-__all__ = ["Form", "Outlet", "Stage", "StagePlan", "fuse"]
+__all__ = ["ENDS", "End", "Form", "Outlet", "Stage", "StagePlan", "fuse"]
+
+End: TypeAlias = type[Consume] | type[Log] | type[Write]
+ENDS: tuple[End, ...] = (Consume, Log, Write)
+"""The operators that end a stream."""
 
 _HEADS = (Read, Keyed, Windowed, Repartition)
 _LONGEST_NAME = 60
@@ -138,8 +144,8 @@ class StagePlan:
                     yield other, outlet
 
 
-def fuse(graph: Graph) -> StagePlan:
-    """The stages of a graph.
+def fuse(graph: Graph, ends_in_sources: tuple[End, ...] = ()) -> StagePlan:
+    """The stages of a graph. `ends_in_sources` may join the stage of a source.
 
     Raises:
         TopologyError: when nothing reads the results of a source's stage.
@@ -149,14 +155,17 @@ def fuse(graph: Graph) -> StagePlan:
         if not isinstance(node.operator, Union):
             producers = _producers(graph, node)
             parent = producers[0] if len(producers) == 1 else None
-            fused = parent is not None and _fuses(node, parent, graph.nodes[parent.node], head_of, graph)
-            head_of[node.number] = head_of[parent.node] if fused and parent is not None else node.number
+            head_of[node.number] = node.number
+            if parent is not None and _fuses(node, parent, graph.nodes[parent.node]):
+                first = graph.nodes[head_of[parent.node]]
+                if not isinstance(node.operator, ENDS) or _may_end(node, first, ends_in_sources):
+                    head_of[node.number] = first.number
     behind_us = _delays(graph)
     stages = []
     for head in sorted(set(head_of.values())):
         nodes = tuple(graph.nodes[number] for number, its_head in head_of.items() if its_head == head)
         outlets = tuple(_outlets(graph, nodes, head_of))
-        if isinstance(graph.nodes[head].operator, Read) and not outlets:
+        if isinstance(graph.nodes[head].operator, Read) and not (outlets or _ends(nodes)):
             msg = f"{nodes[-1]}: nothing reads its results; end the stream with log, consume or to_sink"
             raise TopologyError(msg)
         by_clock = _by_clock(graph, graph.nodes[head])
@@ -175,17 +184,22 @@ def _delays(graph: Graph) -> list[int]:
     return reads
 
 
-def _fuses(node: Node, read: Input, parent: Node, head_of: dict[int, int], graph: Graph) -> bool:
-    """Whether a node with one input joins the stage of that input. What ends a stream has a stage of its own behind a
-    source: it is then a consumer of acked rows, and not part of the reading.
-    """
-    in_source = isinstance(graph.nodes[head_of[parent.number]].operator, Read)
+def _fuses(node: Node, read: Input, parent: Node) -> bool:
+    """Whether a node with one input may join the stage of that input."""
     return (
         not isinstance(node.operator, _HEADS)
-        and not (in_source and isinstance(node.operator, (Consume, Log, Write)))
         and read.output in (RESULTS, EARLY)
         and parent.partitions == node.partitions
     )
+
+
+def _may_end(node: Node, head: Node, ends_in_sources: tuple[End, ...]) -> bool:
+    """Whether a node that ends a stream may join a stage. Elsewhere it consumes rows that the source has acked."""
+    return not isinstance(head.operator, Read) or isinstance(node.operator, ends_in_sources)
+
+
+def _ends(nodes: tuple[Node, ...]) -> bool:
+    return any(isinstance(node.operator, ENDS) for node in nodes)
 
 
 def _producers(graph: Graph, node: Node) -> list[Input]:

@@ -20,6 +20,7 @@ STAGE_KEY = "heron.streamlet.stage"
 """The component's configuration: its `Stage`, and the operators of windows that its outlets lead to."""
 
 _LATE_METRIC_S = 10.0
+_LAST_TRANSACTION = 1
 
 
 def stream_name(outlet: Outlet) -> str:
@@ -75,6 +76,12 @@ class TaskHost(StageHost):
             emit: Callable[[tuple[Any, ...]], object] = self.component.emit
             return emit
         return self.sender(outlet)
+
+    def commit_all(self) -> None:
+        """Without checkpoints, at the end of the input: show all that was put into sinks with transactions."""
+        for sink in self.transactions:
+            sink.prepare(_LAST_TRANSACTION)
+            sink.commit(_LAST_TRANSACTION)
 
     def late(self, count: int) -> None:
         """`StageHost.late`."""

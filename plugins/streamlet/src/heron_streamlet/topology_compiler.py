@@ -15,7 +15,7 @@ from heron_streamlet.graph import Graph, Node
 from heron_streamlet.keyed_operators import WindowFold
 from heron_streamlet.operators import Keyed, Read, Repartition, Windowed
 from heron_streamlet.partition_grouping import partition_grouping
-from heron_streamlet.source_spout import PARTITIONS_KEY, SourceSpout
+from heron_streamlet.source_spout import PARTITIONS_KEY, PROGRESS, SourceSpout
 from heron_streamlet.stage_bolts import (
     POSITIONS_KEY,
     ClockStageBolt,
@@ -23,7 +23,7 @@ from heron_streamlet.stage_bolts import (
     StageBolt,
     WindowStageBolt,
 )
-from heron_streamlet.stages import Stage, StagePlan, fuse
+from heron_streamlet.stages import ENDS, Stage, StagePlan, fuse
 from heron_streamlet.task_host import STAGE_KEY, packed, stream_name
 from heron_streamlet.window import SessionWindow
 
@@ -46,12 +46,13 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
         TopologyError: when a function cannot be pickled, or a component has a wrong name; names operator and line.
         ConfigError: when the configuration is wrong.
     """
-    plan = fuse(graph)
+    plan = fuse(graph, ENDS if _reads_once(config) else ())
     builder = TopologyBuilder(name)
     builder.set_config(_with_checkpoints(plan, config))
     specs: dict[int, HeronComponentSpec] = {}
     for stage in plan.stages:
         outputs = [Stream(fields=list(outlet.fields), name=stream_name(outlet)) for outlet in stage.outlets]
+        outputs = outputs or ([PROGRESS] if isinstance(stage.head.operator, Read) else [])
         inputs = list(plan.inputs(stage))
         own: dict[str, object] = {}
         operator = stage.head.operator
@@ -76,6 +77,12 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
         specs[stage.head.number] = spec
         builder.add_spec(spec)
     return builder
+
+
+def _reads_once(config: Mapping[str, object]) -> bool:
+    """Whether nothing is replayed and nothing is saved: then an end of a stream needs no task of its own."""
+    mode = config.get(api_constants.TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode.ATMOST_ONCE)
+    return mode == TopologyReliabilityMode.ATMOST_ONCE
 
 
 def _bolt_class(stage: Stage) -> type[StageBolt]:
