@@ -62,7 +62,7 @@ def test_a_source_without_an_end_is_refused_where_ends_join_it() -> None:
     """Nothing would ever read what it reads."""
     builder = Builder()
     builder.new_source(Items([1])).map(str)
-    with pytest.raises(TopologyError, match="map-1.*nothing reads its results"):
+    with pytest.raises(TopologyError, match=r"map-1.*nothing reads its results"):
         fuse(builder.graph(), ENDS)
 
 

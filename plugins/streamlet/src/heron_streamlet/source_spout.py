@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from heron.api import Spout, StatefulComponent, Stream, TopologyContext, ValueState
+from heron.api import CountMetric, Spout, StatefulComponent, Stream, TopologyContext, ValueState
 from heron.clock import Clock, SystemClock
 from heron_streamlet.event_time import START_OF_TIME_US, EventClock, source_watermark
 from heron_streamlet.failures import OperatorError
@@ -22,11 +22,12 @@ PARTITIONS_KEY = "heron.streamlet.partitions"
 """The component's configuration: ``[key, name]`` of each partition. The task that owns the key reads the partition."""
 
 PROGRESS = Stream(fields=["elements"])
-"""The stream of a stage without another one behind it: how many elements each call read. Its counts show the progress,
-and the engine calls a spout at once that emits."""
+"""The stream of a stage without another one behind it: how many elements each call processed. The engine calls a spout
+at once that emits."""
 
 _READ_S = 0.004  # what is read at once takes about this long: a checkpoint, acks and back pressure wait for it
 _READ_AT_FIRST, _READ_AT_MOST = 16, 1024
+_ELEMENTS_METRIC_S = 10.0
 _COMBINE_S = 0.05  # a call of `next_tuple` combines for this long; a checkpoint and acks wait for it
 _WATERMARK_S = 0.05  # each watermark ends a batch
 _WATERMARK_IDLE_S = 0.002  # the same when no data waits: batches are small then, and windows close soon after their end
@@ -149,7 +150,9 @@ class SourceSpout(Spout, StatefulComponent):
                 self.partitions.append(partition)
         self.has_time = bool(clocks)
         self.ends_streams = not self.host.stage.outlets
-        self.told = 0
+        self.elements, self.told = CountMetric(), 0
+        if self.ends_streams:
+            context.register_metric("elements", self.elements, _ELEMENTS_METRIC_S)
         self.turn = 0
         self.sent_s = self.marked_s = -_REPEAT_S
         self.marked: tuple[int, bool] | None = None
@@ -179,6 +182,7 @@ class SourceSpout(Spout, StatefulComponent):
         """Emits how many elements were processed, if there were some."""
         processed = sum(each.processed for each in self.partitions)
         if processed > self.told:
+            self.elements.incr(processed - self.told)
             self.emit((processed - self.told,))
             self.told = processed
 
