@@ -18,7 +18,7 @@ from heron_engine_spark.slot_states import SlotStates
 from heron_engine_spark.spark_host import SparkHost
 from heron_engine_spark.spark_plan import SparkPlan
 from heron_streamlet.early_results import keyed_stage
-from heron_streamlet.event_time import END_OF_TIME_US, START_OF_TIME_US
+from heron_streamlet.event_time import END_OF_TIME_US
 from heron_streamlet.failures import OperatorError
 from heron_streamlet.keyed_stage import KeyedStage, rows_by_clock
 from heron_streamlet.operators import Keyed, Windowed, Write
@@ -182,13 +182,13 @@ class _StageRun:
             return round(self.clock.wall_s() * 1_000_000)
         return self._keyed.watermark_us if mark.time_us is None else max(mark.time_us, self._keyed.watermark_us)
 
-    def _row_function(self, position: int) -> Callable[[tuple[Any, ...]], None]:
+    def _row_function(self, position: int) -> Callable[[tuple[Any, ...]], object]:
         if self._process is not None:
             return self._process
         keyed = self._keyed
         assert keyed is not None  # noqa: S101  # a stage is one of the two
-        add = keyed.add
         if self.stage.by_clock:
+            add = keyed.add
             now_us = max(round(self.clock.wall_s() * 1_000_000), keyed.watermark_us)
 
             def by_clock(row: tuple[Any, ...]) -> None:
@@ -196,9 +196,7 @@ class _StageRun:
                     add(row[0], each)
 
             return by_clock
-        if isinstance(self.stage.head.operator, Keyed) and not self.stage.head.timed:
-            return lambda row: add(row[0], (*row[1:], START_OF_TIME_US, START_OF_TIME_US))
-        return lambda row: add(row[0], row[1:])
+        return keyed.receive
 
 
 def combined(marks: Iterable[Mark]) -> Mark:

@@ -43,6 +43,9 @@ class Aggregate(ABC, Generic[V, A, R]):
 class Fold(ABC):
     """What an operator needs of a reduction: the accumulator of one value, one more value, two accumulators."""
 
+    in_any_order = True
+    """Whether the order of the values makes no difference, and accumulators may be shared out among windows."""
+
     @abstractmethod
     def first(self, value: object) -> object:
         """The accumulator of one value."""
@@ -80,6 +83,7 @@ class Fold(ABC):
 class Reduce(Fold):
     """A function of two values; it must be associative, and is called with older values on the left."""
 
+    in_any_order = False
     function: Callable[[object, object], object]
 
     def first(self, value: object) -> object:

@@ -17,6 +17,7 @@ from heron_streamlet.fold import Fold
 from heron_streamlet.window import CountWindow, KeyedWindow, SessionWindow, SlidingWindow, Window
 
 __all__ = [
+    "AlignedWindows",
     "CountFold",
     "Distinct",
     "FoldedWindows",
@@ -92,6 +93,44 @@ class FoldedWindows(KeyedOperator):
         """
 
 
+class AlignedWindows(KeyedOperator):
+    """An operator whose windows begin at the same times for all keys.
+
+    Rows are ``(start, value)``, for one window; the state is a dict by the start of windows.
+    """
+
+    window: SlidingWindow
+
+    @property
+    def delay_us(self) -> int:
+        """`KeyedOperator.delay_us`."""
+        return self.window.allowed_lateness_us
+
+    def take_closed(self, state: Any, watermark_us: int) -> tuple[Any, list[Any]]:  # noqa: ANN401
+        """`KeyedOperator.take_closed`."""
+        return _taken(state, self.window, watermark_us)
+
+    def timer_us(self, row: tuple[Any, ...]) -> int:
+        """`KeyedOperator.timer_us`."""
+        start_us: int = row[0]
+        return start_us + self.window.size_us + self.window.allowed_lateness_us
+
+    def timers_us(self, state: Any) -> Iterable[int]:  # noqa: ANN401
+        """`KeyedOperator.timers_us`."""
+        return [self.timer_us((start_us,)) for start_us in state]
+
+    def rows(self, start_us: int, windows: int, value: object) -> Iterator[tuple[int, object]]:
+        """The rows of a value that belongs to several windows, of which the first begins at `start_us`."""
+        *others, last = range(start_us, start_us + windows * self.window.slide_us, self.window.slide_us)
+        for each in others:
+            yield each, self.copied(value)
+        yield last, value
+
+    def copied(self, value: object) -> object:
+        """A value that can be changed without the other."""
+        return value
+
+
 @dataclass(frozen=True, slots=True)
 class RunningFold(KeyedOperator):
     """Folds the values of a key; each gives the result so far. Rows are ``(value, time, bound)``."""
@@ -134,17 +173,12 @@ class MapWithState(KeyedOperator):
 
 
 @dataclass(frozen=True, slots=True)
-class WindowFold(FoldedWindows):
+class WindowFold(AlignedWindows, FoldedWindows):
     """Merges accumulators by window. Rows are ``(start, accumulator)``; the state is a dict of them."""
 
     window: SlidingWindow
     fold: Fold
     keyed: bool = True
-
-    @property
-    def delay_us(self) -> int:
-        """`KeyedOperator.delay_us`."""
-        return self.window.allowed_lateness_us
 
     def add(self, key: object, state: Any, row: tuple[Any, ...], results: Results) -> Any:  # noqa: ANN401
         """`KeyedOperator.add`."""
@@ -156,24 +190,15 @@ class WindowFold(FoldedWindows):
         state[start_us] = accumulator
         return state
 
-    def take_closed(self, state: Any, watermark_us: int) -> tuple[Any, list[Any]]:  # noqa: ANN401
-        """`KeyedOperator.take_closed`."""
-        return _taken(state, self.window, watermark_us)
-
     def results(self, key: object, closed: Any) -> Iterable[tuple[object, int]]:  # noqa: ANN401
         """`KeyedOperator.results`."""
         window, accumulator = closed
         place = KeyedWindow(key, window) if self.keyed else window
         return [((place, self.fold.result(accumulator)), window.end_us - 1)]
 
-    def timer_us(self, row: tuple[Any, ...]) -> int:
-        """`KeyedOperator.timer_us`."""
-        start_us: int = row[0]
-        return start_us + self.window.size_us + self.window.allowed_lateness_us
-
-    def timers_us(self, state: Any) -> Iterable[int]:  # noqa: ANN401
-        """`KeyedOperator.timers_us`."""
-        return [self.timer_us((start_us,)) for start_us in state]
+    def copied(self, value: object) -> object:
+        """`AlignedWindows.copied`."""
+        return self.fold.copied(value)
 
     def starts(self, state: Any) -> Iterable[int]:  # noqa: ANN401
         """`FoldedWindows.starts`."""
@@ -295,7 +320,7 @@ class CountFold(KeyedOperator):
 
 
 @dataclass(frozen=True, slots=True)
-class WindowJoin(KeyedOperator):
+class WindowJoin(AlignedWindows):
     """Joins the values of two streams by key and window. Rows are ``(start, (side, value))``.
 
     The state is a dict of ``(left values, right values)`` by start. A window gives all pairs when it closes, in order
@@ -307,21 +332,12 @@ class WindowJoin(KeyedOperator):
     left_outer: bool = False
     right_outer: bool = False
 
-    @property
-    def delay_us(self) -> int:
-        """`KeyedOperator.delay_us`."""
-        return self.window.allowed_lateness_us
-
     def add(self, key: object, state: Any, row: tuple[Any, ...], results: Results) -> Any:  # noqa: ANN401
         """`KeyedOperator.add`."""
         start_us, (side, value) = row
         state = {} if state is None else state
         state.setdefault(start_us, ([], []))[side].append(value)
         return state
-
-    def take_closed(self, state: Any, watermark_us: int) -> tuple[Any, list[Any]]:  # noqa: ANN401
-        """`KeyedOperator.take_closed`."""
-        return _taken(state, self.window, watermark_us)
 
     def results(self, key: object, closed: Any) -> Iterable[tuple[object, int]]:  # noqa: ANN401
         """`KeyedOperator.results`."""
@@ -334,15 +350,6 @@ class WindowJoin(KeyedOperator):
         for one in left:
             for other in right:
                 yield (place, self.function(one, other)), time_us
-
-    def timer_us(self, row: tuple[Any, ...]) -> int:
-        """`KeyedOperator.timer_us`."""
-        start_us: int = row[0]
-        return start_us + self.window.size_us + self.window.allowed_lateness_us
-
-    def timers_us(self, state: Any) -> Iterable[int]:  # noqa: ANN401
-        """`KeyedOperator.timers_us`."""
-        return [self.timer_us((start_us,)) for start_us in state]
 
 
 def _taken(state: dict[int, Any], window: SlidingWindow, watermark_us: int) -> tuple[Any, list[Any]]:

@@ -10,12 +10,14 @@ from typing import Any, Protocol
 
 from heron.errors import UsageError
 from heron_streamlet.event_time import END_OF_TIME_US, START_OF_TIME_US
-from heron_streamlet.failures import OperatorError
+from heron_streamlet.failures import OperatorError, in_one
 from heron_streamlet.fold import Reduce
 from heron_streamlet.graph import LATE
-from heron_streamlet.keyed_operators import KeyedOperator, WindowFold, WindowJoin
+from heron_streamlet.keyed_operators import AlignedWindows, KeyedOperator, WindowFold, WindowJoin
+from heron_streamlet.operators import Keyed
 from heron_streamlet.stage_code import StageCode
 from heron_streamlet.timers import Timers
+from heron_streamlet.window_assignment import WindowRow
 
 __all__ = ["KeyedStage", "States", "rows_by_clock"]
 
@@ -47,6 +49,8 @@ class KeyedStage:
         watermark_us: windows that end before it are closed: the largest watermark that `reach` got, less the delay of
             windows upstream.
         timers: when windows of which keys close.
+        receive: takes the values of a row that another task sent: the key, and what the operator needs. It raises as
+            `add` does.
     """
 
     def __init__(self, operator: KeyedOperator, code: StageCode, states: States) -> None:
@@ -57,12 +61,35 @@ class KeyedStage:
         self._behind_us = code.stage.behind_us
         self.code = code
         self._held: list[tuple[Any, int, int]] = []
+        self.receive: Callable[[tuple[Any, ...]], object] = self._receiver()
         self.follow: Callable[[Any, int, int], None] = code.follow()
         head = code.stage.head.number  # others are for windows behind this stage, to which it assigns elements
         self._late = [outlet for outlet in code.stage.outlets if outlet.output == LATE and outlet.source == head]
         for key, state in states.items():
             for time_us in operator.timers_us(state):
                 self.timers.add(time_us, key)
+
+    def _receiver(self) -> Callable[[tuple[Any, ...]], object]:
+        head = self.code.stage.head
+        if isinstance(self.operator, AlignedWindows):
+            return self._windows_receiver(self.operator)
+        if isinstance(head.operator, Keyed) and not head.timed:
+            return lambda values: self.add(values[0], (*values[1:], START_OF_TIME_US, START_OF_TIME_US))
+        return lambda values: self.add(values[0], values[1:])
+
+    def _windows_receiver(self, operator: AlignedWindows) -> Callable[[WindowRow], None]:
+        def receive(values: WindowRow) -> None:
+            key, start_us, windows, value = values
+            failed = []
+            for row in operator.rows(start_us, windows, value):
+                try:
+                    self.add(key, row)
+                except OperatorError as error:  # the other windows are not lost
+                    failed.append(error)
+            if failed:
+                raise in_one(failed)
+
+        return receive
 
     def add(self, key: object, row: tuple[Any, ...]) -> Any:  # noqa: ANN401
         """Add a row to the state of its key, unless its window is closed; return the state, or None.

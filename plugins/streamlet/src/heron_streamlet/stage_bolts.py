@@ -8,11 +8,10 @@ from typing import Any
 from heron.api import Bolt, ITwoPhaseStatefulComponent, TopologyContext, Tuple, ValueState
 from heron.clock import Clock, SystemClock
 from heron_streamlet.early_results import keyed_stage
-from heron_streamlet.event_time import END_OF_TIME_US, START_OF_TIME_US
-from heron_streamlet.failures import OperatorError
+from heron_streamlet.event_time import END_OF_TIME_US
+from heron_streamlet.failures import OperatorError, in_one
 from heron_streamlet.keyed_operators import WindowFold
 from heron_streamlet.keyed_stage import rows_by_clock
-from heron_streamlet.operators import Keyed, Windowed
 from heron_streamlet.stage_code import StageCode
 from heron_streamlet.task_host import TaskHost
 
@@ -116,16 +115,11 @@ class KeyedStageBolt(StageBolt):
         node = self.host.stage.head
         self.states: ValueState[Any, Any] = context.keyed_state(node.name, ValueState)
         self.keyed = keyed_stage(self.host.keyed_operator(), self.code, self.states, repeats=True)
-        self.add = self.keyed.add
-        self._timed_rows = isinstance(node.operator, Keyed) and node.timed
-        self._windowed = isinstance(node.operator, Windowed)
+        self.receive = self.keyed.receive
 
     def process(self, tup: Tuple) -> None:
         """Add a row to the state of its key."""
-        key, *row = tup.values
-        if not (self._windowed or self._timed_rows):
-            row += (START_OF_TIME_US, START_OF_TIME_US)
-        self.add(key, tuple(row))
+        self.receive(tuple(tup.values))
 
     def reach(self, watermark_us: int) -> list[OperatorError]:
         """`StageBolt.reach`."""
@@ -148,11 +142,25 @@ class WindowStageBolt(KeyedStageBolt):
         operator = self.keyed.operator
         assert isinstance(operator, WindowFold)  # noqa: S101  # chosen by the compiler
         self.span_us = operator.window.size_us + operator.window.allowed_lateness_us
+        self.rows = operator.rows
         self.merge = operator.fold.merger()
 
     def process(self, tup: Tuple) -> None:
-        """Merge an accumulator into that of its key and window."""
-        key, start_us, accumulator = tup.values
+        """Merge an accumulator into those of its key and windows."""
+        key, start_us, windows, accumulator = tup.values
+        if windows == 1:
+            self._merge(key, start_us, accumulator)
+            return
+        failed = []
+        for row in self.rows(start_us, windows, accumulator):
+            try:
+                self._merge(key, *row)
+            except OperatorError as error:  # the other windows are not lost
+                failed.append(error)
+        if failed:
+            raise in_one(failed)
+
+    def _merge(self, key: object, start_us: int, accumulator: object) -> None:
         if start_us + self.span_us <= self.keyed.watermark_us:
             self.keyed.missed(key, (start_us, accumulator))
         elif (state := self.states.get(key)) is None:
@@ -183,7 +191,7 @@ class ClockStageBolt(KeyedStageBolt):
         key, value = tup.values
         side = self._positions[f"{tup.component}:{tup.stream}"]
         for row in rows_by_clock(self.keyed.operator, side, value, now_us):
-            self.add(key, row)
+            self.keyed.add(key, row)
 
     def process_tick(self, tup: Tuple) -> None:  # the clock tells
         """Close the windows that have ended; give early results of the others."""

@@ -25,7 +25,6 @@ from typing import Any
 
 from heron_streamlet.event_time import EXACT_BELOW_S, event_time_us
 from heron_streamlet.failures import OperatorError, failed_at
-from heron_streamlet.fold import Fold
 from heron_streamlet.graph import LATE, RESULTS, Input, Node
 from heron_streamlet.operators import (
     AssignEventTime,
@@ -44,7 +43,7 @@ from heron_streamlet.operators import (
 )
 from heron_streamlet.stage_host import StageHost
 from heron_streamlet.stages import Form, Outlet, Stage
-from heron_streamlet.window_assignment import SessionAssignment, WindowAssignment
+from heron_streamlet.window_assignment import Combiner, WindowAssignment
 
 __all__ = ["StageCode"]
 
@@ -276,12 +275,15 @@ class StageCode:
         assigned = self.host.assignment(outlet)
         self.names |= {name: assigned.add, "late": self.host.late}
         combiner = assigned.combiner
-        if combiner is not None and assigned.tumbling_us:
-            self._combine(depth, outlet, assigned, combiner.fold, key, second)
-        else:
-            self._add(depth, number, f"n = {name}({key}, {second}, t, b)")
-            self._add(depth, number, "if n:")
-            self._add(depth + 1, number, "late(n)")
+        after = ""
+        if isinstance(assigned, WindowAssignment) and combiner is not None and assigned.pane_windows:
+            after = self._combine(depth, outlet, assigned, combiner, key, second)
+            depth += 1
+        self._add(depth, number, f"n = {name}({key}, {second}, t, b)")
+        if after:
+            self._add(depth, number, after)
+        self._add(depth, number, "if n:")
+        self._add(depth + 1, number, "late(n)")
         for other in self.stage.outlets:
             if other.output == LATE and other.source == outlet.target:
                 values = f"({value}, t, b)" if other.timed else f"({value},)"
@@ -300,37 +302,42 @@ class StageCode:
                 values = f"missed({value}, t, b, m)" + ("" if other.timed else "[:1]")
                 self._add(depth + 1, number, self.host.row(other, values))
 
-    def _combine(
-        self, depth: int, outlet: Outlet, assigned: WindowAssignment | SessionAssignment, fold: Fold, *pair: str
-    ) -> None:
-        """What `WindowAssignment.add` does in the usual case, without calls: the last window is at hand."""
+    def _combine(self, depth: int, outlet: Outlet, assigned: WindowAssignment, combiner: Combiner, *pair: str) -> str:
+        """What `WindowAssignment.add` does in the usual case, without calls: the windows of the last pane are at hand.
+
+        The text ends with an ``else`` for all other cases; returns a line that is needed behind them.
+        """
         key, value = pair
-        number = outlet.number
-        words = ("start", "end", "close", "window", "windows", "add", "assign")
+        number, window = outlet.number, assigned.window
+        words = ("pane", "end", "close", "place", "window", "windows", "add")
         names = {word: f"{word}{number}" for word in words}
-        self.names |= {names["windows"]: assigned.combiner and assigned.combiner.windows, names["add"]: fold.adder()}
-        self._before.append("{start} = {end} = {close} = 0".format(**names))
-        adding = fold.adding(f"{names['window']}[{key}]", value, names["add"])
+        fold = combiner.fold
+        self.names |= {names["windows"]: combiner.windows, names["add"]: fold.adder()}
+        self._before.append("{pane} = {end} = {close} = 0".format(**names))
+        values = {
+            **names,
+            "key": key,
+            "adding": fold.adding(f"{names['window']}[{key}]", value, names["add"]),
+            "slide": window.slide_us,
+            "earlier": window.size_us - window.slide_us,
+            "count": assigned.pane_windows,
+            "span": assigned.span_us,
+        }
         for line in _COMBINED:
-            text = line.format(
-                **names, key=key, value=value, adding=adding, size=assigned.tumbling_us, span=assigned.span_us
-            )
-            self._add(depth, outlet.source, text)
+            self._add(depth, outlet.source, line.format(**values))
+        return _WINDOW.format(**values)
 
 
+_WINDOW = "{window} = {windows}.get({place}, {{}})"  # again behind an `add`: too many may have been combined
 _COMBINED = (
-    "if not {start} <= t < {end}:",
-    " {start} = t - t % {size}",
-    " {end}, {close} = {start} + {size}, {start} + {span}",
-    " {window} = {windows}.get({start}, {{}})",
-    "if {close} > b:",
-    " if {key} in {window}:",
-    "  {window}[{key}] = {adding}",
-    " else:",
-    "  {assign}({key}, {value}, t, b)",
-    "  {window} = {windows}.get({start}, {{}})",  # another one, if too many were combined
+    "if not {pane} <= t < {end}:",
+    " {pane} = t - t % {slide}",
+    " {end}, {close} = {pane} + {slide}, {pane} - {earlier} + {span}",
+    " {place} = ({pane} - {earlier}, {count})",
+    f" {_WINDOW}",
+    "if {close} > b and {key} in {window}:",
+    " {window}[{key}] = {adding}",
     "else:",
-    " late(1)",
 )
 _HANDLERS = ("except OperatorError:", " raise", "except Exception as error:", " raise located(error) from error")
 _STEPS = (

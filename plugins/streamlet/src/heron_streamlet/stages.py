@@ -34,7 +34,7 @@ class Form(enum.Enum):
     ELEMENT = enum.auto()
     PAIR = enum.auto()
     ITSELF = enum.auto()  # the element is its own key
-    WINDOW = enum.auto()  # assigned to a window of event time
+    WINDOW = enum.auto()  # assigned to windows of event time
     SESSION = enum.auto()  # a window of event time of its own
     COLUMNS = enum.auto()  # rows of a batch that are assigned to windows of event time
 
@@ -53,9 +53,9 @@ _FIELDS = {
     Form.ELEMENT: ("_output_",),
     Form.PAIR: ("key", "value"),
     Form.ITSELF: ("key", "value"),
-    Form.WINDOW: ("key", "start", "accumulator"),
+    Form.WINDOW: ("key", "start", "windows", "accumulator"),
     Form.SESSION: ("key", "value", "time"),
-    Form.COLUMNS: ("key", "start", "accumulator"),
+    Form.COLUMNS: ("key", "start", "windows", "accumulator"),
 }
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from heron.errors import HeronError
 from heron_streamlet.failures import OperatorError, failed_at, in_one
 from heron_streamlet.fold import Fold
 from heron_streamlet.window import SessionWindow, SlidingWindow
 
-__all__ = ["COMBINED_AT_MOST", "Combiner", "SessionAssignment", "WindowAssignment"]
+__all__ = ["COMBINED_AT_MOST", "Combiner", "SessionAssignment", "WindowAssignment", "WindowRow"]
+
+WindowRow: TypeAlias = tuple[object, int, int, object]
+"""Key, start of the first window, number of windows that begin one slide after the other, and what they all get."""
 
 COMBINED_AT_MOST = 10_000
 """Accumulators in memory, of one outlet; a few MB."""
@@ -22,26 +26,23 @@ class Combiner:
     only with a watermark, so waiting costs no latency.
 
     Attributes:
-        windows: the accumulators by key, by the start of their window; always the same dict.
+        windows: the accumulators by key, by the windows that they belong to: the start of the first one, and their
+            number. Always the same dict.
     """
 
     __slots__ = ("_operator", "_sender", "_size", "fold", "windows")
 
-    def __init__(
-        self, operator: object, fold: Fold, sender: Callable[[], Callable[[tuple[object, int, object]], object]]
-    ) -> None:
-        """`sender` gives the function that takes rows ``(key, start, accumulator)`` now; errors name `operator`."""
+    def __init__(self, operator: object, fold: Fold, sender: Callable[[], Callable[[WindowRow], object]]) -> None:
+        """`sender` gives the function that takes rows now; errors name `operator`."""
         self._operator = operator
         self.fold = fold
         self._sender = sender
         self._size = 0
-        self.windows: dict[int, dict[object, object]] = {}
+        self.windows: dict[tuple[int, int], dict[object, object]] = {}
 
-    def add(self, key: object, start_us: int, value: object) -> None:
-        """Adds a value to the accumulator of a key and start."""
-        accumulators = self.windows.get(start_us)
-        if accumulators is None:
-            accumulators = self.windows[start_us] = {}
+    def add(self, key: object, start_us: int, windows: int, value: object) -> None:
+        """Adds a value to the accumulator of a key and its windows."""
+        accumulators = self.windows.setdefault((start_us, windows), {})
         if key in accumulators:
             accumulators[key] = self.fold.add(accumulators[key], value)
             return
@@ -52,7 +53,11 @@ class Combiner:
 
     def flush(self) -> list[OperatorError]:
         """Sends all accumulators; returns an error for each whose key is refused."""
-        rows = [(key, start_us, each) for start_us, keys in self.windows.items() for key, each in keys.items()]
+        rows = [
+            (key, start_us, windows, each)
+            for (start_us, windows), keys in self.windows.items()
+            for key, each in keys.items()
+        ]
         self.windows.clear()
         self._size = 0
         send, rest = self._sender(), iter(rows)
@@ -68,41 +73,52 @@ class Combiner:
 
 
 class WindowAssignment:
-    """Assigns the values of a key to windows of event time. Rows are ``(key, start, accumulator)``.
+    """Assigns the values of a key to windows of event time. Rows are `WindowRow`.
 
-    `wrap` makes the accumulator of one value. With a combiner, values are added to its accumulators instead.
+    `wrap` makes the accumulator of one value. With a combiner, values are added to its accumulators instead. Values of
+    one pane, the time between two starts of windows, have the same windows, so they have one accumulator for all of
+    them, unless their order counts.
 
     Attributes:
+        window: the windows.
         span_us: the time from the start of a window to its close.
-        tumbling_us: the size of windows that are beside each other; 0 for others.
+        in_panes: whether the combiner has one accumulator for all windows of a value.
+        pane_windows: how many windows all values of a pane have; 0 if their number differs, or not `in_panes`.
     """
 
-    __slots__ = ("_send", "_window", "_wrap", "combiner", "span_us", "tumbling_us")
+    __slots__ = ("_send", "_wrap", "combiner", "in_panes", "pane_windows", "span_us", "window")
 
     def __init__(
         self,
         window: SlidingWindow,
         wrap: Callable[[object], object],
-        send: Callable[[tuple[object, int, object]], object],
+        send: Callable[[WindowRow], object],
         combiner: Combiner | None,
     ) -> None:
-        self._window = window
+        self.window = window
         self._wrap = wrap
         self._send = send
         self.combiner = combiner
         self.span_us = window.size_us + window.allowed_lateness_us
-        self.tumbling_us = window.size_us if window.size_us == window.slide_us else 0
+        one = window.size_us == window.slide_us
+        self.in_panes = combiner is not None and (one or combiner.fold.in_any_order)
+        even = self.in_panes and window.size_us % window.slide_us == 0
+        self.pane_windows = window.size_us // window.slide_us if even else 0
 
     def add(self, key: object, value: object, time_us: int, bound_us: int) -> int:
-        """Assigns a value; returns for how many windows it is late."""
-        late = 0
-        for start_us in self._window.starts_of(time_us):
-            if start_us + self.span_us <= bound_us:
-                late += 1
-            elif self.combiner is not None:
-                self.combiner.add(key, start_us, value)
-            else:
-                self._send((key, start_us, self._wrap(value)))
+        """Assigns a value; returns for how many windows it is late. They are the first, because they close first."""
+        starts = self.window.starts_of(time_us)
+        late = sum(start_us + self.span_us <= bound_us for start_us in starts)
+        starts = starts[late:]
+        if not starts:
+            return late
+        if self.combiner is None:
+            self._send((key, starts[0], len(starts), self._wrap(value)))
+        elif self.in_panes:
+            self.combiner.add(key, starts[0], len(starts), value)
+        else:
+            for start_us in starts:
+                self.combiner.add(key, start_us, 1, value)
         return late
 
 
@@ -111,7 +127,6 @@ class SessionAssignment:
 
     __slots__ = ("_send", "span_us")
     combiner = None
-    tumbling_us = 0
 
     def __init__(self, window: SessionWindow, send: Callable[[tuple[object, object, int]], object]) -> None:
         self.span_us = window.gap_us + window.allowed_lateness_us

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from heron.errors import HeronError
-from heron_streamlet.columns.aggregates import START, ColumnFold
+from heron_streamlet.columns.aggregates import ColumnFold
 from heron_streamlet.failures import OperatorError, failed_at
+from heron_streamlet.window_assignment import WindowRow
 
 __all__ = ["ColumnCombiner"]
 
@@ -19,8 +18,6 @@ _ROWS_AT_ONCE = 65_536
 
 _GROUPS_AT_MOST = 262_144
 """Accumulators in memory, of one outlet; some 10 MB."""
-
-Row = tuple[object, int, object]
 
 
 class ColumnCombiner:
@@ -31,18 +28,18 @@ class ColumnCombiner:
     Args:
         operator: what errors name.
         starts: the distances from the start of a row's last window to the starts of all its windows, in microseconds.
-        sender: gives the function that takes rows ``(key, start, accumulator)`` now.
+        sender: gives the function that takes rows now.
     """
 
     def __init__(
-        self, operator: object, fold: ColumnFold, starts: range, sender: Callable[[], Callable[[Row], object]]
+        self, operator: object, fold: ColumnFold, starts: range, sender: Callable[[], Callable[[WindowRow], object]]
     ) -> None:
         self._operator = operator
         self._fold = fold
         self._starts = starts
         self._sender = sender
         self._rows: dict[tuple[pa.Schema, bool], list[pa.Table]] = {}
-        self._groups: dict[pa.Schema, list[pa.Table]] = {}
+        self._groups: dict[tuple[pa.Schema, bool], list[pa.Table]] = {}
         self._row_count = self._group_count = 0
         self._failed: list[OperatorError] = []
 
@@ -75,20 +72,20 @@ class ColumnCombiner:
             except pa.ArrowException as error:
                 self._failed.append(failed_at(self._operator, error))
                 continue
-            for distance_us in self._starts if spread else (0,):
-                self._hold(_earlier(grouped, distance_us))
+            self._hold(grouped, spread=spread)
 
     def _merge(self) -> None:
-        """Leaves one accumulator for each key and window, in each schema."""
+        """Leaves one accumulator for each key and start, in each schema."""
         waiting, self._groups, self._group_count = self._groups, {}, 0
-        for tables in waiting.values():
+        for (_, spread), tables in waiting.items():
             try:
-                self._hold(tables[0] if len(tables) == 1 else self._fold.merged(pa.concat_tables(tables)))
+                merged = tables[0] if len(tables) == 1 else self._fold.merged(pa.concat_tables(tables))
+                self._hold(merged, spread=spread)
             except pa.ArrowException as error:
                 self._failed.append(failed_at(self._operator, error))
 
-    def _hold(self, groups: pa.Table) -> None:
-        self._groups.setdefault(groups.schema, []).append(groups)
+    def _hold(self, groups: pa.Table, *, spread: bool) -> None:
+        self._groups.setdefault((groups.schema, spread), []).append(groups)
         self._group_count += groups.num_rows
 
     def _send(self) -> list[OperatorError]:
@@ -104,15 +101,13 @@ class ColumnCombiner:
             else:
                 return failed
 
-    def _accumulators(self, waiting: dict[pa.Schema, list[pa.Table]]) -> Iterator[Row]:
-        rows = (self._fold.accumulators(table) for tables in waiting.values() for table in tables)
-        return iter([row for each in rows for row in each])
-
-
-def _earlier(groups: pa.Table, distance_us: int) -> pa.Table:
-    """The groups of the windows that begin so much earlier."""
-    if not distance_us:
-        return groups
-    at = groups.schema.get_field_index(START)
-    starts: Any = pc.subtract(groups.column(at), pa.scalar(distance_us, pa.int64()))
-    return groups.set_column(at, groups.schema.field(at), starts)
+    def _accumulators(self, waiting: dict[tuple[pa.Schema, bool], list[pa.Table]]) -> Iterator[WindowRow]:
+        rows: list[WindowRow] = []
+        for (_, spread), tables in waiting.items():
+            earlier_us, windows = (self._starts[-1], len(self._starts)) if spread else (0, 1)
+            for table in tables:
+                rows += [
+                    (key, start_us - earlier_us, windows, each)
+                    for key, start_us, each in self._fold.accumulators(table)
+                ]
+        return iter(rows)
