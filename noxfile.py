@@ -38,12 +38,10 @@ nox.options.sessions = ["test"]
 @nox.session
 def test(session: nox.Session) -> None:
     """Everything: lint, the other interpreters, the wheels with each plugin's tests, the site, all other tests."""
-    _lint(session)
     nox_session = [sys.executable, "-m", "nox", "-f", __file__, "-s"]
     ours = [sys.executable, "-m", "pytest", *_QUICK, "heron-core/tests", "tests", *session.posargs]
-    without = [part for path in _TIMED for part in ("--ignore", path)]
-    sessions = [[*nox_session, name] for name in ("elsewhere", "wheel", "docs")]
-    _together(session, [*sessions, [*ours, *without]])
+    sessions = [[*nox_session, name] for name in ("lint", "elsewhere", "wheel", "docs")]
+    _together(session, [*sessions, [*ours, *_ignored(*_DOCS_TESTS, *_TIMED)]])
     _pytest(session, "--durations=20", *_TIMED, *session.posargs)
 
 
@@ -364,6 +362,10 @@ _DOCS_TESTS = ("tests/test_docs_links.py", "tests/test_docs_site.py")
 
 # These hold a running topology to a pace; nothing else runs beside them.
 _TIMED = ("tests/e2e", "tests/test_chaos.py", "tests/test_bench.py")
+
+
+def _ignored(*paths: str) -> list[str]:
+    return [part for path in paths for part in ("--ignore", path)]
 
 
 def _pytest(session: nox.Session, *arguments: str) -> None:
