@@ -147,6 +147,13 @@ def chaos(session: nox.Session) -> None:
 
 
 @nox.session
+def truth(session: nox.Session) -> None:
+    """Inject known causes, and write the table of diagnoses into docs/health.md [-- NAME... --minutes M]."""
+    # The hosts of a slow link come from the package tests/servers.
+    session.run(sys.executable, "-m", "ground_truth", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Build the documentation site into .nox/site, and check its links; it needs no network to be read."""
     _python_pytest(session, sys.executable, *_DOCS_TESTS, *session.posargs)
@@ -171,9 +178,8 @@ def _lint(session: nox.Session) -> None:
 def _typed_trees() -> list[list[str]]:
     """What mypy checks together: no two modules of one run may have the same name (conftest is one)."""
     sources = ["noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
-    sources += [
-        name for name in ("examples", "bench", "chaos", "docs_site", "verify") if any((ROOT / name).glob("**/*.py"))
-    ]
+    others = ("examples", "bench", "chaos", "docs_site", "ground_truth", "verify")
+    sources += [name for name in others if any((ROOT / name).glob("**/*.py"))]
     sources += ["--exclude", "^examples/pipelines/"]  # one of its files has the name of another example
     ours = [[tests] for tests in _relative("heron-core/tests/*")]
     trees = [["examples/pipelines"], *ours, _relative("tests"), *([tests] for tests in _plugin_tests())]

@@ -123,9 +123,9 @@ class Network:
             yield
 
     @contextlib.contextmanager
-    def slow(self, one: int, other: int, delay_s: float) -> Iterator[None]:
+    def slow(self, one: int, other: int, delay_s: float) -> Iterator[Relay]:
         """Delay both directions of TCP connections between two hosts that are made meanwhile. At the end these
-        connections break.
+        connections break. The relay that they pass can change the delay.
         """
         with self._router.entered():
             listener = socket.create_server((self._at(_ROUTER), 0))
@@ -136,7 +136,7 @@ class Network:
                 for a, b in ((one, other), (other, one)):
                     rule = f"{self._between(a, b)} meta l4proto tcp redirect to :{port}"
                     stack.enter_context(self._rule(self._detours, rule))
-                yield
+                yield relay
         finally:
             relay.close()
 

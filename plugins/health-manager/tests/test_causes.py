@@ -91,7 +91,7 @@ CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
         [("slow-task", "work/2")],
     ),
     "a stuck task": (
-        measured({2: {"rate-in": 0.0, "true-rate": 0.0, "useful-share": 0.0}}),
+        measured({2: {"rate-in": 0.0, "true-rate": 0.0, "useful-share": 0.0, "still-s": 12.0}}),
         [("stuck-task", "work/2")],
     ),
     "a task without input": (measured({2: {"rate-in": 0.0, "queue-bytes": 0.0}}), []),

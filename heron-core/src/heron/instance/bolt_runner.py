@@ -17,6 +17,7 @@ from heron.instance.bolt_acks import BoltAcks, FinishRoots, TrackedBoltAcks
 from heron.instance.channel_alignment import ChannelAlignment, Verdict
 from heron.instance.data_queue import Command, PlanReceived, RootsSettled, SessionOpened
 from heron.instance.emitter import BoltEmitter
+from heron.instance.key_sample import KeySample
 from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
 from heron.instance.runner import ComponentRunner, ComponentStoppedError
 from heron.instance.task import Task
@@ -69,6 +70,7 @@ class BoltRunner(ComponentRunner):
         self._pacer = FlushPacer(task.settings.linger_s)
         self._slice = SliceSize()
         self._executed_any = False
+        self._keys = task.metrics.keys = KeySample.of(task.index, task.spec.component)
         self._column_input: ColumnInput | None = None
         if component_class.receives_columns():  # type: ignore[attr-defined]  # a bolt's class
             from heron.instance.column_input import ColumnInput  # noqa: PLC0415  # see above
@@ -281,6 +283,8 @@ class BoltRunner(ComponentRunner):
         pairs = zip(tuples, batch.values(), strict=False)
         done = 0
         executed, latency = self.task.metrics.executed, self.task.metrics.execute_latency
+        if self._keys is not None:
+            self._keys.look(batch)
         if not self._has_output():
             self._pacer.start_waiting(monotonic_s())
         while done < rows and not self._signals.stop_requested:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from heron.api.global_metrics import root_name
 from heron.api.metrics import IMetric
@@ -23,6 +24,9 @@ from heron.ipc.metric_names import (
     WATERMARK,
 )
 from heron.spi.metricsink import Histogram, Metric, MetricKind
+
+if TYPE_CHECKING:
+    from heron.instance.key_sample import KeySample
 
 __all__ = ["LATENCY_BOUNDS_S", "LatencyHistogram", "TaskMetrics"]
 
@@ -73,7 +77,7 @@ class TaskMetrics:
     """All counts of one task since its process began.
 
     `on_broken` receives the name of an author's metric that raised, the exception, and what happens instead. `backlog`
-    is the method of a spout that has one.
+    is the method of a spout that has one, `keys` the sample of a bolt whose input has keys.
     """
 
     def __init__(self) -> None:
@@ -87,6 +91,7 @@ class TaskMetrics:
         self.execute_latency = LatencyHistogram()
         self.complete_latency = LatencyHistogram()
         self.backlog: Callable[[], float | None] | None = None
+        self.keys: KeySample | None = None
         self._user: dict[str, _UserMetric] = {}
         self.on_broken: Callable[[str, Exception, str], object] | None = None
 
@@ -160,6 +165,8 @@ class TaskMetrics:
             Metric(FAILED_BY, counter, "tuples", count, {"reason": reason}) for reason, count in self.failed_by.items()
         ]
         metrics += self._read_backlog()
+        if self.keys is not None:
+            metrics += self.keys.metrics()
         for name, user in self._user.items():
             if final or now_s >= user.due_s:
                 self._read(name, user, now_s)

@@ -39,6 +39,8 @@ __all__ = [
     "HOST_CPU_PRESSURE",
     "HOST_MEMORY_AVAILABLE",
     "HOST_RUN_QUEUE",
+    "HOT_GROUP_SHARE",
+    "HOT_KEY_SHARE",
     "IGNORED_ACK_COUNT",
     "IN_QUEUE_BYTES",
     "IN_QUEUE_CAPACITY",
@@ -61,6 +63,7 @@ __all__ = [
     "TASK_TIME",
     "TRUE_RATE_IN",
     "TRUE_RATE_OUT",
+    "UNCONFIRMED_BYTES",
     "WATERMARK",
 ]
 
@@ -81,6 +84,8 @@ TRUE_RATE_IN = "true-rate-in"  # gauge, tuples/s; bolt: tuples executed per seco
 TRUE_RATE_OUT = "true-rate-out"  # gauge, tuples/s; tuples emitted per second of useful time, in the last period
 SELECTIVITY = "selectivity"  # gauge, 1; bolt: tuples emitted for each tuple executed, in the last period
 CPU_WAIT = "cpu-wait-s"  # counter, s; time for which the task thread was ready and had no processor
+HOT_KEY_SHARE = "hot-key-share"  # gauge, 1; label key: the key that a bolt gets most, as a share of its input
+HOT_GROUP_SHARE = "hot-group-share"  # gauge, 1; label group: the key group that a bolt gets most
 BACKLOG = "backlog"  # gauge, tuples; spout: what waits at its source, if its `backlog` says so
 IN_QUEUE_CAPACITY = "in-queue-capacity-bytes"  # gauge, bytes; see heron.kernel.queue_capacity
 OUT_QUEUE_CAPACITY = "out-queue-capacity-bytes"  # gauge, bytes
@@ -88,6 +93,7 @@ OUTPUT_HELD = "output-held-s"  # counter, s; time for which topology.component.o
 IN_QUEUE_BYTES = "in-queue-bytes"  # gauge, bytes that wait for the task thread
 OUT_QUEUE_BYTES = "out-queue-bytes"  # gauge, bytes that wait for credit in the instance
 OUTLET_BYTES = "outlet-bytes"  # gauge, bytes; label task; the outlet of a task in a stream manager
+UNCONFIRMED_BYTES = "unconfirmed-bytes"  # gauge, bytes; label task; sent to it and not consumed; left out if 0
 BACKPRESSURE = "backpressure-s"  # counter, s; label task; time for which a task has been a culprit
 DROPPED_TUPLES = "dropped-tuples"  # counter, tuples; labels task, reason (back-pressure); in a stream manager
 ROOTS_IN_FLIGHT = "roots-in-flight"  # gauge, roots; of all spouts of a stream manager's container

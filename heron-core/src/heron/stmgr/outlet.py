@@ -86,6 +86,11 @@ class Outlet:
         """The size that is compared with the watermarks."""
         return self.queued_bytes + self._marks.segment_bytes * len(self.queue)
 
+    @property
+    def unconfirmed_bytes(self) -> int:
+        """The size of what was sent to the task and has not given its credit back."""
+        return 0 if self.window is None else self.window.sent_bytes - self.window.released_bytes
+
     def put(self, segment: Segment) -> None:
         """Appends a segment."""
         self.queue.append(segment)

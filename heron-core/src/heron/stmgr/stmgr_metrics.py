@@ -13,6 +13,7 @@ from heron.ipc.metric_names import (
     PEER_SILENT,
     ROOTS_IN_FLIGHT,
     SETTLED_ROOTS,
+    UNCONFIRMED_BYTES,
 )
 from heron.spi.metricsink import Event, Metric, MetricKind
 from heron.stmgr.back_pressure import Culprits, PressureChanged
@@ -40,6 +41,11 @@ def routing_metrics(router: Router, counters: TrafficCounters, culprits: Culprit
     metrics.extend(
         Metric(OUTLET_BYTES, MetricKind.GAUGE, "bytes", outlet.queued_bytes, {"task": str(task_id)})
         for task_id, outlet in router.outlets.items()
+    )
+    metrics.extend(
+        Metric(UNCONFIRMED_BYTES, MetricKind.GAUGE, "bytes", unconfirmed, {"task": str(task_id)})
+        for task_id, outlet in router.outlets.items()
+        if (unconfirmed := outlet.unconfirmed_bytes)
     )
     metrics.extend(
         Metric(BACKPRESSURE, MetricKind.COUNTER, "s", total_s, {"task": str(task_id)})

@@ -8,15 +8,18 @@ from heron.spi.health import Diagnoser
 from heron.spi.health_values import Diagnosis, Measurements, Subject, Symptom
 from heron_health_manager.detectors import symptoms_of
 
-__all__ = ["MemoryNearLimit", "SlowHost", "SlowStreamManager", "UnreachablePeer"]
+__all__ = ["MemoryNearLimit", "SlowHost", "SlowLink", "SlowStreamManager", "UnreachablePeer"]
 
 
 class SlowHost(Diagnoser):
-    """The tasks of a container wait for a processor: others use it, a hypervisor takes it, or a limit stops them."""
+    """Tasks of a container wait for a processor: others use it, a hypervisor takes it, or a limit stops them.
+
+    A task with time to spare does all of its work in spite of such waits, so it does not count.
+    """
 
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
-        waits = symptoms_of(symptoms, "waits-for-processor")
+        waits = symptoms_of(symptoms, "waits-for-processor").keys() & symptoms_of(symptoms, "full").keys()
         causes = {
             "steal": "a hypervisor takes {:.0%} of its processors",
             "throttled-container": "its limit of processors stops it {:.0%} of the time",
@@ -36,7 +39,7 @@ class SlowHost(Diagnoser):
                 if place == container and Subject(component.name, task) in waits
             ]
             if waiting and evidence:
-                longest = max(waits[each].value for each in waiting)
+                longest = max(measurements.value("cpu-wait-share", each) or 0.0 for each in waiting)
                 shown = f"{len(waiting)} of its tasks wait for a processor, up to {longest:.0%} of the time"
                 yield Diagnosis("slow-host", subject, 0.9, (shown, *evidence))
 
@@ -71,3 +74,15 @@ class SlowStreamManager(Diagnoser):
         for subject, symptom in symptoms_of(symptoms, "late-stream-manager").items():
             text = f"the stream manager of {subject} does no work for {symptom.value:.0%} of the time"
             yield Diagnosis("slow-stream-manager", subject, 0.85, (text,))
+
+
+class SlowLink(Diagnoser):
+    """Data waits in other containers for idle tasks of a container, and no stream manager is late or unreached."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        if symptoms_of(symptoms, "late-stream-manager") or symptoms_of(symptoms, "not-reached"):
+            return
+        for subject, symptom in symptoms_of(symptoms, "waits-for-link").items():
+            text = f"{symptom.value:,.0f} bytes wait in another container for an idle task of {subject}"
+            yield Diagnosis("slow-link", subject, 0.85, (text, "the stream managers of both are in time"))

@@ -8,10 +8,23 @@ from collections.abc import Iterable
 from heron.spi.health import Detector
 from heron.spi.health_values import Measurements, Subject, Symptom
 
-__all__ = ["DETECTORS", "SkewDetector", "StragglerDetector", "StuckDetector", "ThresholdDetector", "symptoms_of"]
+__all__ = [
+    "DETECTORS",
+    "BusyDetector",
+    "CrossingDetector",
+    "GrowthDetector",
+    "SkewDetector",
+    "StalledDetector",
+    "StragglerDetector",
+    "StuckDetector",
+    "ThresholdDetector",
+    "symptoms_of",
+]
 
 _FEWEST = 2  # tasks: one task cannot differ from the others
 _LEAST_QUEUE_BYTES = 1.0
+_FULL = 0.85  # of the time, as the threshold of "full"
+_HELD = 0.5  # of the time: then something else holds the task up
 
 
 def symptoms_of(symptoms: Iterable[Symptom], name: str) -> dict[Subject, Symptom]:
@@ -32,6 +45,20 @@ class ThresholdDetector(Detector):
         for each in measurements.of(self._measurement):
             if each.value > self._above:
                 yield Symptom(self._symptom, each.subject, each.value, self._above)
+
+
+class BusyDetector(Detector):
+    """A task needs nearly all of its time itself. Waits for a processor do not count, in proportion to that time."""
+
+    def __init__(self, above: float) -> None:
+        self._above = above
+
+    def detect(self, measurements: Measurements) -> Iterable[Symptom]:
+        """`Detector.detect`."""
+        for each in measurements.of("useful-share"):
+            busy = each.value * (1.0 - (measurements.value("cpu-wait-share", each.subject) or 0.0))
+            if busy > self._above:
+                yield Symptom("busy", each.subject, busy, self._above)
 
 
 class SkewDetector(Detector):
@@ -70,7 +97,13 @@ class StragglerDetector(Detector):
 
 
 class StuckDetector(Detector):
-    """Tuples wait for a task, and it executes none. A task whose code does not return reports nothing at all."""
+    """Tuples wait for a task, and it executes none. A task whose code does not return reports nothing at all.
+
+    The time is that after which the engine reports a call of user code (`heron.instance.long.call.s`).
+    """
+
+    def __init__(self, still_s: float) -> None:
+        self._still_s = still_s
 
     def detect(self, measurements: Measurements) -> Iterable[Symptom]:
         """`Detector.detect`."""
@@ -78,16 +111,87 @@ class StuckDetector(Detector):
             if component.kind != "bolt":
                 continue
             waiting = measurements.of_tasks("queue-bytes", component.name)
-            rates = measurements.of_tasks("rate-in", component.name)
+            came = measurements.of_tasks("came-bytes", component.name)
+            stills = measurements.of_tasks("still-s", component.name)
             rooms = measurements.of_tasks("obstructed-share", component.name)
-            for task, queued in waiting.items():
-                still = rates.get(task, 0.0) <= 0 and rooms.get(task, 0.0) < 0.5
-                if queued >= _LEAST_QUEUE_BYTES and still:
-                    yield Symptom("no-progress", Subject(component.name, task), queued, 0.0)
+            for task, still_s in stills.items():
+                queued = max(waiting.get(task, 0.0), came.get(task, 0.0))
+                if queued >= _LEAST_QUEUE_BYTES and still_s >= self._still_s and rooms.get(task, 0.0) < _HELD:
+                    yield Symptom("no-progress", Subject(component.name, task), still_s, self._still_s)
+
+
+class StalledDetector(Detector):
+    """Tuples wait at a source, and its spouts emit none, although nothing holds them up: the value is the backlog."""
+
+    def __init__(self, still_s: float) -> None:
+        self._still_s = still_s
+
+    def detect(self, measurements: Measurements) -> Iterable[Symptom]:
+        """`Detector.detect`."""
+        for component in measurements.shape.components:
+            subject = Subject(component.name)
+            backlog = measurements.value("backlog", subject) or 0.0
+            stills = measurements.of_tasks("still-s", component.name)
+            held = [
+                *measurements.of_tasks("obstructed-share", component.name).values(),
+                *measurements.of_tasks("paused-share", component.name).values(),
+            ]
+            still = bool(stills) and min(stills.values()) >= self._still_s
+            if backlog >= 1.0 and still and max(held, default=0.0) < _HELD:
+                yield Symptom("source-stalled", subject, min(stills.values()), self._still_s)
+
+
+class CrossingDetector(Detector):
+    """Bytes for a task wait in another container, while the task has none to do: the value is their number.
+
+    The subject is the container of the task. A task that is slow holds up the bytes in its own container first.
+    """
+
+    def __init__(self, least_bytes: float, times: float) -> None:
+        self._least_bytes = least_bytes
+        self._times = times
+
+    def detect(self, measurements: Measurements) -> Iterable[Symptom]:
+        """`Detector.detect`."""
+        worst: dict[int, float] = {}
+        for each in measurements.of("far-bytes"):
+            near = measurements.value("near-bytes", each.subject) or 0.0
+            useful = measurements.value("useful-share", each.subject)
+            idle = useful is not None and useful < _FULL
+            if idle and each.value >= self._least_bytes and each.value >= self._times * near:
+                home = measurements.shape.component(each.subject.component).tasks[each.subject.task_id]
+                worst[home] = max(each.value, worst.get(home, 0.0))
+        for container, waiting in worst.items():
+            yield Symptom("waits-for-link", Subject(container_id=container), waiting, self._least_bytes)
+
+
+class GrowthDetector(Detector):
+    """The memory of a task grows, and the others of its component do not, or it fills what is free soon.
+
+    The value is its growth in bytes/s. A window that fills grows in all tasks, and it stops.
+    """
+
+    def __init__(self, least_bytes_per_s: float, times: float, full_s: float) -> None:
+        self._least = least_bytes_per_s
+        self._times = times
+        self._full_s = full_s
+
+    def detect(self, measurements: Measurements) -> Iterable[Symptom]:
+        """`Detector.detect`."""
+        for component in measurements.shape.components:
+            trends = measurements.of_tasks("memory-trend", component.name)
+            for task, trend in trends.items():
+                others = [each for other, each in trends.items() if other != task]
+                apart = bool(others) and trend >= self._times * max(others)
+                free = measurements.value("memory-free-bytes", Subject(container_id=component.tasks[task]))
+                soon = free is not None and free <= trend * self._full_s
+                if trend >= self._least and (apart or soon):
+                    yield Symptom("memory-grows", Subject(component.name, task), trend, self._least)
 
 
 DETECTORS: tuple[Detector, ...] = (
-    ThresholdDetector("busy", "useful-share", 0.85),
+    BusyDetector(0.85),
+    ThresholdDetector("full", "useful-share", 0.85),
     ThresholdDetector("blocked", "blocked-share", 0.6),
     ThresholdDetector("waits-for-processor", "cpu-wait-share", 0.25),
     ThresholdDetector("collects-garbage", "gc-share", 0.2),
@@ -101,6 +205,9 @@ DETECTORS: tuple[Detector, ...] = (
     ThresholdDetector("not-reached", "silent-s", 0.0),
     SkewDetector(1.5),
     StragglerDetector(0.6),
-    StuckDetector(),
+    StuckDetector(10.0),
+    StalledDetector(10.0),
+    CrossingDetector(32_768.0, 4.0),
+    GrowthDetector(1e6, 5.0, 600.0),
 )
 """The detectors of the policies that are shipped. `docs/health.md` has the reasons for the limits."""

@@ -6,13 +6,41 @@ from collections.abc import Iterator, Sequence
 
 from heron.spi.health import Diagnoser
 from heron.spi.health_values import Diagnosis, Measurements, Subject, Symptom
-from heron_health_manager.container_causes import MemoryNearLimit, SlowHost, SlowStreamManager, UnreachablePeer
+from heron_health_manager.container_causes import (
+    MemoryNearLimit,
+    SlowHost,
+    SlowLink,
+    SlowStreamManager,
+    UnreachablePeer,
+)
 from heron_health_manager.detectors import symptoms_of
-from heron_health_manager.task_causes import DataSkew, Garbage, RestartLoop, SlowExternalService, SlowTask, StuckTask
+from heron_health_manager.task_causes import (
+    DataSkew,
+    Garbage,
+    MemoryGrowth,
+    RestartLoop,
+    SlowExternalService,
+    SlowTask,
+    StalledSource,
+    StuckTask,
+)
 
 __all__ = ["CAUSES", "EXPLAINED"]
 
-EXPLAINED = frozenset({"data-skew", "slow-task", "slow-host", "slow-external-service", "stuck-task", "garbage"})
+EXPLAINED = frozenset(
+    {
+        "data-skew",
+        "garbage",
+        "hot-key",
+        "hot-key-group",
+        "slow-external-service",
+        "slow-host",
+        "slow-link",
+        "slow-stream-manager",
+        "slow-task",
+        "stuck-task",
+    }
+)
 """Diagnoses that explain why a component is slow, so that more tasks are not the first remedy."""
 
 
@@ -33,9 +61,12 @@ CAUSES: tuple[Diagnoser, ...] = (
     UnreachablePeer(),
     RestartLoop(),
     StuckTask(),
+    StalledSource(),
+    MemoryGrowth(),
     MemoryNearLimit(),
     SlowHost(),
     SlowStreamManager(),
+    SlowLink(),
     Garbage(),
     DataSkew(),
     SlowTask(),

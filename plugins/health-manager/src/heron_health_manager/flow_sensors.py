@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from heron.spi.health import Sensor
-from heron.spi.health_values import Measurement, Observation, Sample, Subject
-from heron_health_manager.window import OBSTRUCTED, Window, by_task, slope, tasks_of
+from heron.spi.health_values import Measurement, Observation, Subject
+from heron_health_manager.window import OBSTRUCTED, Window, by_task, labelled_task, slope, tasks_of
 
 __all__ = ["QueueSensor", "RestartSensor", "SourceSensor"]
 
@@ -56,7 +56,7 @@ class QueueSensor(Sensor):
         """`Sensor.measure`."""
         kept = Window(window)
         inside = kept.series("in-queue-bytes", lambda each: each.task_id)
-        outside = kept.series("outlet-bytes", _labelled)
+        outside = kept.series("outlet-bytes", labelled_task)
         culprits, pressing = [each.culprits for each in kept.kept], _pressing(kept)
         for component, task in tasks_of(kept):
             subject = Subject(component.name, task)
@@ -94,8 +94,3 @@ class RestartSensor(Sensor):
                 before, now = first.restarts.get(task), newest.restarts.get(task)
                 if before is not None and now is not None:
                     yield Measurement("restarts", Subject(component.name, task), max(0, now - before))
-
-
-def _labelled(sample: Sample) -> int:
-    label = sample.labels.get("task", "")
-    return int(label) if label.isdigit() else 0

@@ -35,7 +35,8 @@ class HostSensor(Sensor):
                 ("stmgr-late-share", late),
             ):
                 if (container, "") in rates:
-                    yield Measurement(name, subject, rates[container, ""])
+                    # cgroups of version 1 add up the time of all processors
+                    yield Measurement(name, subject, min(1.0, rates[container, ""]))
             if (silent_s := kept.newest.silent.get(container)) is not None:
                 yield Measurement("silent-s", subject, silent_s)
         yield from _memory(kept.newest)

@@ -63,7 +63,7 @@ class RebalanceResolver(Resolver):
     def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
         """`Resolver.resolve`."""
         component = diagnosis.subject.component
-        if diagnosis.name != "data-skew" or not component:
+        if diagnosis.name not in ("data-skew", "hot-key-group") or not component:
             return None
         return Action(
             ActionKind.REBALANCE,
@@ -82,6 +82,10 @@ class AdviceResolver(Resolver):
         "garbage": "keep fewer objects that refer to each other in {}, or use a state backend",
         "memory-near-limit": "give {} more memory (topology.container.ram), or keep less state in its tasks",
         "restart-loop": "look at the last error of {} in `heron status`, and correct it",
+        "hot-key": "group by partial key (Grouping.partial_key), so that two tasks share the key that keeps {} busy",
+        "memory-growth": "look for what {} keeps for each tuple: `heron profile` shows where it is",
+        "stalled-source": "look at the source of {}: it does not give what waits there",
+        "slow-link": "look at the network between {} and the others, or raise heron.link.window.bytes",
         "unreachable-peer": "look at the network and the host of {}",
         "slow-stream-manager": "put fewer tasks into {} (topology.stmgrs), or give its host more processors",
         "unexplained-back-pressure": "look at `heron status`: no measurement explains the back pressure of {}",

@@ -8,8 +8,18 @@ from heron.spi.health import Diagnoser
 from heron.spi.health_values import Diagnosis, Measurements, Subject, Symptom
 from heron_health_manager.detectors import symptoms_of
 
-__all__ = ["DataSkew", "Garbage", "RestartLoop", "SlowExternalService", "SlowTask", "StuckTask"]
+__all__ = [
+    "DataSkew",
+    "Garbage",
+    "MemoryGrowth",
+    "RestartLoop",
+    "SlowExternalService",
+    "SlowTask",
+    "StalledSource",
+    "StuckTask",
+]
 
+_MB = 1e6
 _TOGETHER = 0.8  # of a component's tasks: then the cause is not one of the tasks
 
 
@@ -23,22 +33,38 @@ class DataSkew(Diagnoser):
         for subject, skew in symptoms_of(symptoms, "input-skew").items():
             if (subject in busy or subject in pressing) and subject not in slow:
                 used = measurements.value("useful-share", subject) or 0.0
-                yield Diagnosis(
-                    "data-skew",
-                    subject,
-                    0.9,
-                    (f"{subject} gets {skew.value:.1f} times the mean of its component, and is busy {used:.0%}",),
-                )
+                shown = f"{subject} gets {skew.value:.1f} times the mean of its component, and is busy {used:.0%}"
+                name, *why = _hot(measurements, subject)
+                yield Diagnosis(name, subject, 0.9, (shown, *why))
+
+
+def _hot(measurements: Measurements, subject: Subject) -> tuple[str, ...]:
+    """What makes the input of a task larger than that of the others: one key, one key group, or many of them.
+
+    It is one key if the key alone is at least half of what the task gets beyond the mean of the others.
+    """
+    rates = measurements.of_tasks("rate-in", subject.component)
+    others = [rate for task, rate in rates.items() if task != subject.task_id]
+    excess = rates[subject.task_id] - sum(others) / len(others)
+    for name, measurement, what in (
+        ("hot-key", "hot-key-share", "the key"),
+        ("hot-key-group", "hot-group-share", "the key group"),
+    ):
+        for each in measurements.of(measurement):
+            if each.subject == subject and each.value * rates[subject.task_id] >= 0.5 * excess:
+                return name, f"{each.value:.0%} of its input has {what} {each.detail}"
+    return ("data-skew",)
 
 
 class SlowTask(Diagnoser):
-    """A task is slower than its siblings with the same kind of input, and its host does not explain it."""
+    """A task is slower than its siblings with the same kind of input, and neither its host nor garbage explains it."""
 
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
-        busy, waits = symptoms_of(symptoms, "busy"), symptoms_of(symptoms, "waits-for-processor")
+        busy = symptoms_of(symptoms, "busy")
+        other = symptoms_of(symptoms, "waits-for-processor") | symptoms_of(symptoms, "collects-garbage")
         for subject, slow in symptoms_of(symptoms, "slow-speed").items():
-            if subject not in busy or subject in waits:
+            if subject not in busy or subject in other:
                 continue
             rate = measurements.value("true-rate", subject) or 0.0
             evidence = [f"{subject} can do {rate:,.0f} tuples/s, {slow.value:.0%} of the median of the other tasks"]
@@ -82,12 +108,38 @@ class StuckTask(Diagnoser):
         restarted = symptoms_of(symptoms, "restarts")
         for subject, symptom in symptoms_of(symptoms, "no-progress").items():
             if subject not in restarted:
-                yield Diagnosis(
-                    "stuck-task",
-                    subject,
-                    0.9,
-                    (f"{symptom.value:,.0f} bytes wait for {subject}, and it executes none",),
-                )
+                waiting = (measurements.value(name, subject) or 0.0 for name in ("queue-bytes", "came-bytes"))
+                queued = max(waiting)
+                shown = f"{queued:,.0f} bytes wait for {subject}, and it has executed none for {symptom.value:.0f} s"
+                yield Diagnosis("stuck-task", subject, 0.9, (shown,))
+
+
+class StalledSource(Diagnoser):
+    """Tuples wait at a source, and its spouts get none of them."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        for subject, symptom in symptoms_of(symptoms, "source-stalled").items():
+            backlog = measurements.value("backlog", subject) or 0.0
+            shown = (
+                f"{backlog:,.0f} tuples wait at the source, and {subject} has emitted none for {symptom.value:.0f} s"
+            )
+            yield Diagnosis("stalled-source", subject, 0.9, (shown, "nothing behind it holds it up"))
+
+
+class MemoryGrowth(Diagnoser):
+    """The memory of one task grows all the time."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        for subject, symptom in symptoms_of(symptoms, "memory-grows").items():
+            used = measurements.value("memory-bytes", subject) or 0.0
+            evidence = [f"{subject} uses {used / _MB:,.0f} MB, and that grows by {symptom.value / _MB:,.1f} MB/s"]
+            container = measurements.shape.component(subject.component).tasks[subject.task_id]
+            free = measurements.value("memory-free-bytes", Subject(container_id=container))
+            if free is not None:
+                evidence.append(f"at this rate, what is free lasts {free / symptom.value / 60:,.0f} min")
+            yield Diagnosis("memory-growth", subject, 0.8, tuple(evidence))
 
 
 class RestartLoop(Diagnoser):

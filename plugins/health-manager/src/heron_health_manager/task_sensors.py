@@ -40,6 +40,7 @@ class TaskSensor(Sensor):
                 "cpu-wait-share": wait,
                 "gc-share": pauses.get((task, ""), 0.0),
                 "input-share": of_task.get("input", 0.0),
+                "paused-share": of_task.get("paused", 0.0),
                 "obstructed-share": sum(of_task.get(use, 0.0) for use in OBSTRUCTED),
             }
             for name, share in shares.items():

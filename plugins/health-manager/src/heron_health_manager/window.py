@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from heron.spi.health_values import ComponentShape, Observation, Sample
 
-__all__ = ["OBSTRUCTED", "Series", "Window", "by_task", "slope", "tasks_of"]
+__all__ = ["OBSTRUCTED", "Series", "Window", "by_task", "labelled_task", "slope", "tasks_of"]
 
 OBSTRUCTED = ("room", "throttled", "acks")
 """The uses of a task's time in which something holds it up."""
@@ -107,6 +107,12 @@ def slope(series: Series) -> float | None:
     mean = sum(value for _, value in series) / len(series)
     spread = sum((at_s - mean_s) ** 2 for at_s, _ in series)
     return sum((at_s - mean_s) * (value - mean) for at_s, value in series) / spread if spread else None
+
+
+def labelled_task(sample: Sample) -> int:
+    """The task of a stream manager's sample, from its label; 0 for none."""
+    label = sample.labels.get("task", "")
+    return int(label) if label.isdigit() else 0
 
 
 def by_task(rates: dict[tuple[int, str], float]) -> dict[int, float]:

@@ -1,0 +1,101 @@
+"""The causes that are injected, each with its load, its site, and the right diagnosis; and the healthy loads."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from ground_truth.faults import (
+    Fault,
+    calls_that_hang,
+    hot_key,
+    hot_key_group,
+    slow_link,
+    slow_stream_manager,
+    slow_task,
+    stopped_task,
+    switched,
+    switched_task,
+    together,
+)
+from ground_truth.host_faults import busy_host, full_memory, low_priority, throttled_container
+from ground_truth.sites import SiteOf, hosts, machine, memory_limits
+from ground_truth.topology_run import Load, TopologyRun
+
+__all__ = ["CAUSES", "HEALTHY", "Cause", "Healthy"]
+
+# The service takes nearly all the time of a task, so that neither a run nor its noise needs a processor.
+CALLS = Load("orders.py", "orders")
+# Two tasks with a tenth of a processor each: enough for them to suffer beside other work.
+WORK = Load("orders.py", "orders", ("--enrich", "2", "--call", "0.008", "--work", "0.0015"))
+# 0.6 MB/s, half of it between the containers
+BYTES = Load("orders.py", "orders", ("--payload", "4000"))
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A cause: its name, what happens (for people), how it is injected, and under which load and where."""
+
+    name: str
+    text: str
+    fault: Fault
+    load: Load = CALLS
+    site_of: SiteOf = machine
+
+
+@dataclass(frozen=True, slots=True)
+class Healthy:
+    """A load without a fault."""
+
+    name: str
+    text: str
+    load: Load
+
+
+def _of(fault: str, details: str, *right: str) -> Fault:
+    def hold(run: TopologyRun) -> AbstractContextManager[frozenset[str]]:
+        return switched(run, fault, details, *right)
+
+    return hold
+
+
+CAUSES = (
+    Cause("stopped-task", "a task's process is stopped (SIGSTOP)", stopped_task),
+    Cause("hanging-call", "a call of the author's code never returns", calls_that_hang),
+    Cause("slow-task", "one task takes 4 times as long for each tuple", slow_task),
+    Cause("busy-host", "other processes use a container's processor", busy_host, WORK),
+    Cause("throttled", "a cgroup limits a container to 8 % of a processor", throttled_container, WORK),
+    Cause(
+        "low-priority", "a container has the smallest cgroup share of a processor that others use", low_priority, WORK
+    ),
+    Cause(
+        "slow-service",
+        "calls of a service take 3 times as long",
+        _of("slow", "3", "slow-external-service enrich"),
+    ),
+    Cause("hot-key", "half of all tuples have one key", hot_key),
+    Cause("hot-key-group", "half of all tuples have 8 keys of one key group", hot_key_group),
+    Cause("slow-link", "a relay delays data between two containers by 1 s", slow_link, BYTES, hosts),
+    Cause("slow-stream-manager", "a stream manager runs a third of the time", slow_stream_manager),
+    Cause("memory-leak", "a task keeps 300 kB of each tuple", switched_task("leak", "memory-growth")),
+    Cause("full-memory", "a container uses 95 % of its memory limit", full_memory, CALLS, memory_limits),
+    Cause("garbage", "a task collects garbage after each tuple", switched_task("garbage", "garbage")),
+    Cause("crash-loop", "a task's process exits at each tuple", switched_task("crash", "restart-loop")),
+    Cause("stalled-source", "a source gives no tuples, and they wait there", _of("stall", "", "stalled-source orders")),
+    Cause("more-load", "the source becomes 2.5 times as fast", _of("load", "2.5", "under-provisioned enrich")),
+    Cause(
+        "two-at-once",
+        "one task is stopped, and another one collects garbage",
+        together(stopped_task, switched_task("garbage", "garbage")),
+    ),
+)
+
+HEALTHY = (
+    Healthy(
+        "word-count",
+        "one task per component, at a third of its capacity",
+        Load("orders.py", "orders", ("--enrich", "1", "--rate", "40", "--call", "0.004", "--work", "0.004")),
+    ),
+    Healthy("bursts", "four tasks; the source emits in bursts", Load("orders.py", "orders", ("--burst", "1.5"))),
+    Healthy("join", "two streams joined by key in windows of 5 s", Load("joined.py", "joined")),
+)

@@ -1,0 +1,116 @@
+"""Sensors that show single causes: progress, growth of memory, data between containers, and hot keys."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from heron.spi.health import Sensor
+from heron.spi.health_values import Measurement, Observation, Sample, Subject
+from heron_health_manager.window import Window, labelled_task, slope, tasks_of
+
+__all__ = ["CrossingSensor", "HotKeySensor", "MemorySensor", "ProgressSensor"]
+
+_COUNTS = {"spout": "emit-count", "bolt": "execute-count"}
+_HALF = 4  # observations: a growth in both halves of fewer says little
+
+
+class ProgressSensor(Sensor):
+    """For how long the count of each task has not grown, and how many bytes came for it in that time.
+
+    The count is that of the tuples that a bolt executes or a spout emits. Its total says so at once, while the rate of
+    a process that reports nothing more stays its last one for some periods. The bytes are counted by the stream
+    manager: they show that a task has work, even if its process is stopped.
+    """
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        kept = Window(window)
+        totals = {kind: kept.series(name, _task) for kind, name in _COUNTS.items()}
+        under_way = kept.series("unconfirmed-bytes", labelled_task)
+        for component, task in tasks_of(kept):
+            start_s, newest_s = kept.kept[0].at_s, kept.kept[-1].at_s
+            series = totals[component.kind].get(task, [])
+            changes = [at_s for (_, before), (at_s, now) in pairwise(series) if now != before]
+            since_s, subject = max(changes, default=start_s), Subject(component.name, task)
+            yield Measurement("still-s", subject, newest_s - since_s)
+            sent = dict(under_way.get(task, []))  # left out where it is 0
+            yield Measurement("came-bytes", subject, max(0.0, sent.get(newest_s, 0.0) - sent.get(since_s, 0.0)))
+
+
+class MemorySensor(Sensor):
+    """The memory of each task's process, and its growth; 0 bytes/s if it has not grown in both halves of the window."""
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        kept = Window(window)
+        resident = kept.series("resident-bytes", _task)
+        for component, task in tasks_of(kept):
+            if series := resident.get(task, []):
+                subject, half = Subject(component.name, task), len(series) // 2
+                grows = half >= _HALF and series[0][1] < series[half][1] < series[-1][1]
+                yield Measurement("memory-bytes", subject, series[-1][1])
+                yield Measurement("memory-trend", subject, (slope(series) or 0.0) if grows else 0.0)
+        if kept.kept:
+            yield from _free(kept.kept[-1])
+
+
+def _free(newest: Observation) -> Iterator[Measurement]:
+    """The memory that is left for each container: below its limit, or on its host."""
+    gauges = {(each.container_id, each.name): each.value for each in newest.samples if each.process == "metricsmgr"}
+    for container in newest.shape.containers():
+        available = gauges.get((container, "host-memory-available-bytes"))
+        used = gauges.get((container, "container-memory-bytes"))
+        limit = gauges.get((container, "container-memory-limit-bytes"))
+        left = [limit - used] if used is not None and limit is not None else []
+        if left or available is not None:
+            free = min([*left, *([available] if available is not None else [])])
+            yield Measurement("memory-free-bytes", Subject(container_id=container), max(0.0, free))
+
+
+class CrossingSensor(Sensor):
+    """The bytes for each task that wait in other containers, and those that wait in its own.
+
+    The median over the window: data that only passes, or a burst, fills a queue less than half of the time.
+    """
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        kept = Window(window)
+        owners = {task: component for component, task in tasks_of(kept)}
+        near: dict[int, list[float]] = {task: [0.0] * len(kept.kept) for task in owners}
+        far: dict[tuple[int, int], list[float]] = {}
+        for moment, observation in enumerate(kept.kept):
+            for sample in observation.samples:
+                if sample.name == "in-queue-bytes" and sample.task_id in owners:
+                    near[sample.task_id][moment] += sample.value
+                elif sample.name == "outlet-bytes" and (task := labelled_task(sample)) in owners:
+                    if sample.container_id == owners[task].tasks[task]:
+                        near[task][moment] += sample.value
+                    else:
+                        place = task, sample.container_id
+                        far.setdefault(place, [0.0] * len(kept.kept))[moment] += sample.value
+        for task, component in owners.items():
+            yield Measurement("near-bytes", Subject(component.name, task), statistics.median(near[task]))
+        for (task, container), waiting in far.items():
+            yield Measurement("far-bytes", Subject(owners[task].name, task), statistics.median(waiting), str(container))
+
+
+class HotKeySensor(Sensor):
+    """The largest share of a task's input that has one key, or keys of one group; `detail` is the key or the group."""
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        kept = Window(window)
+        newest = kept.kept[-1].samples if kept.kept else ()
+        for name, label in (("hot-key-share", "key"), ("hot-group-share", "group")):
+            for sample in newest:
+                if sample.name == name and sample.task_id:
+                    yield Measurement(
+                        name, Subject(sample.component, sample.task_id), sample.value, sample.labels[label]
+                    )
+
+
+def _task(sample: Sample) -> int:
+    return sample.task_id
