@@ -80,7 +80,7 @@ CAUSES = (
     Cause("memory-leak", "a task keeps 300 kB of each tuple", switched_task("leak", "memory-growth")),
     Cause("full-memory", "a container uses 95 % of its memory limit", full_memory, CALLS, memory_limits),
     Cause("garbage", "a task collects garbage after each tuple", switched_task("garbage", "garbage")),
-    Cause("crash-loop", "a task's process exits at each tuple", switched_task("crash", "restart-loop")),
+    Cause("crash-loop", "a task's process is killed at its first tuple, again and again", switched_task("crash", "restart-loop")),
     Cause("stalled-source", "a source gives no tuples, and they wait there", _of("stall", "", "stalled-source orders")),
     Cause("more-load", "the source becomes 2.5 times as fast", _of("load", "2.5", "under-provisioned enrich")),
     Cause(

@@ -20,6 +20,7 @@ REPORTED = 0.5
 """The confidence from which a finding counts as a diagnosis. Those below say that something else explains more."""
 
 _BEFORE_S = 10.0
+_LONGEST_BEFORE_S = 60.0  # the start of a topology, and what else the machine does, must have passed
 _WITHIN_S = 30.0
 
 Watch = Callable[[Observation, Round, float], None]
@@ -58,8 +59,8 @@ class Watched:
 class Trial:
     """The outcome: the right diagnoses, what stood first over time (only changes), and all that was found at the end.
 
-    `before` are diagnoses before the fault. `complete_s` is when all right diagnoses were found, with one of them
-    first; None if that did not come.
+    `before` are diagnoses directly before the fault, of a machine that is too busy. `complete_s` is when all right
+    diagnoses were found, with one of them first; None if that did not come.
     """
 
     cause: str
@@ -120,14 +121,17 @@ def _rounds(run: TopologyRun, policy: HealthPolicy) -> _Rounds:
 
 
 def _before(rounds: _Rounds, see: Watch) -> tuple[str, ...]:
-    start_s, found = monotonic_s(), dict[str, None]()
+    """Wait until the topology has been healthy for some seconds; return what was found in them if it never is."""
+    start_s = healthy_s = monotonic_s()
+    found: tuple[str, ...] = ()
     for newest, each in rounds:
-        passed_s = monotonic_s() - start_s
-        see(newest, each, passed_s - _BEFORE_S)
-        found.update(dict.fromkeys(_reported(each)))
-        if passed_s >= _BEFORE_S:
+        now_s, found = monotonic_s(), _reported(each)
+        see(newest, each, now_s - start_s - _LONGEST_BEFORE_S)
+        if found:
+            healthy_s = now_s
+        if now_s - healthy_s >= _BEFORE_S or now_s - start_s >= _LONGEST_BEFORE_S:
             break
-    return tuple(found)
+    return found
 
 
 def _during(name: str, rounds: _Rounds, right: frozenset[str], before: tuple[str, ...], see: Watch) -> Trial:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
+from heron.ipc.link import CreditWindow
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.back_pressure import Culprits, PressureChanged
 from heron.stmgr.counters import TimerLateness, TrafficCounters
@@ -63,3 +64,15 @@ def test_lateness_beyond_a_tolerance_is_counted() -> None:
     assert round(lateness.total_s, 6) == 0.9
     lateness.fired(11.45)
     assert round(lateness.total_s, 6) == 0.9
+
+
+def test_what_a_task_has_not_consumed_is_a_metric() -> None:
+    """It shows that a task has work, even if its process says nothing; a task without any has no such metric."""
+    router = Router(AckRouting(LocalTasks(1, ()), monotonic_s), Watermarks(5, 10, 20))
+    router.set_tasks([4, 5, 6])
+    for task_id, released in ((4, 30), (5, 100)):
+        window = router.outlets[task_id].window = CreditWindow(1000)
+        window.spend(100)
+        window.release(released)
+    metrics = routing_metrics(router, TrafficCounters(), Culprits(), 3.0)
+    assert [(each.labels["task"], each.value) for each in metrics if each.name == "unconfirmed-bytes"] == [("4", 70)]

@@ -21,6 +21,9 @@ from heron_health_manager.resolvers import RESOLVERS
 
 WORK = ComponentShape("work", "bolt", {2: 1, 3: 1, 4: 2, 5: 2}, (Subscription("source", "default"),))
 SHAPE = TopologyShape("words", (ComponentShape("source", "spout", {1: 1}), WORK))
+SOURCE = Subject("source"), Subject("source", 1)
+CONTAINER = ({"host-pressure-share": 0.0, "host-steal-share": 0.0, "memory-share": 0.0, "silent-s": 0.0},)
+TASK = ("cpu-wait-share", "blocked-share", "gc-share", "restarts", "pressure-share", "still-s", "came-bytes")
 HEALTHY = {"useful-share": 0.6, "rate-in": 100.0, "true-rate": 166.0, "queue-bytes": 1000.0, "obstructed-share": 0.0}
 
 
@@ -39,6 +42,45 @@ def measured(
         for name, value in values.items()
     ]
     return Measurements(SHAPE, found)
+
+
+def also(before: Measurements, *more: Measurement) -> Measurements:
+    """Those measurements, and some more."""
+    names = {*HEALTHY, *(name for values in CONTAINER for name in values), *TASK}
+    kept = [each for name in sorted(names) for each in before.of(name)]
+    return Measurements(SHAPE, [*kept, *more])
+
+
+def hot(key_share: float, group_share: float) -> Measurements:
+    """Task 3 has four times the input of the others, and these shares of it are in one key and in one key group."""
+    subject = Subject("work", 3)
+    return also(
+        measured({3: {"rate-in": 400.0, "useful-share": 0.98}}),
+        Measurement("hot-key-share", subject, key_share, "customer 7"),
+        Measurement("hot-group-share", subject, group_share, "17"),
+    )
+
+
+def stalled(backlog: float, **task: float) -> Measurements:
+    """A source with a backlog whose only task has emitted nothing for 12 s."""
+    component, subject = SOURCE
+    of_task = {"still-s": 12.0, "obstructed-share": 0.0, "paused-share": 0.0} | {
+        name.replace("_", "-"): value for name, value in task.items()
+    }
+    more = [Measurement(name, subject, value) for name, value in of_task.items()]
+    return also(measured(), Measurement("backlog", component, backlog), *more)
+
+
+def crossing(far: float, near: float, late: float = 0.0, **task: float) -> Measurements:
+    """Bytes for task 4, in container 2, wait in container 1 and in its own."""
+    subject = Subject("work", 4)
+    before = measured({4: {name.replace("_", "-"): value for name, value in task.items()}})
+    return also(
+        before,
+        Measurement("far-bytes", subject, far, "1"),
+        Measurement("near-bytes", subject, near),
+        Measurement("stmgr-late-share", Subject(container_id=2), late),
+    )
 
 
 def diagnosed(measurements: Measurements) -> list[Diagnosis]:
@@ -112,6 +154,52 @@ CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
         measured({5: {"pressure-share": 0.9}}),
         [("unexplained-back-pressure", "the topology")],
     ),
+    "a hot key by name": (hot(0.7, 0.75), [("hot-key", "work/3")]),
+    "a hot key group": (hot(0.1, 0.75), [("hot-key-group", "work/3")]),
+    "skew of many keys": (hot(0.1, 0.12), [("data-skew", "work/3")]),
+    "a stopped process": (
+        measured({2: {"still-s": 11.0, "queue-bytes": 0.0, "came-bytes": 500.0}}),
+        [("stuck-task", "work/2")],
+    ),
+    "a long call": (measured({2: {"still-s": 9.0}}), []),
+    "a long call without further input": (measured({2: {"still-s": 12.0, "queue-bytes": 0.0, "came-bytes": 0.0}}), []),
+    "a task that waits for a processor with time to spare": (
+        measured({4: {"cpu-wait-share": 0.5}}, {2: {"host-pressure-share": 0.9}}),
+        [],
+    ),
+    "a busy machine makes calls longer": (
+        measured(all_tasks(**{"useful-share": 0.95, "blocked-share": 0.7, "cpu-wait-share": 0.15})),
+        [],
+    ),
+    "a source that stalls": (stalled(500.0), [("stalled-source", "source")]),
+    "a source without tuples": (stalled(0.0), []),
+    "a source that is held": (stalled(500.0, obstructed_share=0.9), []),
+    "a paused topology": (stalled(500.0, paused_share=1.0), []),
+    "a source that has just emitted": (stalled(500.0, still_s=2.0), []),
+    "a leak": (
+        measured({2: {"memory-trend": 5e6}, 3: {"memory-trend": 1e5}, 4: {"memory-trend": 0.0}}),
+        [("memory-growth", "work/2")],
+    ),
+    "windows that fill": (measured(all_tasks(**{"memory-trend": 5e6})), []),
+    "windows that fill the host": (
+        measured(all_tasks(**{"memory-trend": 5e6}), {1: {"memory-free-bytes": 1e9}}),
+        [("memory-growth", "work/2"), ("memory-growth", "work/3")],
+    ),
+    "a slow link": (crossing(1e6, 1e3), [("slow-link", "container 2")]),
+    "a slow link to a late stream manager": (
+        crossing(1e6, 1e3, late=0.5),
+        [("slow-stream-manager", "container 2")],
+    ),
+    "data that waits for a busy task": (crossing(1e6, 1e3, useful_share=1.0), []),
+    "data that waits in both containers": (crossing(1e6, 9e5), []),
+    "garbage on a busy host": (
+        measured({5: {"gc-share": 0.4, **WAITING}}, {2: {"host-pressure-share": 0.9}}),
+        [("garbage", "work/5")],
+    ),
+    "garbage makes a task slow": (
+        measured({5: {"gc-share": 0.4, "true-rate": 60.0, "useful-share": 1.0}}),
+        [("garbage", "work/5")],
+    ),
     "two causes at once": (
         measured({2: {"restarts": 4.0}, 5: {"gc-share": 0.4}}),
         [("restart-loop", "work/2"), ("garbage", "work/5")],
@@ -130,6 +218,8 @@ def test_the_evidence_has_the_numbers() -> None:
     """People must be able to check a diagnosis."""
     (slow,) = diagnosed(CASES["a straggler"][0])
     assert slow.evidence == ("work/4 can do 50 tuples/s, 30% of the median of the other tasks",)
+    (key,) = diagnosed(CASES["a hot key by name"][0])
+    assert key.evidence[1] == "70% of its input has the key customer 7"
     (host,) = diagnosed(CASES["a busy host"][0])
     assert host.evidence == (
         "2 of its tasks wait for a processor, up to 50% of the time",
@@ -152,6 +242,11 @@ def action_against(case: str) -> Action:
         ("the only host is busy", ActionKind.ADVISE, ""),
         ("a hot key", ActionKind.REBALANCE, "heron update words --rebalance work"),
         ("a slow service", ActionKind.ADVISE, ""),
+        ("a hot key by name", ActionKind.ADVISE, ""),
+        ("a hot key group", ActionKind.REBALANCE, "heron update words --rebalance work"),
+        ("a source that stalls", ActionKind.ADVISE, ""),
+        ("a leak", ActionKind.ADVISE, ""),
+        ("a slow link", ActionKind.ADVISE, ""),
         ("a crash loop", ActionKind.ADVISE, ""),
         ("garbage", ActionKind.ADVISE, ""),
         ("memory", ActionKind.ADVISE, ""),

@@ -40,7 +40,10 @@ class ProgressSensor(Sensor):
 
 
 class MemorySensor(Sensor):
-    """The memory of each task's process, and its growth; 0 bytes/s if it has not grown in both halves of the window."""
+    """The memory of each task's process, and its growth: the smaller one of both halves of the window, at least 0.
+
+    One large allocation is no growth: it is in one half only.
+    """
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
@@ -49,9 +52,9 @@ class MemorySensor(Sensor):
         for component, task in tasks_of(kept):
             if series := resident.get(task, []):
                 subject, half = Subject(component.name, task), len(series) // 2
-                grows = half >= _HALF and series[0][1] < series[half][1] < series[-1][1]
+                slopes = [slope(each) or 0.0 for each in (series[:half], series[half:])]
                 yield Measurement("memory-bytes", subject, series[-1][1])
-                yield Measurement("memory-trend", subject, (slope(series) or 0.0) if grows else 0.0)
+                yield Measurement("memory-trend", subject, max(0.0, min(slopes)) if half >= _HALF else 0.0)
         if kept.kept:
             yield from _free(kept.kept[-1])
 

@@ -14,12 +14,14 @@ __all__ = ["MemoryNearLimit", "SlowHost", "SlowLink", "SlowStreamManager", "Unre
 class SlowHost(Diagnoser):
     """Tasks of a container wait for a processor: others use it, a hypervisor takes it, or a limit stops them.
 
-    A task with time to spare does all of its work in spite of such waits, so it does not count.
+    A task with time to spare does all of its work in spite of such waits, so it does not count. Neither does a task
+    that needs the processor for collections of garbage.
     """
 
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
         waits = symptoms_of(symptoms, "waits-for-processor").keys() & symptoms_of(symptoms, "full").keys()
+        waits -= symptoms_of(symptoms, "collects-garbage").keys()
         causes = {
             "steal": "a hypervisor takes {:.0%} of its processors",
             "throttled-container": "its limit of processors stops it {:.0%} of the time",
