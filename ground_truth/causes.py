@@ -24,6 +24,7 @@ from ground_truth.topology_run import Load, TopologyRun
 
 __all__ = ["CAUSES", "HEALTHY", "Cause", "Healthy"]
 
+_LIFE_S = 12.0  # so that the tasks have a life before the window, with which their calls can be compared
 # The service takes nearly all the time of a task, so that neither a run nor its noise needs a processor.
 CALLS = Load("orders.py", "orders")
 # Two tasks with a tenth of a processor each: enough for them to suffer beside other work.
@@ -34,13 +35,17 @@ BYTES = Load("orders.py", "orders", ("--payload", "4000"))
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A cause: its name, what happens (for people), how it is injected, and under which load and where."""
+    """A cause: its name, what happens (for people), how it is injected, and under which load and where.
+
+    `before_s` is for how long no round has found anything before.
+    """
 
     name: str
     text: str
     fault: Fault
     load: Load = CALLS
     site_of: SiteOf = machine
+    before_s: float = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,7 @@ CAUSES = (
         "slow-service",
         "calls of a service take 3 times as long",
         _of("slow", "3", "slow-external-service enrich"),
+        before_s=_LIFE_S,
     ),
     Cause("hot-key", "half of all tuples have one key", hot_key),
     Cause("hot-key-group", "half of all tuples have 8 keys of one key group", hot_key_group),
@@ -80,9 +86,19 @@ CAUSES = (
     Cause("memory-leak", "a task keeps 300 kB of each tuple", switched_task("leak", "memory-growth")),
     Cause("full-memory", "a container uses 95 % of its memory limit", full_memory, CALLS, memory_limits),
     Cause("garbage", "a task collects garbage after each tuple", switched_task("garbage", "garbage")),
-    Cause("crash-loop", "a task's process is killed at its first tuple, again and again", switched_task("crash", "restart-loop")),
+    Cause(
+        "crash-loop",
+        "a task's process is killed at its first tuple, again and again",
+        switched_task("crash", "restart-loop"),
+    ),
     Cause("stalled-source", "a source gives no tuples, and they wait there", _of("stall", "", "stalled-source orders")),
-    Cause("more-load", "the source becomes 2.5 times as fast", _of("load", "2.5", "under-provisioned enrich")),
+    Cause(
+        "more-load",
+        "the source becomes 2.5 times as fast",
+        _of("load", "2.5", "under-provisioned enrich"),
+        before_s=_LIFE_S,
+    ),
+    Cause("less-load", "the source becomes half as fast", _of("load", "0.5", "over-provisioned enrich")),
     Cause(
         "two-at-once",
         "one task is stopped, and another one collects garbage",

@@ -19,7 +19,7 @@ __all__ = ["REPORTED", "Alarm", "Said", "Trial", "Watch", "Watched", "try_cause"
 REPORTED = 0.5
 """The confidence from which a finding counts as a diagnosis. Those below say that something else explains more."""
 
-_BEFORE_S = 10.0
+_PERIOD_S = 1.5  # at most, between two observations
 _LONGEST_BEFORE_S = 60.0  # the start of a topology, and what else the machine does, must have passed
 _WITHIN_S = 30.0
 
@@ -84,7 +84,7 @@ def try_cause(home: Home, cause: Cause, policy: HealthPolicy, see: Watch) -> Tri
     """
     with TopologyRun(home, cause.load, cause.site_of) as run:
         rounds = _rounds(run, policy)
-        before = _before(rounds, see)
+        before = _before(rounds, cause.before_s, see)
         with cause.fault(run) as right:
             return _during(cause.name, rounds, right, before, see)
 
@@ -109,18 +109,19 @@ def watch(home: Home, healthy: Healthy, policy: HealthPolicy, seconds: float, se
 
 
 def _rounds(run: TopologyRun, policy: HealthPolicy) -> _Rounds:
-    """A round for each observation, over the look-back window, as the health manager makes them."""
+    """A round for each observation, over the look-back window, as `heron health` makes one."""
     window: deque[Observation] = deque()
     look_back_s = policy.rhythm().look_back_s
     for observation in run.observations:
         window.append(observation)
         while observation.at_s - window[0].at_s > look_back_s:
             window.popleft()
-        if (found := run_round(policy, tuple(window))) is not None:
+        is_whole = observation.at_s - window[0].at_s > look_back_s - _PERIOD_S
+        if is_whole and (found := run_round(policy, tuple(window))) is not None:
             yield observation, found
 
 
-def _before(rounds: _Rounds, see: Watch) -> tuple[str, ...]:
+def _before(rounds: _Rounds, before_s: float, see: Watch) -> tuple[str, ...]:
     """Wait until the topology has been healthy for some seconds; return what was found in them if it never is."""
     start_s = healthy_s = monotonic_s()
     found: tuple[str, ...] = ()
@@ -129,7 +130,7 @@ def _before(rounds: _Rounds, see: Watch) -> tuple[str, ...]:
         see(newest, each, now_s - start_s - _LONGEST_BEFORE_S)
         if found:
             healthy_s = now_s
-        if now_s - healthy_s >= _BEFORE_S or now_s - start_s >= _LONGEST_BEFORE_S:
+        if now_s - healthy_s >= before_s or now_s - start_s >= _LONGEST_BEFORE_S:
             break
     return found
 

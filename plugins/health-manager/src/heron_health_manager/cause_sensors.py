@@ -8,11 +8,13 @@ from itertools import pairwise
 
 from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Sample, Subject
-from heron_health_manager.window import Window, labelled_task, slope, tasks_of
+from heron_health_manager.window import Series, Window, labelled_task, slope, tasks_of
 
-__all__ = ["CrossingSensor", "HotKeySensor", "MemorySensor", "ProgressSensor"]
+__all__ = ["CallSensor", "CrossingSensor", "HotKeySensor", "MemorySensor", "ProgressSensor"]
 
 _COUNTS = {"spout": "emit-count", "bolt": "execute-count"}
+_BLOCKED = "user-blocked"
+_LEAST_LIFE_S = 10.0
 _HALF = 4  # observations: a growth in both halves of fewer says little
 
 
@@ -113,6 +115,32 @@ class HotKeySensor(Sensor):
                     yield Measurement(
                         name, Subject(sample.component, sample.task_id), sample.value, sample.labels[label]
                     )
+
+
+class CallSensor(Sensor):
+    """How long a task is blocked in its code for each tuple: in the window, as a multiple of its life before.
+
+    The totals of a task at the beginning of the window are those of its life before. If that is shorter than 10 s,
+    there is no measurement.
+    """
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        kept = Window(window)
+        counts, ages = kept.series("execute-count", _task), kept.series("task-time-s", _task)
+        blocked = kept.series("task-time-s", lambda each: each.task_id if each.labels.get("use") == _BLOCKED else 0)
+        for component, task in tasks_of(kept):
+            (count, count_now), (age_s, _), (total_s, total_now_s) = (
+                _ends(each.get(task, [])) for each in (counts, ages, blocked)
+            )
+            if component.kind == "bolt" and age_s >= _LEAST_LIFE_S and total_s > 0 and count_now > count > 0:
+                times = (total_now_s - total_s) / (count_now - count) / (total_s / count)
+                yield Measurement("blocked-times", Subject(component.name, task), max(0.0, times))
+
+
+def _ends(series: Series) -> tuple[float, float]:
+    """The first and the last value; zeros without any."""
+    return (series[0][1], series[-1][1]) if series else (0.0, 0.0)
 
 
 def _task(sample: Sample) -> int:

@@ -14,6 +14,7 @@ __all__ = [
     "CrossingDetector",
     "GrowthDetector",
     "SkewDetector",
+    "SlowerCallsDetector",
     "StalledDetector",
     "StragglerDetector",
     "StuckDetector",
@@ -120,6 +121,27 @@ class StuckDetector(Detector):
                     yield Symptom("no-progress", Subject(component.name, task), still_s, self._still_s)
 
 
+class SlowerCallsDetector(Detector):
+    """A task waits longer for each tuple than in its life before: the value is the multiple.
+
+    Without a life before, a task counts that is blocked for most of its time.
+    """
+
+    def __init__(self, times: float, share: float) -> None:
+        self._times = times
+        self._share = share
+
+    def detect(self, measurements: Measurements) -> Iterable[Symptom]:
+        """`Detector.detect`."""
+        for each in measurements.of("blocked-share"):
+            times = measurements.value("blocked-times", each.subject)
+            useful = measurements.value("useful-share", each.subject) or 0.0
+            if times is None and each.value > self._share:
+                yield Symptom("blocked", each.subject, each.value, self._share)
+            elif times is not None and times >= self._times and each.value > self._share * useful:
+                yield Symptom("blocked-longer", each.subject, times, self._times)
+
+
 class StalledDetector(Detector):
     """Tuples wait at a source, and its spouts emit none, although nothing holds them up: the value is the backlog."""
 
@@ -192,7 +214,7 @@ class GrowthDetector(Detector):
 DETECTORS: tuple[Detector, ...] = (
     BusyDetector(0.85),
     ThresholdDetector("full", "useful-share", 0.85),
-    ThresholdDetector("blocked", "blocked-share", 0.6),
+    SlowerCallsDetector(1.5, 0.6),
     ThresholdDetector("waits-for-processor", "cpu-wait-share", 0.25),
     ThresholdDetector("collects-garbage", "gc-share", 0.2),
     ThresholdDetector("back-pressure", "pressure-share", 0.3),

@@ -10,7 +10,7 @@ import msgspec
 from heron.spi.health import Detector, Diagnoser, HealthPolicy, Resolver, Sensor
 from heron.spi.health_values import Rhythm
 from heron.spi.options import decode_options
-from heron_health_manager.cause_sensors import CrossingSensor, HotKeySensor, MemorySensor, ProgressSensor
+from heron_health_manager.cause_sensors import CallSensor, CrossingSensor, HotKeySensor, MemorySensor, ProgressSensor
 from heron_health_manager.detectors import DETECTORS
 from heron_health_manager.diagnosers import CAUSES
 from heron_health_manager.flow_sensors import QueueSensor, RestartSensor, SourceSensor
@@ -60,7 +60,7 @@ class Ds2Policy(HealthPolicy):
     def sensors(self) -> Sequence[Sensor]:
         """`HealthPolicy.sensors`."""
         source = SourceSensor(self._options.drain_s)
-        causes = ProgressSensor(), MemorySensor(), CrossingSensor(), HotKeySensor()
+        causes = ProgressSensor(), MemorySensor(), CrossingSensor(), CallSensor(), HotKeySensor()
         return TaskSensor(), StreamSensor(), source, QueueSensor(), RestartSensor(), HostSensor(), *causes
 
     def detectors(self) -> Sequence[Detector]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Subject
-from heron_health_manager.window import OBSTRUCTED, Window, by_task, labelled_task, slope, tasks_of
+from heron_health_manager.window import OBSTRUCTED, Window, by_task, growth, labelled_task, slope, tasks_of
 
 __all__ = ["QueueSensor", "RestartSensor", "SourceSensor"]
 
@@ -17,7 +17,9 @@ class SourceSensor(Sensor):
     """The rate that each source would have if nothing held its spout up.
 
     With a backlog that the spout reports, this is the rate at which the source grows, and what drains the backlog in
-    `drain_s`. Without one it is the spout's rate in the time in which it was not held up.
+    `drain_s`. What came within the window is what was emitted and the change of the backlog. So the change is that from
+    the first moment to the last: another line through the backlog would not fit the mean rate. Without a backlog it is
+    the spout's rate in the time in which it was not held up.
     """
 
     def __init__(self, drain_s: float) -> None:
@@ -38,7 +40,7 @@ class SourceSensor(Sensor):
             yield Measurement("source-rate", subject, sum(rates))
             if series:
                 waiting = sum(each[-1][1] for each in series)
-                trend = sum(slope(each) or 0.0 for each in series)
+                trend = sum(growth(each) or 0.0 for each in series)
                 yield Measurement("backlog", subject, waiting)
                 yield Measurement("backlog-trend", subject, trend)
                 yield Measurement("target-rate", subject, max(0.0, sum(rates) + trend) + waiting / self._drain_s)

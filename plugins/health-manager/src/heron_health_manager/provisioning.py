@@ -15,6 +15,7 @@ from heron.spi.health_values import (
     Subject,
     Symptom,
 )
+from heron_health_manager.detectors import symptoms_of
 from heron_health_manager.diagnosers import CAUSES, EXPLAINED
 from heron_health_manager.sizing import ComponentRates, Need, Sizing, Utilisation, size
 
@@ -22,6 +23,7 @@ __all__ = ["OVER", "UNDER", "Provisioning", "UpdateResolver", "sizing_of"]
 
 UNDER, OVER = "under-provisioned", "over-provisioned"
 
+_HELD = 0.05  # of the time
 _SURE, _DOUBTFUL = 0.8, 0.4  # doubtful where something else explains why the component is slow
 
 
@@ -50,13 +52,24 @@ class Provisioning(Diagnoser):
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
         sizing = sizing_of(measurements, self._utilisation)
-        explained = _explained(symptoms, measurements)
+        explained, saturated = _explained(symptoms, measurements), _saturated(symptoms, measurements)
         for need in sizing.needs:
             name = UNDER if need.needed > need.parallelism or need.limit else OVER
             if need.needed == need.parallelism and not need.limit:
                 continue
-            confidence = _DOUBTFUL if need.component in explained else _SURE
+            doubtful = need.component in explained or (name == UNDER and not saturated)
+            confidence = _DOUBTFUL if doubtful else _SURE
             yield Diagnosis(name, Subject(need.component), confidence, _evidence(need))
+
+
+def _saturated(symptoms: Sequence[Symptom], measurements: Measurements) -> bool:
+    """Whether anything is at its limit now: a task is busy, or a spout is held up.
+
+    Otherwise all data that the sources give is done, and a backlog that grows does so because a source does not give
+    its tuples. More tasks would not get them.
+    """
+    busy = symptoms_of(symptoms, "busy") or symptoms_of(symptoms, "back-pressure")
+    return bool(busy) or any(each.value >= _HELD for each in measurements.of("obstructed-share"))
 
 
 def _explained(symptoms: Sequence[Symptom], measurements: Measurements) -> set[str]:

@@ -75,18 +75,27 @@ class SlowTask(Diagnoser):
 
 
 class SlowExternalService(Diagnoser):
-    """Nearly all busy tasks of a component are blocked in their code, without waiting for a processor."""
+    """Nearly all tasks of a component wait longer for each tuple than before, and have no time left.
+
+    Tasks that always wait so long are not a sign of a slow service: more of them can wait at the same time. If it is
+    not known how long they waited before, all of them must be busy, and blocked most of the time.
+    """
 
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
         busy, blocked = symptoms_of(symptoms, "busy"), symptoms_of(symptoms, "blocked")
+        longer = symptoms_of(symptoms, "blocked-longer")
         for component in measurements.shape.components:
             tasks = [Subject(component.name, task) for task in component.tasks]
-            both = [each for each in tasks if each in busy and each in blocked]
-            if component.kind == "bolt" and both and len(both) >= _TOGETHER * len(tasks):
-                mean = sum(blocked[each].value for each in both) / len(both)
-                text = f"{len(both)} of {len(tasks)} tasks are blocked in their code {mean:.0%} of the time"
-                yield Diagnosis("slow-external-service", Subject(component.name), 0.8, (text,))
+            waiting = [each for each in tasks if each in longer or (each in blocked and each in busy)]
+            if component.kind != "bolt" or len(waiting) < _TOGETHER * len(tasks) or not busy.keys() & set(waiting):
+                continue
+            shares = [measurements.value("blocked-share", each) or 0.0 for each in waiting]
+            mean = sum(shares) / len(shares)
+            evidence = [f"{len(waiting)} of {len(tasks)} tasks are blocked in their code {mean:.0%} of the time"]
+            if times := [longer[each].value for each in waiting if each in longer]:
+                evidence.append(f"they wait {sum(times) / len(times):.1f} times as long for each tuple as before")
+            yield Diagnosis("slow-external-service", Subject(component.name), 0.8, tuple(evidence))
 
 
 class Garbage(Diagnoser):

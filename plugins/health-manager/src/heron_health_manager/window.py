@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from heron.spi.health_values import ComponentShape, Observation, Sample
 
-__all__ = ["OBSTRUCTED", "Series", "Window", "by_task", "labelled_task", "slope", "tasks_of"]
+__all__ = ["OBSTRUCTED", "Series", "Window", "by_task", "growth", "labelled_task", "slope", "tasks_of"]
 
 OBSTRUCTED = ("room", "throttled", "acks")
 """The uses of a task's time in which something holds it up."""
@@ -107,6 +107,14 @@ def slope(series: Series) -> float | None:
     mean = sum(value for _, value in series) / len(series)
     spread = sum((at_s - mean_s) ** 2 for at_s, _ in series)
     return sum((at_s - mean_s) * (value - mean) for at_s, value in series) / spread if spread else None
+
+
+def growth(series: Series) -> float | None:
+    """The growth per second from the first moment to the last; None with fewer than two moments."""
+    if len(series) < 2:
+        return None
+    (first_s, first), (last_s, last) = series[0], series[-1]
+    return (last - first) / (last_s - first_s)
 
 
 def labelled_task(sample: Sample) -> int:

@@ -1,0 +1,75 @@
+"""What `./dev truth` makes of its trials: verdicts, tables, and the document that has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ground_truth.causes import CAUSES, HEALTHY
+from ground_truth.errors import TruthError
+from ground_truth.results import BEGIN, END, Results, read_results, section, with_section
+from ground_truth.trial import Alarm, Said, Trial, Watched
+
+ROOT = Path(__file__).resolve().parents[1]
+RIGHT = ("stuck-task enrich/2",)
+
+
+def trial(*said: Said, complete_s: float | None = 11.0, at_end: tuple[str, ...] = RIGHT) -> Trial:
+    return Trial("stopped-task", RIGHT, said, complete_s, at_end)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_right"),
+    [
+        (trial(Said(11.0, RIGHT[0])), True),
+        (trial(Said(11.0, RIGHT[0]), Said(14.0, "slow-task enrich/4")), True),
+        (trial(Said(5.0, "slow-task enrich/4"), Said(11.0, RIGHT[0])), False),
+        (trial(Said(11.0, "stuck-task enrich/3")), False),
+        (trial(complete_s=None, at_end=()), False),
+        (trial(Said(11.0, RIGHT[0]), complete_s=None), False),
+    ],
+)
+def test_only_the_first_diagnosis_counts(outcome: Trial, is_right: bool) -> None:
+    """A right diagnosis behind a wrong one would come after a wrong action; the subject must be right too."""
+    assert outcome.is_right is is_right
+
+
+def test_the_tables_show_wrong_and_missing_diagnoses() -> None:
+    """A reader sees at once what does not work."""
+    alarm = Alarm(3.0, "slow-host container 1", "why")
+    lines = section(
+        Results(
+            {"stopped-task": trial(Said(5.2, "slow-task enrich/4")), "slow-task": trial(complete_s=None, at_end=())},
+            {"bursts": Watched(60.0, 58, (alarm, alarm))},
+            {"slow-link": "this machine has no network of hosts"},
+        )
+    )
+    assert lines[0] == "The right diagnosis came first in 0 of 2 causes."
+    (wrong,) = [line for line in lines if "SIGSTOP" in line]
+    assert wrong.endswith("| `slow-task enrich/4` **(wrong)** | 5 s | 11 s | `stuck-task enrich/2` |")
+    (none,) = [line for line in lines if "4 times as long" in line]
+    assert none.endswith("| `stuck-task` | none |  | never | none |")
+    assert "- slow-link: this machine has no network of hosts" in lines
+    assert lines[-1].endswith("| 1 min | 58 | `slow-host container 1` |")
+
+
+def test_the_document_has_the_newest_outcomes() -> None:
+    """The tables are made by the command, and nobody edits them."""
+    text = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
+    assert with_section(text, section(read_results())) == text
+
+
+def test_every_cause_and_load_has_an_outcome_with_the_same_name() -> None:
+    """A cause that is renamed or added must be tried again."""
+    results = read_results()
+    assert results.missing() == []
+    assert {*results.trials, *results.impossible} == {each.name for each in CAUSES}
+    assert set(results.healthy) == {each.name for each in HEALTHY}
+
+
+@pytest.mark.parametrize("text", ["", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}\n{END}\n{BEGIN}\n{END}"])
+def test_a_document_without_place_is_an_error(text: str) -> None:
+    """Nothing is written then."""
+    with pytest.raises(TruthError, match="once, in this order"):
+        with_section(text, ["line"])
