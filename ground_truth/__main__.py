@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sys
-from collections import deque
 from pathlib import Path
-from typing import IO
 
 import click
-import msgspec
 
-from ground_truth.causes import CAUSES, HEALTHY, Cause
+from ground_truth.causes import CAUSES, HEALTHY, Cause, Healthy
 from ground_truth.errors import TruthError
-from ground_truth.recorded import write_round
+from ground_truth.recorded import Recording, write_round
 from ground_truth.results import Results, publish, read_results
 from ground_truth.topology_run import Home
-from ground_truth.trial import Trial, try_cause, watch
-from heron.spi.health import HealthPolicy
-from heron.spi.health_values import Observation
+from ground_truth.trial import Trial, judge, judge_healthy, try_cause, watch
 from heron_health_manager.ds2_policy import Ds2Policy
-from heron_health_manager.policy_round import Round
 
 _INTERRUPTED = 143
 _NAMES = [each.name for each in (*CAUSES, *HEALTHY)]
@@ -31,9 +24,9 @@ _NAMES = [each.name for each in (*CAUSES, *HEALTHY)]
 @click.argument("names", nargs=-1, type=click.Choice(_NAMES), metavar="[NAME]...")
 @click.option("--minutes", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Of each healthy run.")
 @click.option("--record", type=click.Path(path_type=Path), help="Keep all observations in this folder.")
+@click.option("--replay", type=click.Path(path_type=Path, exists=True), help="Judge those of this folder instead.")
 @click.option("--fixtures", is_flag=True, help="Write the measurements of right diagnoses for the plugin's tests.")
-@click.option("-v", "--verbose", is_flag=True, help="Show the findings of each round on stderr.")
-def main(names: tuple[str, ...], minutes: float, record: Path | None, *, fixtures: bool, verbose: bool) -> None:
+def main(names: tuple[str, ...], minutes: float, record: Path | None, replay: Path | None, *, fixtures: bool) -> None:
     """Start a topology for each cause, inject the cause, and note what the policy ds2 finds within 30 s.
 
     Names are causes or healthy loads; without names, all are tried. The outcomes replace the stored ones, and the
@@ -41,83 +34,88 @@ def main(names: tuple[str, ...], minutes: float, record: Path | None, *, fixture
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_INTERRUPTED))  # SIGTERM must also end the running topology
     chosen = names or tuple(_NAMES)
-    results, policy, home = read_results(), Ds2Policy.open({}), Home()
-    good = True
+    session = _Session(minutes * 60, record, replay, fixtures=fixtures)
     try:
         for cause in (each for each in CAUSES if each.name in chosen):
-            with _Rounds(record, cause.name, verbose=verbose) as rounds:
-                good &= _try(results, home, cause, policy, rounds)
-                if fixtures:
-                    rounds.write(policy, results.trials.get(cause.name))
+            session.cause(cause)
         for healthy in (each for each in HEALTHY if each.name in chosen):
-            with _Rounds(record, healthy.name, verbose=verbose) as rounds:
-                watched = results.healthy[healthy.name] = watch(home, healthy, policy, minutes * 60, rounds.see)
-                if fixtures:
-                    rounds.write_last(policy, healthy.name)
-            click.echo(f"{healthy.name}: {len(watched.alarms)} diagnoses in {watched.rounds} rounds")
-            good &= not watched.alarms
+            session.healthy(healthy)
     finally:
-        home.remove()
-    if missing := results.missing():
-        click.echo(f"without an outcome yet: {', '.join(missing)}")
-    publish(results)
-    sys.exit(0 if good else 1)
+        session.close()
+    sys.exit(0 if session.good else 1)
 
 
-def _try(results: Results, home: Home, cause: Cause, policy: HealthPolicy, rounds: _Rounds) -> bool:
-    results.trials.pop(cause.name, None)
-    results.impossible.pop(cause.name, None)
-    try:
-        trial = results.trials[cause.name] = try_cause(home, cause, policy, rounds.see)
-    except TruthError as error:
-        results.impossible[cause.name] = str(error)
-        click.echo(f"{cause.name}: cannot be injected: {error}")
-        return True
-    said = ", ".join(f"{each.first} after {each.at_s:.0f} s" for each in trial.said) or "nothing"
-    click.echo(f"{cause.name}: {'right' if trial.is_right else 'WRONG'}: {said}")
-    return trial.is_right
+class _Session:
+    """Makes the trials, or reads their recordings; `good` tells whether all diagnoses were right."""
 
+    def __init__(self, healthy_s: float, record: Path | None, replay: Path | None, *, fixtures: bool) -> None:
+        self.good = True
+        self._policy = Ds2Policy.open({})
+        self._results: Results = read_results()
+        self._home = Home() if replay is None else None
+        self._healthy_s = healthy_s
+        self._record, self._replay, self._fixtures = record, replay, fixtures
 
-class _Rounds(contextlib.AbstractContextManager["_Rounds"]):
-    """Shows and records the rounds of a trial."""
-
-    def __init__(self, folder: Path | None, name: str, *, verbose: bool) -> None:
-        self._verbose = verbose
-        self._seen: deque[tuple[float, Observation]] = deque()
-        self._file: IO[bytes] | None = None
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._file = (folder / f"{name}.jsonl").open("wb")
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def write(self, policy: HealthPolicy, trial: Trial | None) -> None:
-        """Writes the round in which all right diagnoses were found."""
-        if trial is None or trial.complete_s is None:
+    def cause(self, cause: Cause) -> None:
+        """Tries a cause."""
+        recording = self._recording(cause.name)
+        if recording is None:
             return
-        seen = [newest for at_s, newest in self._seen if round(at_s, 1) <= trial.complete_s]
-        write_round(trial.cause, trial.right, policy, self._window(policy, seen))
+        self._results.impossible.pop(cause.name, None)
+        self._results.trials.pop(cause.name, None)
+        try:
+            trial = self._trial(cause, recording)
+        except TruthError as error:
+            self._results.impossible[cause.name] = str(error)
+            click.echo(f"{cause.name}: cannot be injected: {error}")
+            return
+        self._results.trials[cause.name] = trial
+        said = ", ".join(f"{each.first} after {each.at_s:.0f} s" for each in trial.said) or "nothing"
+        click.echo(f"{cause.name}: {'right' if trial.is_right else 'WRONG'}: {said}")
+        self.good &= trial.is_right
+        recording.right = trial.right
+        self._keep(recording, trial.complete_s)
 
-    def write_last(self, policy: HealthPolicy, name: str) -> None:
-        """Writes the last round, which has no right diagnosis."""
-        write_round(name, (), policy, self._window(policy, [newest for _, newest in self._seen]))
+    def healthy(self, healthy: Healthy) -> None:
+        """Watches a healthy load."""
+        recording = self._recording(healthy.name)
+        if recording is None:
+            return
+        if self._home is None:
+            watched = judge_healthy(self._policy, recording.windows(self._policy), self._healthy_s)
+        else:
+            watched = watch(self._home, healthy, self._policy, self._healthy_s, recording.see)
+        self._results.healthy[healthy.name] = watched
+        said = sorted({alarm.diagnosis for alarm in watched.alarms})
+        click.echo(f"{healthy.name}: {', '.join(said) or 'nothing'} in {watched.rounds} rounds")
+        self.good &= not watched.alarms
+        self._keep(recording, watched.seconds if not watched.alarms else None)
 
-    def _window(self, policy: HealthPolicy, seen: list[Observation]) -> list[Observation]:
-        return [each for each in seen if seen[-1].at_s - each.at_s <= policy.rhythm().look_back_s]
+    def close(self) -> None:
+        """Ends all processes, and publishes the outcomes so far."""
+        if self._home is not None:
+            self._home.remove()
+        if missing := self._results.missing():
+            click.echo(f"without an outcome yet: {', '.join(missing)}")
+        publish(self._results)
 
-    def see(self, newest: Observation, found: Round, at_s: float) -> None:
-        """Takes one round."""
-        self._seen.append((at_s, newest))
-        if self._file is not None:
-            self._file.write(msgspec.json.encode([at_s, newest]) + b"\n")
-        if self._verbose:
-            shown = [
-                f"{each.diagnosis.name} {each.diagnosis.subject} {each.diagnosis.confidence:.0%}"
-                for each in found.findings
-            ]
-            click.echo(f"{at_s:6.1f} {', '.join(shown)}", err=True)
+    def _trial(self, cause: Cause, recording: Recording) -> Trial:
+        if self._home is None:
+            return judge(cause.name, frozenset(recording.right), (), self._policy, recording.windows(self._policy))
+        return try_cause(self._home, cause, self._policy, recording.see)
+
+    def _recording(self, name: str) -> Recording | None:
+        """A new recording, or a former one; None if there is none."""
+        if self._replay is None:
+            return Recording(name)
+        path = self._replay / f"{name}.json"
+        return Recording.read(path) if path.exists() else None
+
+    def _keep(self, recording: Recording, right_s: float | None) -> None:
+        if self._record is not None:
+            recording.write(self._record)
+        if self._fixtures and right_s is not None:
+            write_round(recording, self._policy, right_s)
 
 
 if __name__ == "__main__":

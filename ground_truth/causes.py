@@ -71,7 +71,10 @@ CAUSES = (
     Cause("busy-host", "other processes use a container's processor", busy_host, WORK),
     Cause("throttled", "a cgroup limits a container to 8 % of a processor", throttled_container, WORK),
     Cause(
-        "low-priority", "a container has the smallest cgroup share of a processor that others use", low_priority, WORK
+        "low-priority",
+        "a container has a fifth of the cgroup shares of other work on its processor",
+        low_priority,
+        WORK,
     ),
     Cause(
         "slow-service",

@@ -18,7 +18,7 @@ __all__ = ["busy_host", "full_memory", "low_priority", "throttled_container"]
 _CONTAINER = 2
 _NEIGHBOURS = 5
 _QUOTA_US, _PERIOD_US = 8_000, 100_000
-_LEAST_SHARES = 2
+_FEW_SHARES = 200  # of 1024 that other work has
 _FULL = 0.95
 _BUSY = "while True: pass"
 
@@ -32,9 +32,9 @@ def busy_host(run: TopologyRun) -> Iterator[frozenset[str]]:
 
 @contextlib.contextmanager
 def low_priority(run: TopologyRun) -> Iterator[frozenset[str]]:
-    """A container has the smallest share of a processor, and one process beside it uses the rest."""
+    """A container has few shares of a processor, and one process beside it uses the rest."""
     with _pinned(run), cgroup("cpu") as folder, _neighbours(1):
-        write(folder / "cpu.shares", _LEAST_SHARES)
+        write(folder / "cpu.shares", _FEW_SHARES)
         for pid in run.pids_of(_CONTAINER):
             write(folder / "cgroup.procs", pid)
         yield frozenset({f"slow-host container {_CONTAINER}"})

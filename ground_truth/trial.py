@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ground_truth.causes import Cause, Healthy
@@ -11,10 +11,23 @@ from ground_truth.sites import machine
 from ground_truth.topology_run import Home, TopologyRun
 from heron.clock import monotonic_s
 from heron.spi.health import HealthPolicy
-from heron.spi.health_values import Observation
-from heron_health_manager.policy_round import Round, run_round
+from heron.spi.health_values import Diagnosis, Observation
+from heron_health_manager.policy_round import run_round
 
-__all__ = ["REPORTED", "Alarm", "Said", "Trial", "Watch", "Watched", "try_cause", "watch"]
+__all__ = [
+    "REPORTED",
+    "Alarm",
+    "Said",
+    "TimedWindow",
+    "Trial",
+    "Watch",
+    "Watched",
+    "judge",
+    "judge_healthy",
+    "try_cause",
+    "watch",
+    "windows_of",
+]
 
 REPORTED = 0.5
 """The confidence from which a finding counts as a diagnosis. Those below say that something else explains more."""
@@ -23,10 +36,13 @@ _PERIOD_S = 1.5  # at most, between two observations
 _LONGEST_BEFORE_S = 60.0  # the start of a topology, and what else the machine does, must have passed
 _WITHIN_S = 30.0
 
-Watch = Callable[[Observation, Round, float], None]
-"""Sees each observation, the round that it ends, and the seconds since the fault began; negative before it."""
+Window = tuple[Observation, ...]
 
-_Rounds = Iterator[tuple[Observation, Round]]
+TimedWindow = tuple[float, Window]
+"""A window, and the seconds since the fault began, or since the start of a healthy run."""
+
+Watch = Callable[[float, Window], None]
+"""Sees each window as it is judged; before a fault its seconds are negative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +99,10 @@ def try_cause(home: Home, cause: Cause, policy: HealthPolicy, see: Watch) -> Tri
         TruthError: when the fault cannot be injected, or the topology does not run.
     """
     with TopologyRun(home, cause.load, cause.site_of) as run:
-        rounds = _rounds(run, policy)
-        before = _before(rounds, cause.before_s, see)
+        windows = windows_of(run.observations, policy)
+        before = _before(windows, policy, cause.before_s, see)
         with cause.fault(run) as right:
-            return _during(cause.name, rounds, right, before, see)
+            return judge(cause.name, right, before, policy, _timed(windows, see))
 
 
 def watch(home: Home, healthy: Healthy, policy: HealthPolicy, seconds: float, see: Watch) -> Watched:
@@ -95,54 +111,19 @@ def watch(home: Home, healthy: Healthy, policy: HealthPolicy, seconds: float, se
     Raises:
         TruthError: when the topology does not run.
     """
-    alarms: list[Alarm] = []
     with TopologyRun(home, healthy.load, machine) as run:
-        start_s, rounds, at_s = monotonic_s(), 0, 0.0
-        for newest, found in _rounds(run, policy):
-            at_s, rounds = monotonic_s() - start_s, rounds + 1
-            see(newest, found, at_s)
-            reported = (each.diagnosis for each in found.findings if each.diagnosis.confidence >= REPORTED)
-            alarms += [Alarm(round(at_s, 1), f"{each.name} {each.subject}", each.evidence[0]) for each in reported]
-            if at_s >= seconds:
-                break
-    return Watched(round(at_s, 1), rounds, tuple(alarms))
+        return judge_healthy(policy, _timed(windows_of(run.observations, policy), see), seconds)
 
 
-def _rounds(run: TopologyRun, policy: HealthPolicy) -> _Rounds:
-    """A round for each observation, over the look-back window, as `heron health` makes one."""
-    window: deque[Observation] = deque()
-    look_back_s = policy.rhythm().look_back_s
-    for observation in run.observations:
-        window.append(observation)
-        while observation.at_s - window[0].at_s > look_back_s:
-            window.popleft()
-        is_whole = observation.at_s - window[0].at_s > look_back_s - _PERIOD_S
-        if is_whole and (found := run_round(policy, tuple(window))) is not None:
-            yield observation, found
-
-
-def _before(rounds: _Rounds, before_s: float, see: Watch) -> tuple[str, ...]:
-    """Wait until the topology has been healthy for some seconds; return what was found in them if it never is."""
-    start_s = healthy_s = monotonic_s()
-    found: tuple[str, ...] = ()
-    for newest, each in rounds:
-        now_s, found = monotonic_s(), _reported(each)
-        see(newest, each, now_s - start_s - _LONGEST_BEFORE_S)
-        if found:
-            healthy_s = now_s
-        if now_s - healthy_s >= before_s or now_s - start_s >= _LONGEST_BEFORE_S:
-            break
-    return found
-
-
-def _during(name: str, rounds: _Rounds, right: frozenset[str], before: tuple[str, ...], see: Watch) -> Trial:
-    start_s, said = monotonic_s(), list[Said]()
+def judge(
+    name: str, right: frozenset[str], before: tuple[str, ...], policy: HealthPolicy, windows: Iterable[TimedWindow]
+) -> Trial:
+    """Return what a policy finds in the windows since a fault began."""
+    said: list[Said] = []
     complete_s: float | None = None
     reported: tuple[str, ...] = ()
-    for newest, each in rounds:
-        at_s = monotonic_s() - start_s
-        see(newest, each, at_s)
-        reported = _reported(each)
+    for at_s, window in windows:
+        reported = _reported(policy, window)
         if reported and (not said or said[-1].first != reported[0]):
             said.append(Said(round(at_s, 1), reported[0]))
         if complete_s is None and _complete(reported, right):
@@ -152,6 +133,54 @@ def _during(name: str, rounds: _Rounds, right: frozenset[str], before: tuple[str
     return Trial(name, tuple(sorted(right)), tuple(said), complete_s, reported, before)
 
 
+def judge_healthy(policy: HealthPolicy, windows: Iterable[TimedWindow], seconds: float) -> Watched:
+    """Return what a policy finds in the windows of a healthy run."""
+    alarms: list[Alarm] = []
+    rounds, at_s = 0, 0.0
+    for at_s, window in windows:
+        rounds += 1
+        alarms += [
+            Alarm(round(at_s, 1), f"{each.name} {each.subject}", each.evidence[0]) for each in _found(policy, window)
+        ]
+        if at_s >= seconds:
+            break
+    return Watched(round(at_s, 1), rounds, tuple(alarms))
+
+
+def windows_of(observations: Iterable[Observation], policy: HealthPolicy) -> Iterator[Window]:
+    """The look-back window of each observation, as soon as it is whole, as `heron health` has it."""
+    window: deque[Observation] = deque()
+    look_back_s = policy.rhythm().look_back_s
+    for observation in observations:
+        window.append(observation)
+        while observation.at_s - window[0].at_s > look_back_s:
+            window.popleft()
+        if observation.at_s - window[0].at_s > look_back_s - _PERIOD_S:
+            yield tuple(window)
+
+
+def _timed(windows: Iterator[Window], see: Watch) -> Iterator[TimedWindow]:
+    start_s = monotonic_s()
+    for window in windows:
+        at_s = monotonic_s() - start_s
+        see(at_s, window)
+        yield at_s, window
+
+
+def _before(windows: Iterator[Window], policy: HealthPolicy, before_s: float, see: Watch) -> tuple[str, ...]:
+    """Wait until the topology has been healthy for some seconds; return what was found in them if it never is."""
+    start_s = healthy_s = monotonic_s()
+    found: tuple[str, ...] = ()
+    for window in windows:
+        now_s, found = monotonic_s(), _reported(policy, window)
+        see(now_s - start_s - _LONGEST_BEFORE_S, window)
+        if found:
+            healthy_s = now_s
+        if now_s - healthy_s >= before_s or now_s - start_s >= _LONGEST_BEFORE_S:
+            break
+    return found
+
+
 def _complete(reported: tuple[str, ...], right: frozenset[str]) -> bool:
     """Whether a right diagnosis stands first, and the others of different names stand somewhere."""
     names = {each.partition(" ")[0] for each in right}
@@ -159,9 +188,11 @@ def _complete(reported: tuple[str, ...], right: frozenset[str]) -> bool:
     return bool(reported) and reported[0] in right and found == names
 
 
-def _reported(found: Round) -> tuple[str, ...]:
-    return tuple(
-        f"{each.diagnosis.name} {each.diagnosis.subject}"
-        for each in found.findings
-        if each.diagnosis.confidence >= REPORTED
-    )
+def _reported(policy: HealthPolicy, window: Window) -> tuple[str, ...]:
+    return tuple(f"{each.name} {each.subject}" for each in _found(policy, window))
+
+
+def _found(policy: HealthPolicy, window: Window) -> list[Diagnosis]:
+    found = run_round(policy, window)
+    findings = found.findings if found is not None else ()
+    return [each.diagnosis for each in findings if each.diagnosis.confidence >= REPORTED]

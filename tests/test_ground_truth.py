@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from ground_truth.causes import CAUSES, HEALTHY
 from ground_truth.errors import TruthError
 from ground_truth.results import BEGIN, END, Results, read_results, section, with_section

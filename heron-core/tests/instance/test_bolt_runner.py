@@ -79,16 +79,9 @@ class Bench:
     """A bolt task without sockets: the test puts frames into its data-in queue and reads its data-out queue."""
 
     def __init__(
-        self,
-        component: type[Bolt],
-        config: dict[str, object] | None = None,
-        settings: EngineSettings | None = None,
-        *,
-        key: str = "",
+        self, component: type[Bolt], config: dict[str, object] | None = None, settings: EngineSettings | None = None
     ) -> None:
         both = [subscription("spout", GroupingKind.ALL, stream=name) for name in ("default", "b")]
-        if key:
-            both[0] = subscription("spout", GroupingKind.FIELDS, key)
         definition = topology(
             spout("spout", stream("batch", "number"), stream(name="b"), parallelism=2),
             bolt("bolt", *both, outputs=(stream("value"),)),
@@ -505,15 +498,3 @@ def test_blocked_output_stops_a_batch_between_slices() -> None:
     assert most[0] < 100_000 + 8 * 41_000  # the first slice has eight tuples
     uses = {each.labels["use"]: each.value for each in bench.record() if each.name == "task-time-s"}
     assert uses["room"] > 0.1, "most flushes wait for one of the 20 ms rounds"  # type: ignore[operator]  # a counter
-
-
-def test_a_bolt_whose_input_has_keys_names_the_one_that_it_gets_most() -> None:
-    """Without a key the bolt looks at no row."""
-    rows = [tuples([(batch, 7) for batch in range(5)]) for _ in range(10)]
-    keyed, plain = Bench(Passing, key="number"), Bench(Passing)
-    for bench in (keyed, plain):
-        bench.put(*rows, end(1), end(2))
-        bench.run()
-    (share,) = [each for each in keyed.record() if each.name == "hot-key-share"]
-    assert (share.labels, share.value) == ({"key": "7"}, 1.0)
-    assert not [each for each in plain.record() if each.name.startswith("hot-")]
