@@ -74,6 +74,8 @@ def section(results: Results) -> list[str]:
     if results.impossible:
         lines += ["", "These causes could not be injected on the machine of this run:", ""]
         lines += [f"- {name}: {reason}" for name, reason in results.impossible.items()]
+    if missing := results.missing():
+        lines += ["", f"Not tried yet: {_codes(missing)}."]
     return [*lines, "", *_healthy(results)]
 
 

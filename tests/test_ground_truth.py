@@ -50,6 +50,7 @@ def test_the_tables_show_wrong_and_missing_diagnoses() -> None:
     (none,) = [line for line in lines if "4 times as long" in line]
     assert none.endswith("| `stuck-task` | none |  | never | none |")
     assert "- slow-link: this machine has no network of hosts" in lines
+    assert any(line.startswith("Not tried yet: `hanging-call`") for line in lines)
     assert lines[-1].endswith("| 1 min | 58 | `slow-host container 1` |")
 
 
@@ -59,12 +60,13 @@ def test_the_document_has_the_newest_outcomes() -> None:
     assert with_section(text, section(read_results())) == text
 
 
-def test_every_cause_and_load_has_an_outcome_with_the_same_name() -> None:
-    """A cause that is renamed or added must be tried again."""
+def test_every_outcome_is_that_of_a_cause_or_load() -> None:
+    """A cause that is renamed must be tried again; the document names those that were not tried."""
     results = read_results()
-    assert results.missing() == []
-    assert {*results.trials, *results.impossible} == {each.name for each in CAUSES}
-    assert set(results.healthy) == {each.name for each in HEALTHY}
+    assert {*results.trials, *results.impossible} <= {each.name for each in CAUSES}
+    assert set(results.healthy) <= {each.name for each in HEALTHY}
+    text = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in text for name in results.missing())
 
 
 @pytest.mark.parametrize("text", ["", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}\n{END}\n{BEGIN}\n{END}"])
