@@ -16,7 +16,7 @@ from heron.spi.health_values import (
     Subscription,
     TopologyShape,
 )
-from heron_health_manager.cause_sensors import CrossingSensor, HotKeySensor, MemorySensor, ProgressSensor
+from heron_health_manager.cause_sensors import CallSensor, CrossingSensor, HotKeySensor, MemorySensor, ProgressSensor
 
 SPOUT = ComponentShape("lines", "spout", {1: 1})
 BOLT = ComponentShape("split", "bolt", {2: 1, 3: 2}, (Subscription("lines", "default"),))
@@ -119,6 +119,39 @@ def test_bytes_wait_near_or_far() -> None:
     assert found.value("far-bytes", OTHER, "1") == 0.0
 
 
+def lived(counts: Sequence[float], blocked_s: Sequence[float], age_s: float) -> list[list[Sample]]:
+    """Totals of a task that was `age_s` seconds old at the beginning of the window, of which it waited the rest."""
+    return [
+        [
+            of_task("execute-count", count),
+            of_task("task-time-s", blocked, use="user-blocked"),
+            of_task("task-time-s", age_s + at - blocked, use="input"),
+        ]
+        for at, (count, blocked) in enumerate(zip(counts, blocked_s, strict=True))
+    ]
+
+
+def test_calls_are_compared_with_the_life_before_the_window() -> None:
+    """100 tuples took 2 s, and the next 30 take 1.8 s: three times as long for each."""
+    found = measured(CallSensor(), lived((100, 110, 130), (2.0, 2.6, 3.8), 20.0))
+    assert found.value("blocked-times", TASK) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        lived((100, 130), (2.0, 3.8), 9.0),
+        lived((0, 30), (0.0, 3.8), 20.0),
+        lived((100, 100), (2.0, 3.8), 20.0),
+        lived((100, 5), (2.0, 0.1), 20.0),
+    ],
+    ids=["too young", "nothing before", "nothing now", "restarted"],
+)
+def test_calls_without_a_past_are_not_measured(moments: list[list[Sample]]) -> None:
+    """A guess would call a start, or a restart, a slow service."""
+    assert measured(CallSensor(), moments).value("blocked-times", TASK) is None
+
+
 def test_the_newest_hot_key_and_group_have_their_names() -> None:
     """A key that was hot at the beginning of the window is not named."""
     old = [of_task("hot-key-share", 0.9, key="yesterday")]
@@ -128,7 +161,7 @@ def test_the_newest_hot_key_and_group_have_their_names() -> None:
     assert found.value("hot-group-share", TASK, "12") == 0.7
 
 
-@pytest.mark.parametrize("sensor", [CrossingSensor(), HotKeySensor(), MemorySensor(), ProgressSensor()])
+@pytest.mark.parametrize("sensor", [CallSensor(), CrossingSensor(), HotKeySensor(), MemorySensor(), ProgressSensor()])
 def test_nothing_is_measured_of_nothing(sensor: Sensor) -> None:
     """The window is empty, or a plan is changing."""
     assert list(sensor.measure([])) == []

@@ -161,6 +161,23 @@ CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
         measured({2: {"still-s": 11.0, "queue-bytes": 0.0, "came-bytes": 500.0}}),
         [("stuck-task", "work/2")],
     ),
+    "a task that starts again": (measured({2: {"restarts": 1.0, "still-s": 12.0}}), []),
+    "calls that take longer than before": (
+        measured(all_tasks(**{"useful-share": 0.9, "blocked-share": 0.8, "blocked-times": 2.0})),
+        [("slow-external-service", "work")],
+    ),
+    "calls that always take long": (
+        measured(all_tasks(**{"useful-share": 0.99, "blocked-share": 0.9, "blocked-times": 1.1})),
+        [],
+    ),
+    "calls that take longer, with time to spare": (
+        measured(all_tasks(**{"useful-share": 0.7, "blocked-share": 0.6, "blocked-times": 2.0})),
+        [],
+    ),
+    "one task that waits longer": (
+        measured({2: {"useful-share": 0.99, "blocked-share": 0.9, "blocked-times": 3.0, "true-rate": 20.0}}),
+        [("slow-task", "work/2")],
+    ),
     "a long call": (measured({2: {"still-s": 9.0}}), []),
     "a long call without further input": (measured({2: {"still-s": 12.0, "queue-bytes": 0.0, "came-bytes": 0.0}}), []),
     "a task that waits for a processor with time to spare": (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.errors import ConfigError
-from heron.spi.health_values import ActionKind, Observation, Subscription
+from heron.spi.health_values import ActionKind, Measurement, Measurements, Observation, Subject, Subscription
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.policy_round import Round, run_round
 from heron_health_manager.provisioning import OVER, UNDER
@@ -99,6 +99,23 @@ def test_a_bound_is_explained_and_the_rest_is_sized_for_what_arrives() -> None:
     assert finding.diagnosis.evidence[1] == "6 tasks are needed, and at most 3 are possible"
     assert finding.action is not None
     assert finding.action.kind is ActionKind.ADVISE
+
+
+def test_tasks_with_time_to_spare_are_not_too_few() -> None:
+    """Then a backlog grows because the source does not give its tuples: more tasks would not get them."""
+    shape = Model(word_count(1000.0), {"lines": 1, "split": 2, "count": 12}).observe(0.0).shape
+    for used, confidence in ((0.4, 0.4), (0.95, 0.8)):
+        tasks = [Subject("split", task) for task in shape.component("split").tasks]
+        measured = [
+            Measurement("target-rate", Subject("lines"), 1000.0),
+            Measurement("ratio", Subject("lines"), 1.0, "default"),
+        ]
+        measured += [Measurement("true-rate", each, 200.0) for each in tasks]
+        measured += [Measurement("useful-share", each, used) for each in tasks]
+        measurements = Measurements(shape, measured)
+        symptoms = [each for detector in POLICY.detectors() for each in detector.detect(measurements)]
+        found = [each for cause in POLICY.diagnosers() for each in cause.diagnose(symptoms, measurements)]
+        assert [(each.name, each.confidence) for each in found] == [(UNDER, confidence)]
 
 
 def test_a_backlog_that_grows_is_part_of_the_target() -> None:

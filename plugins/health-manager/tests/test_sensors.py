@@ -147,6 +147,20 @@ def test_a_backlog_gives_the_target_by_its_growth() -> None:
     assert found.value("target-rate", Subject("lines")) == pytest.approx(170.0)
 
 
+def test_a_source_that_stalls_within_the_window_keeps_its_target() -> None:
+    """It emits 100/s for two seconds, then nothing, and 100/s more wait: a line through the backlog would add more."""
+    emitted = [100.0, 100.0, 0.0, 0.0, 0.0]
+    window = seen(
+        *(
+            [task("emit-count", rate, 1, stream="default"), gauge("backlog", 125.0 * max(0, at - 1), 1)]
+            for at, rate in enumerate(emitted)
+        )
+    )
+    found = measured(SourceSensor(1e9), window)
+    assert found.value("backlog-trend", Subject("lines")) == pytest.approx(375.0 / 4)
+    assert found.value("target-rate", Subject("lines")) == pytest.approx(40.0 + 375.0 / 4)
+
+
 def test_queues_are_those_in_the_task_and_before_it() -> None:
     """The bytes in the outlet of another stream manager wait for the same task."""
     window = [

@@ -110,13 +110,15 @@ class Garbage(Diagnoser):
 
 
 class StuckTask(Diagnoser):
-    """Tuples wait for a task that makes no progress, while the plan does not change."""
+    """Tuples wait for a task that makes no progress, while the plan does not change.
+
+    A task that was restarted within the window is not stuck: it starts, or it dies again.
+    """
 
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
-        restarted = symptoms_of(symptoms, "restarts")
         for subject, symptom in symptoms_of(symptoms, "no-progress").items():
-            if subject not in restarted:
+            if not measurements.value("restarts", subject):
                 waiting = (measurements.value(name, subject) or 0.0 for name in ("queue-bytes", "came-bytes"))
                 queued = max(waiting)
                 shown = f"{queued:,.0f} bytes wait for {subject}, and it has executed none for {symptom.value:.0f} s"
