@@ -104,8 +104,9 @@ def _healthy(results: Results) -> list[str]:
     for each in HEALTHY:
         if (watched := results.healthy.get(each.name)) is not None:
             said = sorted({alarm.diagnosis for alarm in watched.alarms})
-            rows.append((each.text, f"{watched.seconds / 60:.0f} min", str(watched.rounds), _codes(said) or "none"))
-    return _table(("healthy load", "observed", "rounds", "diagnoses"), rows)
+            pressed = f"{watched.most_pressed:.0%}"
+            rows.append((each.text, f"{watched.seconds:.0f} s", str(watched.rounds), pressed, _codes(said) or "none"))
+    return _table(("healthy load", "observed", "rounds", "waits for a processor", "diagnoses"), rows)
 
 
 def _codes(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from ground_truth.topology_run import Home, TopologyRun
 from heron.clock import monotonic_s
 from heron.spi.health import HealthPolicy
 from heron.spi.health_values import Diagnosis, Observation
-from heron_health_manager.policy_round import run_round
+from heron_health_manager.policy_round import Round, run_round
 
 __all__ = [
     "REPORTED",
@@ -35,6 +35,7 @@ REPORTED = 0.5
 _PERIOD_S = 1.5  # at most, between two observations
 _LONGEST_BEFORE_S = 60.0  # the start of a topology, and what else the machine does, must have passed
 _WITHIN_S = 30.0
+_PRESSED = "host-pressure-share"
 
 Window = tuple[Observation, ...]
 
@@ -64,11 +65,15 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A healthy load: for how long it was observed, the number of rounds, and the diagnoses, which are all wrong."""
+    """A healthy load: for how long it was observed, the number of rounds, and the diagnoses, which are all wrong.
+
+    `most_pressed` is the largest share of time in a window in which threads of the host waited for a processor.
+    """
 
     seconds: float
     rounds: int
     alarms: tuple[Alarm, ...]
+    most_pressed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +141,15 @@ def judge(
 def judge_healthy(policy: HealthPolicy, windows: Iterable[TimedWindow], seconds: float) -> Watched:
     """Return what a policy finds in the windows of a healthy run."""
     alarms: list[Alarm] = []
-    rounds, at_s = 0, 0.0
+    rounds, at_s, most_pressed = 0, 0.0, 0.0
     for at_s, window in windows:
-        rounds += 1
-        alarms += [
-            Alarm(round(at_s, 1), f"{each.name} {each.subject}", each.evidence[0]) for each in _found(policy, window)
-        ]
+        found, rounds = run_round(policy, window), rounds + 1
+        alarms += [Alarm(round(at_s, 1), f"{each.name} {each.subject}", each.evidence[0]) for each in _counted(found)]
+        pressed = (each.value for each in found.measurements.of(_PRESSED)) if found is not None else iter(())
+        most_pressed = max(most_pressed, *pressed, 0.0)
         if at_s >= seconds:
             break
-    return Watched(round(at_s, 1), rounds, tuple(alarms))
+    return Watched(round(at_s, 1), rounds, tuple(alarms), round(most_pressed, 2))
 
 
 def windows_of(observations: Iterable[Observation], policy: HealthPolicy) -> Iterator[Window]:
@@ -189,10 +194,9 @@ def _complete(reported: tuple[str, ...], right: frozenset[str]) -> bool:
 
 
 def _reported(policy: HealthPolicy, window: Window) -> tuple[str, ...]:
-    return tuple(f"{each.name} {each.subject}" for each in _found(policy, window))
+    return tuple(f"{each.name} {each.subject}" for each in _counted(run_round(policy, window)))
 
 
-def _found(policy: HealthPolicy, window: Window) -> list[Diagnosis]:
-    found = run_round(policy, window)
+def _counted(found: Round | None) -> list[Diagnosis]:
     findings = found.findings if found is not None else ()
     return [each.diagnosis for each in findings if each.diagnosis.confidence >= REPORTED]

@@ -40,7 +40,7 @@ def test_the_tables_show_wrong_and_missing_diagnoses() -> None:
     lines = section(
         Results(
             {"stopped-task": trial(Said(5.2, "slow-task enrich/4")), "slow-task": trial(complete_s=None, at_end=())},
-            {"bursts": Watched(60.0, 58, (alarm, alarm))},
+            {"bursts": Watched(60.0, 58, (alarm, alarm), 0.95)},
             {"slow-link": "this machine has no network of hosts"},
         )
     )
@@ -51,7 +51,7 @@ def test_the_tables_show_wrong_and_missing_diagnoses() -> None:
     assert none.endswith("| `stuck-task` | none |  | never | none |")
     assert "- slow-link: this machine has no network of hosts" in lines
     assert any(line.startswith("Not tried yet: `hanging-call`") for line in lines)
-    assert lines[-1].endswith("| 1 min | 58 | `slow-host container 1` |")
+    assert lines[-1].endswith("| 60 s | 58 | 95% | `slow-host container 1` |")
 
 
 def test_the_document_has_the_newest_outcomes() -> None:
