@@ -63,13 +63,13 @@ class Provisioning(Diagnoser):
 
 
 def _saturated(symptoms: Sequence[Symptom], measurements: Measurements) -> bool:
-    """Whether anything is at its limit now: a task is busy, or a spout is held up.
+    """Whether anything is at its limit now: a task has no time left, or a spout is held up.
 
     Otherwise all data that the sources give is done, and a backlog that grows does so because a source does not give
     its tuples. More tasks would not get them.
     """
-    busy = symptoms_of(symptoms, "busy") or symptoms_of(symptoms, "back-pressure")
-    return bool(busy) or any(each.value >= _HELD for each in measurements.of("obstructed-share"))
+    full = symptoms_of(symptoms, "full") or symptoms_of(symptoms, "back-pressure")
+    return bool(full) or any(each.value >= _HELD for each in measurements.of("obstructed-share"))
 
 
 def _explained(symptoms: Sequence[Symptom], measurements: Measurements) -> set[str]:
