@@ -27,8 +27,8 @@ __all__ = ["CAUSES", "HEALTHY", "Cause", "Healthy"]
 _LIFE_S = 12.0  # so that the tasks have a life before the window, with which their calls can be compared
 # The service takes nearly all the time of a task, so that neither a run nor its noise needs a processor.
 CALLS = Load("orders.py", "orders")
-# Two tasks with a tenth of a processor each: enough for them to suffer beside other work.
-WORK = Load("orders.py", "orders", ("--enrich", "2", "--call", "0.008", "--work", "0.0015"))
+# Two tasks with a third of a processor each: enough for them to suffer beside other work.
+WORK = Load("orders.py", "orders", ("--enrich", "2", "--call", "0.005", "--work", "0.0045"))
 # 0.6 MB/s, half of it between the containers
 BYTES = Load("orders.py", "orders", ("--payload", "4000"))
 

@@ -43,7 +43,8 @@ class SlowHost(Diagnoser):
             if waiting and evidence:
                 longest = max(measurements.value("cpu-wait-share", each) or 0.0 for each in waiting)
                 shown = f"{len(waiting)} of its tasks wait for a processor, up to {longest:.0%} of the time"
-                yield Diagnosis("slow-host", subject, 0.9, (shown, *evidence))
+                # The host that keeps its tasks waiting for longest comes first.
+                yield Diagnosis("slow-host", subject, 0.85 + 0.1 * min(1.0, longest), (shown, *evidence))
 
 
 class MemoryNearLimit(Diagnoser):
