@@ -101,7 +101,7 @@ class _Session:
 
     def _trial(self, cause: Cause, recording: Recording) -> Trial:
         if self._home is None:
-            return judge(cause.name, frozenset(recording.right), (), self._policy, recording.windows(self._policy))
+            return judge(cause.name, frozenset(recording.right), self._policy, recording.windows(self._policy))
         return try_cause(self._home, cause, self._policy, recording.see)
 
     def _recording(self, name: str) -> Recording | None:

@@ -15,6 +15,7 @@ __all__ = ["Recording", "write_round"]
 
 _FOLDER = Path(__file__).resolve().parents[1] / "plugins" / "health-manager" / "tests" / "recorded"
 _DIGITS = 4
+_JITTER_S = 0.5  # between the moment of an observation and that of its round
 
 
 class Recording(msgspec.Struct):
@@ -38,7 +39,7 @@ class Recording(msgspec.Struct):
     def windows(self, policy: HealthPolicy) -> Iterator[TimedWindow]:
         """Yield the windows since the fault began."""
         for window in windows_of(self.observations, policy):
-            if (at_s := window[-1].at_s - self.start_s) >= 0:
+            if (at_s := window[-1].at_s - self.start_s) >= -_JITTER_S:
                 yield at_s, window
 
     def write(self, folder: Path) -> None:
@@ -62,7 +63,7 @@ class _RecordedRound(msgspec.Struct):
 
 def write_round(recording: Recording, policy: HealthPolicy, at_s: float) -> None:
     """Write the measurements of the last window until then as a fixture, NAME.json."""
-    windows = [window for since_s, window in recording.windows(policy) if round(since_s, 1) <= at_s]
+    windows = [window for since_s, window in recording.windows(policy) if since_s <= at_s + _JITTER_S]
     measured: dict[str, list[tuple[str, int, int, str, float]]] = {}
     for sensor in policy.sensors():
         for each in sensor.measure(windows[-1]):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ground_truth.causes import Cause, Healthy
+from ground_truth.errors import TruthError
 from ground_truth.sites import machine
 from ground_truth.topology_run import Home, TopologyRun
 from heron.clock import monotonic_s
@@ -80,8 +81,7 @@ class Watched:
 class Trial:
     """The outcome: the right diagnoses, what stood first over time (only changes), and all that was found at the end.
 
-    `before` are diagnoses directly before the fault, of a machine that is too busy. `complete_s` is when all right
-    diagnoses were found, with one of them first; None if that did not come.
+    `complete_s` is when all right diagnoses were found, with one of them first; None if that did not come.
     """
 
     cause: str
@@ -89,7 +89,6 @@ class Trial:
     said: tuple[Said, ...]
     complete_s: float | None
     at_end: tuple[str, ...]
-    before: tuple[str, ...] = ()
 
     @property
     def is_right(self) -> bool:
@@ -101,13 +100,15 @@ def try_cause(home: Home, cause: Cause, policy: HealthPolicy, see: Watch) -> Tri
     """Run the load of a cause, inject the fault, and note what the policy finds.
 
     Raises:
-        TruthError: when the fault cannot be injected, or the topology does not run.
+        TruthError: when the fault cannot be injected, the topology does not run, or it is ill before the fault.
     """
     with TopologyRun(home, cause.load, cause.site_of) as run:
         windows = windows_of(run.observations, policy)
-        before = _before(windows, policy, cause.before_s, see)
+        if before := _before(windows, policy, cause.before_s, see):
+            msg = f"the machine was too busy, so there was a diagnosis before the fault: {', '.join(before)}"
+            raise TruthError(msg)
         with cause.fault(run) as right:
-            return judge(cause.name, right, before, policy, _timed(windows, see))
+            return judge(cause.name, right, policy, _timed(windows, see))
 
 
 def watch(home: Home, healthy: Healthy, policy: HealthPolicy, seconds: float, see: Watch) -> Watched:
@@ -120,9 +121,7 @@ def watch(home: Home, healthy: Healthy, policy: HealthPolicy, seconds: float, se
         return judge_healthy(policy, _timed(windows_of(run.observations, policy), see), seconds)
 
 
-def judge(
-    name: str, right: frozenset[str], before: tuple[str, ...], policy: HealthPolicy, windows: Iterable[TimedWindow]
-) -> Trial:
+def judge(name: str, right: frozenset[str], policy: HealthPolicy, windows: Iterable[TimedWindow]) -> Trial:
     """Return what a policy finds in the windows since a fault began."""
     said: list[Said] = []
     complete_s: float | None = None
@@ -135,7 +134,7 @@ def judge(
             complete_s = round(at_s, 1)
         if at_s >= _WITHIN_S:
             break
-    return Trial(name, tuple(sorted(right)), tuple(said), complete_s, reported, before)
+    return Trial(name, tuple(sorted(right)), tuple(said), complete_s, reported)
 
 
 def judge_healthy(policy: HealthPolicy, windows: Iterable[TimedWindow], seconds: float) -> Watched:
@@ -174,8 +173,8 @@ def _timed(windows: Iterator[Window], see: Watch) -> Iterator[TimedWindow]:
 
 def _before(windows: Iterator[Window], policy: HealthPolicy, before_s: float, see: Watch) -> tuple[str, ...]:
     """Wait until the topology has been healthy for some seconds; return what was found in them if it never is."""
-    start_s = healthy_s = monotonic_s()
-    found: tuple[str, ...] = ()
+    found = _reported(policy, next(windows))
+    start_s = healthy_s = monotonic_s()  # when the first window was whole
     for window in windows:
         now_s, found = monotonic_s(), _reported(policy, window)
         see(now_s - start_s - _LONGEST_BEFORE_S, window)
