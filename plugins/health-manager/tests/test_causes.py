@@ -209,6 +209,10 @@ CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
     ),
     "data that waits for a busy task": (crossing(1e6, 1e3, useful_share=1.0), []),
     "data that waits in both containers": (crossing(1e6, 9e5), []),
+    "a task that hangs on a busy host": (
+        measured({5: {"still-s": 12.0, **WAITING}}, {2: {"host-pressure-share": 0.9}}),
+        [("stuck-task", "work/5")],
+    ),
     "garbage on a busy host": (
         measured({5: {"gc-share": 0.4, **WAITING}}, {2: {"host-pressure-share": 0.9}}),
         [("garbage", "work/5")],

@@ -10,18 +10,21 @@ from heron_health_manager.detectors import symptoms_of
 
 __all__ = ["MemoryNearLimit", "SlowHost", "SlowLink", "SlowStreamManager", "UnreachablePeer"]
 
+_STILL_S = 3.0  # periods of export without a tuple
+
 
 class SlowHost(Diagnoser):
     """Tasks of a container wait for a processor: others use it, a hypervisor takes it, or a limit stops them.
 
     A task with time to spare does all of its work in spite of such waits, so it does not count. Neither does a task
-    that needs the processor for collections of garbage.
+    that needs the processor for collections of garbage, or one that stands still: its last rates are not of now.
     """
 
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
         waits = symptoms_of(symptoms, "waits-for-processor").keys() & symptoms_of(symptoms, "full").keys()
         waits -= symptoms_of(symptoms, "collects-garbage").keys()
+        waits -= {each.subject for each in measurements.of("still-s") if each.value >= _STILL_S}
         causes = {
             "steal": "a hypervisor takes {:.0%} of its processors",
             "throttled-container": "its limit of processors stops it {:.0%} of the time",

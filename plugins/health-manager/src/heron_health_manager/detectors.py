@@ -214,7 +214,7 @@ class GrowthDetector(Detector):
 DETECTORS: tuple[Detector, ...] = (
     BusyDetector(0.85),
     ThresholdDetector("full", "useful-share", 0.85),
-    SlowerCallsDetector(1.5, 0.6),
+    SlowerCallsDetector(1.2, 0.6),  # 1 / 0.85: calls that use up the time that a component of the right size spares
     ThresholdDetector("waits-for-processor", "cpu-wait-share", 0.25),
     ThresholdDetector("collects-garbage", "gc-share", 0.2),
     ThresholdDetector("back-pressure", "pressure-share", 0.3),
