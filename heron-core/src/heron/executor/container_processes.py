@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from heron.errors import StateError, known
 from heron.ipc.keys import Speaker, TopologyKeys
-from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, StmgrSpec, TManagerSpec
+from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, ServiceProcessSpec, StmgrSpec, TManagerSpec
 from heron.planner.packing_plan import InstancePlan, PackingPlan, standby_containers
-from heron.spi.scheduler import ContainerSpec
+from heron.spi.scheduler import ContainerSpec, ServiceSpec
 
 __all__ = ["ContainerProcess", "RoleSpec", "container_processes", "instance_process", "output_file", "role_spec"]
 
-RoleSpec = InstanceSpec | MetricsmgrSpec | StmgrSpec | TManagerSpec
+RoleSpec = InstanceSpec | MetricsmgrSpec | ServiceProcessSpec | StmgrSpec | TManagerSpec
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerProcess:
-    """One process: its name in logs and reports, its role package, and its instance if the role is ``instance``."""
+    """One process: its name in logs and reports, its role package, and its instance if the role is ``instance``.
+
+    A process of the role ``service`` belongs to another distribution, and has its `service`.
+    """
 
     name: str
     role: str
     instance: InstancePlan | None = None
+    service: ServiceSpec | None = None
+
+    @property
+    def module(self) -> str:
+        """The module that runs as its program."""
+        return self.service.module if self.service else f"heron.{self.role}.main"
 
     @property
     def task_id(self) -> int:
@@ -30,17 +40,19 @@ class ContainerProcess:
         return self.instance.task_id if self.instance else 0
 
 
-def container_processes(container_id: int, packing: PackingPlan, standbys: int = 0) -> tuple[ContainerProcess, ...]:
+def container_processes(
+    container_id: int, packing: PackingPlan, standbys: int = 0, services: Sequence[ServiceSpec] = ()
+) -> tuple[ContainerProcess, ...]:
     """The processes of a container in the order of their start: processes that others wait for come first.
 
-    The first `standbys` containers besides container 0 have a standby topology manager.
+    The first `standbys` containers besides container 0 have a standby topology manager. Only container 0 has services.
 
     Raises:
         StateError: when the packing plan does not have the container.
     """
     tmanager, metricsmgr = ContainerProcess("tmanager", "tmanager"), ContainerProcess("metricsmgr", "metricsmgr")
     if container_id == 0:
-        return tmanager, metricsmgr
+        return tmanager, metricsmgr, *(ContainerProcess(each.name, "service", service=each) for each in services)
     try:
         plan = packing.container(container_id)
     except KeyError:
@@ -68,6 +80,8 @@ def role_spec(
     """The spec of a process, with only the keys that it needs; `task_ids` are all tasks of the container."""
     if process.instance is not None:
         return _instance_spec(process.instance, container, incarnation, package_dir)
+    if process.service is not None:
+        return _service_spec(process.service, container, keys, incarnation)
     if process.role == "stmgr":
         return StmgrSpec(
             topology=container.topology,
@@ -103,6 +117,24 @@ def role_spec(
         log_dir=container.log_dir,
         keys=keys.connecting_as(Speaker.MEMBER),
         sinks=container.sinks,
+        settings=container.settings,
+    )
+
+
+def _service_spec(
+    service: ServiceSpec, container: ContainerSpec, keys: TopologyKeys, incarnation: int
+) -> ServiceProcessSpec:
+    return ServiceProcessSpec(
+        topology=container.topology,
+        topology_id=container.topology_id,
+        container_id=container.container_id,
+        incarnation=incarnation,
+        run_dir=container.run_dir,
+        log_dir=container.log_dir,
+        keys=keys.connecting_as(Speaker.CONTROL if service.control else Speaker.READER),
+        control=service.control,
+        drivers=service.drivers,
+        options=service.options,
         settings=container.settings,
     )
 

@@ -43,7 +43,7 @@ EXIT_ENDED = 0
 """The container has ended and must not be started again."""
 
 RoleCommand = Callable[[str, Path], Sequence[str]]
-"""Returns the command line for a role (``stmgr``) and its spec file."""
+"""Returns the command line for a module (``heron.stmgr.main``) and its spec file."""
 
 _PHASES = {
     ProcessPhase.RUNNING: pb.PROCESS_PHASE_STARTED,
@@ -51,9 +51,9 @@ _PHASES = {
     ProcessPhase.GIVEN_UP: pb.PROCESS_PHASE_GIVEN_UP,
 }
 
-# The metrics manager starts when the topology manager is connected, or after this time. A start costs processor time
-# that the other processes need, and records wait in the sockets of their senders meanwhile.
-_LAST_TO_START = "metricsmgr"
+# These roles start when the topology manager is connected, or after this time. A start costs processor time that the
+# other processes need. Records wait in the sockets of their senders meanwhile, and services have nothing to do.
+_LAST_TO_START = frozenset({"metricsmgr", "service"})
 _LAST_STARTS_S = 0.5
 
 _log = logging.getLogger(__name__)
@@ -82,7 +82,8 @@ class Executor:
         self._command = command
         self._leaving: dict[str, ContainerProcess] = {}
         self._children = Children()
-        self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings))
+        services = frozenset(name for name, process in self._processes.items() if process.service)
+        self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings), tireless=services)
         self._stopping: ContainerStop | None = None
         self._last_started = False
         self.exit_code: int | None = None
@@ -117,7 +118,7 @@ class Executor:
         spec = self._context.spec
         self._locations.watch(self._context.statemgr, spec.topology)
         for name, process in self._processes.items():
-            if process.role != _LAST_TO_START:
+            if process.role not in _LAST_TO_START:
                 self._start(name)
         self._context.reactor.after(_LAST_STARTS_S, self._start_last)
         self._telemetry.events.note("container-started", f"container-{spec.container_id}", attempt=str(spec.attempt))
@@ -159,7 +160,9 @@ class Executor:
             package_dir = context.workspace.package_dir
             task_ids = tuple(each.task_id for each in self._processes.values() if each.instance)
             write_spec(spec_file, role_spec(process, context.spec, context.keys, task_ids, number, package_dir))
-            pid = self._children.start(name, self._command(process.role, spec_file), output_file(process, context.spec))
+            pid = self._children.start(
+                name, self._command(process.module, spec_file), output_file(process, context.spec)
+            )
         except (OSError, HeronError) as error:
             self._died(ChildEnd(name, EXIT_TEMPORARY, str(error)))  # no disk space or memory: temporary
             return
@@ -169,9 +172,11 @@ class Executor:
         self._report(state)
 
     def _start_last(self) -> None:
+        if self._last_started:
+            return
+        self._last_started = True
         for name, process in self._processes.items():
-            if process.role == _LAST_TO_START and not self._last_started:
-                self._last_started = True
+            if process.role in _LAST_TO_START:
                 self._start(name)
 
     def _died(self, end: ChildEnd) -> None:

@@ -38,9 +38,9 @@ _HOOKS_S = 0.5  # the time in which observers may handle the last events
 _log = logging.getLogger(__name__)
 
 
-def role_command(role: str, spec_file: Path) -> tuple[str, ...]:
-    """The command line of an engine process."""
-    return sys.executable, "-P", "-m", f"heron.{role}.main", str(spec_file)
+def role_command(module: str, spec_file: Path) -> tuple[str, ...]:
+    """The command line of a process."""
+    return sys.executable, "-P", "-m", module, str(spec_file)
 
 
 def execute(spec: ContainerSpec, signals: Signals, command: RoleCommand = role_command) -> int:
@@ -74,7 +74,8 @@ def _run(
 ) -> int:
     settings = EngineSettings.from_keys(spec.settings)
     with signals.abrupt():  # a store may answer late, and SIGTERM must not wait for it
-        processes = container_processes(spec.container_id, _packing_plan(statemgr, spec.topology), settings.standbys)
+        packing = _packing_plan(statemgr, spec.topology)
+        processes = container_processes(spec.container_id, packing, settings.standbys, spec.services)
         keys = _keys(statemgr, spec.topology)
         if spec.container_id > 0:
             workspace.fetch_package(spec.package_uri, spec.uploader)
@@ -135,7 +136,11 @@ def main(signals: Signals) -> int:
         topology=spec.topology,
         container=spec.container_id,
         process="executor",
-        secrets=(*spec.statemgr.secrets, *spec.uploader.secrets),
+        secrets=(
+            *spec.statemgr.secrets,
+            *spec.uploader.secrets,
+            *(text for service in spec.services for driver in service.drivers for text in driver.secrets),
+        ),
     )
     return execute(spec, signals)
 

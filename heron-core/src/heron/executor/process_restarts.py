@@ -6,7 +6,8 @@ in a topology that stops on failure.
 
 Causes from outside do not count against the budget: a signal that a process does not send to itself, a state manager
 that cannot be reached, a full disk. Such a process is restarted for ever, finally once in the longest back-off, so that
-it is back when the cause is gone. Its status shows the cause meanwhile.
+it is back when the cause is gone. Its status shows the cause meanwhile. The same holds for services, without which a
+topology works.
 """
 
 from __future__ import annotations
@@ -114,9 +115,12 @@ class _Process:
 class ProcessRestarts:
     """The restarts of the processes of one container; times are monotonic seconds."""
 
-    def __init__(self, processes: Iterable[str], policy: RestartPolicy) -> None:
+    def __init__(
+        self, processes: Iterable[str], policy: RestartPolicy, *, tireless: frozenset[str] = frozenset()
+    ) -> None:
         self._processes = {name: _Process(name) for name in processes}
         self._policy = policy
+        self._tireless = tireless
 
     def add(self, process: str) -> None:
         """A process that waits for its first start."""
@@ -149,7 +153,7 @@ class ProcessRestarts:
         found.faults += code not in _FROM_OUTSIDE
         found.reason = reason
         hopeless = code == EXIT_USER_INIT and self._policy.stop_on_failure
-        if hopeless or found.faults > self._policy.limit:
+        if process not in self._tireless and (hopeless or found.faults > self._policy.limit):
             found.machine.handle(_Event.DIED_FOR_GOOD)
             return None
         found.machine.handle(_Event.DIED)

@@ -16,7 +16,16 @@ from heron.errors import StateError
 from heron.ipc.keys import ClientKeys, ServerKeys
 from heron.spi.driver import DriverRef
 
-__all__ = ["InstanceSpec", "MetricsmgrSpec", "StmgrSpec", "TManagerSpec", "incarnation", "read_spec", "write_spec"]
+__all__ = [
+    "InstanceSpec",
+    "MetricsmgrSpec",
+    "ServiceProcessSpec",
+    "StmgrSpec",
+    "TManagerSpec",
+    "incarnation",
+    "read_spec",
+    "write_spec",
+]
 
 _RESTARTS = 65536  # per attempt of a container; with a restart every 0.1 s this takes two hours
 
@@ -94,6 +103,30 @@ class InstanceSpec:
     serializers: tuple[DriverRef, ...] = ()
     checkpoint: DriverRef | None = None
     state_backends: tuple[DriverRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceProcessSpec:
+    """For a process of another distribution in container 0. `keys` are those to connect with.
+
+    `control` is whether they may change the topology. `drivers` and `options` are those of its `ServiceSpec`.
+    """
+
+    topology: str
+    topology_id: str
+    container_id: int
+    incarnation: int
+    run_dir: str
+    log_dir: str
+    keys: ClientKeys
+    control: bool = False
+    drivers: tuple[DriverRef, ...] = ()
+    options: dict[str, object] = field(default_factory=dict)
+    settings: dict[str, object] = field(default_factory=dict)
+
+    def driver(self, family: str) -> DriverRef | None:
+        """The driver of a family of which the process has at most one; None without one."""
+        return next((each for each in self.drivers if each.family == family), None)
 
 
 def incarnation(attempt: int, restarts: int) -> int:

@@ -289,11 +289,20 @@ class DecisionState(enum.Enum):
     """Its effect did not come; it is undone, and not tried again for a while."""
     FAILED = "failed"
     """It could not be carried out."""
+    ABANDONED = "abandoned"
+    """It was recorded, and the health manager ended before it began it. Nothing was changed."""
+    SUPERSEDED = "superseded"
+    """Somebody else has changed the plan meanwhile, so its effect says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The record of what was decided, and why. `at_s` is wall-clock seconds; `number` grows with each decision."""
+    """The record of what was decided, and why. `at_s` is wall-clock seconds; `number` grows with each decision.
+
+    `base` and `target` are the ids of the packing plans before and after an action that changes the plan; "" for
+    others. An action that was begun can only change the plan `base`. `undoes` is the number of the decision that this
+    one undoes, or 0.
+    """
 
     number: int
     at_s: float
@@ -302,3 +311,6 @@ class Decision:
     action: Action
     state: DecisionState
     reason: str
+    base: str = ""
+    target: str = ""
+    undoes: int = 0

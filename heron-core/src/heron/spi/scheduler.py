@@ -21,6 +21,7 @@ __all__ = [
     "JobStatus",
     "Scheduler",
     "SchedulerState",
+    "ServiceSpec",
 ]
 
 SPI_VERSION = 1
@@ -34,6 +35,22 @@ job, not only the host that scheduled it. A driver without one of these flags ra
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceSpec:
+    """A process that container 0 runs besides those of the engine: ``python -m MODULE SPECFILE``.
+
+    It belongs to another distribution, which must be installed on the host of the container. `drivers` and `options`
+    are for the process alone. It gets the read-only key of the topology, or with `control` the key that may change the
+    topology. A service that fails is restarted for ever, and never ends the topology.
+    """
+
+    name: str
+    module: str
+    control: bool = False
+    drivers: tuple[DriverRef, ...] = ()
+    options: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerSpec:
     """Everything that an executor needs, written to a file of mode 0600 whose path is its only argument.
 
@@ -42,7 +59,8 @@ class ContainerSpec:
     `hooks` are the observers of lifecycle events, each ``module:object``. `serializers` are those that components of
     the topology name. The topology's keys are not included: the executor reads them from the state manager. `required`
     are the resources in the packing plan; zero for container 0, which is not in the plan. `checkpoint` is the store for
-    a topology that takes checkpoints, else None. `state_backends` are those that components name.
+    a topology that takes checkpoints, else None. `state_backends` are those that components name. Only container 0 has
+    `services`.
     """
 
     topology: str
@@ -61,6 +79,7 @@ class ContainerSpec:
     required: Resource = NO_RESOURCE
     checkpoint: DriverRef | None = None
     state_backends: tuple[DriverRef, ...] = ()
+    services: tuple[ServiceSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

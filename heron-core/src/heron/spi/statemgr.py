@@ -1,4 +1,4 @@
-"""Contract of the state manager family: small versioned values under eleven kinds of node.
+"""Contract of the state manager family: small versioned values under twelve kinds of node.
 
 The version of a node is an integer that starts at 1 and grows at each change. The state manager is not on the data
 path: while the store is away, data flows. Source: Heron's ``IStateManager``, with compare-and-set, leases and watches
@@ -61,6 +61,7 @@ class NodeKind(enum.Enum):
     LOCK = "locks"
     REPORT = "reports"
     KEYS = "keys"
+    HEALTH = "health"
     PART = "parts"
 
 

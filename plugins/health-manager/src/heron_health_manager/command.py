@@ -1,33 +1,78 @@
-"""``heron health``: what ails a topology now, and what would help. It changes nothing."""
+"""``heron health``: what ails a topology now, and what its health manager has decided."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import click
 import msgspec
 
-from heron.errors import UsageError
+from heron.errors import TopologyFailedError, UsageError
 from heron.spi.health import HealthPolicy
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.third_party import open_guarded
 from heron_cli.commands.completion import complete_topology
 from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_health_manager.acting import Attempt
 from heron_health_manager.health_text import health_text
+from heron_health_manager.history_text import history_text
 from heron_health_manager.observing import observe
 from heron_health_manager.policy_round import Round, run_round
+from heron_health_manager.record_commands import OpenRecords, approve, open_records, set_paused
 
 __all__ = ["health"]
 
 
 @click.command()
 @click.argument("name", shell_complete=complete_topology)
+@click.argument("verb", required=False, type=click.Choice(["history", "pause", "resume", "approve"]))
+@click.argument("number", required=False, type=click.IntRange(min=1), metavar="[ID]")
 @click.option("--policy", "policy_name", default="ds2", help="The policy; an installed driver of the family health.")
 @click.option("--option", "given", multiple=True, metavar="KEY=VALUE", help="Sets an option of it; repeatable.")
 @remote_options(timeout_s=10.0)
-def health(name: str, policy_name: str, given: tuple[str, ...], options: RemoteOptions) -> None:
-    """Observes the topology NAME for some seconds and says what ails it, why, and what would help.
+def health(
+    name: str,
+    verb: str | None,
+    number: int | None,
+    policy_name: str,
+    given: tuple[str, ...],
+    options: RemoteOptions,
+) -> None:
+    """Says what ails the topology NAME, and what its health manager has decided.
 
+    Without a further word, it observes the topology for some seconds and says what ails it, why, and what would help.
     It uses the read-only key and changes nothing. Each remedy is a command that you can run.
+
+    `history` shows the decisions of the health manager. `pause` lets it begin nothing until `resume`. `approve ID`
+    carries out what it has advised.
     """
+    if (verb == "approve") != (number is not None):
+        msg = "`approve` needs the ID of a decision, and no other word has one; see `heron health NAME history`"
+        raise UsageError(msg)
+    if verb is None:
+        _observe(name, policy_name, given, options)
+        return
+    with options.connect(name) as client:
+        choice = replace(options.choice, name=client.profile)
+    with open_records(choice, name, options.timeout_s) as records:
+        _tell(records, verb, number or 0, as_json=options.as_json)
+
+
+def _tell(records: OpenRecords, verb: str, number: int, *, as_json: bool) -> None:
+    if verb == "approve":
+        how, why = approve(records, number)
+        if how is not Attempt.CARRIED_OUT:
+            msg = f"decision {number}: {how.value}: {why}"
+            raise TopologyFailedError(msg)
+        now = records.book.read().records
+    elif verb == "history":
+        now = records.book.read().records
+    else:
+        now = set_paused(records, paused=verb == "pause")
+    click.echo(msgspec.json.encode(now).decode() if as_json else history_text(records.name, now))
+
+
+def _observe(name: str, policy_name: str, given: tuple[str, ...], options: RemoteOptions) -> None:
     policy = _policy(policy_name, given)
     with options.connect(name) as client, client.topology(name, timeout_s=options.timeout_s) as topology:
         window = list(observe(topology, policy.rhythm().look_back_s))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition
 from heron.clock import monotonic_s
@@ -14,8 +14,10 @@ from heron.ipc.status import TopologyStatus
 from heron.planner.key_group import key_groups_of
 from heron.planner.logical_plan import logical_plan
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex
+from heron.spi.health_section import ComponentBounds
 from heron.spi.health_values import ComponentShape, Observation, Sample, Subscription, TopologyShape
 from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_health_manager.bounds import bounded
 
 __all__ = ["observation_of", "observe", "shape_of"]
 
@@ -49,11 +51,17 @@ def _physical_plan(topology: RemoteTopology) -> PhysicalPlan:
 
 
 def observation_of(
-    plan: PhysicalPlan, status: TopologyStatus, rows: tuple[MetricsRow, ...], at_s: float
+    plan: PhysicalPlan,
+    status: TopologyStatus,
+    rows: tuple[MetricsRow, ...],
+    at_s: float,
+    bounds: Mapping[str, ComponentBounds] | None = None,
 ) -> Observation:
-    """What is known of a topology at a moment; `rows` are those of single tasks."""
+    """What is known of a topology at a moment; `rows` are those of single tasks, and `bounds` those of a profile."""
     update = status.update
     shape = shape_of(plan, changing=update is not None and update.phase in _CHANGING)
+    if bounds:
+        shape = bounded(shape, bounds)
     silent: dict[int, float] = {}
     for each in status.unreached:
         silent[each.container_id] = max(each.silent_s, silent.get(each.container_id, 0.0))

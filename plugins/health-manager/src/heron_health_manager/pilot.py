@@ -1,7 +1,8 @@
 """What follows from a round: which decision is recorded, and whether its action is carried out. Pure.
 
 The shell writes the records of a step before it carries anything out. So after a death at any moment the history tells
-what was begun: an action under way is judged by its effect, and never begun again.
+what was begun: an action under way is judged by its effect, and never begun again. Before a step, `recovery` compares
+what was begun with the plan.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from heron_health_manager.safety import Limits, Verdict, effect_of, permission
 __all__ = ["Mode", "Step", "next_step", "recorded"]
 
 _UNDER_WAY = DecisionState.STARTED
+_OTHERS = 2.0  # times the wait for an effect: then another policy closes a decision whose policy does not answer
 
 
 class Mode(enum.Enum):
@@ -46,11 +48,15 @@ def next_step(history: Sequence[Decision], found: Round, policy: str, mode: Mode
     """What to do after a round of that policy, at `now_s` (wall clock); `history` is ordered by number."""
     for decision in history:
         if decision.state is _UNDER_WAY:
-            return _judge(history, decision, found, now_s, limits)
+            if decision.policy != policy and now_s - decision.at_s < _OTHERS * limits.effect_s:
+                return Step()  # only the policy that took it measures its effect
+            return _judge(history, decision, found, mode, now_s, limits)
     return _decide(history, found, policy, mode, now_s, limits)
 
 
-def _judge(history: Sequence[Decision], decision: Decision, found: Round, now_s: float, limits: Limits) -> Step:
+def _judge(
+    history: Sequence[Decision], decision: Decision, found: Round, mode: Mode, now_s: float, limits: Limits
+) -> Step:
     state = effect_of(decision, found.measurements, now_s, limits)
     if state is decision.state:
         return Step()
@@ -59,18 +65,29 @@ def _judge(history: Sequence[Decision], decision: Decision, found: Round, now_s:
     if undone is None:
         return Step((judged,))
     reason = f"undoes decision {decision.number}, whose effect did not come within {limits.effect_s:.0f} s"
-    undo = replace(decision, number=_next_number(history), at_s=now_s, action=undone, state=_UNDER_WAY, reason=reason)
-    return Step((judged, undo), undone)
+    acts = mode is Mode.ACT
+    undo = replace(
+        decision,
+        number=_next_number(history),
+        at_s=now_s,
+        action=undone,
+        state=_UNDER_WAY if acts else DecisionState.ADVISED,
+        reason=reason,
+        base="",
+        target="",
+        undoes=decision.number,
+    )
+    return Step((judged, undo), undone if acts else None)
 
 
 def _undo(decision: Decision) -> Action | None:
     """The action that puts the former parallelism back; None for an action that cannot be undone, or is an undo."""
     action = decision.action
-    if action.kind is not ActionKind.UPDATE or not action.before:
+    if action.kind is not ActionKind.UPDATE or not action.before or decision.undoes:
         return None
     shown = ", ".join(f"{name} {action.parallelism[name]} -> {tasks}" for name, tasks in action.before.items())
     text = f"put the number of tasks back: {shown}"
-    return Action(ActionKind.UPDATE, text, parallelism=action.before)
+    return Action(ActionKind.UPDATE, text, parallelism=action.before, before=action.parallelism)
 
 
 def _decide(history: Sequence[Decision], found: Round, policy: str, mode: Mode, now_s: float, limits: Limits) -> Step:

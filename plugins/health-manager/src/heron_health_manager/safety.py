@@ -20,6 +20,7 @@ from heron.spi.health_values import Action, ActionKind, Decision, DecisionState,
 __all__ = ["Limits", "Permission", "Verdict", "effect_of", "permission"]
 
 _CARRIED_OUT = frozenset({DecisionState.EFFECTIVE, DecisionState.INEFFECTIVE, DecisionState.FAILED})
+_RECENT = _CARRIED_OUT | {DecisionState.ABANDONED, DecisionState.SUPERSEDED}  # a cool-down follows
 _LONGEST_S = 86_400.0
 _UP, _DOWN = 1, -1
 
@@ -110,10 +111,10 @@ def _held(history: Sequence[Decision], shape: TopologyShape, now_s: float, limit
         if decision.state is DecisionState.STARTED:
             return f"decision {decision.number} is under way: {decision.action.text}"
     for decision in reversed(history):
-        if decision.state in _CARRIED_OUT:
+        if decision.state in _RECENT:
             left_s = limits.cool_down_s - _age_s(decision, now_s, limits.cool_down_s)
             return (
-                f"decision {decision.number} was carried out; {left_s:.0f} s of its cool-down left"
+                f"decision {decision.number} is {decision.state.value}; {left_s:.0f} s of its cool-down left"
                 if left_s > 0
                 else None
             )

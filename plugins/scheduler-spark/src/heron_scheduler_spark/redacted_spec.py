@@ -94,6 +94,8 @@ def _drivers(spec: Spec) -> Iterator[dict[str, object]]:
         yield _section(spec["checkpoint"])
     for several in ("sinks", "serializers"):
         yield from map(_section, _list(spec[several]))
+    for service in _list(spec.get("services")):
+        yield from map(_section, _list(service["drivers"]))
 
 
 def _section(found: object) -> dict[str, object]:

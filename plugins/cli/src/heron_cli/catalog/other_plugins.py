@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from heron.driver_kit.loading import load_object
-from heron.errors import PluginError, known, nearest
+from heron.errors import MissingDriverError, PluginError, known, nearest
 from heron.spi.families import FAMILIES
 from heron_cli.catalog.drivers import GROUP_PREFIX, IMPORT_LIMIT_S, DriverInfo, info_of, provider_of
 from heron_cli.catalog.third_party import within
@@ -32,6 +32,7 @@ __all__ = [
     "compat_catalog",
     "observer_catalog",
     "observer_entries",
+    "service_module",
     "unknown_groups",
 ]
 
@@ -40,7 +41,8 @@ OBSERVER_FAMILY = "hooks"
 KINDS = (*FAMILIES, COMPAT_FAMILY, OBSERVER_FAMILY)
 """The families of `heron plugins`: those of drivers, compat plugins and observers."""
 
-_COMMAND_FAMILY = "command"
+_SERVICE_FAMILY = "service"
+_OTHER_GROUPS = ("command", _SERVICE_FAMILY)  # their entry points are no plugins that a user chooses
 
 
 def compat_catalog() -> tuple[DriverInfo, ...]:
@@ -59,9 +61,22 @@ def observer_entries(without: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(sorted(each.value for each in used))
 
 
+def service_module(name: str, distribution: str) -> str:
+    """Return the module of an installed service, which runs beside topologies.
+
+    Raises:
+        MissingDriverError: when it is not installed; names the distribution that brings it.
+    """
+    for point in _points(_SERVICE_FAMILY):
+        if point.name == name:
+            return point.module
+    msg = f"the section {name!r} needs {distribution}: `pip install {distribution}`, or take the section out"
+    raise MissingDriverError(msg, distribution)
+
+
 def unknown_groups() -> tuple[DriverInfo, ...]:
     """Return the plugins whose entry-point group begins with ``heron.`` and is unknown; each has an error."""
-    groups = {f"{GROUP_PREFIX}{each}" for each in (*KINDS, _COMMAND_FAMILY)}
+    groups = {f"{GROUP_PREFIX}{each}" for each in (*KINDS, *_OTHER_GROUPS)}
     installed = importlib.metadata.entry_points()
     found = []
     for group in installed.groups:

@@ -88,8 +88,9 @@ def check_profile(
     problems: list[Problem] = []
     with tempfile.TemporaryDirectory(prefix="heron-check-") as folder:
         sinks = profile.sinks(folder)
-        needed = (*(each for each in profile.singles if each.family in _IN_CONTAINERS), *sinks)
-        for each in profile.singles:
+        policies = profile.health.policies if profile.health else ()
+        needed = (*(each for each in profile.singles if each.family in _IN_CONTAINERS), *sinks, *policies)
+        for each in (*profile.singles, *policies):
             try:
                 drivers.append(CheckedDriver(each.family, each.name, redact_for_command(ask(each, needed))))
             except HeronError as error:

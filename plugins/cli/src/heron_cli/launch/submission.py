@@ -24,7 +24,7 @@ from heron.kernel.package import pack
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import NO_RESOURCE
 from heron.spi.driver import DriverRef
-from heron.spi.scheduler import Job
+from heron.spi.scheduler import Job, ServiceSpec
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.plans import encode_plan
@@ -36,6 +36,7 @@ from heron_cli.launch.container_specs import checkpoint_store, container_specs
 from heron_cli.launch.folders import make_log_dir, make_run_dir, name_log_dir, name_run_dir, prune_logs
 from heron_cli.launch.loaded import LoadedTopology
 from heron_cli.launch.prepare import Prepared, load_target, prepare
+from heron_cli.launch.services import profile_services
 from heron_cli.launch.start_from import start_from
 from heron_cli.launch.target import DEFAULT_ENV, user_name
 from heron_cli.profiles import Profile
@@ -86,6 +87,7 @@ class Submission:
     hooks: tuple[str, ...] = ()
     terms: Terms = Terms()
     checkpoint: DriverRef | None = None
+    services: tuple[ServiceSpec, ...] = ()
 
     @property
     def loaded(self) -> LoadedTopology:
@@ -105,6 +107,7 @@ def new_submission(profile: Profile, prepared: Prepared, hooks: Sequence[str], t
         UsageError: when there is no folder for the run directory.
         LimitExceededError: when socket paths in it could become too long.
         ConfigError: when the topology needs a checkpoint store, and the profile has none.
+        MissingDriverError: when the profile asks for a health manager, and none is installed.
     """
     definition = prepared.loaded.definition
     topology_id = new_topology_id(definition.name)
@@ -118,6 +121,7 @@ def new_submission(profile: Profile, prepared: Prepared, hooks: Sequence[str], t
         tuple(hooks),
         terms,
         checkpoint_store(profile, definition),
+        profile_services(profile),
     )
 
 
@@ -313,4 +317,5 @@ def _job(environment: Environment, submission: Submission, run: ExecutionState) 
         (*prepared.serializers, *prepared.state_backends),
         submission.checkpoint,
     )
+    specs = tuple(each if each.container_id else replace(each, services=submission.services) for each in specs)
     return Job(run.topology, run.topology_id, specs, attached=submission.terms.attached)

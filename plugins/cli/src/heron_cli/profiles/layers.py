@@ -17,6 +17,7 @@ __all__ = [
     "DRIVER",
     "ENGINE",
     "ENGINE_SETTINGS",
+    "HEALTH",
     "RUN_KEYS",
     "SECTIONS",
     "SINGLE",
@@ -50,7 +51,10 @@ STORE = "store"
 SINKS = "metricsink"
 """The family of which a profile has a list."""
 
-SECTIONS = (*SINGLE, CHECKPOINT, STATE, SINKS, ENGINE, STORE, "run")
+HEALTH = "health"
+"""The family of which a profile has a list, in its section ``health``: the policies of the health manager."""
+
+SECTIONS = (*SINGLE, CHECKPOINT, STATE, SINKS, ENGINE, STORE, HEALTH, "run")
 RUN_KEYS = ("log_dir", "run_dir")
 DRIVER = "driver"
 

@@ -8,9 +8,22 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from heron.kernel.settings import EngineSettings
+from heron.spi.health_section import HealthSection
 from heron.spi.options import option_fields
 from heron_cli.profiles.findings import Findings
-from heron_cli.profiles.layers import CHECKPOINT, DRIVER, ENGINE, ENGINE_SETTINGS, SECTIONS, SINGLE, SINKS, STATE, STORE
+from heron_cli.profiles.health_choice import POLICIES, policy_sections
+from heron_cli.profiles.layers import (
+    CHECKPOINT,
+    DRIVER,
+    ENGINE,
+    ENGINE_SETTINGS,
+    HEALTH,
+    SECTIONS,
+    SINGLE,
+    SINKS,
+    STATE,
+    STORE,
+)
 from heron_cli.profiles.located import Layer, Located, leaves, path_text, plain
 from heron_cli.profiles.reading import RUN_DEFAULTS, Overlay, read_layers
 from heron_cli.profiles.references import is_reference
@@ -76,6 +89,8 @@ def list_settings(
                 found += _driver(each, (SINKS, index), resolve)
         elif section in {*SINGLE, CHECKPOINT, STATE, STORE}:
             found += [] if located is None else _driver(located, (section,), resolve)
+        elif section == HEALTH:
+            found += [] if located is None else _health(located, resolve)
         elif section == ENGINE:
             found += _engine(located, resolve)
             found += _own(section, layered.sections.get(ENGINE_SETTINGS))
@@ -111,6 +126,18 @@ def _engine(located: Located | None, resolve: Resolver) -> Iterator[ListedSettin
         yield ListedSetting((ENGINE, DRIVER), "heron", *_layer_and_origin(located.value[DRIVER]))
     else:
         yield from _driver(located, (ENGINE,), resolve)
+
+
+def _health(located: Located, resolve: Resolver) -> Iterator[ListedSetting]:
+    given = located.value if isinstance(located.value, dict) else {}
+    for key, each in given.items():
+        if key != POLICIES:
+            yield ListedSetting((HEALTH, key), plain(each), *_layer_and_origin(each))
+    for field in option_fields(HealthSection):
+        if field.name not in given:
+            yield ListedSetting((HEALTH, field.name), field.default, Layer.DEFAULT.value, "default of the section")
+    for index, each in enumerate(policy_sections(located, Findings())):
+        yield from _driver(each, (HEALTH, POLICIES, index), resolve)
 
 
 def _shown(section: DriverSection, steps: tuple[str | int, ...], leaf: Located) -> object:

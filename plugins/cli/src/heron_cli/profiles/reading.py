@@ -13,11 +13,13 @@ from heron.spi.driver import DriverRef
 from heron.spi.engine import PipelineChoices
 from heron_cli.profiles.changes import changed, command_changes, environment_changes
 from heron_cli.profiles.findings import Findings, Problem
+from heron_cli.profiles.health_choice import HealthChoice, read_health
 from heron_cli.profiles.layers import (
     CHECKPOINT,
     DRIVER,
     ENGINE,
     ENGINE_SETTINGS,
+    HEALTH,
     RUN_KEYS,
     SINGLE,
     SINKS,
@@ -45,7 +47,7 @@ __all__ = [
     "read_profile",
 ]
 
-ALL_FAMILIES = (*SINGLE, CHECKPOINT, STATE, ENGINE, STORE, SINKS)
+ALL_FAMILIES = (*SINGLE, CHECKPOINT, STATE, ENGINE, STORE, HEALTH, SINKS)
 """The families whose drivers a profile names."""
 
 _HERON = "heron"
@@ -64,6 +66,7 @@ class Profile:
     `checkpoint` is None when the profile has no such section: it cannot run topologies that take checkpoints. `state`
     has the options of a state backend, for topologies that name it. `pipelines` is the engine that runs pipelines; None
     is Heron itself. `store` keeps the views of pipelines; None if the profile has no such section.
+    `health` is None when no health manager runs beside a topology.
 
     A driver of a family that the reader did not need is a reference without an entry, which does not open.
     """
@@ -83,6 +86,7 @@ class Profile:
     state: DriverRef | None = None
     pipelines: DriverRef | None = None
     store: DriverRef | None = None
+    health: HealthChoice | None = None
 
     @property
     def singles(self) -> tuple[DriverRef, ...]:
@@ -99,7 +103,8 @@ class Profile:
     @property
     def secrets(self) -> tuple[str, ...]:
         """The texts in the options of all drivers that no message may contain."""
-        return tuple(text for each in (*self.singles, *self.metricsinks) for text in each.secrets)
+        policies = self.health.policies if self.health else ()
+        return tuple(text for each in (*self.singles, *self.metricsinks, *policies) for text in each.secrets)
 
     def sinks(self, log_dir: str) -> tuple[DriverRef, ...]:
         """The metrics sinks for a run whose logs are in that folder."""
@@ -256,6 +261,7 @@ class _Reader:
         state = self._single(STATE) if STATE in self._layered.sections else None
         pipelines, store = self._pipelines(), self._store()
         sinks = self._sinks() if SINKS in self._wanted.families else ()
+        health = self._health()
         engine = self._engine()
         run = self._run()
         if self._findings.problems or not (scheduler and statemgr and uploader and packing and engine):
@@ -276,6 +282,7 @@ class _Reader:
             state=state,
             pipelines=pipelines,
             store=store,
+            health=health,
         )
 
     def _single(self, family: str) -> DriverRef | None:
@@ -314,6 +321,10 @@ class _Reader:
             )
             self._findings.add(STORE, text, origin)
         return store
+
+    def _health(self) -> HealthChoice | None:
+        section = self._sections.get(HEALTH)
+        return None if section is None else read_health(section, self._resolve, self._findings)
 
     def _sinks(self) -> tuple[DriverRef, ...]:
         section = self._sections.get(SINKS)

@@ -17,7 +17,7 @@ from heron_cli.profiles.located import Layer, Located, Step, leaves, path_text, 
 from heron_cli.profiles.references import is_reference
 from heron_cli.profiles.yaml_file import parse_located
 
-__all__ = ["DriverSection", "Resolver", "driver_section", "read_reference"]
+__all__ = ["DriverSection", "Resolver", "driver_section", "read_reference", "typed"]
 
 _VARIABLE = re.compile(r"\$\{env:([^{}]+)\}")
 _FILE = re.compile(r"\$\{file:[^{}]+\}")
@@ -115,17 +115,17 @@ def driver_section(
         return None
     options = {key: value for key, value in section.value.items() if key != DRIVER}
     return DriverSection(
-        path, ref, found.options_type, driver, _typed(Located(options, section.origin), found.options_type, ())
+        path, ref, found.options_type, driver, typed(Located(options, section.origin), found.options_type)
     )
 
 
-def _typed(located: Located, schema: type, path: tuple[Step, ...]) -> Located:
+def typed(located: Located, schema: type, path: tuple[Step, ...] = ()) -> Located:
     """Return the value with the types of the schema where it came as text."""
     field = _field_at(schema, path)
     if located.text is not None and field is not None and field.is_text:
         return replace(located, value=located.text)
     if isinstance(located.value, dict):
-        return replace(located, value={key: _typed(each, schema, (*path, key)) for key, each in located.value.items()})
+        return replace(located, value={key: typed(each, schema, (*path, key)) for key, each in located.value.items()})
     return located if located.text is None else read_reference(located)
 
 

@@ -65,6 +65,7 @@ _NODES = (
     NodeKind.TMANAGER_LOCATION,  # its holder removes it, unless it is damaged
     NodeKind.PHYSICAL_PLAN,
     NodeKind.CHECKPOINTS,
+    NodeKind.HEALTH,
     NodeKind.PACKING_PLAN,
     NodeKind.KEYS,
     NodeKind.TOPOLOGY,

@@ -89,6 +89,9 @@ class UnreachableTopology:
 class RemoteTopology:
     """One run of a topology: the run that has the name at the first call. Not thread-safe; a context manager.
 
+    A process of the topology that has keys opens the client for an endpoint itself, by `client_of`. Others find the
+    keys in the state manager.
+
     Every method takes at most about `timeout_s` seconds and raises
 
     - `UsageError` when the topology does not run, has ended, or refuses; nothing was changed;
@@ -100,7 +103,14 @@ class RemoteTopology:
     """
 
     def __init__(
-        self, statemgr: StateManager, scheduler: Scheduler, name: str, timeout_s: float, *, read_only: bool = False
+        self,
+        statemgr: StateManager,
+        scheduler: Scheduler,
+        name: str,
+        timeout_s: float,
+        *,
+        read_only: bool = False,
+        client_of: Callable[[str], TManagerClient] | None = None,
     ) -> None:
         self.name = name
         self._read_only = read_only
@@ -109,6 +119,7 @@ class RemoteTopology:
         self._scheduler = scheduler
         self._run: ExecutionState | None = None
         self._client: TManagerClient | None = None
+        self._open_own = client_of
         self._client_of: tuple[str, bool] | None = None
 
     @property
@@ -255,8 +266,11 @@ class RemoteTopology:
         wanted = (location.endpoint, control)
         if self._client is None or self._client_of != wanted:
             self.close()
-            open_client = cast("_OpenClient", load_object(_OPEN_CLIENT))
-            self._client = open_client(location.endpoint, self._keys(), self.name, control=control)
+            if self._open_own is not None:
+                self._client = self._open_own(location.endpoint)
+            else:
+                open_client = cast("_OpenClient", load_object(_OPEN_CLIENT))
+                self._client = open_client(location.endpoint, self._keys(), self.name, control=control)
             self._client_of = wanted
         return self._client
 

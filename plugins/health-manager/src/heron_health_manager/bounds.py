@@ -1,0 +1,47 @@
+"""The bounds of the profile: how many tasks and containers the health manager gives a topology by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from heron.planner.packing_plan import PackingPlan
+from heron.spi.health_section import ComponentBounds, HealthSection
+from heron.spi.health_values import ComponentShape, TopologyShape
+from heron_health_manager.safety import Limits
+
+__all__ = ["bounded", "limits_of", "too_many_containers"]
+
+
+def limits_of(section: HealthSection) -> Limits:
+    """The limits of `safety` that the section sets."""
+    return Limits(
+        cool_down_s=section.cool_down_s,
+        effect_s=section.effect_s,
+        blacklist_s=section.blacklist_s,
+        least_confidence=section.least_confidence,
+    )
+
+
+def bounded(shape: TopologyShape, bounds: Mapping[str, ComponentBounds]) -> TopologyShape:
+    """The plan, with the bounds of the components that it has.
+
+    Key groups bound a component too: then the smaller number counts, also against the least number of tasks.
+    """
+    return replace(shape, components=tuple(_bounded(each, bounds.get(each.name)) for each in shape.components))
+
+
+def _bounded(component: ComponentShape, bounds: ComponentBounds | None) -> ComponentShape:
+    if bounds is None:
+        return component
+    most = min((each for each in (component.most, bounds.max) if each is not None), default=None)
+    least = max(component.least, bounds.min)
+    return replace(component, least=least if most is None else min(least, most), most=most)
+
+
+def too_many_containers(before: PackingPlan, after: PackingPlan, section: HealthSection) -> str:
+    """Why a packing plan has too many containers; "" if it has not. A plan that is too large may become smaller."""
+    most = section.max_containers
+    if most is None or len(after.containers) <= max(most, len(before.containers)):
+        return ""
+    return f"the topology would have {len(after.containers)} containers, and the limit is {most}"

@@ -1,0 +1,155 @@
+"""The loop of the health manager: it observes, asks the policies that are due, and carries out what they decide.
+
+All of its memory is its records. A failure of anything that it asks ends the round; it is named in the records as soon
+as they can be written, and the next round tries again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from heron.clock import Clock
+from heron.errors import HeronError, PluginError, StateConflictError
+from heron.spi.health_section import HealthSection
+from heron.spi.health_values import Observation
+from heron_health_manager.acting import Attempt, Carries, attempt
+from heron_health_manager.bounds import limits_of
+from heron_health_manager.pilot import Mode, next_step
+from heron_health_manager.policy_round import Round
+from heron_health_manager.policy_runner import PolicyRunner
+from heron_health_manager.record_book import KeptRecords, RecordBook
+from heron_health_manager.recovery import PlanFacts, recovered
+
+__all__ = ["HealthManager", "Observed"]
+
+_KEPT = 2.0
+"""Look-back windows for which observations are kept, so that a full window can be told from a short one."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was seen at one moment, and the facts of its plan."""
+
+    observation: Observation
+    plan: PlanFacts
+
+
+class HealthManager:
+    """Looks after one topology. `look` observes it; `carrier` is None in a process that may not change it."""
+
+    def __init__(
+        self,
+        section: HealthSection,
+        policies: Sequence[PolicyRunner],
+        book: RecordBook,
+        look: Callable[[], Observed],
+        carrier: Carries | None,
+        clock: Clock,
+    ) -> None:
+        self._section = section
+        self._policies = policies
+        self._book = book
+        self._look = look
+        self._carrier = carrier
+        self._clock = clock
+        self._limits = limits_of(section)
+        self._window: list[Observation] = []
+        self._due_s = {each.name: 0.0 for each in policies}
+        self._longest_s = max((each.rhythm.look_back_s for each in policies), default=0.0)
+        self._logged = ""
+
+    def round(self) -> None:
+        """Observe once, and do what follows. A failure is noted; the next round tries again."""
+        problems: list[str] = []
+        try:
+            self._observe_and_act(problems)
+        except StateConflictError:
+            _log.info("somebody else has written the records meanwhile; this round is left out")
+            return
+        except HeronError as error:
+            problems.append(str(error))
+        self._note("; ".join(problems))
+
+    def _observe_and_act(self, problems: list[str]) -> None:
+        observed = self._look()
+        now_s = observed.observation.at_s
+        self._window = [each for each in self._window if now_s - each.at_s <= _KEPT * self._longest_s]
+        self._window.append(observed.observation)
+        kept = self._recover(observed)
+        for policy in self._policies:
+            window = self._window_of(policy)
+            if now_s < self._due_s[policy.name] or not window:
+                continue
+            self._due_s[policy.name] = now_s + policy.rhythm.period_s
+            try:
+                found = policy.run(window)
+            except PluginError as error:
+                problems.append(str(error))
+                continue
+            if found is None:
+                continue
+            problems += [f"policy {policy.name!r}: {each}" for each in found.failed]
+            if self._follow(kept, found, policy.name, problems):
+                return  # what was observed is of the plan before
+            kept = self._book.read()
+
+    def _recover(self, observed: Observed) -> KeptRecords:
+        """Read the records, and correct those whose state the plan contradicts."""
+        kept = self._book.read()
+        changed = tuple(recovered(kept.records.decisions, observed.plan))
+        for each in changed:
+            _log.warning("decision %d is %s: %s", each.number, each.state.value, each.reason)
+        return self._book.write(kept, kept.records.with_decisions(*changed)) if changed else kept
+
+    def _window_of(self, policy: PolicyRunner) -> list[Observation]:
+        """The observations of the look-back window; none until the present plan has filled it.
+
+        What was seen before the health manager began, or of another plan, cannot be compared with it.
+        """
+        newest = self._window[-1]
+        since_s = newest.at_s
+        for each in reversed(self._window):
+            if each.shape.version != newest.shape.version or each.shape.changing:
+                break
+            since_s = each.at_s
+        look_back_s = policy.rhythm.look_back_s
+        if newest.at_s - since_s < look_back_s:
+            return []
+        return [each for each in self._window if newest.at_s - each.at_s <= look_back_s]
+
+    def _follow(self, kept: KeptRecords, found: Round, policy: str, problems: list[str]) -> bool:
+        """Record what follows from a round, and carry it out if this process may; return whether it tried to."""
+        mode = self._mode(kept)
+        step = next_step(kept.records.decisions, found, policy, mode, self._clock.wall_s(), self._limits)
+        if step.action is None or self._carrier is None:
+            if step.records:
+                self._book.write(kept, kept.records.with_decisions(*step.records))
+            return False
+        how, why = attempt(self._carrier, self._book, kept, step.records, step.action, self._section)
+        if how is not Attempt.CARRIED_OUT:
+            _log.warning("%s: %s: %s", step.action.text, how.value, why)
+            if how in {Attempt.FAILED, Attempt.UNKNOWN}:
+                problems.append(why)
+        return True
+
+    def _mode(self, kept: KeptRecords) -> Mode:
+        acts = self._carrier is not None and self._section.mode == "act" and not kept.records.paused
+        return Mode.ACT if acts else Mode.ADVISE
+
+    def _note(self, problem: str) -> None:
+        """Write what keeps the health manager from its work, and its mode, if they have changed."""
+        if self._section.mode == "act" and self._carrier is None:
+            missing = "mode `act` needs the control key, and this process has the read-only key: it only advises"
+            problem = f"{missing}; {problem}" if problem else missing
+        if problem and problem != self._logged:
+            _log.warning("%s", problem)
+        self._logged = problem
+        mode = "act" if self._section.mode == "act" and self._carrier is not None else "advise"
+        try:
+            self._book.change(lambda records: replace(records, mode=mode, problem=problem))
+        except HeronError as error:
+            _log.debug("the records cannot be written now: %s", error)

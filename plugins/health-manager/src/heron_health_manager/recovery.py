@@ -1,0 +1,69 @@
+"""What became of an action that was begun, by the plan that the topology has now. Pure.
+
+A health manager may die at any moment, so a record says that an action was begun, and not that it was done. An update
+is fenced: it names the packing plan that it changes, its base. The topology manager refuses it once that plan has been
+replaced. So an update is carried out at most once, and the plan tells whether it was:
+
+- the components have the wanted tasks: it was done, and its effect is awaited;
+- the plan is still its base: it was not begun, and the decision can be taken again;
+- anything else: somebody has changed the plan meanwhile, so the effect says nothing and nothing is undone.
+
+A request that a dead health manager had sent may arrive late. Then the plan becomes the target of a decision that was
+given up, and the decision is under way again. A restart has no fence: once recorded it is never repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from heron.spi.health_values import Decision, DecisionState, TopologyShape
+
+__all__ = ["PlanFacts", "is_current", "recovered"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """The plan now, its id, and the target of the newest update if that was withdrawn, with the reason."""
+
+    shape: TopologyShape
+    packing_id: str
+    withdrawn: str = ""
+    why: str = ""
+
+
+def recovered(history: Sequence[Decision], plan: PlanFacts) -> Iterator[Decision]:
+    """Yield the decisions whose state is another one than recorded. None of them is being carried out now."""
+    if plan.shape.changing:
+        return
+    for decision in history:
+        if not decision.base or decision.base == decision.target:  # it has no fence
+            continue
+        if decision.state is DecisionState.STARTED:
+            state, reason = _state_of_begun(decision, plan)
+            if state is not decision.state:
+                yield replace(decision, state=state, reason=reason)
+        elif decision.state is DecisionState.ABANDONED and _came_late(decision, history, plan):
+            yield replace(decision, state=DecisionState.STARTED, reason="its request arrived late")
+
+
+def _came_late(decision: Decision, history: Sequence[Decision], plan: PlanFacts) -> bool:
+    """Whether the plan is that of a decision that was given up, and no later decision has the same plan."""
+    later = any(each.number > decision.number and each.target == decision.target for each in history)
+    return plan.packing_id == decision.target and not later
+
+
+def _state_of_begun(decision: Decision, plan: PlanFacts) -> tuple[DecisionState, str]:
+    if is_current(decision.action.parallelism, plan.shape):
+        return decision.state, decision.reason
+    if plan.withdrawn == decision.target:
+        return DecisionState.FAILED, f"the update was withdrawn: {plan.why}"
+    if plan.packing_id == decision.base:
+        return DecisionState.ABANDONED, "it was not begun before the health manager ended; nothing was changed"
+    return DecisionState.SUPERSEDED, "the plan was changed by somebody else meanwhile"
+
+
+def is_current(parallelism: Mapping[str, int], shape: TopologyShape) -> bool:
+    """Whether these components have these numbers of tasks."""
+    now = {each.name: each.parallelism for each in shape.components}
+    return all(now.get(component) == tasks for component, tasks in parallelism.items())

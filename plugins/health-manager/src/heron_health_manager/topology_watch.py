@@ -1,0 +1,64 @@
+"""What the health manager sees of its topology: metrics, status and plan, over its own key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from heron.clock import monotonic_s
+from heron.errors import StateError
+from heron.ipc.status import TopologyStatus, UpdateStatus
+from heron.planner.physical_plan import PhysicalPlan
+from heron.spi.health_section import ComponentBounds
+from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.topology_plans import TopologyPlans
+from heron_health_manager.manager import Observed
+from heron_health_manager.observing import observation_of
+from heron_health_manager.recovery import PlanFacts
+
+__all__ = ["TopologyWatch"]
+
+
+class TopologyWatch:
+    """Observes one run of a topology. It reads the plans again only when their version has changed."""
+
+    def __init__(
+        self, connect: Callable[[], RemoteTopology], topology_id: str, bounds: Mapping[str, ComponentBounds]
+    ) -> None:
+        self._topology = connect()
+        self._topology_id = topology_id
+        self._bounds = bounds
+        self._plans: TopologyPlans | None = None
+        self._seen: tuple[int, UpdateStatus | None] | None = None
+
+    def look(self) -> Observed:
+        """Observe the topology now.
+
+        Raises:
+            StateError: when it has no physical plan yet, or another run has its name.
+            HeronError: as `RemoteTopology` does.
+        """
+        if self._topology.run.topology_id != self._topology_id:
+            msg = f"another run of topology {self._topology.name!r} has begun: {self._topology.run.topology_id}"
+            raise StateError(msg)
+        rows, status = self._topology.metrics(by_task=True), self._topology.status()
+        plans, physical = self._read_plans(status)
+        observation = observation_of(physical, status, rows, monotonic_s(), self._bounds)
+        update = status.update
+        withdrawn = update.target if update and update.phase == "withdrawn" else ""
+        why = update.waits_for if update and withdrawn else ""
+        return Observed(observation, PlanFacts(observation.shape, plans.packing.id, withdrawn, why))
+
+    def _read_plans(self, status: TopologyStatus) -> tuple[TopologyPlans, PhysicalPlan]:
+        version = (status.plan_version, status.update)
+        if self._plans is None or self._seen != version:
+            self._plans, self._seen = self._topology.plans(), version
+        if self._plans.physical is None or self._plans.physical.version < status.plan_version:
+            self._seen = None  # the plans were read a moment too early
+        if self._plans.physical is None:
+            msg = f"topology {self._topology.name!r} has no physical plan yet"
+            raise StateError(msg)
+        return self._plans, self._plans.physical
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._topology.close()
