@@ -69,7 +69,7 @@ def test_cools_down_after_an_action(state: DecisionState) -> None:
     """The figures of the last minute are still mixed with those from before."""
     other = Diagnosis("data-skew", Subject("count", 3), 0.9, ("3 times the mean",))
     recent = decided(20.0, state, update(count=9), diagnosis=other)
-    assert asked(recent) == (Verdict.WAIT, "decision 1 is effective; 40 s of its cool-down left")
+    assert asked(recent) == (Verdict.WAIT, f"decision 1 is {state.value}; 40 s of its cool-down left")
     assert asked(decided(61.0, state, update(count=9), diagnosis=other))[0] is Verdict.ACT
 
 

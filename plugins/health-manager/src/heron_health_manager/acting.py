@@ -18,6 +18,7 @@ from heron.spi.health_section import HealthSection
 from heron.spi.health_values import Action, Decision, DecisionState
 from heron_health_manager.bounds import too_many_containers
 from heron_health_manager.carrier import PlannedAction
+from heron_health_manager.pilot import is_advised
 from heron_health_manager.record_book import KeptRecords, RecordBook
 
 __all__ = ["Attempt", "Carries", "attempt", "begin"]
@@ -76,8 +77,10 @@ def attempt(
     if why := planned.changed():
         return Attempt.NOTHING, why
     if planned.update and (why := too_many_containers(planned.update.before, planned.update.after, section)):
-        advised = replace(decision, state=DecisionState.ADVISED, reason=why)
-        book.write(kept, kept.records.with_decisions(*others, advised))
+        if not is_advised(kept.records.decisions, decision.diagnosis, action):
+            others.append(replace(decision, state=DecisionState.ADVISED, reason=why))
+        if others:
+            book.write(kept, kept.records.with_decisions(*others))
         return Attempt.REFUSED, why
     return begin(carrier, book, kept, (*others, decision), planned)
 

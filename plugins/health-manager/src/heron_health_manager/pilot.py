@@ -11,11 +11,11 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from heron.spi.health_values import Action, ActionKind, Decision, DecisionState
-from heron_health_manager.policy_round import Finding, Round
+from heron.spi.health_values import Action, ActionKind, Decision, DecisionState, Diagnosis
+from heron_health_manager.policy_round import Round
 from heron_health_manager.safety import Limits, Verdict, effect_of, permission
 
-__all__ = ["Mode", "Step", "next_step", "recorded"]
+__all__ = ["Mode", "Step", "is_advised", "next_step", "recorded"]
 
 _UNDER_WAY = DecisionState.STARTED
 _OTHERS = 2.0  # times the wait for an effect: then another policy closes a decision whose policy does not answer
@@ -106,19 +106,18 @@ def _decide(history: Sequence[Decision], found: Round, policy: str, mode: Mode, 
         decision = Decision(number, now_s, policy, finding.diagnosis, action, state, allowed.reason)
         if acts:
             return Step((*records, decision), action)
-        if not _is_advised(history, finding):
+        if not is_advised(history, finding.diagnosis, action):
             records.append(decision)
             number += 1
     return Step(tuple(records))
 
 
-def _is_advised(history: Sequence[Decision], finding: Finding) -> bool:
+def is_advised(history: Sequence[Decision], diagnosis: Diagnosis, action: Action) -> bool:
     """Whether the newest record about the same diagnosis advises the same: people need not read it again."""
-    diagnosis, action = finding.diagnosis, finding.action
     for decision in reversed(history):
         if (decision.diagnosis.name, decision.diagnosis.subject) == (diagnosis.name, diagnosis.subject):
             advised = decision.state is DecisionState.ADVISED
-            return advised and action is not None and decision.action.text == action.text
+            return advised and decision.action.text == action.text
     return False
 
 

@@ -59,7 +59,7 @@ def _state_of_begun(decision: Decision, plan: PlanFacts) -> tuple[DecisionState,
     if plan.withdrawn == decision.target:
         return DecisionState.FAILED, f"the update was withdrawn: {plan.why}"
     if plan.packing_id == decision.base:
-        return DecisionState.ABANDONED, "it was not begun before the health manager ended; nothing was changed"
+        return DecisionState.ABANDONED, "it was not begun, and nothing was changed"
     return DecisionState.SUPERSEDED, "the plan was changed by somebody else meanwhile"
 
 
