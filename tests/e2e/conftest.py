@@ -34,6 +34,7 @@ _ROLE_MODULES = {
     "spark supervisor": "heron_scheduler_spark.supervisor",
     "pyspark worker": "pyspark.worker",
     "spark driver": "heron_scheduler_spark.spark_driver",
+    "health": "heron_health_manager.manager_process",
 }
 
 

@@ -10,10 +10,18 @@ import pytest
 from heron.errors import StateError, UsageError
 from heron.executor.container_processes import container_processes, output_file, role_spec
 from heron.ipc.keys import Speaker, new_keys
-from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, StmgrSpec, TManagerSpec, read_spec, write_spec
+from heron.kernel.role_spec import (
+    InstanceSpec,
+    MetricsmgrSpec,
+    ServiceProcessSpec,
+    StmgrSpec,
+    TManagerSpec,
+    read_spec,
+    write_spec,
+)
 from heron.planner.packing_plan import PackingPlan, check_standbys, standby_containers
 from heron.spi.driver import DriverRef
-from heron.spi.scheduler import ContainerSpec
+from heron.spi.scheduler import ContainerSpec, ServiceSpec
 
 KEYS = new_keys()
 REF = DriverRef("statemgr", "x", "m:C", {"root": "r"})
@@ -96,6 +104,23 @@ def test_the_checkpoint_store_reaches_instances_and_topology_managers(packing: P
             spec = role_spec(process, SPEC, KEYS, (1, 2), 7, tmp_path)
             if isinstance(spec, InstanceSpec | TManagerSpec):
                 assert read_spec(path, type(spec)) == replace(spec, checkpoint=store)
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_a_service_runs_in_container_zero_with_one_key(packing: PackingPlan, tmp_path: Path, control: bool) -> None:
+    """The read-only key, unless it may change the topology; and the module of another distribution."""
+    service = ServiceSpec("health", "other.manager", control, (REF,), {"mode": "act"})
+    assert not any(each.service for each in container_processes(1, packing, services=(service,)))
+    process = container_processes(0, packing, services=(service,))[-1]
+    assert (process.name, process.module) == ("health", "other.manager")
+    assert output_file(process, SPEC).name == "health-1.out"
+    path = tmp_path / "health.json"
+    write_spec(path, role_spec(process, SPEC, KEYS, (), 7, tmp_path))
+    spec = read_spec(path, ServiceProcessSpec)
+    assert (spec.control, spec.drivers, spec.options) == (control, (REF,), {"mode": "act"})
+    assert spec.driver("statemgr") == REF
+    assert spec.driver("packing") is None
+    assert secrets_in(path) == {"control" if control else "reader"}
 
 
 def secrets_in(path: Path) -> set[str]:

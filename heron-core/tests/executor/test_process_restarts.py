@@ -48,6 +48,12 @@ def test_a_process_that_keeps_dying_is_left_down_with_its_last_error() -> None:
     assert not found.may_start("a")
 
 
+def test_a_service_is_never_given_up() -> None:
+    """A topology works without it, and `on failure: stop` must not end the topology because of it."""
+    found = ProcessRestarts(["a", "b"], POLICY, tireless=frozenset({"a"}))
+    assert deaths(found, 20)[-1] == StartAfter("a", POLICY.backoff_max_s)
+
+
 @pytest.mark.parametrize("code", [EXIT_TEMPORARY, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP])
 def test_causes_from_outside_do_not_count(code: int) -> None:
     """No process sends SIGKILL to itself, and a full disk may be emptied. The process's own failures still count."""

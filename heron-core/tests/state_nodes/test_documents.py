@@ -11,7 +11,9 @@ import pytest
 from heron.errors import NewerFormatError, StateError
 from heron.ipc.keys import new_keys
 from heron.ipc.status import TopologyStatus
+from heron.spi.health_values import Action, ActionKind, Decision, DecisionState, Diagnosis, Expectation, Subject
 from heron.state_nodes.execution_state import ExecutionState, decode_execution_state, encode_execution_state
+from heron.state_nodes.health_records import HealthRecords, decode_health_records, encode_health_records
 from heron.state_nodes.report import LastReport, decode_report, encode_report
 from heron.state_nodes.scheduler_location import (
     SchedulerJob,
@@ -32,6 +34,26 @@ JOB = SchedulerJob("app-1", {"Spark UI": "http://here:4040"})
 KEYS = new_keys()
 LOCATION = TManagerLocation("tcp://here:1", "wc-1", 7, "here", 2)
 REPORT = LastReport(TopologyStatus("wc", "wc-1", "killed", 10.0, error="why", ended_at_s=20.0), RUN, 2, 4)
+
+
+DECISION = Decision(
+    3,
+    10.0,
+    "ds2",
+    Diagnosis("under-provisioned", Subject("split"), 0.8, ("500%",)),
+    Action(
+        ActionKind.UPDATE,
+        "split 1 -> 6",
+        parallelism={"split": 6},
+        before={"split": 1},
+        expected=Expectation("source-rate", Subject("lines"), at_least=900.0),
+    ),
+    DecisionState.STARTED,
+    "why",
+    "plan-1",
+    "plan-2",
+)
+HEALTH = HealthRecords("wc-1", "act", paused=True, problem="none", decisions=(DECISION,))
 
 
 @dataclass(frozen=True)
@@ -55,6 +77,7 @@ NODES = [
     ),
     Node("tmanagers", LOCATION, encode_tmanager_location(LOCATION), decode_tmanager_location),
     Node("keys", KEYS, encode_keys(KEYS), decode_keys),
+    Node("health", HEALTH, encode_health_records(HEALTH), decode_health_records),
     Node("reports", REPORT, encode_report(REPORT), decode_report),
 ]
 

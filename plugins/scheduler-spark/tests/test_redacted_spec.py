@@ -10,7 +10,7 @@ import pytest
 
 from heron.errors import SchedulerError
 from heron.spi.driver import DriverRef, ReferringOption
-from heron.spi.scheduler import ContainerSpec
+from heron.spi.scheduler import ContainerSpec, ServiceSpec
 from heron_scheduler_spark.redacted_spec import redact_spec, resolve_spec
 
 SECRET = "kept-to-itself-4711"
@@ -78,3 +78,17 @@ def test_a_secret_that_the_worker_lacks_is_named_by_its_path(tmp_path: Path) -> 
     made = DriverRef("statemgr", "zk", "m:C", {"password": SECRET}, (SECRET,), referring)
     with pytest.raises(SchedulerError, match="absent"):
         resolve_spec(redact_spec(spec(made)))
+
+
+def test_the_drivers_of_a_service_are_redacted_too(tmp_path: Path) -> None:
+    """The health manager gets drivers with secrets of its own."""
+    here = tmp_path / "token"
+    here.write_text(SECRET)
+    here.chmod(0o600)
+    referring = (ReferringOption(("token",), f"${{file:{here}}}"),)
+    policy = DriverRef("health", "own", "m:C", {"token": SECRET}, (SECRET,), referring)
+    made = spec(DriverRef("statemgr", "zk", "m:C"))
+    made["services"] = [json.loads(json.dumps(asdict(ServiceSpec("health", "m", drivers=(policy,)))))]
+    redacted = redact_spec(made)
+    assert SECRET not in json.dumps(redacted)
+    assert SECRET in json.dumps(resolve_spec(redacted))

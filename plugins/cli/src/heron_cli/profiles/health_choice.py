@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heron.spi.driver import DriverRef
 from heron.spi.health_section import HealthSection
@@ -64,5 +64,8 @@ def _named(name: Located) -> Located:
 
 
 def _without_policies(located: Located) -> Located:
-    given = located.value if isinstance(located.value, dict) else {}
-    return Located({key: each for key, each in given.items() if key != POLICIES}, located.origin)
+    given = dict(located.value) if isinstance(located.value, dict) else {}
+    given.pop(POLICIES, None)
+    if (mode := given.get("mode")) is not None and mode.value is False:  # `off` without quotes, in YAML
+        given["mode"] = replace(mode, value="off")
+    return Located(given, located.origin)
