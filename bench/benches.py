@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bench.auto_scale import AutoScale
 from bench.back_pressure import BackPressure
 from bench.bench_kind import Bench
 from bench.checkpoints import CheckpointLatency, Checkpoints, RestoreState
@@ -61,6 +62,7 @@ BENCHES: tuple[Bench, ...] = (
     Recovery("Recovery"),
     LiveUpdate("LiveUpdate", keys=1_000, value_bytes=10),
     LiveUpdate("LiveUpdateState", keys=10_000, value_bytes=10_000, interval_s=10.0),
+    AutoScale("AutoScale"),
     Checkpoints("Checkpoints10s", "checkpoints10s", 10.0, keys=1_000, value_bytes=10_000),
     Checkpoints("Checkpoints1s", "checkpoints1s", 1.0, keys=1_000, value_bytes=100),
     CheckpointLatency("CheckpointLatency"),

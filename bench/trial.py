@@ -33,10 +33,11 @@ _LOOK_EVERY_S = 0.02
 class Trial:
     """A context manager that starts the run, and ends it whatever happened."""
 
-    def __init__(self, topology: str, *arguments: str, engine: Engine) -> None:
+    def __init__(self, topology: str, *arguments: str, engine: Engine, timeout_s: int = _TIMEOUT_S) -> None:
         self._topology = topology
         self._arguments = arguments
         self._engine = engine
+        self._timeout_s = timeout_s
         self._pause = threading.Event()
 
     def __enter__(self) -> Trial:
@@ -47,7 +48,7 @@ class Trial:
         self._output = self._folder / "output"
         command = [
             *(self._engine.command, "run", str(TOPOLOGIES / f"{self._topology}.py")),
-            *("--timeout", str(_TIMEOUT_S), "--report", str(self._folder / "report.json")),
+            *("--timeout", str(self._timeout_s), "--report", str(self._folder / "report.json")),
             *self._engine.options(),
             *("--", "--folder", str(records), *self._arguments),
         ]
@@ -110,8 +111,8 @@ class Trial:
         """Create a file that components look for."""
         (self.records.folder / name).touch()
 
-    def command(self, *words: str) -> None:
-        """Run a command of ``heron`` on this run, to its end.
+    def command(self, *words: str) -> str:
+        """Run a command of ``heron`` on this run, to its end, and return its output.
 
         Raises:
             BenchError: when it fails.
@@ -126,6 +127,7 @@ class Trial:
         )
         if done.returncode:
             raise BenchError(self._failure(f"heron {' '.join(words)}: {done.stderr.strip()}"))
+        return done.stdout
 
     def metric_files(self) -> list[Path]:
         """Return the metrics files of the engine: JSON lines, one file for each container."""
