@@ -108,7 +108,10 @@ def proto(session: nox.Session) -> None:
 
 @nox.session
 def demo(session: nox.Session) -> None:
-    """Count the words of real text: ./dev demo [-- --text PATH --out PATH --loops N]."""
+    """Count the words of real text: ./dev demo [-- --text PATH --out PATH --loops N]; or -- autoscale."""
+    if session.posargs == ["autoscale"]:
+        session.run(sys.executable, str(ROOT / "examples" / "watch_auto_scale.py"))
+        return
     # Paths the user gives are relative to where the user stands.
     session.chdir(session.invoked_from)
     session.run(_script("heron"), "run", str(ROOT / "examples" / "word_count.py"), "--", *session.posargs)

@@ -1,4 +1,4 @@
-"""Bounds of a profile: random topologies and loads never leave them, and a load that they do not permit is explained."""
+"""Bounds of a profile: random topologies and loads never leave them, and what they do not permit is explained."""
 
 from __future__ import annotations
 
