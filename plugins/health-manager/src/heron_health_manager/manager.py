@@ -15,6 +15,7 @@ from heron.errors import HeronError, PluginError, StateConflictError
 from heron.spi.health_section import HealthSection
 from heron.spi.health_values import Observation
 from heron_health_manager.acting import Attempt, Carries, attempt
+from heron_health_manager.agreement import Agreement
 from heron_health_manager.bounds import limits_of
 from heron_health_manager.pilot import Mode, next_step
 from heron_health_manager.policy_round import Round
@@ -59,6 +60,7 @@ class HealthManager:
         self._limits = limits_of(section)
         self._window: list[Observation] = []
         self._due_s = {each.name: 0.0 for each in policies}
+        self._agreements = {each.name: Agreement(each.rhythm.look_back_s) for each in policies}
         self._longest_s = max((each.rhythm.look_back_s for each in policies), default=0.0)
         self._logged = ""
 
@@ -93,6 +95,7 @@ class HealthManager:
             if found is None:
                 continue
             problems += [f"policy {policy.name!r}: {each}" for each in found.failed]
+            found = self._agreements[policy.name].filtered(found, now_s)
             if self._follow(kept, found, policy.name, problems):
                 return  # what was observed is of the plan before
             kept = self._book.read()

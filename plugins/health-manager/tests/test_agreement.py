@@ -1,0 +1,57 @@
+"""An update waits until two rounds want the same, so a load that has just changed makes one step of several."""
+
+from __future__ import annotations
+
+from heron.spi.health_values import Action, ActionKind, Diagnosis, Measurements, Subject, TopologyShape
+from heron_health_manager.agreement import Agreement
+from heron_health_manager.policy_round import Finding, Round
+
+STUCK = Finding(
+    Diagnosis("stuck-task", Subject("count", 3), 0.9, ("it executes nothing",)), Action(ActionKind.RESTART, "restart")
+)
+UNKNOWN = Finding(Diagnosis("garbage", Subject("count", 3), 0.9, ("it collects",)), None)
+
+
+def wanting(**parallelism: int) -> Round:
+    """A round with one update, unless it is empty, and two other findings."""
+    action = Action(ActionKind.UPDATE, str(parallelism), parallelism=parallelism)
+    finding = Finding(Diagnosis("under-provisioned", Subject("split"), 0.8, ("it is full",)), action)
+    return Round(Measurements(TopologyShape("t", ())), (), (*([finding] if parallelism else []), STUCK, UNKNOWN), ())
+
+
+def passes(agreement: Agreement, found: Round, now_s: float) -> bool:
+    """Whether the update passes; the other findings always do."""
+    kept = agreement.filtered(found, now_s).findings
+    assert kept[-2:] == (STUCK, UNKNOWN)
+    return len(kept) > 2
+
+
+def test_the_second_round_that_wants_the_same_decides() -> None:
+    """A window that has rates from before and after the change wants less than it will."""
+    agreement = Agreement(longest_s=15.0)
+    sizes = [2, 3, 5, 6, 6, 6]
+    assert [passes(agreement, wanting(split=size), 2.0 * at) for at, size in enumerate(sizes)] == [
+        *[False] * 4,
+        *[True] * 2,
+    ]
+
+
+def test_it_waits_no_longer_than_a_window() -> None:
+    """A source whose rate is never the same is sized all the same."""
+    agreement = Agreement(longest_s=6.0)
+    assert [passes(agreement, wanting(split=3 + at % 2), 2.0 * at) for at in range(5)] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
+def test_a_round_without_an_update_begins_again() -> None:
+    """What was wanted long ago says nothing about now."""
+    agreement = Agreement(longest_s=6.0)
+    assert not passes(agreement, wanting(split=2), 0.0)
+    assert not passes(agreement, wanting(), 2.0)
+    assert not passes(agreement, wanting(split=2), 100.0)
+    assert passes(agreement, wanting(split=2), 102.0)
