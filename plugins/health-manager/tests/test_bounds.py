@@ -124,11 +124,11 @@ def test_containers_are_bounded_unless_there_were_more_already(
     most: int | None, before: int, after: int, why: str
 ) -> None:
     """A person may have made a topology larger; then it may become smaller by itself."""
-    plans = [
+    first, second = (
         PackingPlan(str(size), tuple(ContainerPlan(each, (), NO_RESOURCE) for each in range(1, size + 1)))
         for size in (before, after)
-    ]
-    assert too_many_containers(*plans, HealthSection(max_containers=most)) == why
+    )
+    assert too_many_containers(first, second, HealthSection(max_containers=most)) == why
 
 
 def test_the_limits_of_safety_are_those_of_the_section() -> None:

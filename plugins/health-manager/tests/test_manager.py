@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,9 +11,18 @@ import pytest
 
 from heron.errors import AccessError, HeronError, RefusedError, StateUnavailableError, UnreachableError
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, InstancePlan, PackingPlan
-from heron.spi.health import Sensor
+from heron.spi.health import Diagnoser, Sensor
 from heron.spi.health_section import ComponentBounds, HealthSection
-from heron.spi.health_values import Action, DecisionState, Observation, Subscription
+from heron.spi.health_values import (
+    Action,
+    DecisionState,
+    Diagnosis,
+    Measurements,
+    Observation,
+    Subject,
+    Subscription,
+    Symptom,
+)
 from heron.spi.statemgr import NodeKind, Versioned
 from heron.state_nodes.health_records import HealthRecords
 from heron_cli.launch.update import TopologyUpdate
@@ -418,3 +427,43 @@ def test_records_of_an_earlier_run_count_as_none(tmp_path: Path) -> None:
     desk.runs(10)
     assert RecordBook(desk.store, "model", "model-2").read().records == HealthRecords("model-2")
     assert desk.store.get(NodeKind.HEALTH, "model") is not None
+
+
+class Restarts(Ds2Policy):
+    """A policy that restarts a container, and always measures the same queue."""
+
+    def sensors(self) -> Sequence[Sensor]:
+        return ()
+
+    def diagnosers(self) -> Sequence[Diagnoser]:
+        return (_Stuck(),)
+
+
+class _Stuck(Diagnoser):
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        yield Diagnosis("stuck-task", Subject("split", 2), 0.9, ("tuples wait, and it executes none",))
+
+
+def test_a_restart_is_carried_out_at_most_once(tmp_path: Path) -> None:
+    """It has no fence: nobody can see whether it was begun, so it is not repeated at once."""
+    desk = Desk(tmp_path, ACT)
+    desk.policies = (PolicyRunner("p", Restarts.open(RHYTHM)),)
+    begun: list[int] = []
+    desk.plant.plan = PlannedAction  # type: ignore[method-assign]  # a restart needs no plan
+
+    def carry_out(planned: PlannedAction) -> None:
+        begun.append(planned.action.container_id)
+        msg = "the process ends here"
+        raise UnreachableError(msg)
+
+    desk.plant.carry_out = carry_out  # type: ignore[method-assign]
+    desk.dies()
+    desk.runs(5)
+    assert (begun, desk.states) == ([1], [DecisionState.STARTED])
+    for _ in range(3):
+        desk.dies()
+        desk.runs(5)
+    assert begun == [1]
+    desk.runs(20)
+    assert begun == [1]
+    assert desk.states[0] is DecisionState.INEFFECTIVE

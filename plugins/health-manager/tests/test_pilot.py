@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.spi.health_values import ActionKind, Decision, DecisionState, Subscription
+from heron.spi.health_values import ActionKind, Decision, DecisionState, Measurements, Subscription
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.pilot import Mode, Step, next_step, recorded
 from heron_health_manager.policy_round import Round, run_round
@@ -104,6 +104,29 @@ def test_an_action_without_effect_is_undone_and_not_tried_again_for_a_while() ->
         assert loop.round(at_s).action is None
     advised = [each for each in loop.history if each.state is DecisionState.ADVISED]
     assert any("tried this without the expected effect" in each.reason for each in advised)
+
+
+def test_while_it_only_advises_an_action_without_effect_is_not_undone_by_itself() -> None:
+    """A person has approved it, or has paused the health manager since."""
+    model = word_count(1000.0)
+    loop = Loop(Unmoved(model.parts, model.tasks))
+    loop.round(0.0)
+    loop.mode = Mode.ADVISE
+    assert loop.round(121.0).action is None
+    assert [each.state for each in loop.history] == [DecisionState.INEFFECTIVE, DecisionState.ADVISED]
+    assert (loop.history[1].undoes, loop.history[1].action.parallelism) == (1, {"split": 1, "count": 1})
+    assert loop.model.tasks["split"] == 6
+
+
+def test_only_the_policy_that_decided_judges_the_effect() -> None:
+    """Another policy may not measure what is expected. It closes the decision only if nobody else does."""
+    loop = Loop(word_count(1000.0))
+    loop.round(0.0)
+    found = looked(loop.model, 130.0)
+    missing = replace(found, measurements=Measurements(found.measurements.shape))
+    assert next_step(loop.history, missing, "other", Mode.ACT, START_S + 130.0, LIMITS) == Step()
+    late = next_step(loop.history, missing, "other", Mode.ACT, START_S + 250.0, LIMITS)
+    assert late.records[0].state is DecisionState.INEFFECTIVE
 
 
 def test_a_day_with_a_curve_of_load_is_followed_with_few_changes() -> None:
