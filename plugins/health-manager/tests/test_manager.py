@@ -241,7 +241,7 @@ def test_the_plan_of_an_operator_is_respected(tmp_path: Path) -> None:
 def test_a_plan_that_changes_under_a_decision_ends_it(tmp_path: Path) -> None:
     """It was decided for another number of tasks; the next round sees the new plan."""
     desk = Desk(tmp_path, ACT)
-    desk.runs(3)
+    desk.runs(4)
     real, operator = desk.plant.plan, {"split": 2}
 
     def plan(action: Action) -> PlannedAction:
