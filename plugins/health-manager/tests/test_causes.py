@@ -281,3 +281,12 @@ def test_every_cause_has_a_remedy(case: str, kind: ActionKind, command: str) -> 
     action = action_against(case)
     assert (action.kind, action.command) == (kind, command)
     assert str(diagnosed(CASES[case][0])[0].subject) in action.text or action.container_id or action.component
+
+
+def test_a_restarted_task_has_recovered_when_it_executes_again() -> None:
+    """What waits for it need not be gone: the load may be more than it can do."""
+    expected = action_against("a stuck task").expected
+    assert expected is not None
+    assert expected.measurement == "rate-in"
+    assert not expected.holds(0.0)
+    assert expected.holds(5.0)

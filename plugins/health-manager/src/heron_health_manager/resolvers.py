@@ -11,6 +11,7 @@ __all__ = ["RESOLVERS", "AdviceResolver", "RebalanceResolver", "RestartResolver"
 
 
 _PRESSED = 0.6  # share of the time, as in the detector
+_SOME = 0.001  # tuples/s: the task executes again, whatever still waits for it
 
 
 class RestartResolver(Resolver):
@@ -19,12 +20,12 @@ class RestartResolver(Resolver):
     A slow host is a reason only while another one is not slow.
     """
 
-    expects: Mapping[str, tuple[str, float]] = {
-        "stuck-task": ("queue-bytes", 0.0),
-        "slow-task": ("useful-share", 0.85),
-        "slow-host": ("host-pressure-share", _PRESSED),
+    expects: Mapping[str, tuple[str, float | None, float | None]] = {
+        "stuck-task": ("rate-in", _SOME, None),
+        "slow-task": ("useful-share", None, 0.85),
+        "slow-host": ("host-pressure-share", None, _PRESSED),
     }
-    """The measurement of the subject that will be at most this, by diagnosis."""
+    """The measurement of the subject that will be at least, or at most, a value, by diagnosis."""
 
     def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
         """`Resolver.resolve`."""
@@ -34,13 +35,13 @@ class RestartResolver(Resolver):
         container = subject.container_id or _container_of(subject, measurements)
         if not container or (subject.container_id and not _has_better_host(subject, measurements)):
             return None
-        measurement, at_most = self.expects[diagnosis.name]
+        measurement, at_least, at_most = self.expects[diagnosis.name]
         return Action(
             ActionKind.RESTART,
             f"restart container {container}" + ("" if subject.container_id else f", which has {subject}"),
             f"heron restart {measurements.shape.name} {container}",
             container_id=container,
-            expected=Expectation(measurement, subject, at_most=at_most),
+            expected=Expectation(measurement, subject, at_least, at_most),
         )
 
 
