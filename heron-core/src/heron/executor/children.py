@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +17,16 @@ from heron.executor.process_restarts import describe_exit
 __all__ = ["ChildEnd", "Children"]
 
 _TAIL_BYTES = 4096
+_SIGNALS = frozenset(int(each) for each in signal.Signals)
 _REASON_LENGTH = 500  # characters of a last line that are shown
 
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """A child that ended: the exit code as in `subprocess`, and a text with the exit code and the last line of
-    output."""
+    """A child that ended: the exit code as in `subprocess`, and a text.
+
+    The text has the exit code, what is known of the sender of a signal, and the last line of output.
+    """
 
     name: str
     code: int
@@ -38,10 +41,15 @@ class _Child:
 
 
 class Children:
-    """Starts, reaps and signals children by name; each name has at most one child at a time."""
+    """Starts, reaps and signals children by name; each name has at most one child at a time.
 
-    def __init__(self) -> None:
+    `signal_cause` says what is known of a signal that ended a child and that was not sent from here; "" for nothing.
+    """
+
+    def __init__(self, signal_cause: Callable[[signal.Signals], str] = lambda _signal: "") -> None:
         self._children: dict[str, _Child] = {}
+        self._signalled: set[str] = set()
+        self._signal_cause = signal_cause
 
     def alive(self) -> frozenset[str]:
         """The names of children that were started and not reaped yet."""
@@ -75,19 +83,22 @@ class Children:
             if code is not None:
                 del self._children[name]
                 _kill_group(child.process.pid)  # programs that user code started must not outlive it
-                ended.append(ChildEnd(name, code, _reason(child, code)))
+                ended.append(ChildEnd(name, code, self._reason(name, child, code)))
+                self._signalled.discard(name)
         return tuple(ended)
 
     def ask(self, name: str) -> None:
         """Sends SIGTERM to a child."""
         child = self._children.get(name)
         if child is not None:
+            self._signalled.add(name)
             child.process.terminate()
 
     def kill(self, name: str) -> None:
         """Sends SIGKILL to a child and to its process group."""
         child = self._children.get(name)
         if child is not None:
+            self._signalled.add(name)
             child.process.kill()
             _kill_group(child.process.pid)
 
@@ -103,6 +114,13 @@ class Children:
             child.process.wait()
         self._children.clear()
 
+    def _reason(self, name: str, child: _Child, code: int) -> str:
+        described, last = describe_exit(code), _last_line(child.output, child.output_start)
+        if -code in _SIGNALS:
+            cause = "by its executor" if name in self._signalled else self._signal_cause(signal.Signals(-code))
+            described += f" ({cause})" if cause else ""
+        return f"{described}: {last}" if last else described
+
 
 def _kill_group(group: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -111,11 +129,6 @@ def _kill_group(group: int) -> None:
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
-
-
-def _reason(child: _Child, code: int) -> str:
-    last = _last_line(child.output, child.output_start)
-    return f"{describe_exit(code)}: {last}" if last else describe_exit(code)
 
 
 def _last_line(output: Path, start: int) -> str:

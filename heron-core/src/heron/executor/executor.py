@@ -17,6 +17,7 @@ from heron.errors import HeronError
 from heron.executor.children import ChildEnd, Children
 from heron.executor.container_processes import ContainerProcess, instance_process, output_file, role_spec
 from heron.executor.container_stop import ContainerStop
+from heron.executor.kill_causes import KillCauses
 from heron.executor.location_service import LocationService
 from heron.executor.process_restarts import ProcessPhase, ProcessRestarts, ProcessState, RestartPolicy
 from heron.executor.workspace import Workspace
@@ -28,6 +29,7 @@ from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.observer_threads import Hooks
+from heron.kernel.own_cgroup import OwnCgroup
 from heron.kernel.role_spec import incarnation, write_spec
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
@@ -81,7 +83,8 @@ class Executor:
         self._processes = {process.name: process for process in processes}
         self._command = command
         self._leaving: dict[str, ContainerProcess] = {}
-        self._children = Children()
+        self._kills = KillCauses(OwnCgroup(), monotonic_s)
+        self._children = Children(self._kills.cause)
         services = frozenset(name for name, process in self._processes.items() if process.service)
         self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings), tireless=services)
         self._stopping: ContainerStop | None = None
@@ -107,6 +110,7 @@ class Executor:
         )
         reactor.every(context.settings.heartbeat_s, self._beat)
         reactor.every(context.settings.heartbeat_s, self._limit_outputs)
+        reactor.every(context.settings.heartbeat_s, self._kills.look)
         reactor.every(context.settings.metrics_export_s, lambda: self._telemetry.publish(self._tmanager.metrics()))
 
     def start(self) -> None:

@@ -19,6 +19,7 @@ from heron.ipc.metric_names import (
     HOST_MEMORY_AVAILABLE,
     HOST_RUN_QUEUE,
 )
+from heron.kernel.own_cgroup import OwnCgroup, keyed_numbers
 from heron.spi.metricsink import Metric, MetricKind
 
 __all__ = ["HostMetrics"]
@@ -33,7 +34,7 @@ class HostMetrics:
 
     def __init__(self, root: Path = Path("/"), ticks_per_s: int | None = None) -> None:
         self._proc = root / "proc"
-        self._cgroups = root / "sys/fs/cgroup"
+        self._cgroup = OwnCgroup(root)
         self._ticks_per_s = ticks_per_s or os.sysconf("SC_CLK_TCK")
 
     def metrics(self) -> tuple[Metric, ...]:
@@ -41,7 +42,7 @@ class HostMetrics:
         return (*self._processors(), *self._memory(), *self._container())
 
     def _processors(self) -> list[Metric]:
-        lines = _lines(self._proc / "stat")
+        lines = keyed_numbers(self._proc / "stat")
         metrics = []
         if times := lines.get("cpu"):
             ticks = dict(zip(_MODES, times, strict=False))
@@ -58,77 +59,30 @@ class HostMetrics:
         return metrics
 
     def _memory(self) -> list[Metric]:
-        available = _lines(self._proc / "meminfo").get("MemAvailable:")
+        available = keyed_numbers(self._proc / "meminfo").get("MemAvailable:")
         return [Metric(HOST_MEMORY_AVAILABLE, MetricKind.GAUGE, "bytes", available[0] * _KIB)] if available else []
 
     def _container(self) -> list[Metric]:
-        """The cgroup of this process, version 2 or 1; its memory only if it has less than the host."""
-        unified, by_controller = self._own_cgroups()
-        memory = by_controller.get("memory")
-        if memory is not None:
-            used, limit = _number(memory / "memory.usage_in_bytes"), _number(memory / "memory.limit_in_bytes")
-        else:
-            used, limit = _number(unified / "memory.current"), _number(unified / "memory.max")
+        """The cgroup of this process; its memory only if it has less than the host."""
+        used, limit = self._cgroup.memory_used_bytes(), self._cgroup.memory_limit_bytes()
         metrics = []
-        total = _lines(self._proc / "meminfo").get("MemTotal:")
-        if used is not None and limit is not None and total and limit < total[0] * _KIB:
+        if used is not None and limit is not None:
             metrics.append(Metric(CONTAINER_MEMORY, MetricKind.GAUGE, "bytes", used))
             metrics.append(Metric(CONTAINER_MEMORY_LIMIT, MetricKind.GAUGE, "bytes", limit))
-        stat = _lines(by_controller.get("cpu", unified) / "cpu.stat")
+        stat = self._cgroup.processor_stat()
         if throttled_us := stat.get("throttled_usec"):
             metrics.append(Metric(CONTAINER_THROTTLED, MetricKind.COUNTER, "s", throttled_us[0] / 1e6))
         elif throttled_ns := stat.get("throttled_time"):
             metrics.append(Metric(CONTAINER_THROTTLED, MetricKind.COUNTER, "s", throttled_ns[0] / 1e9))
         return metrics
 
-    def _own_cgroups(self) -> tuple[Path, dict[str, Path]]:
-        """The folder in the hierarchy of version 2, and those in the hierarchies of version 1 by controller."""
-        unified, by_controller = self._cgroups, {}
-        for line in _text(self._proc / "self/cgroup").splitlines():
-            _, _, rest = line.partition(":")
-            controllers, _, path = rest.partition(":")
-            if not controllers:
-                unified = _inside(self._cgroups, path)
-            for each in filter(None, controllers.split(",")):
-                if (self._cgroups / each).is_dir():
-                    by_controller[each] = _inside(self._cgroups / each, path)
-        return unified, by_controller
-
-
-def _inside(hierarchy: Path, path: str) -> Path:
-    """The folder of a cgroup; the root of the hierarchy where a container sees only its own cgroup there."""
-    folder = hierarchy / path.lstrip("/")
-    return folder if folder.is_dir() else hierarchy
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return ""
-
-
-def _lines(path: Path) -> dict[str, list[float]]:
-    """The numbers behind the first word of each line, by that word; lines without any are left out."""
-    found: dict[str, list[float]] = {}
-    for line in _text(path).splitlines():
-        name, _, rest = line.partition(" ")
-        numbers = [float(word) for word in rest.split() if word.isdigit()]
-        if numbers:
-            found[name] = numbers
-    return found
-
-
-def _number(path: Path) -> float | None:
-    """The number in a file; infinite for ``max``."""
-    text = _text(path).strip()
-    if text == "max":
-        return float("inf")
-    return float(text) if text.isdigit() else None
-
 
 def _pressure_us(path: Path) -> float | None:
-    for word in _text(path).partition("\n")[0].split():
+    try:
+        text = path.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    for word in text.partition("\n")[0].split():
         name, _, value = word.partition("=")
         if name == "total" and value.isdigit():
             return float(value)

@@ -223,8 +223,11 @@ class Client:
 
         The lines of the engine come first, by time; then the output of the author's code, by task.
         """
-        with self.topology(name, timeout_s=timeout_s) as topology:
-            return last_logs(find_logs(topology, Path(self._profile.log_dir)), task_id, lines)
+        return last_logs(self.log_folder(name, timeout_s=timeout_s), task_id, lines)
+
+    def log_folder(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> Path:
+        """Return the folder with the logs of the topology, or of its last run, on this machine."""
+        return find_logs(self.topology(name, timeout_s=timeout_s), Path(self._profile.log_dir))
 
     def follow_logs(
         self, name: str, *, task_id: int | None = None, lines: int = 20, timeout_s: float = _TIMEOUT_S

@@ -1,0 +1,70 @@
+"""From facts to an explanation. Pure: it reads no clock, no file and no socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from heron_cli.view.text import counted
+from heron_health_manager.explaining.deaths import death_problems
+from heron_health_manager.explaining.doubts import uncounted_restarts
+from heron_health_manager.explaining.explanation import Explanation, Problem
+from heron_health_manager.explaining.facts import Facts
+from heron_health_manager.explaining.run_end import end_problem, run_end
+from heron_health_manager.explaining.slowness import doubted, slowness_problems
+from heron_health_manager.explaining.tuple_errors import error_problems
+from heron_health_manager.explaining.words import duration
+
+__all__ = ["explain"]
+
+
+def explain(facts: Facts) -> Explanation:
+    """Return what suffers and why, the most serious first."""
+    deaths = tuple(death_problems(facts))
+    failed, others = end_problem(facts, deaths)
+    known = {each.subject for each in deaths}
+    slow = [
+        each
+        for each in slowness_problems(facts)
+        if not (each.kind == "restart-loop" and each.subject in known) and facts.running
+    ]
+    errors = [each for each in error_problems(facts) if each.subject not in known]
+    problems = [*([failed] if failed else []), *others, *slow, *errors]
+    problems.sort(key=lambda each: (-each.gravity, each.subject))
+    if any(each.gravity > 0 for each in problems):
+        problems = [each for each in problems if each.gravity > 0]  # spare tasks do not suffer
+    return Explanation(
+        facts.topology, facts.now_s, tuple(_summary(facts, problems)), tuple(problems), tuple(_unknown(facts))
+    )
+
+
+def _summary(facts: Facts, problems: list[Problem]) -> Iterator[str]:
+    """How it is where nothing suffers."""
+    if problems:
+        return
+    end = run_end(facts)
+    if end is not None:
+        yield f"{end.text(facts.topology)}; nothing suffered"
+    elif facts.found is not None and facts.found.measurements.shape.changing:
+        yield f"{facts.topology} is being updated, so rates say little; try again when the update is complete"
+    else:
+        yield f"{facts.topology}: nothing suffers{_busiest(facts)}"
+    if facts.events is not None:
+        yield f"no process died in the last {duration(facts.now_s - facts.since_s)}"
+
+
+def _busiest(facts: Facts) -> str:
+    shares = {each.subject: each.value for each in facts.found.measurements.of("useful-share")} if facts.found else {}
+    if not shares:
+        return " that is known; its tasks have sent no metrics"
+    busiest = max(shares, key=lambda each: (shares[each], each))
+    return f"; its busiest task is {busiest}, {shares[busiest]:.0%} of the time"
+
+
+def _unknown(facts: Facts) -> Iterator[str]:
+    yield from facts.unknown
+    if facts.running and facts.found is not None and facts.found.failed:
+        yield f"a part of the policy failed: {facts.found.failed[0]}"
+    if doubts := doubted(facts):
+        more = f" and {counted(len(doubts) - 1, 'other value')}" if len(doubts) > 1 else ""
+        yield f"contradictory metrics, left out: {doubts[0].text}{more}"
+    yield from uncounted_restarts(facts)
