@@ -184,6 +184,7 @@ class Service:
                 case EndTopology(report, reason):
                     _log.info("%s %s", reason, report.error)
                     self._end.begin(report, reason)
+                    self._host.telemetry.publish()  # the last events; the process ends before the next export
                 case NoteEvent(name, subject, attributes):
                     _log.info("%s: %s %s", name, subject, attributes)
                     self._host.telemetry.events.note(name, subject, **attributes)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from heron_cli.view.text import counted
 from heron_health_manager.explaining.deaths import death_problems
@@ -16,17 +17,17 @@ from heron_health_manager.explaining.words import duration
 
 __all__ = ["explain"]
 
+_CONSEQUENCES = frozenset({"restart-loop", "stuck-task", "slow-task", "unexplained-back-pressure"})
+"""Diagnoses that follow from the death of their subject."""
+
 
 def explain(facts: Facts) -> Explanation:
     """Return what suffers and why, the most serious first."""
-    deaths = tuple(death_problems(facts))
+    slow = tuple(slowness_problems(facts)) if facts.running else ()
+    deaths = tuple(_with_effect(each, slow) for each in death_problems(facts))
     failed, others = end_problem(facts, deaths)
     known = {each.subject for each in deaths}
-    slow = [
-        each
-        for each in slowness_problems(facts)
-        if not (each.kind == "restart-loop" and each.subject in known) and facts.running
-    ]
+    slow = tuple(each for each in slow if each.kind not in _CONSEQUENCES or each.subject not in known)
     errors = [each for each in error_problems(facts) if each.subject not in known]
     problems = [*([failed] if failed else []), *others, *slow, *errors]
     problems.sort(key=lambda each: (-each.gravity, each.subject))
@@ -35,6 +36,13 @@ def explain(facts: Facts) -> Explanation:
     return Explanation(
         facts.topology, facts.now_s, tuple(_summary(facts, problems)), tuple(problems), tuple(_unknown(facts))
     )
+
+
+def _with_effect(death: Problem, slow: Sequence[Problem]) -> Problem:
+    """A process that died, with the source that it holds up."""
+    effects = (each for each in slow if each.subject == death.subject and each.kind in _CONSEQUENCES)
+    effect = next((each.effect for each in effects if each.effect), "")
+    return replace(death, what=f"{death.what}; {effect}", effect=effect) if effect else death
 
 
 def _summary(facts: Facts, problems: list[Problem]) -> Iterator[str]:

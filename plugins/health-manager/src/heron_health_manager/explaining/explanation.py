@@ -14,7 +14,7 @@ class Problem:
     `what` names it with numbers; `subject` is the component, task, process or container, "" for the topology. `since_s`
     is wall-clock seconds, None if it is not known. `why` are statements, the strongest first. `ruled_out` are other
     causes, each with the number that excludes it. `action` is a line for people, `command` does it or shows more.
-    `gravity` orders problems, the greatest first.
+    `effect` is the source that it holds up, "" for none. `gravity` orders problems, the greatest first.
     """
 
     kind: str
@@ -25,6 +25,7 @@ class Problem:
     ruled_out: tuple[str, ...] = ()
     action: str = ""
     command: str = ""
+    effect: str = ""
     gravity: float = 0.0
 
 

@@ -69,7 +69,8 @@ def end_problem(facts: Facts, deaths: Sequence[Problem]) -> tuple[Problem | None
     command = f"heron logs {facts.topology}"
     why = end.error or ("its last report is gone" if not end.state else "no error is recorded")
     action = "correct the error" if end.error else "look at the last lines of its logs"
-    failed = Problem("topology-failed", "", end.text(facts.topology), (why,), end.at_s, (), action, command, _FAILED)
+    text = end.text(facts.topology)
+    failed = Problem("topology-failed", "", text, (why,), end.at_s, action=action, command=command, gravity=_FAILED)
     return failed, tuple(deaths)
 
 

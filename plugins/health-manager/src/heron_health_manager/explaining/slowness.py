@@ -83,6 +83,7 @@ def _problem(facts: Facts, measurements: Measurements, group: Sequence[Finding])
         ruled_out=tuple(exclusions(measurements, diagnosis.subject.component, names)),
         action=action.text if action else "",
         command=_command(facts, diagnosis, action.command if action else ""),
+        effect=held[0] if held else "",
         gravity=_SPARE if over else _SLOW + 10 * diagnosis.confidence + (20 if held else 0),
     )
 
