@@ -17,6 +17,15 @@ _ENDS = re.compile(
 )
 _LIMIT = re.compile(r"limit \d[\d.]* [MG]iB|no memory limit is set")
 _BY_KERNEL = "by the kernel for memory"
+_NOT_EXECUTOR = "its executor (it sent no signal)"
+_EXCLUDED = {
+    "not by its executor": _NOT_EXECUTOR,
+    "not by the kernel for memory": "the kernel's killer for memory (it has counted no kill)",
+}
+_HINTS = (
+    "the kernel has just killed a process of this host for memory",
+    "whether by the kernel for memory is not known",
+)
 _FROM_OUTSIDE = frozenset({"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"})
 
 
@@ -43,13 +52,13 @@ class DeathKind(enum.Enum):
 class DeathReason:
     """How a process ended, for people: `text` without its last output, `last_line` of its output ("" without one).
 
-    `limit` is the memory limit of its container as the record has it.
+    `ruled_out` are the senders of a signal that the record excludes.
     """
 
     kind: DeathKind
     text: str
     last_line: str = ""
-    limit: str = ""
+    ruled_out: tuple[str, ...] = ()
 
 
 def death_reason(recorded: str) -> DeathReason:
@@ -62,9 +71,15 @@ def death_reason(recorded: str) -> DeathReason:
     if found["code"] is not None:
         return DeathReason(_kind_of_exit(int(found["code"])), found["end"], last)
     if cause.startswith(_BY_KERNEL):
-        return DeathReason(DeathKind.MEMORY, f"killed by the kernel for memory ({limit})", last, limit)
-    kind = DeathKind.SIGNALLED if found["signal"] in _FROM_OUTSIDE else DeathKind.CRASHED
-    return DeathReason(kind, f"{found['end']}; {cause}" if cause else found["end"], last, limit)
+        text = f"killed by the kernel for memory ({limit})"
+        return DeathReason(DeathKind.MEMORY, text, last, (_NOT_EXECUTOR,))
+    if found["signal"] not in _FROM_OUTSIDE:
+        return DeathReason(DeathKind.CRASHED, found["end"], last)
+    known = [each for each in _HINTS if each in cause]
+    text = "; ".join([found["end"], *(known or ["who sent it is not known"]), *([limit] if limit else [])])
+    return DeathReason(
+        DeathKind.SIGNALLED, text, last, tuple(each for mark, each in _EXCLUDED.items() if mark in cause)
+    )
 
 
 def _kind_of_exit(code: int) -> DeathKind:

@@ -111,12 +111,8 @@ def _problem(deaths: Deaths, facts: Facts) -> Problem:
 
 
 def _what(deaths: Deaths, facts: Facts) -> str:
-    times = counted(deaths.counted, "time")
-    span = ""
-    if len(deaths.at_s) > 1:
-        span = f" in {duration(deaths.at_s[-1] - deaths.at_s[0])}"
-    elif deaths.at_s:
-        span = f", {duration(facts.now_s - deaths.at_s[0])} {'ago' if facts.running else 'before the end'}"
+    times = "once" if deaths.counted == 1 else counted(deaths.counted, "time")
+    span = f" in {duration(deaths.at_s[-1] - deaths.at_s[0])}" if len(deaths.at_s) > 1 else ""
     if deaths.left_down:
         return f"{deaths.who} died {times}{span} and is left down"
     verb = "was restarted" if facts.running else "died"
@@ -151,15 +147,9 @@ def _error_of(deaths: Deaths, facts: Facts) -> str:
 
 def _ruled_out(reason: DeathReason) -> Iterator[str]:
     match reason.kind:
-        case DeathKind.MEMORY:
+        case DeathKind.MEMORY | DeathKind.SIGNALLED:
             yield "an error of its code (it left no exit code)"
-            yield "its executor (it sent no signal)"
-        case DeathKind.SIGNALLED:
-            yield "an error of its code (it left no exit code)"
-            if "not by its executor" in reason.text:
-                yield "its executor (it sent no signal)"
-            if "not by the kernel for memory" in reason.text:
-                yield "the kernel's limit of memory (it has counted no kill)"
+            yield from reason.ruled_out
         case DeathKind.EXITED | DeathKind.NOT_STARTED | DeathKind.TEMPORARY:
             yield "a signal, such as the kernel's for memory (it ended by itself)"
         case DeathKind.CRASHED:

@@ -33,8 +33,14 @@ def explain(facts: Facts) -> Explanation:
     problems.sort(key=lambda each: (-each.gravity, each.subject))
     if any(each.gravity > 0 for each in problems):
         problems = [each for each in problems if each.gravity > 0]  # spare tasks do not suffer
+    end = run_end(facts)
     return Explanation(
-        facts.topology, facts.now_s, tuple(_summary(facts, problems)), tuple(problems), tuple(_unknown(facts))
+        facts.topology,
+        facts.now_s,
+        tuple(_summary(facts, problems)),
+        tuple(problems),
+        tuple(_unknown(facts)),
+        end.short() if end else "",
     )
 
 

@@ -31,10 +31,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The problems of a topology; `summary` says how it is where there are none. `unknown`: what limits the answer."""
+    """The problems of a topology; `summary` says how it is where there are none.
+
+    `ended` says how a topology ended (``finished at 13:04:12 UTC``), "" for one that runs. `unknown` limits the answer.
+    """
 
     topology: str
     at_s: float
     summary: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
     unknown: tuple[str, ...] = ()
+    ended: str = ""

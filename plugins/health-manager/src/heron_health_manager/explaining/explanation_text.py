@@ -59,11 +59,13 @@ def _headline(problem: Problem, explanation: Explanation) -> str:
     """A text that names the topology already stays as it is."""
     if problem.what.startswith(f"{explanation.topology} "):
         return problem.what
-    return f"{explanation.topology}: {problem.what}"
+    ended = f" ({explanation.ended})" if explanation.ended else ""
+    return f"{explanation.topology}{ended}: {problem.what}"
 
 
 def _since(since_s: float, explanation: Explanation) -> str:
-    return f"{clock_time(since_s)}, for {duration(explanation.at_s - since_s)}"
+    age = duration(explanation.at_s - since_s)
+    return f"{clock_time(since_s)}, {age} before the end" if explanation.ended else f"{clock_time(since_s)}, for {age}"
 
 
 def _unknown(explanation: Explanation) -> Iterator[str]:

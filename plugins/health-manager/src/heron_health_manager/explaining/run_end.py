@@ -27,6 +27,11 @@ class RunEnd:
     error: str = ""
     started_s: float | None = None
 
+    def short(self) -> str:
+        """``finished at 13:04:12 UTC``."""
+        when = f" at {clock_time(self.at_s)}" if self.at_s is not None else ""
+        return f"{self.state}{when}" if self.state else "it does not run any more"
+
     def text(self, topology: str) -> str:
         """``words failed at 13:04:12 UTC, after 3 min 20 s``."""
         if not self.state:

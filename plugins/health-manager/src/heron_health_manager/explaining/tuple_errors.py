@@ -10,7 +10,7 @@ from heron_health_manager.explaining.facts import Facts
 
 __all__ = ["error_problems"]
 
-_ERRORS = 20.0  # gravity
+_FAILING, _SHOWN = 65.0, 20.0  # gravity: with failed tuples, without
 _SUBJECT = re.compile(r"component '(?P<component>[^']+)', task (?P<task>\d+)[^:]*: (?P<what>.*)", re.DOTALL)
 
 
@@ -38,7 +38,7 @@ def error_problems(facts: Facts) -> Iterator[Problem]:
             ruled_out=("a death of its process (it runs on)",),
             action="correct the error",
             command=f"heron logs {facts.topology} --task {task}",
-            gravity=_ERRORS,
+            gravity=_FAILING if count else _SHOWN,
         )
 
 
