@@ -22,9 +22,10 @@ _LATE_S = 0.5  # a record may carry a time slightly after the death, when hosts 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """The gauge that grew by the largest factor, as ``its memory grew to 1.0 GiB``, `before_s` seconds before the end.
+    """The gauge that grew by the largest factor, as ``its window grew to 3.1 M``, `before_s` seconds before the end.
 
-    `memory` is the growth of the memory from the first record to the last one; "" if it did not grow.
+    It is the memory itself where no other gauge has grown. `memory` is the growth of the memory from the first record
+    to the last one; "" if it did not grow.
     """
 
     before_s: float
@@ -43,20 +44,22 @@ def grown_before(gauges: Sequence[PastGauges], container_id: int, process: str, 
     if not life:
         return None
     last = life[-1]
-    first = next(each for each in life if each.incarnation == last.incarnation)
+    lived = [each for each in life if each.incarnation == last.incarnation]
+    first = {name: next(each for each in lived if name in each.values) for name in last.values}
     factors = {
-        name: value / max(first.values.get(name, value), 1.0)
+        name: value / max(first[name].values[name], 1.0)
         for name, value in last.values.items()
         if name == RESIDENT_BYTES or name in _QUEUES or name.startswith("user/")
     }
-    grown = {name: factor for name, factor in factors.items() if factor >= _FACTOR and first is not last}
+    grown = {name: factor for name, factor in factors.items() if factor >= _FACTOR}
     if not grown:
         return None
-    name = max(grown, key=lambda each: (grown[each], each))
+    name = max(grown, key=lambda each: (each != RESIDENT_BYTES, grown[each], each))  # what takes the memory, if known
     memory = ""
     if RESIDENT_BYTES in grown:
-        span = duration(last.at_s - first.at_s)
-        memory = f"its memory grew from {_shown(first, RESIDENT_BYTES)} to {_shown(last, RESIDENT_BYTES)} in {span}"
+        earlier = first[RESIDENT_BYTES]
+        span = duration(last.at_s - earlier.at_s)
+        memory = f"its memory grew from {_shown(earlier, RESIDENT_BYTES)} to {_shown(last, RESIDENT_BYTES)} in {span}"
     return Growth(max(0.0, died_s - last.at_s), f"its {_spoken(name)} grew to {_shown(last, name)}", memory)
 
 

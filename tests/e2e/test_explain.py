@@ -1,0 +1,77 @@
+"""`heron explain` on real processes that die: while the topology runs, and after its end."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+pytestmark = pytest.mark.timeout(180)
+
+_MOST_LINES = 8
+
+
+def problems(sandbox: Sandbox, name: str, *options: str) -> dict[str, dict[str, Any]]:
+    """Return the problems by subject."""
+    document = json.loads(sandbox.output_of("explain", name, "--observe", "1", "--json", *options))
+    return {each["subject"]: each for each in document["problems"]}
+
+
+def text(sandbox: Sandbox, name: str) -> list[str]:
+    """Return the lines for people."""
+    lines = sandbox.output_of("explain", name, "--observe", "1").splitlines()
+    assert len(lines) <= _MOST_LINES
+    return lines
+
+
+def test_a_crash_loop_and_a_kill_are_explained_and_stay_so_after_the_end(sandbox: Sandbox) -> None:
+    """One bolt exits at each start, another one is killed by a person; then the loop is cured and the run finishes."""
+    run = sandbox.start("left_down.py")
+    run.until((sandbox.home / ".heron").exists, "the command has begun")
+    run.until(lambda: "left_down" in sandbox.output_of("list"), "it is listed")
+    run.until(lambda: "fragile/2" in problems(sandbox, "left_down"), "the first death is in the history")
+    run.the("instance", "/sound-4.json").send_signal(signal.SIGKILL)
+    run.until(lambda: len(problems(sandbox, "left_down")) == 2, "the kill is in the history")
+
+    found = problems(sandbox, "left_down")
+    loop, kill = found["fragile/2"], found["sound/4"]
+    assert loop["what"].startswith("fragile/2 was restarted ")
+    assert loop["why"][0].startswith("exit code 7")
+    assert loop["why"][1] == "its last output: the table of prices is missing"
+    assert loop["command"] == "heron logs left_down --task 2"
+    assert kill["what"].startswith("sound/4 was restarted once")
+    assert kill["why"][0].startswith("killed by SIGKILL; ")
+    assert "its executor (it sent no signal)" in kill["ruled_out"]
+    lines = text(sandbox, "left_down")
+    assert lines[0].startswith("left_down: fragile/2 was restarted ")
+    assert any(line.startswith("left_down: sound/4 was restarted once") for line in lines)
+
+    (run.out / "cured").touch()
+    (run.out / "stop").touch()
+    run.finished()
+    ended = text(sandbox, "left_down")
+    assert ended[0].startswith("left_down (finished at ")
+    assert "fragile/2 died " in ended[0]
+    assert set(problems(sandbox, "left_down")) == {"fragile/2", "sound/4"}
+    assert "it is not running" not in ended
+
+
+def test_a_failed_run_is_explained_by_what_ended_it(sandbox: Sandbox) -> None:
+    """Its state is removed with it, so the logs of the run have to tell."""
+    run = sandbox.run("broken.py", args=("--where", "initialize"))
+    assert run.process.returncode == 1
+    (problem,) = problems(sandbox, "broken").values()
+    assert problem["kind"] == "topology-failed"
+    assert problem["what"].startswith("broken failed at ")
+    assert "raised LookupError: the table of prices is missing" in " ".join(problem["why"])
+
+
+def test_mistakes_are_one_line(sandbox: Sandbox) -> None:
+    """Nothing of that name has ever run here, or the time is wrong."""
+    assert "topology 'gone' is not running" in sandbox.output_of("explain", "gone", code=2)
+    assert "--since 'soon' is neither a span" in sandbox.output_of("explain", "gone", "--since", "soon", code=2)
