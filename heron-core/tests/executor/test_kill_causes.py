@@ -71,6 +71,22 @@ def test_a_process_may_end_some_seconds_after_its_kill(tmp_path: Path) -> None:
     assert host.killed() == "by the kernel for memory; limit 1.0 GiB"
 
 
+def test_a_look_between_kill_and_end_does_not_hide_the_next_kill(tmp_path: Path) -> None:
+    """The count of the first kill is old when the second one comes, and has explained only the first."""
+    host = Host(tmp_path)
+    host.kills(4)
+    host.now_s += 1.0
+    host.causes.look()
+    host.now_s += 0.1
+    assert host.killed() == "by the kernel for memory; limit 1.0 GiB"
+    for _ in range(12):
+        host.now_s += 1.0
+        host.causes.look()
+    host.kills(5)
+    assert host.killed() == "by the kernel for memory; limit 1.0 GiB"
+    assert host.killed() == NOT_KERNEL
+
+
 def test_version_1_counts_too(tmp_path: Path) -> None:
     """Each controller has its own hierarchy there."""
     own = "sys/fs/cgroup/memory/heron"

@@ -15,7 +15,7 @@ from heron.kernel.own_cgroup import MemoryKills, OwnCgroup
 
 __all__ = ["KillCauses"]
 
-_RECENT_S = 5.0  # a process with much memory needs a moment between its kill and its end
+_RECENT_S = 10.0  # a process with much memory needs a moment between its kill and its end
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 _MOST_READINGS = 64
 
@@ -27,7 +27,7 @@ class KillCauses:
         self._cgroup = cgroup
         self._clock = clock
         self._readings: deque[tuple[float, MemoryKills | None]] = deque(maxlen=_MOST_READINGS)
-        self._explained: list[float] = []
+        self._used = 0  # the count up to which growth has explained a child
         self.look()
 
     def look(self) -> None:
@@ -48,20 +48,22 @@ class KillCauses:
         kills = self._cgroup.memory_kills()
         if kills is None:
             return f"not by its executor; whether by the kernel for memory is not known; {limit}"
-        if not self._grown(kills):
+        if not self._explains(kills):
             return f"not by its executor, and not by the kernel for memory; {limit}"
-        self._explained.append(self._clock())
         if kills.of_host:
             return f"not by its executor; the kernel has just killed a process of this host for memory; {limit}"
         return f"by the kernel for memory; {limit}"
 
-    def _grown(self, kills: MemoryKills) -> bool:
-        """Whether the count has grown recently by more than the children that this growth has explained."""
-        since_s, before = self._readings[0]
+    def _explains(self, kills: MemoryKills) -> bool:
+        """Whether the count has grown recently beyond what has explained other children; then it explains this one."""
+        _, before = self._readings[0]
         if before is None or before.of_host != kills.of_host:
             return False
-        self._explained = [each for each in self._explained if each >= since_s]
-        return kills.number - before.number > len(self._explained)
+        used = max(self._used, before.number)
+        if kills.number <= used:
+            return False
+        self._used = used + 1
+        return True
 
 
 def _size(size_bytes: float) -> str:
