@@ -79,7 +79,7 @@ def test_a_look_between_kill_and_end_does_not_hide_the_next_kill(tmp_path: Path)
     host.causes.look()
     host.now_s += 0.1
     assert host.killed() == "by the kernel for memory; limit 1.0 GiB"
-    for _ in range(12):
+    for _ in range(10):
         host.now_s += 1.0
         host.causes.look()
     host.kills(5)
