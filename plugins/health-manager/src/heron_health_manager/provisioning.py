@@ -19,7 +19,7 @@ from heron_health_manager.detectors import symptoms_of
 from heron_health_manager.diagnosers import CAUSES, EXPLAINED
 from heron_health_manager.sizing import ComponentRates, Need, Sizing, Utilisation, size
 
-__all__ = ["OVER", "UNDER", "Provisioning", "UpdateResolver", "sizing_of"]
+__all__ = ["OVER", "UNDER", "Provisioning", "UpdateResolver", "explained_components", "rates_of", "sizing_of"]
 
 UNDER, OVER = "under-provisioned", "over-provisioned"
 
@@ -29,6 +29,12 @@ _SURE, _DOUBTFUL = 0.8, 0.4  # doubtful where something else explains why the co
 
 def sizing_of(measurements: Measurements, utilisation: Utilisation) -> Sizing:
     """What each component of the topology needs, by what was measured."""
+    rates, targets = rates_of(measurements)
+    return size(measurements.shape, rates, targets, utilisation)
+
+
+def rates_of(measurements: Measurements) -> tuple[dict[str, ComponentRates], dict[str, float]]:
+    """The measured rates by component, and the target rate of each source, in tuples/s."""
     rates, targets = {}, {}
     for component in measurements.shape.components:
         subject = Subject(component.name)
@@ -40,7 +46,7 @@ def sizing_of(measurements: Measurements, utilisation: Utilisation) -> Sizing:
             rates[component.name] = ComponentRates(mean, ratios, scales=bool(component.inputs) or backlog is not None)
         if (target := measurements.value("target-rate", subject)) is not None:
             targets[component.name] = target
-    return size(measurements.shape, rates, targets, utilisation)
+    return rates, targets
 
 
 class Provisioning(Diagnoser):
@@ -52,7 +58,7 @@ class Provisioning(Diagnoser):
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
         sizing = sizing_of(measurements, self._utilisation)
-        explained, saturated = _explained(symptoms, measurements), _saturated(symptoms, measurements)
+        explained, saturated = explained_components(symptoms, measurements), _saturated(symptoms, measurements)
         for need in sizing.needs:
             name = UNDER if need.needed > need.parallelism or need.limit else OVER
             if need.needed == need.parallelism and not need.limit:
@@ -72,7 +78,7 @@ def _saturated(symptoms: Sequence[Symptom], measurements: Measurements) -> bool:
     return bool(full) or any(each.value >= _HELD for each in measurements.of("obstructed-share"))
 
 
-def _explained(symptoms: Sequence[Symptom], measurements: Measurements) -> set[str]:
+def explained_components(symptoms: Sequence[Symptom], measurements: Measurements) -> set[str]:
     """The components that another diagnosis explains; those of a host concern all of its tasks."""
     found = set()
     for cause in CAUSES:

@@ -1,0 +1,144 @@
+"""Objectives that are missed, that cost more than they need to, that contradict each other, or that nobody can meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from heron.spi.health import Diagnoser, Resolver
+from heron.spi.health_values import (
+    Action,
+    ActionKind,
+    Diagnosis,
+    Expectation,
+    Measurements,
+    Subject,
+    Symptom,
+)
+from heron_health_manager.objectives.cheapest_plan import PlanSearch, cheapest_plan
+from heron_health_manager.objectives.grammar import Objectives
+from heron_health_manager.objectives.slo_model import Costs, SloModel, slo_model
+from heron_health_manager.provisioning import explained_components
+from heron_health_manager.sizing import Need, Utilisation
+
+__all__ = [
+    "CONTRADICT",
+    "MISSED",
+    "OUT_OF_REACH",
+    "TOO_EXPENSIVE",
+    "UNMEASURED",
+    "ObjectiveDiagnoser",
+    "ObjectiveResolver",
+]
+
+MISSED, TOO_EXPENSIVE = "objective-missed", "costs-more-than-needed"
+CONTRADICT, OUT_OF_REACH, UNMEASURED = "objectives-contradict", "objective-out-of-reach", "objective-not-measured"
+
+_SURE, _DOUBTFUL, _NOTE = 0.8, 0.4, 0.3
+
+
+class _Terms:
+    """What both parts need to search."""
+
+    def __init__(self, objectives: Objectives, utilisation: Utilisation, costs: Costs) -> None:
+        self._objectives = objectives
+        self._utilisation = utilisation
+        self._costs = costs
+
+    def _search(self, measurements: Measurements) -> tuple[SloModel, PlanSearch]:
+        found = slo_model(measurements, self._objectives, self._utilisation, self._costs)
+        if found.out_of_reach:
+            return found, PlanSearch(None, f"throughput: {found.out_of_reach}")
+        return found, cheapest_plan(found.model, self._objectives)
+
+
+class ObjectiveDiagnoser(_Terms, Diagnoser):
+    """Compares the present plan with the objectives, and with the cheapest plan that meets them."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        found, search = self._search(measurements)
+        if not found.needs:
+            return
+        if found.unmeasured:
+            yield Diagnosis(UNMEASURED, Subject(), _NOTE, found.unmeasured)
+        if search.plan is None:
+            yield Diagnosis(CONTRADICT if search.contradiction else OUT_OF_REACH, Subject(), _SURE, (search.reason,))
+            return
+        confidence = _DOUBTFUL if explained_components(symptoms, measurements) else _SURE
+        if not found.met:
+            yield Diagnosis(MISSED, Subject(), confidence, tuple(self._missed(found)))
+        elif found.model.tasks(search.plan) < found.model.tasks(found.present):
+            yield Diagnosis(TOO_EXPENSIVE, Subject(), confidence, (_saving(found, search),))
+
+    def _missed(self, found: SloModel) -> Iterator[str]:
+        for need in found.needs:
+            if need.used > self._utilisation.most and need.needed != need.parallelism:
+                yield _load(need)
+        objectives, model = self._objectives, found.model
+        if objectives.latency_s is not None and model.overhead_s is not None:
+            latency_s = model.latency_s(found.present)
+            if latency_s > objectives.latency_s:
+                path = " -> ".join(model.slowest(found.present))
+                yield f"latency p99 is {_shown(latency_s)} on {path}; at most {_shown(objectives.latency_s)} is wanted"
+        bound, tasks = model.most_tasks(objectives), model.tasks(found.present)
+        if bound is not None and tasks > bound[0]:
+            yield f"{tasks:,} tasks run; {bound[1]} permits {bound[0]:,}"
+
+
+class ObjectiveResolver(_Terms, Resolver):
+    """Updates all components to the cheapest plan; where there is none, says what a person can change."""
+
+    def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
+        """`Resolver.resolve`."""
+        if diagnosis.name in (CONTRADICT, OUT_OF_REACH):
+            return Action(ActionKind.ADVISE, "relax one of the objectives, or make the code faster")
+        if diagnosis.name == UNMEASURED:
+            return Action(ActionKind.ADVISE, "measure it, or leave the objective out; the others are met without it")
+        if diagnosis.name not in (MISSED, TOO_EXPENSIVE):
+            return None
+        found, search = self._search(measurements)
+        changes = {name: tasks for name, tasks in (search.plan or {}).items() if tasks != found.present[name]}
+        if search.plan is None or not changes:
+            return None
+        name = measurements.shape.name
+        words = [f"--component-parallelism {component}:{tasks}" for component, tasks in changes.items()]
+        containers = found.model.containers(found.model.tasks(search.plan))
+        if containers != len(measurements.shape.containers()):
+            words.append(f"--container-number {containers}")
+        cost = found.model.cost(found.model.tasks(search.plan))
+        steps = ", ".join(f"{component} {found.present[component]} -> {tasks}" for component, tasks in changes.items())
+        proof = "" if search.proved else " (a cheaper plan may exist)"
+        return Action(
+            ActionKind.UPDATE,
+            f"change the number of tasks: {steps}; the cost is {cost:g}{proof}",
+            f"heron update {name} {' '.join(words)}",
+            parallelism=changes,
+            before={component: found.present[component] for component in changes},
+            expected=_expectation(self._objectives, measurements),
+        )
+
+
+def _expectation(objectives: Objectives, measurements: Measurements) -> Expectation | None:
+    """The first source serves its target, within a tolerance; else the latency is as wanted."""
+    for each in measurements.of("target-rate"):
+        target = max(objectives.tuples_per_s, objectives.share * each.value)
+        return Expectation("source-rate", each.subject, at_least=0.9 * target)
+    return None
+
+
+def _load(need: Need) -> str:
+    one = need.load / need.parallelism
+    return (
+        f"{need.component} has to do {need.load:,.0f} tuples/s with {need.parallelism} tasks, {one:,.0f} each: "
+        f"{need.used:.0%} of what they can do"
+    )
+
+
+def _saving(found: SloModel, search: PlanSearch) -> str:
+    model, now, then = found.model, found.model.tasks(found.present), found.model.tasks(search.plan or found.present)
+    cheaper = f"{then:,} tasks meet the objectives too, and cost {model.cost(then):g}"
+    return f"{now:,} tasks cost {model.cost(now):g}; {cheaper}"
+
+
+def _shown(seconds: float) -> str:
+    return f"{1000 * seconds:,.0f} ms" if seconds < 10 else f"{seconds:,.1f} s"

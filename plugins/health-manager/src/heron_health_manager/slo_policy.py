@@ -1,0 +1,85 @@
+"""The policy ``slo``: objectives met at the least cost, instead of thresholds; other causes as in `ds2`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, Self
+
+import msgspec
+
+from heron.spi.health import Detector, Diagnoser, HealthPolicy, Resolver, Sensor
+from heron.spi.health_values import Rhythm
+from heron.spi.options import decode_options
+from heron_health_manager.detectors import DETECTORS
+from heron_health_manager.diagnosers import CAUSES
+from heron_health_manager.flow_sensors import QueueSensor, RestartSensor, SourceSensor
+from heron_health_manager.host_sensor import HostSensor
+from heron_health_manager.objectives.grammar import Objectives, parse_objectives
+from heron_health_manager.objectives.latency_sensor import LatencySensor
+from heron_health_manager.objectives.slo_findings import ObjectiveDiagnoser, ObjectiveResolver
+from heron_health_manager.objectives.slo_model import Costs
+from heron_health_manager.resolvers import RESOLVERS
+from heron_health_manager.sizing import Utilisation
+from heron_health_manager.task_sensors import StreamSensor, TaskSensor
+
+__all__ = ["SloOptions", "SloPolicy"]
+
+
+class SloOptions(msgspec.Struct, frozen=True):
+    """The section of the policy; `heron_health_manager.objectives.grammar` has the form of the objectives."""
+
+    objectives: tuple[str, ...] = ()
+    container_cost: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    task_cost: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    period_s: Annotated[float, msgspec.Meta(gt=0)] = 5.0
+    look_back_s: Annotated[float, msgspec.Meta(gt=0)] = 15.0
+    wanted_utilisation: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.85
+    most_utilisation: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.97
+
+    def __post_init__(self) -> None:
+        """Check what is no matter of single options."""
+        parse_objectives(self.objectives)
+        Utilisation(self.wanted_utilisation, self.most_utilisation)
+        Rhythm(self.period_s, self.look_back_s)
+
+
+class SloPolicy(HealthPolicy):
+    """Chooses the cheapest plan that meets all objectives in the model, and says why if there is none."""
+
+    spi_version: ClassVar[int] = 1
+    options_type: ClassVar[type] = SloOptions
+
+    def __init__(self, options: SloOptions) -> None:
+        self._options = options
+        self._objectives: Objectives = parse_objectives(options.objectives)
+        utilisation = Utilisation(options.wanted_utilisation, options.most_utilisation)
+        terms = (self._objectives, utilisation, Costs(options.container_cost, options.task_cost))
+        self._diagnoser = ObjectiveDiagnoser(*terms)
+        self._resolver = ObjectiveResolver(*terms)
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        """`Driver.open`."""
+        return cls(decode_options(options, SloOptions, "health"))
+
+    def rhythm(self) -> Rhythm:
+        """`HealthPolicy.rhythm`."""
+        return Rhythm(self._options.period_s, self._options.look_back_s)
+
+    def sensors(self) -> Sequence[Sensor]:
+        """`HealthPolicy.sensors`."""
+        source = SourceSensor(self._objectives.drain_s or math.inf)
+        return TaskSensor(), StreamSensor(), source, LatencySensor(), QueueSensor(), RestartSensor(), HostSensor()
+
+    def detectors(self) -> Sequence[Detector]:
+        """`HealthPolicy.detectors`."""
+        return DETECTORS
+
+    def diagnosers(self) -> Sequence[Diagnoser]:
+        """`HealthPolicy.diagnosers`."""
+        return *CAUSES, self._diagnoser
+
+    def resolvers(self) -> Sequence[Resolver]:
+        """`HealthPolicy.resolvers`."""
+        return self._resolver, *RESOLVERS
