@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from heron.spi.health import Diagnoser, Resolver
 from heron.spi.health_values import (
@@ -33,6 +34,8 @@ __all__ = [
 MISSED, TOO_EXPENSIVE = "objective-missed", "costs-more-than-needed"
 CONTRADICT, OUT_OF_REACH, UNMEASURED = "objectives-contradict", "objective-out-of-reach", "objective-not-measured"
 
+_AIMED_LATENCY = 0.9  # of the limit: up to the limit itself nothing changes, so that noise moves no task
+
 _SURE, _DOUBTFUL, _NOTE = 0.8, 0.4, 0.3
 
 
@@ -48,6 +51,10 @@ class _Terms:
         found = slo_model(measurements, self._objectives, self._utilisation, self._costs)
         if found.out_of_reach:
             return found, PlanSearch(None, f"throughput: {found.out_of_reach}")
+        if (limit_s := self._objectives.latency_s) is not None:
+            aimed = cheapest_plan(found.model, replace(self._objectives, latency_s=_AIMED_LATENCY * limit_s))
+            if aimed.plan is not None:
+                return found, aimed
         return found, cheapest_plan(found.model, self._objectives)
 
 
