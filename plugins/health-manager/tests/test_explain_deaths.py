@@ -65,6 +65,16 @@ def test_a_kill_for_memory_says_what_had_grown() -> None:
     ]
 
 
+def test_an_earlier_life_is_no_growth() -> None:
+    """A process that begins again is small; what it was before its last death says nothing about this one."""
+    lives = (
+        gauges(30.0, incarnation=2, window=1.0, resident_bytes=MIB),
+        gauges(12.0, window=9.0, resident_bytes=9 * MIB),
+    )
+    (problem,) = explain(facts(died(20.0, BY_KERNEL), died(10.0, BY_KERNEL), gauges=lives)).problems
+    assert problem.why == ("killed by the kernel for memory (limit 1.0 GiB), 2 of 2 times",)
+
+
 def test_a_kill_without_growth_claims_none() -> None:
     """A record that is left out, or a window that stays, shows nothing."""
     (problem,) = explain(facts(died(10.0, BY_KERNEL), gauges=(gauges(12.0, window=9.0),))).problems

@@ -77,6 +77,8 @@ def test_what_does_not_hold_is_not_ruled_out() -> None:
     service = [Measurement("blocked-share", Subject("work", 3), 0.1), Measurement("gc-share", Subject("work", 2), 0.3)]
     (problem,) = explain(facts(with_finding("slow-task", Subject("work", 2), *service))).problems
     assert problem.ruled_out == ("a slow service (blocked 10%)",)
+    (problem,) = explain(facts(with_finding("slow-external-service", Subject("work"), *service))).problems
+    assert problem.ruled_out == ()
 
 
 def test_consequences_of_a_cause_are_left_out() -> None:
@@ -94,6 +96,8 @@ def test_a_death_explains_what_waits_for_the_process() -> None:
     dying = PastEvent(NOW_S - 5.0, "process-died", "work-2", 3, {"reason": "exit code 7"})
     (problem,) = explain(facts(with_finding("stuck-task", Subject("work", 2)), events=(dying,))).problems
     assert problem.what == "work/2 was restarted once; source emits 1,000 of 2,000 tuples/s"
+    other = explain(facts(with_finding("stuck-task", Subject("work", 3)), events=(dying,)))
+    assert [each.kind for each in other.problems] == ["restarts", "stuck-task"]
 
 
 def test_two_causes_at_once_are_both_told() -> None:

@@ -192,6 +192,16 @@ def test_a_contradiction_is_one(case: tuple[PlanModel, Objectives]) -> None:
     assert cheapest_plan(model, replace(objectives, containers=None, tasks=None)).plan is not None
 
 
+def test_the_greedy_plan_is_not_always_the_cheapest() -> None:
+    """Each step helps the slowest path most, and a component that both paths share would have helped both."""
+    shared = Stage("shared", 100.0, 0.0082, 1)
+    left, right = Stage("left", 100.0, 0.0083, 1), Stage("right", 100.0, 0.0083, 1)
+    model = PlanModel({each.name: each for each in (left, right, shared)}, (("left", "shared"), ("right", "shared")))
+    limit_s = model.latency_s({"left": 1, "right": 1, "shared": 2})
+    found = cheapest_plan(model, Objectives(latency_s=limit_s))
+    assert found == PlanSearch({"left": 1, "right": 1, "shared": 2})
+
+
 def test_a_contradiction_names_both_sides() -> None:
     """With the numbers of each."""
     model = chain(stage("split", 1000.0, 0.005), stage("count", 20_000.0, 0.0005), per_container=4)
