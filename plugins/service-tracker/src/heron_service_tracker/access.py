@@ -54,11 +54,16 @@ class Access:
 
 
 class AccessCheck:
-    """Refuses requests that the rules do not admit, and adds security headers to every response."""
+    """Refuses requests that the rules do not admit, and adds security headers to every response.
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    Paths below `open_paths` hold no data of topologies, such as the files of a page, and need no token. Their responses
+    may have headers in place of those of `_SECURITY_HEADERS`.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, open_paths: tuple[str, ...] = ()) -> None:
         self._app = app
         self._access = access
+        self._open_paths = open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check one request; the server calls it."""
@@ -66,27 +71,30 @@ class AccessCheck:
             await self._app(scope, receive, send)
             return
 
+        is_open = scope["path"].startswith(self._open_paths)
+
         async def send_secured(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _SECURITY_HEADERS.items():
-                    headers[name] = value
+                    if not (is_open and name in headers):
+                        headers[name] = value
             await send(message)
 
         headers = Headers(scope=scope)
-        if refusal := self._refusal(headers):
+        if refusal := self._refusal(headers, is_open=is_open):
             status, detail = refusal
             wanted = {"www-authenticate": "Bearer"} if status == 401 else None
             await problem_response(status, detail, wanted)(scope, receive, send_secured)
             return
         await self._app(scope, receive, send_secured)
 
-    def _refusal(self, headers: Headers) -> tuple[int, str] | None:
+    def _refusal(self, headers: Headers, *, is_open: bool) -> tuple[int, str] | None:
         host, origin = headers.get("host", ""), headers.get("origin")
         if len(headers.getlist("host")) != 1 or not self._access.serves(host):
             return 403, "the Host header does not name this tracker; `--host NAME` adds a name"
         if origin is not None and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
             return 403, "the request comes from a page of another site"
-        if self._access.token and not self._access.admits(headers.get("authorization", "")):
+        if self._access.token and not is_open and not self._access.admits(headers.get("authorization", "")):
             return 401, "send the token of the tracker: `Authorization: Bearer TOKEN`"
         return None

@@ -23,6 +23,7 @@ from heron_service_tracker.answers import (
 )
 from heron_service_tracker.observed import ObservedCluster, ObservedTopology, age_s
 from heron_service_tracker.problems import NotYetKnownError
+from heron_service_tracker.trouble import troubles
 
 __all__ = [
     "cluster_item",
@@ -76,6 +77,7 @@ def topology_item(topology: ObservedTopology, now_s: float) -> TopologyItem:
         rate_per_s=sum(each.rate_per_s for each in spouts),
         culprits=len(status.backpressure) if status else 0,
         errors=entry.errors,
+        trouble=troubles(topology),
         age_s=age_s(topology.observed_at_s, now_s),
         error=topology.error,
     )

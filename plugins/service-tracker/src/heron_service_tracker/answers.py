@@ -68,6 +68,7 @@ class TopologyItem(msgspec.Struct, frozen=True):
     """A topology in a list.
 
     `age_s` is the age of its status, its rate and its culprits; the other values come from the list of its cluster.
+    `trouble` says in sentences what is wrong, the gravest first.
     """
 
     cluster: str
@@ -83,6 +84,7 @@ class TopologyItem(msgspec.Struct, frozen=True):
     rate_per_s: float
     culprits: int
     errors: tuple[str, ...]
+    trouble: tuple[str, ...]
     age_s: float
     error: str
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import msgspec
 from starlette.applications import Starlette
@@ -12,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from heron.driver_kit.core_version import core_version
 from heron.errors import HeronError
@@ -29,8 +30,10 @@ from heron_service_tracker.openapi import HISTORY_PATH, openapi_document
 from heron_service_tracker.operations import API, OPERATIONS, Operation
 from heron_service_tracker.parameters import parsed
 from heron_service_tracker.problems import problem_response, status_of
+from heron_service_tracker.questions import Questions
+from heron_service_tracker.task_routes import task_routes
 
-__all__ = ["application"]
+__all__ = ["Pages", "application"]
 
 JSON = "application/json"
 
@@ -39,10 +42,26 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Routes that another distribution adds. Requests below `open_paths` need no token: no data is there."""
+
+    routes: tuple[BaseRoute, ...] = ()
+    open_paths: tuple[str, ...] = ()
+
+
 def application(
-    observations: Observations, access: Access, ended: asyncio.Event, recorder: Recorder | None = None
+    observations: Observations,
+    access: Access,
+    ended: asyncio.Event,
+    recorder: Recorder | None = None,
+    questions: Questions | None = None,
+    pages: Pages = Pages(),
 ) -> Starlette:
-    """The application for a server. `ended` ends the live streams, which a server would wait for."""
+    """The application for a server. `ended` ends the live streams, which a server would wait for.
+
+    Without `questions` there are no paths that ask tasks.
+    """
     document = openapi_document()
 
     async def openapi(_request: Request) -> Response:
@@ -64,11 +83,13 @@ def application(
         ),
         Route(HISTORY_PATH, _history_endpoint(observations, recorder), methods=["GET"]),
         *heron_routes(observations),
+        *(task_routes(observations, questions) if questions else ()),
+        *pages.routes,
         *(Route(each.path, _endpoint(observations, each), methods=["GET"]) for each in OPERATIONS),
     ]
     return Starlette(
         routes=routes,
-        middleware=[Middleware(AccessCheck, access=access)],
+        middleware=[Middleware(AccessCheck, access=access, open_paths=pages.open_paths)],
         exception_handlers={HTTPException: _problem, HeronError: _problem, Exception: _failure},
     )
 

@@ -8,28 +8,35 @@ import msgspec
 
 from heron.driver_kit.core_version import core_version
 from heron_service_tracker.answers import HistoryAnswer
+from heron_service_tracker.flow_answers import LogsAnswer, StackAnswer
 from heron_service_tracker.history.answer import HISTORY_PARAMETERS
 from heron_service_tracker.operations import API, OPERATIONS
 from heron_service_tracker.parameters import Parameter
 from heron_service_tracker.problems import PROBLEM_TYPE, Problem
 
-__all__ = ["HISTORY_PATH", "openapi_document"]
+__all__ = ["HISTORY_PATH", "LOGS_PARAMETERS", "LOGS_PATH", "STACK_PATH", "openapi_document"]
 
 _REFERENCES = "#/components/schemas/{name}"
 _LIVE = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/live"
 HISTORY_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/history"
+_TASK = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/tasks/{{task}}"
+STACK_PATH = f"{_TASK}/stack"
+LOGS_PATH = f"{_TASK}/logs"
+LOGS_PARAMETERS = (Parameter("lines", "the greatest number of lines of each file", "integer", 200, 1, 2000),)
 _PROBLEMS = {"400": "malformed query", "401": "a token is needed", "403": "refused", "404": "not found"}
 
 
 def openapi_document() -> bytes:
     """The document of all operations as JSON."""
-    types = [*dict.fromkeys(each.answer_type for each in OPERATIONS), HistoryAnswer, Problem]
+    types = [*dict.fromkeys(each.answer_type for each in OPERATIONS), HistoryAnswer, StackAnswer, LogsAnswer, Problem]
     schemas, definitions = msgspec.json.schema_components(types, ref_template=_REFERENCES)
     by_type = dict(zip(types, schemas, strict=True))
     found = {
         each.path: _path(each.path, each.summary, each.parameters, by_type[each.answer_type]) for each in OPERATIONS
     }
     found[HISTORY_PATH] = _path(HISTORY_PATH, "Shows values by time", HISTORY_PARAMETERS, by_type[HistoryAnswer])
+    found[STACK_PATH] = _path(STACK_PATH, "Shows the threads of a task, as it answers", (), by_type[StackAnswer])
+    found[LOGS_PATH] = _path(LOGS_PATH, "Shows the end of a task's logs", LOGS_PARAMETERS, by_type[LogsAnswer])
     found[_LIVE] = _live()
     document = {
         "openapi": "3.1.0",

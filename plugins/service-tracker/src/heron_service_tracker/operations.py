@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,6 +34,8 @@ from heron_service_tracker.answers import (
     TopologiesAnswer,
     TopologyAnswer,
 )
+from heron_service_tracker.flow import flow_edges, flow_nodes, task_rows
+from heron_service_tracker.flow_answers import FlowAnswer, TasksAnswer
 from heron_service_tracker.observations import Observations, UnknownPlaceError
 from heron_service_tracker.observed import ObservedTopology, age_s
 from heron_service_tracker.parameters import Parameter, Values
@@ -121,6 +124,21 @@ def _metrics(observations: Observations, cluster: str, topology: str, values: Va
     return MetricsAnswer(items, len(rows), after, *_freshness(observations, found))
 
 
+def _flow(observations: Observations, cluster: str, topology: str, _values: Values) -> FlowAnswer:
+    found = observations.topology(cluster, topology)
+    errors = Counter(each.component for each in exception_items(found))
+    return FlowAnswer(flow_nodes(found, errors), flow_edges(found), *_freshness(observations, found))
+
+
+def _tasks(observations: Observations, cluster: str, topology: str, values: Values) -> TasksAnswer:
+    found = observations.topology(cluster, topology)
+    component = values.text("component")
+    _check_component(found, component)
+    rows = task_rows(found, component)
+    items, after = page(rows, values.integer("offset"), values.integer("limit"))
+    return TasksAnswer(items, len(rows), after, *_freshness(observations, found))
+
+
 def _events(observations: Observations, cluster: str, topology: str, values: Values) -> EventsAnswer:
     found = observations.topology(cluster, topology)
     after = values.integer("after")
@@ -177,6 +195,14 @@ OPERATIONS = (
     Operation(f"{_TOPOLOGY}/logical-plan", "Shows components and streams", _logical_plan, LogicalPlanAnswer),
     Operation(f"{_TOPOLOGY}/packing-plan", "Shows containers and resources", _packing_plan, PackingPlanAnswer),
     Operation(f"{_TOPOLOGY}/physical-plan", "Shows where tasks are", _physical_plan, PhysicalPlanAnswer),
+    Operation(f"{_TOPOLOGY}/flow", "Shows the graph with its rates", _flow, FlowAnswer),
+    Operation(
+        f"{_TOPOLOGY}/tasks",
+        "Shows what each task does",
+        _tasks,
+        TasksAnswer,
+        (_COMPONENT, _LIMIT, _OFFSET),
+    ),
     Operation(
         f"{_TOPOLOGY}/metrics",
         "Shows the newest metrics of tasks and processes",

@@ -5,10 +5,17 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
-from heron.errors import HeronError, UsageError
+from heron.errors import AccessError, HeronError, UsageError
 from heron_service_tracker.observations import UnknownPlaceError
 
-__all__ = ["MalformedQueryError", "NotYetKnownError", "Problem", "problem_response", "status_of"]
+__all__ = [
+    "MalformedQueryError",
+    "NotYetKnownError",
+    "Problem",
+    "RefusedByOperatorError",
+    "problem_response",
+    "status_of",
+]
 
 PROBLEM_TYPE = "application/problem+json"
 
@@ -31,6 +38,10 @@ class NotYetKnownError(HeronError):
     """The tracker knows the topology, but has not read that part of it yet."""
 
 
+class RefusedByOperatorError(UsageError):
+    """The tracker could answer, but was started without the option that allows it."""
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Why a request has no answer; `status` is the code of HTTP."""
 
@@ -46,6 +57,8 @@ def status_of(error: HeronError) -> int:
         return 404
     if isinstance(error, NotYetKnownError):
         return 503
+    if isinstance(error, RefusedByOperatorError | AccessError):
+        return 403
     return 400 if isinstance(error, UsageError) else 500
 
 

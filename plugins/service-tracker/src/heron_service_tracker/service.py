@@ -7,8 +7,8 @@ import contextlib
 import functools
 import signal
 import socket
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvicorn
@@ -18,10 +18,11 @@ from heron.errors import UsageError
 from heron_cli.client import Client, connect
 from heron_service_tracker.access import Access
 from heron_service_tracker.address import Address
-from heron_service_tracker.application import application
+from heron_service_tracker.application import Pages, application
 from heron_service_tracker.cluster_watch import ClusterWatch
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.observations import Observations
+from heron_service_tracker.questions import Questions
 
 __all__ = ["TrackerOptions", "serve", "watching"]
 
@@ -36,7 +37,8 @@ _STOP_S = 5  # an answer takes milliseconds; live streams end by an event
 class TrackerOptions:
     """The options of a tracker: profiles, where they are, how often topologies are asked, who may ask.
 
-    `history` is the folder of the history, None without one, and `history_bytes` the bound of its file.
+    `overrides` and `without` are those of `heron_cli.client.connect`, for every profile. `history` is the folder of the
+    history, None without one, and `history_bytes` the bound of its file. With `logs`, the logs of tasks are shown.
     """
 
     profiles: tuple[str, ...]
@@ -45,6 +47,9 @@ class TrackerOptions:
     period_s: float = 1.0
     history: Path | None = None
     history_bytes: int = 512 * 1024 * 1024
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    logs: bool = False
 
 
 @contextlib.contextmanager
@@ -59,7 +64,7 @@ def watching(options: TrackerOptions) -> Iterator[tuple[Observations, Recorder |
     watches = [
         ClusterWatch(
             profile,
-            functools.partial(_open, profile, options.config_path),
+            functools.partial(_open, options, profile),
             observations,
             list_period_s=_LIST_PERIODS * options.period_s,
             period_s=options.period_s,
@@ -77,23 +82,27 @@ def watching(options: TrackerOptions) -> Iterator[tuple[Observations, Recorder |
             recorder.stop()
 
 
-def serve(options: TrackerOptions, on_ready: Callable[[Address], None]) -> None:
+def serve(options: TrackerOptions, on_ready: Callable[[Address], None], pages: Pages | None = None) -> None:
     """Serve until SIGINT or SIGTERM; `on_ready` gets the address, with the port that was free.
+
+    `pages` are served beside the paths of the tracker.
 
     Raises:
         UsageError: when the address is in use or does not belong to this machine.
     """
     with _listening(options.access.address) as listener, watching(options) as (observations, recorder):
         on_ready(Address(options.access.address.host, listener.getsockname()[1]))
-        asyncio.run(_run(options, observations, recorder, listener))
+        asyncio.run(_run(options, (observations, recorder), pages or Pages(), listener))
 
 
 async def _run(
-    options: TrackerOptions, observations: Observations, recorder: Recorder | None, listener: socket.socket
+    options: TrackerOptions, watched: tuple[Observations, Recorder | None], pages: Pages, listener: socket.socket
 ) -> None:
     ended = asyncio.Event()
+    observations, recorder = watched
+    questions = Questions(functools.partial(_open, options), logs_allowed=options.logs)
     config = uvicorn.Config(
-        application(observations, options.access, ended, recorder),
+        application(observations, options.access, ended, recorder, questions, pages),
         log_config=None,
         access_log=False,  # a query may hold what a person pasted
         server_header=False,
@@ -144,5 +153,11 @@ def _listening(address: Address) -> Iterator[socket.socket]:
         yield listener
 
 
-def _open(profile: str, config_path: Path | None) -> Client:
-    return connect(profile, config_path=config_path, read_only=True)
+def _open(options: TrackerOptions, profile: str) -> Client:
+    return connect(
+        profile,
+        config_path=options.config_path,
+        overrides=options.overrides,
+        without=options.without,
+        read_only=True,
+    )

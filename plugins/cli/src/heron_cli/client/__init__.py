@@ -12,6 +12,7 @@ is for one thread: open one client per thread.
 
 from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import TopologyStatus
+from heron.ipc.task_stacks import TaskStacks
 from heron.spi.uploader import PackageEntry
 from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.client.client import Client, StateChange, SubmitResult, connect, profiles_of
@@ -42,6 +43,7 @@ __all__ = [
     "StatusReport",
     "StoredPackage",
     "SubmitResult",
+    "TaskStacks",
     "TopologyEntry",
     "TopologyList",
     "TopologyPlans",

@@ -1,0 +1,211 @@
+"""The graph of a topology with its rates, and a row for each task, from what was observed. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from heron_cli.client import MetricsRow, TopologyPlans
+from heron_service_tracker.flow_answers import FlowEdge, FlowNode, TaskRow
+from heron_service_tracker.observed import ObservedTopology
+
+__all__ = ["flow_edges", "flow_nodes", "task_rows"]
+
+_USEFUL = frozenset({"user-cpu", "user-blocked", "engine"})  # the uses of a task's time that are work
+
+
+@dataclass(slots=True)
+class _TaskFigures:
+    """What the metrics say of one task; None where nothing was measured."""
+
+    emit_per_s: float | None = None
+    execute_per_s: float | None = None
+    useful: float | None = None
+    cores: float | None = None
+    queue_bytes: float | None = None
+    resident_bytes: float | None = None
+    p50_s: float | None = None
+    p99_s: float | None = None
+    from_stream: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def take(self, row: MetricsRow) -> None:
+        """Add one row of the task."""
+        rate = row.rate_per_s
+        if row.name == "emit-count":
+            self.emit_per_s = _sum(self.emit_per_s, rate)
+        elif row.name == "execute-count":
+            self.execute_per_s = _sum(self.execute_per_s, rate)
+            key = row.labels.get("component", ""), row.labels.get("stream", "")
+            self.from_stream[key] = self.from_stream.get(key, 0.0) + (rate or 0.0)
+        elif row.name == "task-time-s" and row.labels.get("use") in _USEFUL:
+            self.useful = _sum(self.useful, rate)
+        elif row.name == "cpu-seconds":
+            self.cores = rate
+        elif row.name == "in-queue-bytes":
+            self.queue_bytes = row.value
+        elif row.name == "resident-bytes":
+            self.resident_bytes = row.value
+        elif row.name in {"execute-latency", "complete-latency"}:
+            self.p50_s, self.p99_s = row.p50, row.p99
+
+    @property
+    def busy(self) -> tuple[float | None, str]:
+        """The share of time with work, and how it is known."""
+        if self.useful is not None:
+            return _share(self.useful), "task-time"
+        return (None, "") if self.cores is None else (_share(self.cores), "processor")
+
+
+def task_rows(topology: ObservedTopology, component: str = "") -> list[TaskRow]:
+    """The tasks of the status, by number, of one component or of all ("")."""
+    status = topology.status
+    if status is None:
+        return []
+    figures = _figures(topology.metrics)
+    processes = {each.task_id: each for each in status.processes if each.task_id}
+    culprits = {each.task_id: each.cause or "its buffer is full" for each in status.backpressure}
+    calls = {each.task_id: f"{each.function}, at {each.place}" for each in status.long_calls}
+    spouts = {each.name for each in status.components if each.kind == "spout"}
+    found = []
+    for each in sorted(status.tasks, key=lambda task: task.task_id):
+        if component and each.component != component:
+            continue
+        known, process = figures.get(each.task_id, _TaskFigures()), processes.get(each.task_id)
+        busy, busy_from = known.busy
+        found.append(
+            TaskRow(
+                task_id=each.task_id,
+                component=each.component,
+                container_id=each.container_id,
+                host=process.host if process else "",
+                pid=process.pid if process else 0,
+                state=each.state,
+                restarts=each.restarts,
+                rate_per_s=known.emit_per_s if each.component in spouts else known.execute_per_s,
+                emit_per_s=known.emit_per_s,
+                queue_bytes=known.queue_bytes,
+                latency_p50_s=known.p50_s,
+                latency_p99_s=known.p99_s,
+                busy=busy,
+                busy_from=busy_from,
+                cores=known.cores,
+                resident_bytes=known.resident_bytes,
+                culprit=culprits.get(each.task_id, ""),
+                long_call=calls.get(each.task_id, ""),
+                last_error=each.last_error or (process.last_error if process else ""),
+            )
+        )
+    return found
+
+
+def flow_nodes(topology: ObservedTopology, errors_of: Mapping[str, int]) -> tuple[FlowNode, ...]:
+    """The components of the status, in its order; `errors_of` counts the errors of each."""
+    status = topology.status
+    if status is None:
+        return ()
+    rows = defaultdict(list)
+    for row in task_rows(topology):
+        rows[row.component].append(row)
+    held = _held_back(topology)
+    found = []
+    for each in status.components:
+        tasks = rows[each.name]
+        culprits = [culprit for culprit in status.backpressure if culprit.component == each.name]
+        busy, most, busy_from = _busy_of(tasks, each.kind, each.rate_per_s * each.latency_s)
+        found.append(
+            FlowNode(
+                name=each.name,
+                kind=each.kind,
+                parallelism=each.parallelism,
+                running=sum(task.state == "running" for task in tasks),
+                rate_per_s=each.rate_per_s,
+                emit_per_s=sum(task.emit_per_s or 0.0 for task in tasks),
+                queue_bytes=each.queue_bytes,
+                latency_s=each.latency_s,
+                failed=each.failed,
+                busy=busy,
+                busy_most=most,
+                busy_from=busy_from,
+                culprits=tuple(culprit.task_id for culprit in culprits),
+                causes=tuple(dict.fromkeys(culprit.cause for culprit in culprits)),
+                held_back_by=held.get(each.name, ()),
+                restarts=sum(task.restarts for task in tasks),
+                errors=errors_of.get(each.name, 0),
+            )
+        )
+    return tuple(found)
+
+
+def flow_edges(topology: ObservedTopology) -> tuple[FlowEdge, ...]:
+    """The subscriptions of the plans with what flows through each; none before the plans were read."""
+    if topology.plans is None:
+        return ()
+    rates: dict[tuple[str, str, str], float] = {}
+    for row in topology.metrics:
+        if row.name == "execute-count" and row.task_id and row.rate_per_s is not None:
+            key = row.labels.get("component", ""), row.labels.get("stream", ""), row.component
+            rates[key] = rates.get(key, 0.0) + row.rate_per_s
+    return tuple(
+        FlowEdge(
+            source.component,
+            each.name,
+            source.stream,
+            source.grouping.kind.value,
+            rates.get((source.component, source.stream, each.name)),
+        )
+        for each in topology.plans.definition.components
+        for source in each.inputs
+    )
+
+
+def _figures(rows: Iterable[MetricsRow]) -> dict[int, _TaskFigures]:
+    found: dict[int, _TaskFigures] = {}
+    for row in rows:
+        if row.task_id:
+            found.setdefault(row.task_id, _TaskFigures()).take(row)
+    return found
+
+
+def _busy_of(tasks: list[TaskRow], kind: str, work_s: float) -> tuple[float | None, float | None, str]:
+    """The mean and the greatest share of time with work, and how it is known; `work_s` is user code per second."""
+    shares = [task.busy for task in tasks if task.busy is not None]
+    origins = {task.busy_from for task in tasks if task.busy is not None}
+    if kind == "bolt" and origins != {"task-time"} and tasks:
+        share = _share(work_s / len(tasks))
+        return share, share, "capacity"
+    if not shares:
+        return None, None, ""
+    return sum(shares) / len(shares), max(shares), "task-time" if origins == {"task-time"} else "processor"
+
+
+def _held_back(topology: ObservedTopology) -> dict[str, tuple[str, ...]]:
+    """The culprit components of each spout that feeds one of them, directly or through bolts."""
+    status, plans = topology.status, topology.plans
+    if status is None or plans is None:
+        return {}
+    spouts = {each.name for each in status.components if each.kind == "spout"}
+    found: dict[str, list[str]] = {}
+    for culprit in dict.fromkeys(each.component for each in status.backpressure):
+        for name in sorted(_ancestors(plans, culprit) & spouts):
+            found.setdefault(name, []).append(culprit)
+    return {name: tuple(culprits) for name, culprits in found.items()}
+
+
+def _ancestors(plans: TopologyPlans, name: str) -> set[str]:
+    sources = {each.name: {source.component for source in each.inputs} for each in plans.definition.components}
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        new = sources.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def _sum(former: float | None, value: float | None) -> float | None:
+    return former if value is None else (former or 0.0) + value
+
+
+def _share(value: float) -> float:
+    return round(min(1.0, max(0.0, value)), 3)

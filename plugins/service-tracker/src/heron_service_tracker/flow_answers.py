@@ -1,0 +1,113 @@
+"""The answers about the flow of a topology: its graph with rates, and one row for each task.
+
+`busy` is the share of time, from 0 to 1, in which a task cannot take more work. `busy_from` says how it is known:
+
+- ``task-time``: the task accounts for its time;
+- ``capacity``: tuples per second times the mean seconds in user code, of a bolt that does not account for its time;
+- ``processor``: the processor time of its process, of a task for which nothing better is known;
+- "": nothing is known.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from heron_cli.client import LogLine, TaskStacks
+
+__all__ = ["FlowAnswer", "FlowEdge", "FlowNode", "LogsAnswer", "StackAnswer", "TaskRow", "TasksAnswer"]
+
+
+class FlowNode(msgspec.Struct, frozen=True):
+    """A component in the graph.
+
+    `rate_per_s` counts the tuples that a spout emits or a bolt executes. `busy` is the mean over its tasks and
+    `busy_most` that of the busiest one. `culprits` are its tasks that cause back pressure, `causes` the reasons, and
+    `held_back_by` the components whose back pressure throttles this spout. `restarts` and `errors` are numbers.
+    """
+
+    name: str
+    kind: str
+    parallelism: int
+    running: int
+    rate_per_s: float
+    emit_per_s: float
+    queue_bytes: int
+    latency_s: float
+    failed: int
+    busy: float | None
+    busy_most: float | None
+    busy_from: str
+    culprits: tuple[int, ...]
+    causes: tuple[str, ...]
+    held_back_by: tuple[str, ...]
+    restarts: int
+    errors: int
+
+
+class FlowEdge(msgspec.Struct, frozen=True):
+    """A subscription: tuples of the stream that the target executes per second, None before they are known."""
+
+    source: str
+    target: str
+    stream: str
+    grouping: str
+    rate_per_s: float | None
+
+
+class FlowAnswer(msgspec.Struct, frozen=True):
+    """The graph of a topology with its present rates. `edges` are empty until the plans were read."""
+
+    nodes: tuple[FlowNode, ...]
+    edges: tuple[FlowEdge, ...]
+    age_s: float
+    error: str
+
+
+class TaskRow(msgspec.Struct, frozen=True):
+    """A task. Values are None where nothing was measured; `cores` is the processor time per second of its process."""
+
+    task_id: int
+    component: str
+    container_id: int
+    host: str
+    pid: int
+    state: str
+    restarts: int
+    rate_per_s: float | None
+    emit_per_s: float | None
+    queue_bytes: float | None
+    latency_p50_s: float | None
+    latency_p99_s: float | None
+    busy: float | None
+    busy_from: str
+    cores: float | None
+    resident_bytes: float | None
+    culprit: str
+    long_call: str
+    last_error: str
+
+
+class TasksAnswer(msgspec.Struct, frozen=True):
+    """A page of the tasks, by number."""
+
+    items: tuple[TaskRow, ...]
+    total: int
+    next_offset: int | None
+    age_s: float
+    error: str
+
+
+class StackAnswer(msgspec.Struct, frozen=True):
+    """The threads of a task at this moment, as `heron stack` shows them."""
+
+    stacks: TaskStacks
+    age_s: float = 0.0
+    error: str = ""
+
+
+class LogsAnswer(msgspec.Struct, frozen=True):
+    """The last lines of a task's logs: first those of the engine, by time, then those of its code."""
+
+    items: tuple[LogLine, ...]
+    age_s: float = 0.0
+    error: str = ""

@@ -1,0 +1,53 @@
+"""Questions that a request sends to one task: its stack, and its logs.
+
+Everything else is answered from memory. A question waits for a topology, so it runs in a thread with its own client.
+Few run at a time: requests that are too many wait here, and delay no other request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from heron_cli.client import Client
+from heron_service_tracker.flow_answers import LogsAnswer, StackAnswer
+
+__all__ = ["OpenCluster", "Questions"]
+
+_AT_A_TIME = 4  # a task answers in 0.1 s; each question opens a client, and thus connections
+_TIMEOUT_S = 5.0  # as `heron stack`: a task that does not answer by then is held by native code
+
+OpenCluster = Callable[[str], Client]
+"""Opens a read-only client of a cluster."""
+
+T = TypeVar("T")
+
+
+class Questions:
+    """Asks tasks. Each method raises what the client raises; `logs_allowed` is the choice of the operator."""
+
+    def __init__(self, open_cluster: OpenCluster, *, logs_allowed: bool = False) -> None:
+        self._open_cluster = open_cluster
+        self.logs_allowed = logs_allowed
+        self._places = asyncio.Semaphore(_AT_A_TIME)
+
+    async def stack(self, cluster: str, topology: str, task_id: int) -> StackAnswer:
+        """Return the threads of a task."""
+        return await self._ask(lambda: self._stack(cluster, topology, task_id))
+
+    async def logs(self, cluster: str, topology: str, task_id: int, lines: int) -> LogsAnswer:
+        """Return the last lines of a task's logs, of the files of this machine."""
+        return await self._ask(lambda: self._logs(cluster, topology, task_id, lines))
+
+    async def _ask(self, question: Callable[[], T]) -> T:
+        async with self._places:
+            return await asyncio.to_thread(question)
+
+    def _stack(self, cluster: str, topology: str, task_id: int) -> StackAnswer:
+        with self._open_cluster(cluster) as client, client.topology(topology, timeout_s=_TIMEOUT_S) as remote:
+            return StackAnswer(remote.stacks(task_id))
+
+    def _logs(self, cluster: str, topology: str, task_id: int, lines: int) -> LogsAnswer:
+        with self._open_cluster(cluster) as client:
+            return LogsAnswer(client.logs(topology, task_id=task_id, lines=lines, timeout_s=_TIMEOUT_S))

@@ -1,0 +1,71 @@
+"""The paths of one task, which ask the task itself or read its logs: everything else is answered from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from heron.errors import AccessError, HeronError, UsageError
+from heron_service_tracker.observations import Observations, UnknownPlaceError
+from heron_service_tracker.openapi import LOGS_PARAMETERS, LOGS_PATH, STACK_PATH
+from heron_service_tracker.parameters import Parameter, Values, parsed
+from heron_service_tracker.problems import NotYetKnownError, RefusedByOperatorError
+from heron_service_tracker.questions import Questions
+
+__all__ = ["task_routes"]
+
+_MOST = 10**9  # the greatest number of a task
+
+Ask = Callable[[str, str, int, Values], Awaitable[msgspec.Struct]]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def task_routes(observations: Observations, questions: Questions) -> list[Route]:
+    """The routes of the application."""
+
+    async def stack(cluster: str, topology: str, task_id: int, _values: Values) -> msgspec.Struct:
+        return await questions.stack(cluster, topology, task_id)
+
+    async def logs(cluster: str, topology: str, task_id: int, values: Values) -> msgspec.Struct:
+        if not questions.logs_allowed:
+            msg = f"this tracker shows no logs; start it with --logs, or `heron logs {topology} --task {task_id}`"
+            raise RefusedByOperatorError(msg)
+        return await questions.logs(cluster, topology, task_id, values.integer("lines"))
+
+    return [
+        Route(STACK_PATH, _endpoint(observations, stack, ()), methods=["GET"]),
+        Route(LOGS_PATH, _endpoint(observations, logs, LOGS_PARAMETERS), methods=["GET"]),
+    ]
+
+
+def _endpoint(observations: Observations, ask: Ask, parameters: tuple[Parameter, ...]) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        values = parsed(parameters, request.query_params.multi_items())
+        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
+        task_id = _task_of(request.path_params["task"])
+        found = observations.topology(cluster, topology)
+        if found.status and all(each.task_id != task_id for each in found.status.tasks):
+            msg = f"topology {topology!r} has no task {task_id}"
+            raise UnknownPlaceError(msg)
+        try:
+            content = await ask(cluster, topology, task_id, values)
+        except (UnknownPlaceError, RefusedByOperatorError, AccessError):
+            raise
+        except UsageError as error:  # it has ended, or has no logs here
+            raise UnknownPlaceError(str(error)) from error
+        except HeronError as error:
+            raise NotYetKnownError(str(error)) from error
+        return Response(msgspec.json.encode(content), media_type="application/json")
+
+    return answer
+
+
+def _task_of(text: str) -> int:
+    if text.isascii() and text.isdigit() and 0 < int(text[:10]) <= _MOST:
+        return int(text[:10])
+    msg = f"{text[:50]!r} is not the number of a task"
+    raise UnknownPlaceError(msg)

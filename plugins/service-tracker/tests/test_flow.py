@@ -1,0 +1,153 @@
+"""The graph, the rows of tasks and the sentences about trouble, made from what was observed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from heron.ipc.status import Culprit, LongCallStatus, ProcessStatus, SinkOutage, TaskStatus, Unreached
+from heron_cli.client import MetricsRow, TopologyStatus
+from heron_service_tracker.flow import flow_edges, flow_nodes, task_rows
+from heron_service_tracker.observations import Observations
+from heron_service_tracker.observed import ObservedTopology
+from heron_service_tracker.trouble import troubles
+from heron_testing.fake_clock import FakeClock
+
+Seen = Callable[..., ObservedTopology]
+
+
+def row(task_id: int, name: str, rate: float | None = None, value: float = 0.0, **labels: str) -> MetricsRow:
+    """A metric of a task of the bolt `count` (2) or the spout `lines` (1)."""
+    component = "lines" if task_id == 1 else "count"
+    return MetricsRow(component, task_id, f"{component}-{task_id}", name, "counter", "", value, labels, rate)
+
+
+@pytest.fixture
+def seen(observations: Observations, make_status: Callable[..., TopologyStatus]) -> Seen:
+    """Puts a status and metrics, and returns what the tracker then knows."""
+
+    def put(*rows: MetricsRow, **changes: object) -> ObservedTopology:
+        observations.put_status("near", make_status(**changes), rows)
+        return observations.topology("near", "words")
+
+    return put
+
+
+def test_an_edge_has_what_its_target_executes_from_its_source(seen: Seen) -> None:
+    """Two subscriptions of one bolt flow differently, so the total of the bolt would be wrong for both."""
+    flows = [
+        row(2, "execute-count", 7.0, component="lines", stream="default"),
+        row(3, "execute-count", 2.0, component="lines", stream="default"),
+        row(2, "execute-count", 90.0, component="lines", stream="other"),
+    ]
+    (edge,) = flow_edges(seen(*flows))
+    assert (edge.source, edge.target, edge.stream, edge.grouping) == ("lines", "count", "default", "fields")
+    assert edge.rate_per_s == 9.0
+
+
+def test_a_rate_that_was_not_measured_is_unknown_and_not_zero(seen: Seen) -> None:
+    """Zero would say that nothing flows."""
+    found = seen(row(2, "execute-count", None, component="lines", stream="default"))
+    assert [each.rate_per_s for each in flow_edges(found)] == [None]
+    assert [each.rate_per_s for each in task_rows(found)] == [None, None]
+
+
+def test_busy_is_the_time_of_work_where_tasks_account_for_it(seen: Seen) -> None:
+    """Waits for input are no work; a blocked call of the author's code is."""
+    uses = {"user-cpu": 0.2, "user-blocked": 0.5, "engine": 0.1, "input": 0.2}
+    rows = [row(2, "task-time-s", share, use=use) for use, share in uses.items()]
+    found = seen(*rows, row(2, "cpu-seconds", 0.3), row(1, "cpu-seconds", 0.4))
+    spout, bolt = task_rows(found)
+    assert (bolt.busy, bolt.busy_from, bolt.cores) == (0.8, "task-time", 0.3)
+    assert (spout.busy, spout.busy_from) == (0.4, "processor")
+    lines, count = flow_nodes(found, {"count": 3})
+    assert (count.busy, count.busy_from, count.errors) == (0.8, "task-time", 3)
+    assert (lines.busy, lines.busy_from, lines.errors) == (0.4, "processor", 0)
+
+
+def test_a_bolt_without_that_account_shows_its_capacity(seen: Seen, make_components: Callable[..., object]) -> None:
+    """A bolt that sleeps uses no processor, and is busy all the same."""
+    found = seen(row(2, "cpu-seconds", 0.01), components=make_components(rate_per_s=30.0, latency_s=0.03))
+    (count,) = [each for each in flow_nodes(found, {}) if each.name == "count"]
+    assert (count.busy, count.busy_from) == (0.9, "capacity")
+
+
+def test_one_busy_task_of_several_is_seen(seen: Seen) -> None:
+    """The mean hides a straggler."""
+    tasks = tuple(TaskStatus(number, "count", 1, "running", 1) for number in (2, 3))
+    shares = [row(2, "task-time-s", 1.0, use="user-cpu"), row(3, "task-time-s", 0.2, use="user-cpu")]
+    (count,) = [each for each in flow_nodes(seen(*shares, tasks=tasks), {}) if each.name == "count"]
+    assert (count.busy, count.busy_most) == (0.6, 1.0)
+
+
+def test_the_culprit_and_the_spouts_that_it_holds_back_are_marked(seen: Seen) -> None:
+    """The slow task is the bolt; the spout only waits."""
+    found = seen(backpressure=(Culprit(2, "count", 1, 5.0, "the task is slow"),))
+    lines, count = flow_nodes(found, {})
+    assert (count.culprits, count.causes, count.held_back_by) == ((2,), ("the task is slow",), ())
+    assert (lines.culprits, lines.held_back_by) == ((), ("count",))
+    assert [each.culprit for each in task_rows(found)] == ["", "the task is slow"]
+
+
+def test_a_row_has_the_place_and_the_troubles_of_its_task(seen: Seen) -> None:
+    """One row answers where the task is, and what is wrong with it."""
+    tasks = (TaskStatus(2, "count", 4, "restarting", 1, 3, "ValueError: bad"),)
+    processes = (ProcessStatus(4, "count-2", "restarting", 77, 1, 2, host="h9"),)
+    calls = (LongCallStatus(2, "count", "process", "words.py, line 3", 9.0),)
+    rows = [row(2, "in-queue-bytes", value=5.0), row(2, "resident-bytes", value=9.0)]
+    (found,) = task_rows(seen(*rows, tasks=tasks, processes=processes, long_calls=calls))
+    assert (found.container_id, found.host, found.pid, found.restarts) == (4, "h9", 77, 3)
+    assert (found.queue_bytes, found.resident_bytes) == (5.0, 9.0)
+    assert (found.last_error, found.long_call) == ("ValueError: bad", "process, at words.py, line 3")
+
+
+def test_nothing_wrong_is_no_sentence(seen: Seen) -> None:
+    """A list that always says something is not read."""
+    assert troubles(seen()) == ()
+
+
+def test_trouble_is_told_in_words_the_gravest_first(seen: Seen) -> None:
+    """A person reads the first sentence; processes that are down come before those that come back."""
+    found = seen(
+        processes=(
+            ProcessStatus(1, "lines-1", "restarting", 0, 1, 1, last_error="killed by signal 9"),
+            ProcessStatus(1, "count-2", "down", 0, 1, 2, last_error="ValueError: bad"),
+        ),
+        backpressure=(Culprit(2, "count", 1, 5.0, "the task is slow"),),
+        long_calls=(LongCallStatus(2, "count", "process", "words.py, line 3", 9.0),),
+        unreached=(Unreached(2, 1, 12.3),),
+        outages=(SinkOutage("file", 1, 60.0, "disk full"),),
+    )
+    assert troubles(found) == (
+        "count-2 in container 1 is down: ValueError: bad",
+        "count/2 holds its spouts back: the task is slow",
+        "count/2 has been in one call of process for long, at words.py, line 3",
+        "container 2 has not been reached for 12 s",
+        "lines-1 in container 1 is restarting: killed by signal 9",
+        "the sink file of container 1 has delivered nothing for 60 s: disk full",
+    )
+
+
+def test_an_ended_topology_has_only_the_reason_of_its_end(
+    observations: Observations, make_entry: Callable[..., object], make_status: Callable[..., TopologyStatus]
+) -> None:
+    """Its processes are gone on purpose, and its tasks hold nothing back any more."""
+    observations.put_list("near", [make_entry(state="failed")])  # type: ignore[list-item]
+    down = (ProcessStatus(1, "count-2", "down", 0, 1, 2),)
+    observations.put_status("near", make_status(state="failed", error="count/2 raised", processes=down), None)
+    assert troubles(observations.topology("near", "words")) == ("it failed: count/2 raised",)
+
+
+def test_old_values_are_a_trouble(observations: Observations, clock: FakeClock) -> None:
+    """A page that is green because nobody answers would lie."""
+    clock.advance(9.0)
+    observations.fail_topology("near", "words", "it does not answer")
+    assert troubles(observations.topology("near", "words")) == ("newer values cannot be read: it does not answer",)
+
+
+def test_a_thousand_troubles_are_twenty_sentences(seen: Seen) -> None:
+    """The list of topologies stays a list."""
+    down = tuple(ProcessStatus(1, f"count-{number}", "down", 0, 1, number) for number in range(1, 1001))
+    found = troubles(seen(processes=down))
+    assert (len(found), found[-1]) == (20, "and 981 more")

@@ -1,0 +1,115 @@
+"""The paths that ask one task, with a client that answers as a test wants."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import cast
+
+import httpx
+import pytest
+
+from heron.errors import AccessError, HeronError, UnreachableError, UsageError
+from heron.ipc.task_stacks import StackFrame, TaskStacks, ThreadStack
+from heron_cli.client import Client, LogLine
+from heron_service_tracker.access import Access
+from heron_service_tracker.address import Address
+from heron_service_tracker.application import application
+from heron_service_tracker.observations import Observations
+from heron_service_tracker.questions import Questions
+
+TASK = "/api/v1/clusters/near/topologies/words/tasks"
+FRAME = StackFrame("words.py", 3, "Count.process", "user", "self.lock.acquire()")
+THREAD = ThreadStack("MainThread", 1, "task", "waits", 0.0, 1.0, "a lock", (FRAME,))
+STACKS = TaskStacks("words", "count", 2, 1, 1, 12, "h1", 5.0, (THREAD,))
+LINE = LogLine("count/2", "hello")
+
+Ask = Callable[..., httpx.Response]
+
+
+class OneTask:
+    """A client whose only topology has one task, and fails with `error` where that is set."""
+
+    def __init__(self, error: HeronError | None = None) -> None:
+        self.error = error
+
+    def topology(self, _name: str, timeout_s: float) -> nullcontext[OneTask]:
+        """Return the connection, which is this object."""
+        assert timeout_s > 0
+        return nullcontext(self)
+
+    def stacks(self, task_id: int) -> TaskStacks:
+        """Answer."""
+        assert task_id == 2
+        if self.error:
+            raise self.error
+        return STACKS
+
+    def logs(self, _name: str, *, task_id: int, lines: int, timeout_s: float) -> tuple[LogLine, ...]:
+        """Answer with as many lines as there are."""
+        assert (task_id, timeout_s > 0) == (2, True)
+        return (LINE,) * min(lines, 3)
+
+
+@pytest.fixture
+def ask(observations: Observations) -> Ask:
+    """Asks an application once; `logs` is the choice of the operator."""
+
+    def get(path: str, error: HeronError | None = None, *, logs: bool = False) -> httpx.Response:
+        async def once() -> httpx.Response:
+            client = cast("Client", nullcontext(OneTask(error)))
+            questions = Questions(lambda _cluster: client, logs_allowed=logs)
+            access = Access(Address("127.0.0.1", 8888))
+            app = application(observations, access, asyncio.Event(), None, questions)
+            transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8888") as sender:
+                return await sender.get(TASK + path)
+
+        return asyncio.run(once())
+
+    return get
+
+
+def test_a_stack_has_the_line_of_the_authors_code(ask: Ask) -> None:
+    """The read-only key suffices, so the client is the one that the tracker has."""
+    answer = ask("/2/stack")
+    assert answer.status_code == 200
+    (frame,) = answer.json()["stacks"]["threads"][0]["frames"]
+    assert (frame["file"], frame["line"], frame["origin"]) == ("words.py", 3, "user")
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (UnreachableError("the task does not answer"), 503),
+        (UsageError("it is not running"), 404),
+        (AccessError("other keys"), 403),
+    ],
+)
+def test_a_task_that_does_not_answer_is_a_problem_with_its_reason(ask: Ask, error: HeronError, status: int) -> None:
+    """A person learns what to look at next; the tracker itself has not failed."""
+    answer = ask("/2/stack", error)
+    assert (answer.status_code, answer.json()["detail"]) == (status, str(error))
+
+
+@pytest.mark.parametrize("task", ["9", "0", "-1", "x", "9" * 400, "%00", "²"])
+def test_a_task_that_does_not_exist_is_not_asked(ask: Ask, task: str) -> None:
+    """A question costs a connection; the status already says which tasks there are."""
+    assert ask(f"/{task}/stack").status_code == 404
+
+
+def test_an_unknown_parameter_is_refused(ask: Ask) -> None:
+    """As by all other paths."""
+    assert ask("/2/stack?lines=3").status_code == 400
+    assert ask("/2/logs?lines=0", logs=True).status_code == 400
+
+
+def test_logs_are_shown_only_where_the_operator_allows_it(ask: Ask) -> None:
+    """The files of a run may be closed to other users of the machine, to whom a loopback address is open."""
+    refused = ask("/2/logs")
+    assert refused.status_code == 403
+    assert "--logs" in refused.json()["detail"]
+    shown = ask("/2/logs?lines=2", logs=True)
+    assert shown.status_code == 200
+    assert [each["text"] for each in shown.json()["items"]] == ["hello", "hello"]
