@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "heron-core" / "src" / "heron"
 KITS = {"heron_cli", "heron_health_manager", "heron_simulator", "heron_testing"}
-SERVICES = {"heron_service_tracker"}
+SERVICES = {"heron_service_tracker", "heron_service_ui"}
 PUBLISHED = {"api", "clock", "driver_kit", "errors", "spi", "state_machine"}
 
 

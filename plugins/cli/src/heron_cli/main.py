@@ -51,7 +51,10 @@ class _Commands(CommandGroup):
     """Prints an error as one line, and turns it into an exit code."""
 
     entries = _COMMANDS
-    suggested: ClassVar[Mapping[str, str]] = {"tracker": "heron-service-tracker"}
+    suggested: ClassVar[Mapping[str, str]] = {
+        "tracker": "heron-service-tracker",
+        "ui": "heron-service-ui",
+    }
 
     def invoke(self, ctx: click.Context) -> object:
         redact_warnings()

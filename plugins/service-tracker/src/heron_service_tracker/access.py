@@ -56,11 +56,11 @@ class Access:
 class AccessCheck:
     """Refuses requests that the rules do not admit, and adds security headers to every response.
 
-    Paths below `open_paths` hold no data of topologies, such as the files of a page, and need no token. Their responses
-    may have headers in place of those of `_SECURITY_HEADERS`.
+    Paths that match `open_paths` hold no data of topologies, such as the files of a page, and need no token. Their
+    responses may have headers in place of those of `_SECURITY_HEADERS`.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, open_paths: tuple[str, ...] = ()) -> None:
+    def __init__(self, app: ASGIApp, access: Access, open_paths: re.Pattern[str] | None = None) -> None:
         self._app = app
         self._access = access
         self._open_paths = open_paths
@@ -71,7 +71,7 @@ class AccessCheck:
             await self._app(scope, receive, send)
             return
 
-        is_open = scope["path"].startswith(self._open_paths)
+        is_open = self._open_paths is not None and self._open_paths.fullmatch(scope["path"]) is not None
 
         async def send_secured(message: Message) -> None:
             if message["type"] == "http.response.start":

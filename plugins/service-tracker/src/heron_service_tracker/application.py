@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -44,10 +45,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Routes that another distribution adds. Requests below `open_paths` need no token: no data is there."""
+    """Routes that another distribution adds. Paths that match `open_paths` need no token: they hold no data."""
 
     routes: tuple[BaseRoute, ...] = ()
-    open_paths: tuple[str, ...] = ()
+    open_paths: re.Pattern[str] | None = None
 
 
 def application(

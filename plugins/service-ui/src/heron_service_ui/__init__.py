@@ -1,0 +1,1 @@
+"""The pages of ``heron ui``: the topologies of profiles in a browser."""

@@ -1,0 +1,121 @@
+// The entry of the pages: which view a URL shows, and the frame around it.
+
+import { html, render, useEffect, useErrorBoundary, useState } from "./vendor/htm-preact.js";
+import { TopologiesPage } from "./topologies_page.js";
+import { TopologyPage } from "./topology_page.js";
+import { NEEDS_TOKEN, forgetToken, hasToken, setToken } from "./tracker_api.js";
+
+const ROOT = "/ui/";
+const THEME_KEY = "heron-theme";
+const THEMES = ["auto", "light", "dark"];
+
+// The parts of the path and the choices of the query; null for a path that is malformed.
+function currentView() {
+  const parts = location.pathname.slice(ROOT.length).split("/").filter(Boolean);
+  try {
+    return { parts: parts.map(decodeURIComponent), query: new URLSearchParams(location.search) };
+  } catch {
+    return { parts: null, query: new URLSearchParams() };
+  }
+}
+
+// Shows another view without loading the page again; the browser's own keys for new tabs keep their meaning.
+function followed(event, go) {
+  if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  const link = event.target.closest("a[href]");
+  if (!link) return;
+  const url = new URL(link.getAttribute("href"), location.href);
+  if (url.origin !== location.origin || !url.pathname.startsWith(ROOT)) return;
+  event.preventDefault();
+  go(url.pathname + url.search);
+}
+
+function App() {
+  const [view, setView] = useState(currentView);
+  const [error, resetError] = useErrorBoundary();
+  function show() {
+    resetError();
+    setView(currentView());
+  }
+  function go(path, { replace = false } = {}) {
+    history[replace ? "replaceState" : "pushState"](null, "", path);
+    show();
+    if (!replace) {
+      scrollTo(0, 0);
+      document.querySelector("main").focus({ preventScroll: true }); // a screen reader begins there
+    }
+  }
+  useEffect(() => {
+    addEventListener("popstate", show);
+    return () => removeEventListener("popstate", show);
+  }, []);
+  const name = view.parts && view.parts[1];
+  useEffect(() => {
+    document.title = name ? `${name} – Heron` : "Heron";
+  }, [name]);
+  return html`<div class="frame" onClick=${(event) => followed(event, go)}>
+    <a class="skip" href="#main">Skip to the content</a>
+    <header>
+      <nav aria-label="Place">
+        <a class="home" href=${ROOT}>Heron</a>
+        ${view.parts && view.parts.length > 1 && html`<span aria-hidden="true"> / </span><span>${view.parts[0]}</span>`}
+      </nav>
+      <${Theme} />
+    </header>
+    <main id="main" tabindex="-1">${error ? html`<${Broken} error=${error} />` : content(view, go)}</main>
+  </div>`;
+}
+
+function content({ parts, query }, go) {
+  if (!hasToken()) return html`<${TokenForm} />`;
+  if (parts && parts.length === 0) return html`<${TopologiesPage} />`;
+  if (parts && parts.length > 1) {
+    const [cluster, topology, view = "graph", ...rest] = parts;
+    return html`<${TopologyPage} key=${`${cluster}/${topology}`} ...${{ cluster, topology, view, rest, query, go }} />`;
+  }
+  return html`<h1>There is no such page</h1><p><a href=${ROOT}>All topologies</a></p>`;
+}
+
+function TokenForm() {
+  const [text, setText] = useState("");
+  return html`<h1>This address needs its token</h1>
+    <form
+      onSubmit=${(event) => {
+        event.preventDefault();
+        setToken(text.trim());
+        location.reload();
+      }}
+    >
+      <label class="choice">Token
+        <input type="password" autocomplete="off" required value=${text} onInput=${(event) => setText(event.currentTarget.value)} />
+      </label>
+      <button type="submit">Show the pages</button>
+      <p>It is the token of <code>--token-file</code> or <code>--token-env</code>. It stays in this tab.</p>
+    </form>`;
+}
+
+function Broken({ error }) {
+  return html`<h1>This view has failed</h1>
+    <p class="notice bad" role="alert">${String(error)}</p>
+    <p><a href=${ROOT}>All topologies</a></p>`;
+}
+
+function Theme() {
+  const [theme, setTheme] = useState(localStorage.getItem(THEME_KEY) || "auto");
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme;
+    localStorage.setItem(THEME_KEY, theme);
+  }, [theme]);
+  return html`<div class="tools">
+    ${NEEDS_TOKEN && hasToken() && html`<button type="button" onClick=${() => { forgetToken(); location.reload(); }}>Forget the token</button>`}
+    <label class="choice">Colours
+      <select value=${theme} onChange=${(event) => setTheme(event.currentTarget.value)}>
+        ${THEMES.map((each) => html`<option key=${each} value=${each} selected=${each === theme}>${each}</option>`)}
+      </select>
+    </label>
+  </div>`;
+}
+
+const place = document.getElementById("app");
+place.textContent = "";
+render(html`<${App} />`, place);

@@ -1,0 +1,187 @@
+// The graph of a topology with its present rates, and the same values as a table.
+
+import { html, useEffect, useMemo, useState } from "./vendor/htm-preact.js";
+import * as format from "./formats.js";
+import { Freshness, Scrolled, heat, viewPath, withQuery } from "./pieces.js";
+import { PERIOD_S, placeOf, read, usePolled } from "./tracker_api.js";
+
+const NODE = { width: 210, height: 92 };
+const NAME_LENGTH = 24; // characters that fit into a node; the table has the whole name
+const WIDEST = 12; // pixels of the edge with the greatest volume
+const NARROW = 700; // pixels; the graph of a phone goes down
+
+const BUSY = {
+  "task-time": "share of time with work",
+  capacity: "tuples per second times mean time in user code",
+  processor: "processor time of its processes",
+  "": "not known",
+};
+
+export function FlowView({ cluster, topology, ended }) {
+  const flow = usePolled((signal) => read(`${placeOf(cluster, topology)}/flow`, signal), PERIOD_S, [cluster, topology]);
+  if (!flow.data) return html`<${Freshness} polled=${flow} wanted="the graph" />`;
+  const { nodes, edges } = flow.data;
+  return html`
+    <h2>Graph</h2>
+    ${nodes.length > 0 && !edges.length && nodes.length > 1 && html`<p class="notice" role="status">The streams are not known${ended ? ": the topology had ended before they were read" : " yet"}.</p>`}
+    <${Graph} nodes=${nodes} edges=${edges} pathOf=${(name) => componentPath(cluster, topology, name)} />
+    <p class="legend">
+      The width of a stream is its volume. The shade of a component is the share of time in which it is busy:
+      ${[0, 0.2, 0.4, 0.6, 0.8, 0.99].map((share) => html`<span key=${share} class=${`shade ${heat(share)}`}>${format.percent(Math.floor(share * 6) / 6)}</span>`)}
+    </p>
+    <h2>Components</h2>
+    <${Components} nodes=${nodes} pathOf=${(name) => componentPath(cluster, topology, name)} />
+    ${edges.length > 0 && html`<h2>Streams</h2><${Streams} edges=${edges} />`}
+  `;
+}
+
+function componentPath(cluster, topology, component) {
+  return withQuery(viewPath(cluster, topology, "tasks"), { component });
+}
+
+function useLayout(nodes, edges) {
+  const [dagre, setDagre] = useState(null);
+  useEffect(() => {
+    import("./vendor/dagre.js").then((module) => setDagre(() => module));
+  }, []);
+  const down = innerWidth < NARROW;
+  const key = JSON.stringify([down, nodes.map((each) => each.name), edges.map((each) => [each.source, each.target, each.stream])]);
+  return useMemo(() => dagre && placed(dagre, nodes, edges, down), [dagre, key]);
+}
+
+function placed(dagre, nodes, edges, down) {
+  const graph = new dagre.Graph({ multigraph: true });
+  graph.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 34, ranksep: 96, edgesep: 26, marginx: 14, marginy: 22 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  const known = new Set(nodes.map((each) => each.name));
+  for (const each of nodes) graph.setNode(each.name, { ...NODE });
+  for (const each of edges) {
+    const label = { width: 64, height: 18, labelpos: "c" };
+    if (known.has(each.source) && known.has(each.target)) graph.setEdge(each.source, each.target, label, each.stream);
+  }
+  dagre.layout(graph);
+  return graph;
+}
+
+function Graph({ nodes, edges, pathOf }) {
+  const graph = useLayout(nodes, edges);
+  if (!graph || !nodes.length) return html`<p>The graph is being laid out…</p>`;
+  const { width, height } = graph.graph();
+  const most = Math.max(...edges.map((each) => each.rate_per_s || 0), 1e-9);
+  return html`<${Scrolled} label="Graph of the topology; the tables below have the same values">
+    <svg class="graph" width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="group" aria-label="Graph">
+      <defs>
+        <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" markerUnits="userSpaceOnUse" orient="auto">
+          <path d="M0,0 L8,4 L0,8 z" class="arrow" />
+        </marker>
+      </defs>
+      ${edges.map((each) => html`<${Edge} key=${`${each.source} ${each.target} ${each.stream}`} edge=${each} most=${most} at=${graph.edge(each.source, each.target, each.stream)} />`)}
+      ${nodes.map((each) => html`<${Node} key=${each.name} node=${each} at=${graph.node(each.name)} path=${pathOf(each.name)} />`)}
+    </svg>
+  <//>`;
+}
+
+function Edge({ edge, most, at }) {
+  if (!at) return null;
+  const rate = edge.rate_per_s || 0;
+  const width = rate > 0 ? 1.5 + (WIDEST - 1.5) * Math.sqrt(rate / most) : 1;
+  const text = edge.rate_per_s === null ? "" : format.rate(rate);
+  const about = `${edge.stream} from ${edge.source} to ${edge.target}, ${edge.grouping}: ${text || "not known yet"}`;
+  return html`<g class=${rate > 0 ? "edge" : "edge still"}>
+    <title>${about}</title>
+    <path d=${curve(at.points)} stroke-width=${width.toFixed(1)} marker-end="url(#arrow)" />
+    <text x=${at.x} y=${at.y - WIDEST / 2 - 3}>${text}</text>
+  </g>`;
+}
+
+// A smooth line through the points of the layout.
+function curve(points) {
+  const [first, ...others] = points;
+  let path = `M${first.x.toFixed(1)},${first.y.toFixed(1)}`;
+  for (let at = 0; at < others.length - 1; at += 1) {
+    const [here, next] = [others[at], others[at + 1]];
+    path += ` Q${here.x.toFixed(1)},${here.y.toFixed(1)} ${((here.x + next.x) / 2).toFixed(1)},${((here.y + next.y) / 2).toFixed(1)}`;
+  }
+  const last = others[others.length - 1];
+  return `${path} L${last.x.toFixed(1)},${last.y.toFixed(1)}`;
+}
+
+// What is special about a component, in few words: the culprit before those whom it holds back.
+function note(node) {
+  if (node.culprits.length) return `back pressure by task ${node.culprits.slice(0, 3).join(", ")}`;
+  if (node.held_back_by.length) return `held back by ${node.held_back_by.join(", ")}`;
+  if (node.running < node.parallelism) return `${node.running} of ${node.parallelism} tasks run`;
+  return node.errors ? format.plural(node.errors, "error") : "";
+}
+
+function Node({ node, at, path }) {
+  const [left, top] = [at.x - NODE.width / 2, at.y - NODE.height / 2];
+  const marked = node.culprits.length ? " culprit" : node.held_back_by.length ? " held" : "";
+  const busy = node.busy_most > node.busy + 0.2 ? `${format.percent(node.busy)}, one task ${format.percent(node.busy_most)}` : format.percent(node.busy);
+  const about = `${node.kind} ${node.name}: ${format.rate(node.rate_per_s)}, busy ${busy}${note(node) ? `, ${note(node)}` : ""}`;
+  return html`<a href=${path} class=${`node ${heat(node.busy_most)}${marked}`} aria-label=${about}>
+    <title>${about}${node.causes.length ? ` (${node.causes.join("; ")})` : ""}</title>
+    <rect x=${left} y=${top} width=${NODE.width} height=${NODE.height} rx=${node.kind === "spout" ? 22 : 5} />
+    <text class="name" x=${left + 14} y=${top + 22}>${format.cut(node.name, NAME_LENGTH)}</text>
+    <text x=${left + 14} y=${top + 42}>${format.rate(node.rate_per_s)} · ${node.parallelism} × ${node.kind}</text>
+    <text x=${left + 14} y=${top + 60}>busy ${busy}</text>
+    <text class="note" x=${left + 14} y=${top + 79}>${format.cut(note(node) || `queue ${format.bytes(node.queue_bytes)}`, 32)}</text>
+  </a>`;
+}
+
+function Components({ nodes, pathOf }) {
+  return html`<${Scrolled} label="Components">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">component</th>
+          <th scope="col">kind</th>
+          <th scope="col" class="number">tasks</th>
+          <th scope="col" class="number">tuples</th>
+          <th scope="col" class="number">busy</th>
+          <th scope="col" class="number">busiest task</th>
+          <th scope="col" class="number">queue</th>
+          <th scope="col" class="number">mean time</th>
+          <th scope="col" class="number">failed</th>
+          <th scope="col" class="number">restarts</th>
+          <th scope="col">note</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${nodes.map(
+          (each) => html`<tr key=${each.name}>
+            <th scope="row"><a href=${pathOf(each.name)}>${each.name}</a></th>
+            <td>${each.kind}</td>
+            <td class="number">${each.running < each.parallelism ? `${each.running} of ${each.parallelism}` : each.parallelism}</td>
+            <td class="number">${format.rate(each.rate_per_s)}</td>
+            <td class=${`number ${heat(each.busy)}`} title=${BUSY[each.busy_from]}>${format.percent(each.busy)}</td>
+            <td class=${`number ${heat(each.busy_most)}`}>${format.percent(each.busy_most)}</td>
+            <td class="number">${format.bytes(each.queue_bytes)}</td>
+            <td class="number">${each.kind === "bolt" ? format.latency(each.latency_s) : "–"}</td>
+            <td class="number">${format.count(each.failed)}</td>
+            <td class="number">${each.restarts}</td>
+            <td class="words">${note(each)}${each.causes.length ? `: ${each.causes.join("; ")}` : ""}</td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  <//>`;
+}
+
+function Streams({ edges }) {
+  return html`<${Scrolled} label="Streams">
+    <table>
+      <thead>
+        <tr><th scope="col">from</th><th scope="col">to</th><th scope="col">stream</th><th scope="col">grouping</th><th scope="col" class="number">tuples</th></tr>
+      </thead>
+      <tbody>
+        ${edges.map(
+          (each) => html`<tr key=${`${each.source} ${each.target} ${each.stream}`}>
+            <td>${each.source}</td><td>${each.target}</td><td>${each.stream}</td><td>${each.grouping}</td>
+            <td class="number">${format.rate(each.rate_per_s)}</td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  <//>`;
+}

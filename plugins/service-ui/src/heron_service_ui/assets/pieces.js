@@ -1,0 +1,91 @@
+// Pieces that several views share.
+
+import { html } from "./vendor/htm-preact.js";
+import * as format from "./formats.js";
+import { PERIOD_S, useSeconds } from "./tracker_api.js";
+
+const ENDED = new Set(["finished", "failed", "killed"]);
+
+export function hasEnded(state) {
+  return ENDED.has(state);
+}
+
+// The path of a view. Every part is encoded, so a name cannot leave its place.
+export function viewPath(cluster, topology, ...parts) {
+  return `/ui/${[cluster, topology, ...parts].map((part) => encodeURIComponent(String(part))).join("/")}`;
+}
+
+export function withQuery(path, values) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value) query.set(name, value);
+  return query.size ? `${path}?${query}` : path;
+}
+
+// Whether values are older than two periods, counted from when they were true.
+export function isOld(ageS, sinceS) {
+  return ageS + sinceS > 2 * PERIOD_S + 1; // an answer itself takes up to a second on a busy machine
+}
+
+export function State({ state }) {
+  return html`<span class=${`state state-${state}`}>${state}</span>`;
+}
+
+// How old the values of a view are, and why there are no newer ones. `polled` is what a hook of tracker_api returns.
+export function Freshness({ polled, ended, wanted }) {
+  const since = useSeconds(polled.at);
+  if (!polled.data) {
+    const why = polled.problem ? polled.problem.message : `waiting for ${wanted}`;
+    return html`<p class=${polled.problem ? "notice bad" : "notice"} role="status">${why}</p>`;
+  }
+  const age = (polled.data.age_s || 0) + since;
+  if (ended) return html`<p class="notice" role="status">It has ended: these are its last values.</p>`;
+  if (!polled.problem && !isOld(polled.data.age_s || 0, since)) return null;
+  const why = polled.problem ? polled.problem.message : polled.data.error;
+  return html`<p class="notice bad" role="status">
+    These values are ${format.duration(age)} old${why ? `: ${why}` : "."}
+  </p>`;
+}
+
+export function useOld(polled) {
+  const since = useSeconds(polled.at);
+  return !polled.data || Boolean(polled.problem && since > PERIOD_S * 2) || isOld(polled.data.age_s || 0, since);
+}
+
+export function Troubles({ sentences }) {
+  if (!sentences.length) return html`<p class="well">Nothing is known to be wrong.</p>`;
+  return html`<ul class="troubles">
+    ${sentences.map((each) => html`<li key=${each}>${each}</li>`)}
+  </ul>`;
+}
+
+// A share from 0 to 1 as one of six shades; null has none.
+export function heat(share) {
+  if (share === null || share === undefined || !Number.isFinite(share)) return "";
+  return `heat-${Math.min(5, Math.max(0, Math.floor(share * 6)))}`;
+}
+
+// A line without axes. Its text says what it shows, for people who do not see it.
+export function Sparkline({ values, label }) {
+  const [width, height] = [120, 28];
+  if (values.length < 2) return html`<span class="none" aria-label=${`${label}: no history yet`}>–</span>`;
+  const most = Math.max(...values, 1e-9);
+  const step = width / (values.length - 1);
+  const points = values.map((value, at) => `${(at * step).toFixed(1)},${(height - 2 - (value / most) * (height - 4)).toFixed(1)}`);
+  return html`<svg class="sparkline" width=${width} height=${height} role="img" aria-label=${label}>
+    <polyline points=${points.join(" ")} />
+  </svg>`;
+}
+
+// A wide table scrolls by itself, also with the keyboard.
+export function Scrolled({ label, children }) {
+  return html`<div class="scrolled" role="region" aria-label=${label} tabindex="0">${children}</div>`;
+}
+
+export function Choice({ label, value, values, onChange }) {
+  return html`<label class="choice">
+    ${label}
+    <select value=${value} onChange=${(event) => onChange(event.currentTarget.value)}>
+      ${values.map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${text}</option>`)}
+    </select>
+  </label>`;
+}

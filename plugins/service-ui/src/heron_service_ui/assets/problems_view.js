@@ -1,0 +1,63 @@
+// What went wrong: calls that do not return, errors with the author's line, processes that died, and events.
+
+import { html } from "./vendor/htm-preact.js";
+import * as format from "./formats.js";
+import { Freshness, Scrolled, viewPath } from "./pieces.js";
+import { placeOf, readAll, usePolled } from "./tracker_api.js";
+import { Events, readEvents } from "./timelines_view.js";
+
+export function ProblemsView({ cluster, topology, status, ended }) {
+  const place = placeOf(cluster, topology);
+  const errors = usePolled((signal) => readAll(`${place}/exceptions`, signal), 2, [place]);
+  const events = usePolled((signal) => readEvents(place, signal), 2, [place]);
+  const taskPath = (task) => viewPath(cluster, topology, "task", task);
+  const calls = status && !ended ? status.long_calls : [];
+  const died = status ? status.processes.filter((each) => each.restarts || each.state !== "running") : [];
+  return html`
+    <h2>Calls that do not return</h2>
+    ${calls.length
+      ? html`<ul class="errors">
+          ${calls.map(
+            (each) => html`<li key=${each.task_id}>
+              <p><a href=${taskPath(each.task_id)}>${each.component}/${each.task_id}</a> has been in one call of <code>${each.function}</code> since ${format.moment(each.since_s)}</p>
+              <pre tabindex="0" aria-label="Line of the call">${each.place}</pre>
+            </li>`,
+          )}
+        </ul>`
+      : html`<p>No task has been in one call for long.</p>`}
+    <h2>Errors</h2>
+    ${!errors.data && html`<${Freshness} polled=${errors} wanted="the errors" />`}
+    ${errors.data && !errors.data.items.length && html`<p>No task has reported an error.</p>`}
+    ${errors.data &&
+    html`<ul class="errors">
+      ${errors.data.items.map(
+        (each) => html`<li key=${each.text}>
+          <p>
+            ${each.task_id ? html`<a href=${taskPath(each.task_id)}>${each.component}/${each.task_id}</a>` : "the topology"}
+            ${each.first_at_s === null ? "" : html`, first seen ${format.moment(each.first_at_s)}`}
+          </p>
+          <pre tabindex="0" aria-label="Error">${each.text}</pre>
+        </li>`,
+      )}
+    </ul>`}
+    ${died.length > 0 && html`<h2>Processes that died</h2><${Died} processes=${died} taskPath=${taskPath} />`}
+    <h2>Events</h2>
+    <${Events} events=${events.data ? events.data.items : []} cluster=${cluster} topology=${topology} />
+  `;
+}
+
+function Died({ processes, taskPath }) {
+  return html`<${Scrolled} label="Processes that died">
+    <table>
+      <thead><tr><th scope="col">process</th><th scope="col">container</th><th scope="col">state</th><th scope="col" class="number">restarts</th><th scope="col">why it last died</th></tr></thead>
+      <tbody>
+        ${processes.map(
+          (each) => html`<tr key=${`${each.container_id} ${each.process}`}>
+            <th scope="row">${each.task_id ? html`<a href=${taskPath(each.task_id)}>${each.process}</a>` : each.process}</th>
+            <td>${each.container_id}</td><td>${each.state}</td><td class="number">${each.restarts}</td><td class="words">${each.last_error}</td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  <//>`;
+}

@@ -1,0 +1,141 @@
+// One task: its figures, all its metrics, the line in which each of its threads is, and its logs.
+
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import * as format from "./formats.js";
+import { Freshness, Scrolled, State, viewPath } from "./pieces.js";
+import { LOGS_SHOWN, PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
+
+const ROLES = { task: "runs the component", gateway: "serves the sockets" };
+const LOG_S = 2;
+
+export function TaskView({ cluster, topology, task, part, ended }) {
+  const place = placeOf(cluster, topology);
+  const wanted = Number(task);
+  const valid = /^\d{1,9}$/.test(task);
+  const rows = usePolled((signal) => readAll(`${place}/tasks`, signal), PERIOD_S, [place]);
+  if (!valid) return html`<p>${task} is not the number of a task.</p>`;
+  if (!rows.data) return html`<${Freshness} polled=${rows} wanted="the task" />`;
+  const row = rows.data.items.find((each) => each.task_id === wanted);
+  if (!row) return html`<p class="notice" role="status">There is no task ${task}.</p>`;
+  const logs = viewPath(cluster, topology, "task", task, "logs");
+  return html`
+    <h2>${row.component}/${row.task_id} <${State} state=${row.state} /></h2>
+    <dl class="facts">
+      <div><dt>container</dt><dd>${row.container_id}</dd></div>
+      <div><dt>host</dt><dd>${row.host || "–"}</dd></div>
+      <div><dt>process</dt><dd>${row.pid || "–"}</dd></div>
+      <div><dt>tuples</dt><dd>${format.rate(row.rate_per_s)}</dd></div>
+      <div><dt>busy</dt><dd>${format.percent(row.busy)}</dd></div>
+      <div><dt>queue</dt><dd>${format.bytes(row.queue_bytes)}</dd></div>
+      <div><dt>p50 time</dt><dd>${format.latency(row.latency_p50_s)}</dd></div>
+      <div><dt>p99 time</dt><dd>${format.latency(row.latency_p99_s)}</dd></div>
+      <div><dt>cores</dt><dd>${row.cores === null ? "–" : row.cores.toFixed(2)}</dd></div>
+      <div><dt>memory</dt><dd>${format.bytes(row.resident_bytes)}</dd></div>
+      <div><dt>restarts</dt><dd>${row.restarts}</dd></div>
+    </dl>
+    ${(row.culprit || row.long_call || row.last_error) &&
+    html`<ul class="troubles">
+      ${row.culprit && html`<li>It holds the spouts back: ${row.culprit}</li>`}
+      ${row.long_call && html`<li>It has been in one call for long: ${row.long_call}</li>`}
+      ${row.last_error && html`<li>It last died: ${row.last_error}</li>`}
+    </ul>`}
+    ${!ended && html`<${Stack} place=${place} topology=${topology} task=${task} />`}
+    <h3>Logs</h3>
+    ${part === "logs" && LOGS_SHOWN
+      ? html`<${Logs} place=${place} task=${task} />`
+      : LOGS_SHOWN
+        ? html`<p><a href=${logs}>Show the logs, and follow them</a></p>`
+        : html`<p>These pages were started without <code>--logs</code>. On the machine of the logs: <code>heron logs ${topology} --task ${task} --follow</code></p>`}
+    <h3>Metrics</h3>
+    <${Metrics} place=${place} task=${task} />
+  `;
+}
+
+function Stack({ place, topology, task }) {
+  const [state, setState] = useState({ answer: null, problem: "", asks: false });
+  async function ask() {
+    setState((former) => ({ ...former, asks: true }));
+    try {
+      setState({ answer: (await read(`${place}/tasks/${task}/stack`)).stacks, problem: "", asks: false });
+    } catch (error) {
+      setState({ answer: null, problem: error.message, asks: false });
+    }
+  }
+  const { answer } = state;
+  return html`<h3>Stack</h3>
+    <p><button type="button" disabled=${state.asks} onClick=${ask}>${state.asks ? "The task is asked…" : "Show what each thread does now"}</button></p>
+    <div role="status">
+      ${state.problem && html`<p class="notice bad">${state.problem}</p>`}
+      ${answer && html`<p>At ${format.moment(answer.at_s)}, as <code>heron stack ${topology} ${task}</code></p>`}
+    </div>
+    ${answer && answer.threads.map((each) => html`<${Thread} key=${each.native_id} thread=${each} />`)}`;
+}
+
+function stateOf(thread) {
+  if (thread.state === "waits") return thread.waits_for ? `waits for ${thread.waits_for}` : "waits";
+  if (thread.state === "ready") return "is ready to run, and waits for a processor";
+  if (thread.state !== "running") return "is in an unknown state";
+  return thread.role === "gateway" ? "runs" : `runs, on a processor for ${format.percent(thread.cpu_share)} of the time`;
+}
+
+// The innermost call is the last, as in a traceback; the author's lines stand out.
+function Thread({ thread }) {
+  const half = Math.floor(thread.frames.length / 2);
+  return html`<section class="thread">
+    <h4>${thread.name}${ROLES[thread.role] ? ` (${ROLES[thread.role]})` : ""}: ${stateOf(thread)}</h4>
+    <ol class="frames">
+      ${thread.frames.map(
+        (each, number) => html`${thread.omitted > 0 && number === half && html`<li class="engine">… ${thread.omitted} more calls …</li>`}
+          <li key=${number} class=${each.origin}>
+            <span class="origin">${each.origin}</span> ${each.file}, line ${each.line}, in ${each.function}
+            ${each.source && html`<pre tabindex="0" aria-label="Source">${each.source}</pre>`}
+          </li>`,
+      )}
+    </ol>
+  </section>`;
+}
+
+function Logs({ place, task }) {
+  const logs = usePolled((signal) => read(`${place}/tasks/${task}/logs?lines=500`, signal), LOG_S, [place, task]);
+  const [following, setFollowing] = useState(true);
+  const box = useRef(null);
+  const items = logs.data ? logs.data.items : [];
+  useEffect(() => {
+    if (following && box.current) box.current.scrollTop = box.current.scrollHeight;
+  });
+  if (!logs.data) return html`<${Freshness} polled=${logs} wanted="the logs" />`;
+  return html`
+    <label class="choice"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.currentTarget.checked)} /> Follow</label>
+    ${logs.problem && html`<p class="notice bad" role="status">${logs.problem.message}</p>`}
+    <div class="log" ref=${box} tabindex="0" role="log" aria-label="Log of the task" aria-live="off">
+      ${items.map((each, number) => html`<div key=${number} class=${`line ${each.level.toLowerCase()}`}>${each.at ? `${each.at.slice(0, 23).replace("T", " ")} ${each.level} ` : ""}${each.text}${each.error ? `\n${each.error}` : ""}</div>`)}
+      ${!items.length && "The logs are empty."}
+    </div>
+  `;
+}
+
+function Metrics({ place, task }) {
+  const metrics = usePolled((signal) => readAll(`${place}/metrics?task=${task}`, signal), 2 * PERIOD_S, [place, task]);
+  if (!metrics.data) return html`<${Freshness} polled=${metrics} wanted="the metrics" />`;
+  if (!metrics.data.items.length) return html`<p>There are none.</p>`;
+  const labels = (row) => Object.entries(row.labels).map(([name, value]) => `${name} ${value}`).join(", ");
+  return html`<${Scrolled} label="Metrics of the task">
+    <table>
+      <thead><tr><th scope="col">name</th><th scope="col">of</th><th scope="col" class="number">value</th><th scope="col">unit</th><th scope="col" class="number">per second</th><th scope="col" class="number">p50</th><th scope="col" class="number">p99</th></tr></thead>
+      <tbody>
+        ${metrics.data.items.map(
+          (row) => html`<tr key=${`${row.name} ${labels(row)}`}>
+            <th scope="row">${row.name}</th><td>${labels(row)}</td>
+            <td class="number">${exact(row.value)}</td><td>${row.unit}</td>
+            <td class="number">${exact(row.rate_per_s)}</td><td class="number">${exact(row.p50)}</td><td class="number">${exact(row.p99)}</td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  <//>`;
+}
+
+function exact(value) {
+  if (value === null || value === undefined) return "–";
+  return Number.isInteger(value) ? value.toLocaleString("en") : value.toPrecision(4);
+}

@@ -1,0 +1,65 @@
+// The frame of a topology: its state, what is wrong, and the tabs of its views. One live stream serves them all.
+
+import { html } from "./vendor/htm-preact.js";
+import * as format from "./formats.js";
+import { ContainersView } from "./containers_view.js";
+import { FlowView } from "./flow_view.js";
+import { ProblemsView } from "./problems_view.js";
+import { TaskView } from "./task_view.js";
+import { TasksView } from "./tasks_view.js";
+import { TimelinesView } from "./timelines_view.js";
+import { Freshness, State, Troubles, hasEnded, useOld, viewPath } from "./pieces.js";
+import { useLive } from "./tracker_api.js";
+
+const VIEWS = {
+  graph: ["Graph", FlowView],
+  tasks: ["Tasks", TasksView],
+  timelines: ["Timelines", TimelinesView],
+  containers: ["Containers", ContainersView],
+  problems: ["Problems", ProblemsView],
+};
+
+export function TopologyPage({ cluster, topology, view, rest, query, go }) {
+  const live = useLive(cluster, topology);
+  const old = useOld(live);
+  const item = live.data && live.data.topology;
+  const status = live.data && live.data.status;
+  const ended = Boolean(item && hasEnded(item.state));
+  const shared = { cluster, topology, query, go, live, ended, status };
+  const [, Shown] = VIEWS[view] || [];
+  return html`
+    <div class="title">
+      <h1>${topology}</h1>
+      ${item && html`<${State} state=${item.state} />`}
+    </div>
+    <${Freshness} polled=${live} ended=${ended} wanted=${`topology ${topology} of cluster ${cluster}`} />
+    ${item &&
+    html`<div class=${old && !ended ? "summary old" : "summary"}>
+      <dl class="facts">
+        <div><dt>spouts emit</dt><dd>${ended ? "–" : format.rate(item.rate_per_s)}</dd></div>
+        <div><dt>tasks</dt><dd>${item.tasks}</dd></div>
+        <div><dt>containers</dt><dd>${item.containers}</dd></div>
+        <div><dt>since</dt><dd>${format.moment(item.since_s)}</dd></div>
+        <div><dt>user</dt><dd>${item.user}</dd></div>
+        <div><dt>run</dt><dd>${item.id}</dd></div>
+      </dl>
+      <${Troubles} sentences=${item.trouble} />
+    </div>`}
+    <nav class="tabs" aria-label="Views of the topology">
+      ${Object.entries(VIEWS).map(
+        ([key, [title]]) => html`<a
+          key=${key}
+          href=${viewPath(cluster, topology, key)}
+          aria-current=${key === view ? "page" : undefined}
+        >${title}</a>`,
+      )}
+    </nav>
+    <div class=${old && !ended ? "view old" : "view"}>
+      ${view === "task"
+        ? html`<${TaskView} key=${rest[0]} ...${shared} task=${rest[0] || ""} part=${rest[1] || ""} />`
+        : Shown
+          ? html`<${Shown} ...${shared} />`
+          : html`<p>There is no view ${view}.</p>`}
+    </div>
+  `;
+}
