@@ -1,7 +1,7 @@
 """The routes of the pages: one shell for every view, and the files that it loads.
 
-The shell holds no data: scripts read everything from the tracker's API and set it as text. No script or style is part of
-the shell, so the policy for content forbids both, and a name of a component cannot become a script.
+The shell holds no data: scripts read everything from the tracker's API and set it as text. The shell has no script or
+style of its own, so the policy for content forbids both, and a name of a component cannot become a script.
 """
 
 from __future__ import annotations
