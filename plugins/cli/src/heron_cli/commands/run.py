@@ -28,8 +28,10 @@ from heron_cli.launch.run_report import RunRequest, check_report_path
 __all__ = ["run"]
 
 _Run = Callable[[RunRequest, LoadingTopology, Interrupts], int]
+_Check = Callable[[], None]
 
 _FOREGROUND = "heron_cli.launch.foreground:run_in_foreground"
+_CHECK_UI = "heron_cli.launch.run_page:check_ui_installed"
 _SIMULATED = "heron_cli.launch.simulated:run_simulated"
 
 _STARTED_S = monotonic_s()
@@ -54,6 +56,7 @@ _STARTED_AT_S = wall_s()
     default="",
     help="Starts with the state of a checkpoint, see `heron checkpoints`.",
 )
+@click.option("--ui", "page", is_flag=True, help="Serves a page of the run in a browser, on this machine.")
 @click.option("--simulate", is_flag=True, help="Runs it in this process, for tests and breakpoints.")
 @verbose_option
 @click.pass_context
@@ -69,6 +72,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     timeout: float | None,
     report: Path | None,
     from_checkpoint: str,
+    page: bool,
     simulate: bool,
     verbose: bool,
 ) -> None:
@@ -83,10 +87,15 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     if simulate and from_checkpoint:
         msg = f"--from-checkpoint {from_checkpoint!r:.80}: the simulator takes no checkpoints; leave out --simulate"
         raise UsageError(msg)
+    if page and simulate:
+        msg = "--ui: the simulator has no processes to ask; leave out --simulate"
+        raise UsageError(msg)
+    if page:
+        cast("_Check", load_object(_CHECK_UI))()
     if report:
         check_report_path(report)
     choice = choose(profile, config_path, settings, without, engine)
-    request = RunRequest(choice, timeout, report, simulate, _STARTED_S, _STARTED_AT_S, from_checkpoint)
+    request = RunRequest(choice, timeout, report, simulate, _STARTED_S, _STARTED_AT_S, from_checkpoint, page)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         # Imported while the child process loads the file.
         work = cast("_Run", load_object(_SIMULATED if simulate else _FOREGROUND))

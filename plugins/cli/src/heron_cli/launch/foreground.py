@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 from heron.state_nodes.execution_state import ExecutionState
@@ -12,6 +13,7 @@ from heron_cli.launch.interrupts import Interrupts
 from heron_cli.launch.loaded import LoadingTopology
 from heron_cli.launch.prepare import Prepared, prepare
 from heron_cli.launch.run_monitor import Outcome, watch_run
+from heron_cli.launch.run_page import RunPage
 from heron_cli.launch.run_report import RunReport, RunRequest, component_reports, write_report
 from heron_cli.launch.start_from import start_from
 from heron_cli.launch.submission import Terms, new_submission, start_topology
@@ -40,13 +42,16 @@ def run_in_foreground(request: RunRequest, loading: LoadingTopology, interrupts:
     prepared = prepare(loaded, profile, choice.overrides, without=choice.without)
     prepared = start_from(prepared, profile, request.from_checkpoint)
     entries = observer_entries(choice.without)
-    with lifecycle_hooks(entries) as observers:
+    serving = RunPage.serving(choice) if request.ui else nullcontext()
+    with lifecycle_hooks(entries) as observers, serving as page:
         environment = open_environment(profile)
         try:
             run = _start(environment, prepared, entries)
             try:
                 observers.notify("heron_topology_submitted", topology=run.topology, topology_id=run.topology_id)
                 deadline_s = None if request.timeout_s is None else request.started_s + request.timeout_s
+                if page is not None:
+                    print(page.announcement(run.topology), file=sys.stderr, flush=True)
                 outcome = watch_run(environment, run, prepared.loaded.definition, interrupts, deadline_s)
             finally:
                 end_run(environment, run)

@@ -28,6 +28,7 @@ class RunRequest:
     started_s: float
     started_at_s: float
     from_checkpoint: str = ""
+    ui: bool = False
 
 
 @dataclass(frozen=True, slots=True)
