@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from heron.driver_kit.parent_process import bind_to_parent
 from heron_service_tracker.address import Address
 from heron_service_tracker.command_options import url_of, with_tracker_options
 from heron_service_tracker.service import TrackerOptions, serve
@@ -19,6 +20,7 @@ def ui(options: TrackerOptions) -> None:
 
     The paths of `heron tracker` are served too. An address that other machines reach needs a token, or --without-token.
     """
+    bind_to_parent()  # as the child of `heron run --ui`; else it does nothing
     serve(options, _ready, ui_pages(options))
 
 
