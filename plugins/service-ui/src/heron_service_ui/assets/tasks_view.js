@@ -7,8 +7,8 @@ import { PERIOD_S, placeOf, readAll, usePolled } from "./tracker_api.js";
 
 const FEW = 60; // tasks; more than these are in tables only when their component is chosen
 
-// What a square can show: its title, the value of a task, its text, and whether the shade compares with the others of
-// the component (true) or is the value itself.
+// What a square can show: its title, the value of a task, its text, and whether the shade is the distance from the
+// others of the component (true) or the value itself.
 const MEASURES = {
   busy: ["busy", (row) => row.busy, format.percent, false],
   rate: ["tuples", (row) => row.rate_per_s, format.rate, true],
@@ -17,6 +17,14 @@ const MEASURES = {
   memory: ["memory", (row) => row.resident_bytes, format.bytes, true],
   restarts: ["restarts", (row) => row.restarts, String, true],
 };
+// The shade of a value among those of its component: equal ones are pale, and one that differs from the median by a
+// factor of four or more, in either direction, is the darkest.
+function distance(value, usual) {
+  if (value === usual) return 0;
+  if (value <= 0 || usual <= 0) return 0.99;
+  return Math.min(0.99, Math.abs(Math.log2(value / usual)) / 2);
+}
+
 const LEAST_QUEUE = 64 * 1024; // bytes; shorter queues are no difference worth a word
 
 export function TasksView({ cluster, topology, query, go }) {
@@ -54,7 +62,7 @@ function grouped(rows) {
 
 function Component({ name, rows, by, detailed, pathOf, chosenPath }) {
   const [title, valueOf, textOf, compared] = MEASURES[by];
-  const most = Math.max(...rows.map((each) => valueOf(each) || 0), 1e-9);
+  const usual = median(rows.map((each) => valueOf(each) || 0));
   const found = findings(rows);
   return html`<section class="component">
     <h3><a href=${chosenPath}>${name}</a></h3>
@@ -63,12 +71,18 @@ function Component({ name, rows, by, detailed, pathOf, chosenPath }) {
       ${rows.map((each) => {
         const value = valueOf(each);
         const text = `task ${each.task_id}: ${title} ${value === null ? "not known" : textOf(value)}, ${each.state}`;
-        const shade = value === null ? "" : heat(compared ? value / most : value);
+        const shade = value === null ? "" : shadeOf(by, value, usual, compared);
         return html`<li key=${each.task_id}><a class=${`${shade}${each.state === "running" ? "" : " still"}${each.culprit ? " culprit" : ""}`} href=${pathOf(each)} title=${text} aria-label=${text}>${each.task_id}</a></li>`;
       })}
     </ul>
     ${detailed && html`<${Table} name=${name} rows=${rows} pathOf=${pathOf} />`}
   </section>`;
+}
+
+function shadeOf(key, value, usual, compared) {
+  if (!compared) return heat(value);
+  if (key === "queue") return heat(value < LEAST_QUEUE ? 0 : distance(value, Math.max(usual, LEAST_QUEUE / 2)));
+  return heat(distance(value, usual));
 }
 
 function median(values) {
@@ -100,12 +114,11 @@ export function findings(rows) {
 }
 
 function Table({ name, rows, pathOf }) {
-  const most = (valueOf) => Math.max(...rows.map((each) => valueOf(each) || 0), 1e-9);
-  const tops = Object.fromEntries(Object.entries(MEASURES).map(([key, [, valueOf]]) => [key, most(valueOf)]));
-  const cell = (key, row, least = 0) => {
+  const usual = Object.fromEntries(Object.entries(MEASURES).map(([key, [, valueOf]]) => [key, median(rows.map((each) => valueOf(each) || 0))]));
+  const cell = (key, row) => {
     const [, valueOf, textOf, compared] = MEASURES[key];
     const value = valueOf(row);
-    const shade = value === null || tops[key] <= least ? "" : heat(compared ? value / tops[key] : value);
+    const shade = value === null ? "" : shadeOf(key, value, usual[key], compared);
     return html`<td class=${`number ${shade}`}>${value === null ? "–" : textOf(value)}</td>`;
   };
   return html`<${Scrolled} label=${`Tasks of ${name}`}>
@@ -133,7 +146,7 @@ function Table({ name, rows, pathOf }) {
             <td><${State} state=${row.state} /></td>
             <td>${row.container_id}</td>
             <td>${row.host || "–"}</td>
-            ${cell("rate", row)} ${cell("busy", row)} ${cell("queue", row, LEAST_QUEUE)}
+            ${cell("rate", row)} ${cell("busy", row)} ${cell("queue", row)}
             <td class="number">${format.latency(row.latency_p50_s)}</td>
             ${cell("latency", row)}
             <td class="number">${row.cores === null ? "–" : row.cores.toFixed(2)}</td>

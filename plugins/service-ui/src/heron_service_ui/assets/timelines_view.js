@@ -22,7 +22,7 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
   const [, span] = SPANS[last];
   const place = placeOf(cluster, topology);
   const history = usePolled(
-    (signal) => read(`${place}/history?start=${Math.floor(Date.now() / 1000) - span}`, signal),
+    (signal) => read(`${place}/history?start=${Math.ceil(Date.now() / 1000) - span + 5}`, signal),
     Math.max(2, span / 450),
     [place, last],
   );
@@ -121,7 +121,8 @@ function Chart({ title, textOf, series, step, range, marks }) {
     const made = chart.current;
     if (!made) return;
     const [before] = made.data;
-    const zoomed = made.scales.x.min > before[0] || made.scales.x.max < before[before.length - 1];
+    const { min, max } = made.scales.x; // null until the chart is drawn for the first time
+    const zoomed = typeof min === "number" && (min > before[0] || max < before[before.length - 1]);
     made.setData(columns(series, step, range), !zoomed); // a part that a person looks at stays
     if (zoomed) made.redraw();
   });
