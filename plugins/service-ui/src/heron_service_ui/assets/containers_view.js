@@ -41,7 +41,7 @@ function Container({ container, rows, processes, pathOf }) {
     <ul class="chips" aria-label=${`Tasks of container ${container.container_id}`}>
       ${container.tasks.map((each) => {
         const row = rows.get(each.task_id) || { busy: null, state: "not known", culprit: "" };
-        const text = `task ${each.task_id} of ${each.component}: busy ${format.percent(row.busy)}, ${row.state}`;
+        const text = `${format.cut(each.component, 18)}/${each.task_id}: busy ${format.percent(row.busy)}, ${row.state}`;
         return html`<li key=${each.task_id}><a class=${`${heat(row.busy)}${row.culprit ? " culprit" : ""}`} href=${pathOf(each.task_id)} title=${text} aria-label=${text}>${format.cut(each.component, 18)}/${each.task_id}</a></li>`;
       })}
     </ul>

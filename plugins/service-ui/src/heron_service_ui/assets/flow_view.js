@@ -119,7 +119,7 @@ function Node({ node, at, path }) {
   const marked = node.culprits.length ? " culprit" : node.held_back_by.length ? " held" : "";
   const busy = node.busy_most > node.busy + 0.2 ? `${format.percent(node.busy)}, one task ${format.percent(node.busy_most)}` : format.percent(node.busy);
   const about = `${node.kind} ${node.name}: ${format.rate(node.rate_per_s)}, busy ${busy}${note(node) ? `, ${note(node)}` : ""}`;
-  return html`<a href=${path} class=${`node ${heat(node.busy_most)}${marked}`} aria-label=${about}>
+  return html`<a href=${path} class=${`node ${heat(node.busy_most)}${marked}`}>
     <title>${about}${node.causes.length ? ` (${node.causes.join("; ")})` : ""}</title>
     <rect x=${left} y=${top} width=${NODE.width} height=${NODE.height} rx=${node.kind === "spout" ? 22 : 5} />
     <text class="name" x=${left + 14} y=${top + 22}>${format.cut(node.name, NAME_LENGTH)}</text>

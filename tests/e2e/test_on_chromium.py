@@ -1,0 +1,202 @@
+"""`heron ui` in a real browser: a slow bolt, the end, hostile texts, a lost server, a phone, the keyboard."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import Error, Page, Route, expect
+
+from servers.chromium import ChromiumBrowser
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+WAIT_MS = 60_000.0  # a topology that starts on a busy machine
+HOSTILE = "<script>window.hacked=1</script>" + "\u202e" + "x" * 168
+VIEWS = ("", "/tasks", "/timelines", "/containers", "/problems", "/task/3")
+AXE = """() => axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations
+    .filter((each) => ["serious", "critical"].includes(each.impact))
+    .map((each) => `${each.id}: ${each.nodes.map((node) => node.html + node.failureSummary).join(" | ")}`))"""
+
+expect.set_options(timeout=WAIT_MS)
+
+
+class Watched:
+    """A page, and what the browser complained about: errors of scripts, and what the policy for content refused."""
+
+    def __init__(self, chromium: ChromiumBrowser, *, width: int = 1280, dark: bool = False) -> None:
+        self._context = chromium.browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
+        )
+        self._context.set_default_timeout(WAIT_MS)
+        self._axe = chromium.axe.read_text(encoding="utf-8")
+        self.page: Page = self._context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda told: self.complaints.append(told.text) if told.type == "error" else None)
+
+    def faults(self) -> list[str]:
+        """The serious findings of axe-core about what the page shows now."""
+        self.page.evaluate(self._axe)
+        found: list[str] = self.page.evaluate(AXE)
+        return found
+
+    def close(self) -> None:
+        """Close the page."""
+        self._context.close()
+
+
+@pytest.fixture
+def watched(chromium: ChromiumBrowser) -> Iterator[Watched]:
+    """A new page of 1280 pixels."""
+    page = Watched(chromium)
+    yield page
+    page.close()
+
+
+def start_ui(sandbox: Sandbox) -> tuple[HeronRun, str]:
+    """Start `heron ui`; return the command and the URL of its pages."""
+    run = sandbox.start_command("ui", "--address", "127.0.0.1:0", "--period", "0.5", "--logs")
+    run.printed("ui at http://")
+    (url,) = re.findall(r"ui at (http://\S+/ui)/", run.stderr)
+    return run, url
+
+
+def answering(page: Page, path: str, document: object) -> None:
+    """Let the page see this document as the answer of a path of the API."""
+
+    def fulfil(route: Route) -> None:
+        route.fulfill(body=json.dumps(document), content_type="application/json")
+
+    page.route(re.compile(rf"/api/v1{path}(\?.*)?$"), fulfil)
+
+
+def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
+    sandbox: Sandbox, chromium: ChromiumBrowser, watched: Watched
+) -> None:
+    """By links alone; on the way each view has no serious fault in both themes. Then the topology ends."""
+    run = sandbox.start("shop.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    page.goto(f"{url}/")
+    expect(page.get_by_role("cell", name="price/3 holds its spouts back: the task is slow")).to_be_visible()
+    assert watched.faults() == []
+    page.get_by_role("link", name="shop").click()
+    expect(page.locator("a.node.culprit")).to_contain_text("back pressure by task 3")
+    expect(page.locator("a.node.held")).to_contain_text("orders")
+    expect(page.locator("a.node.held")).to_contain_text("held back by price")
+    assert page.locator(".edge").count() == 2
+    page.locator("a.node.culprit").click()
+    expect(page.get_by_text("Task 3 holds the spouts back: the task is slow.")).to_be_visible()
+    page.locator(".squares a.culprit").click()
+    expect(page).to_have_url(f"{url}/local/shop/task/3")
+    page.get_by_role("button", name="Show what each thread does now").click()
+    expect(page.locator(".frames li.user").last).to_contain_text("in Price.ask_for_the_price")
+    expect(page.locator(".frames li.user").last).to_contain_text("time.sleep(0.02)")
+    assert watched.faults() == []
+
+    dark = Watched(chromium, dark=True)
+    for view in VIEWS:
+        for each in (watched, dark):
+            each.page.goto(f"{url}/local/shop{view}")
+            expect(each.page.get_by_role("heading", level=2).first).to_be_visible()
+            assert each.faults() == [], view
+    page.goto(f"{url}/local/shop/timelines")
+    expect(page.locator(".chart canvas").first).to_be_visible()
+    expect(page.get_by_role("cell", name="back-pressure-began")).to_be_visible()
+
+    (run.out / "stop").touch()
+    run.finished()
+    expect(page.get_by_text("It has ended: these are its last values.")).to_be_visible()
+    page.goto(f"{url}/")
+    expect(page.locator(".state-finished")).to_be_visible()
+    assert watched.complaints + dark.complaints == []
+    dark.close()
+
+
+def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbox, watched: Watched) -> None:
+    """A page that looks alive would be believed."""
+    run = sandbox.start("steady.py")
+    ui, url = start_ui(sandbox)
+    page = watched.page
+    page.goto(f"{url}/local/steady")
+    expect(page.locator("a.node")).to_have_count(3)
+    expect(page.locator(".summary.old")).to_have_count(0)
+    ui.process.kill()
+    ui.wait(20.0)
+    expect(page.locator(".summary.old")).to_have_count(1)
+    expect(page.get_by_text(re.compile(r"These values are \d+ s old: the server"))).to_be_visible()
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_hostile_texts_are_shown_as_they_are(sandbox: Sandbox, watched: Watched) -> None:
+    """A name, an error and a cluster's message become text, whatever they contain; nothing leaves its place."""
+    _, url = start_ui(sandbox)
+    page = watched.page
+    item = {
+        **dict.fromkeys(("id", "role", "env", "user"), HOSTILE),
+        "cluster": HOSTILE,
+        "name": HOSTILE,
+        "state": "running",
+        "since_s": 1.0,
+        "containers": 1,
+        "tasks": 1,
+        "rate_per_s": 1.0,
+        "culprits": 0,
+        "errors": [],
+        "trouble": [HOSTILE],
+        "age_s": 0.0,
+        "error": "",
+    }
+    away = {"name": HOSTILE, "topologies": 0, "age_s": None, "error": HOSTILE}
+    answering(page, "/topologies", {"items": [item], "total": 1, "next_offset": None, "away": [away], "age_s": 0.0})
+    page.goto(f"{url}/")
+    link = page.get_by_role("link", name=HOSTILE)
+    expect(link).to_be_visible()
+    assert link.get_attribute("href", timeout=WAIT_MS) is not None
+    assert "<" not in str(link.get_attribute("href"))
+    assert page.locator("main script").count() == 0
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    link.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
+    assert page.evaluate("window.hacked") is None
+    assert watched.faults() == []
+
+
+def test_a_phone_shows_every_view_within_its_width(sandbox: Sandbox, chromium: ChromiumBrowser) -> None:
+    """Wide tables scroll by themselves; the page does not."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    phone = Watched(chromium, width=360)
+    for view in VIEWS:
+        phone.page.goto(f"{url}/local/steady{view}")
+        expect(phone.page.get_by_role("heading", level=2).first).to_be_visible()
+        assert phone.page.evaluate("document.documentElement.scrollWidth") <= 360, view
+    phone.close()
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_heron_run_serves_its_page_until_it_ends(sandbox: Sandbox, watched: Watched) -> None:
+    """The keyboard suffices: Tab to a tab, and Enter. The server ends with the run."""
+    run = sandbox.start("steady.py", "--ui")
+    run.printed("page of this run: http://")
+    (url,) = re.findall(r"page of this run: (http://\S+)", run.stderr)
+    page = watched.page
+    page.goto(url)
+    expect(page.locator("a.node")).to_have_count(3)
+    page.get_by_role("link", name="Graph").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{url}/tasks")
+    expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
+    (run.out / "stop").touch()
+    run.finished()
+    with pytest.raises(Error, match="ERR_CONNECTION_REFUSED"):
+        page.goto(url)
