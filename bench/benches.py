@@ -23,6 +23,7 @@ from bench.spark_start import SparkStart
 from bench.spark_word_count import SparkWordCount
 from bench.start_up import StartUp
 from bench.throughput import Throughput
+from bench.tracker_load import TrackerLoad
 from bench.yahoo import Yahoo
 
 __all__ = ["BENCHES", "FILE_READ", "FOUR_FIELDS", "SPARK", "WORD_COUNT"]
@@ -59,6 +60,7 @@ BENCHES: tuple[Bench, ...] = (
     StartUp("StartUp"),
     Memory("Memory"),
     ManyContainers("ManyContainers"),
+    TrackerLoad("TrackerLoad", topologies=20, tasks=100),
     Recovery("Recovery"),
     LiveUpdate("LiveUpdate", keys=1_000, value_bytes=10),
     LiveUpdate("LiveUpdateState", keys=10_000, value_bytes=10_000, interval_s=10.0),

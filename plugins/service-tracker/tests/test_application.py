@@ -25,7 +25,7 @@ from heron_service_tracker.answers import (
     TopologyAnswer,
 )
 from heron_service_tracker.application import application
-from heron_service_tracker.observations import Observations
+from heron_service_tracker.observations import METRICS_S, Observations
 from heron_service_tracker.openapi import openapi_document
 from heron_service_tracker.operations import OPERATIONS
 from heron_service_tracker.problems import Problem
@@ -70,6 +70,38 @@ def test_a_cluster_that_goes_away_keeps_its_topologies(observations: Observation
     answer = msgspec.json.decode(get(observations, WORDS).content, type=TopologyAnswer)
     assert answer.status is not None
     assert (answer.age_s, answer.error) == (60.0, "it does not answer")
+
+
+def test_metrics_are_read_often_while_somebody_looks_at_them(
+    observations: Observations, clock: FakeClock, make_status: Callable[..., TopologyStatus]
+) -> None:
+    """The metrics of all tasks cost a hundred times what the status costs, which is always read."""
+    assert not observations.metrics_due("near", "words")
+    for path in (WORDS, f"{WORDS}/physical-plan", f"{WORDS}/events", "/api/v1/topologies"):
+        assert get(observations, path).status_code == 200
+    clock.advance(METRICS_S - 0.1)
+    assert not observations.metrics_due("near", "words")
+    clock.advance(0.1)
+    assert observations.metrics_due("near", "words")
+    observations.put_status("near", make_status(), ())
+    for path in ("flow", "tasks", "metrics"):
+        assert not observations.metrics_due("near", "words")
+        assert get(observations, f"{WORDS}/{path}").status_code == 200
+        assert observations.metrics_due("near", "words")
+        clock.advance(30.0)
+        observations.put_status("near", make_status(), ())
+    observations.put_list("near", [])
+    assert observations.metrics_due("near", "words")  # of a topology that comes back, nothing is known
+
+
+def test_answers_from_metrics_have_the_age_of_the_metrics(
+    observations: Observations, clock: FakeClock, make_status: Callable[..., TopologyStatus]
+) -> None:
+    """A status that is new must not make old rates look new."""
+    clock.advance(7.0)
+    observations.put_status("near", make_status(), None)
+    ages = {path: get(observations, f"{WORDS}{path}").json()["age_s"] for path in ("", "/tasks", "/flow", "/metrics")}
+    assert ages == {"": 0.0, "/tasks": 7.0, "/flow": 7.0, "/metrics": 7.0}
 
 
 def test_one_name_in_two_clusters_is_two_topologies(

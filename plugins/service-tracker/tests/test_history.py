@@ -90,6 +90,18 @@ def test_a_sample_is_in_one_bucket_of_each_resolution() -> None:
     assert buckets.take(None) == {}
 
 
+def test_metrics_that_were_read_once_are_counted_once(make_entry: MakeEntry, make_status: MakeStatus) -> None:
+    """They are read more rarely than the status, and their time decides."""
+    increments = Increments(30.0)
+    found = []
+    for at_s, read_at_s, emitted in ((100, 100, 10), (101, 100, 10), (110, 110, 60), (111, 110, 60)):
+        row = MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", float(emitted))
+        topology = observed(make_entry(), make_status(), 0, at_s)
+        samples = increments.samples(replace(topology, metrics=(row,), metrics_at_s=float(read_at_s)))
+        found.append([(each.total, each.weight) for each in samples if each.series.task_id])
+    assert found == [[], [], [(50.0, 10.0)], []]
+
+
 @pytest.mark.parametrize(
     ("ago_s", "of_tasks", "step_s"),
     [(60, False, 1), (901, False, 10), (6 * 3600 + 1, False, 60), (60, True, 60), (99 * 86400, False, 60)],
@@ -212,6 +224,7 @@ def record(recorder: Recorder, observations: Observations, clock: FakeClock, sec
                 status=replace(status, components=(spout,)),
                 metrics=(row,),
                 observed_at_s=clock.monotonic_s(),
+                metrics_at_s=clock.monotonic_s(),
             )
         )
 

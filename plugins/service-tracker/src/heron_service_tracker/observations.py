@@ -17,9 +17,14 @@ from heron_cli.client import MetricsRow, TopologyEntry, TopologyPlans, TopologyS
 from heron_service_tracker.observed import EVENTS_KEPT, ObservedCluster, ObservedEvent, ObservedTopology
 from heron_service_tracker.status_events import events_between
 
-__all__ = ["Observations", "UnknownPlaceError"]
+__all__ = ["METRICS_S", "Observations", "UnknownPlaceError"]
 
 Listener = Callable[[ObservedTopology], None]
+
+METRICS_S = 10.0
+"""The period of metrics that nobody looks at, in seconds; the history of tasks has buckets of a minute."""
+
+_LOOKED_S = 30.0  # a page asks every second, and nothing while it is hidden
 
 
 class UnknownPlaceError(UsageError):
@@ -34,6 +39,7 @@ class Observations:
         self._lock = threading.Lock()
         self._clusters = {name: ObservedCluster(name, {}) for name in clusters}
         self._listeners: dict[tuple[str, str], list[Listener]] = {}
+        self._looked_at_s: dict[tuple[str, str], float] = {}
         self.on_status: Listener | None = None
         """Called after each status of any topology, from the thread of its watch; set before the watches start."""
 
@@ -60,6 +66,21 @@ class Observations:
         msg = f"cluster {cluster!r} has no topology {name!r}{nearest(name, names)}; known: {known(names)}{why}"
         raise UnknownPlaceError(msg)
 
+    def metrics_of(self, cluster: str, name: str) -> ObservedTopology:
+        """Return one topology for a reader of its metrics, which are then read more often for a while."""
+        found = self.topology(cluster, name)
+        with self._lock:
+            self._looked_at_s[cluster, name] = self.clock.monotonic_s()
+        return found
+
+    def metrics_due(self, cluster: str, name: str) -> bool:
+        """Return whether to read the metrics of a topology now: somebody looks at them, or they are 10 seconds old."""
+        now_s = self.clock.monotonic_s()
+        with self._lock:
+            found = self._clusters[cluster].topologies.get(name)
+            looked_at_s = self._looked_at_s.get((cluster, name), float("-inf"))
+        return now_s - looked_at_s < _LOOKED_S or found is None or now_s - found.metrics_at_s >= METRICS_S
+
     def put_list(self, cluster: str, entries: Iterable[TopologyEntry]) -> None:
         """Take the list of a cluster that answered; topologies that are not in it are forgotten."""
         now_s = self.clock.monotonic_s()
@@ -71,6 +92,8 @@ class Observations:
                 if former is None or former.entry.id != entry.id:
                     former = ObservedTopology(cluster, entry, now_s)
                 topologies[entry.name] = replace(former, entry=entry)
+            for name in set(before) - set(topologies):
+                self._looked_at_s.pop((cluster, name), None)
             self._clusters[cluster] = ObservedCluster(cluster, topologies, now_s, "")
 
     def fail_cluster(self, cluster: str, error: str) -> None:
@@ -86,7 +109,7 @@ class Observations:
             if former is None or former.entry.id != status.topology_id:
                 return  # the list decides which run has the name
             found = events_between(former.status, status)
-            at_s = self.clock.wall_s()
+            at_s, now_s = self.clock.wall_s(), self.clock.monotonic_s()
             numbered = tuple(
                 ObservedEvent(number, at_s, each.kind, each.subject, each.text)
                 for number, each in enumerate(found, former.events_seen + 1)
@@ -95,13 +118,14 @@ class Observations:
                 former,
                 status=status,
                 metrics=former.metrics if metrics is None else metrics,
-                observed_at_s=self.clock.monotonic_s(),
+                metrics_at_s=former.metrics_at_s if metrics is None else now_s,
+                observed_at_s=now_s,
                 events=(*former.events, *numbered)[-EVENTS_KEPT:] if numbered else former.events,
                 events_seen=former.events_seen + len(numbered),
                 error="",
             )
             listeners = self._replace(changed)
-        if self.on_status is not None and metrics is not None:  # a report of an ended run is no new observation
+        if self.on_status is not None and status.ended_at_s is None:  # a report of an ended run is no new observation
             self.on_status(changed)
         _tell(listeners, changed)
 

@@ -1,7 +1,7 @@
 """What the tracker knows: frozen values, each with the time at which it was true.
 
 A watch replaces a value as a whole, so a request never sees half of a change. Times `*_at_s` are wall-clock seconds,
-except `observed_at_s`, which is monotonic and gives the age of an answer.
+except `observed_at_s` and `metrics_at_s`, which are monotonic and give the age of an answer.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class ObservedTopology:
     """One topology of a cluster.
 
     `status`, `metrics` and `plans` are the newest that were read, and stay when reading fails; `error` says then why.
+    `observed_at_s` is the time of the status. `metrics_at_s` is that of the metrics, which may be read more rarely.
     """
 
     cluster: str
@@ -39,6 +40,7 @@ class ObservedTopology:
     observed_at_s: float
     status: TopologyStatus | None = None
     metrics: tuple[MetricsRow, ...] = ()
+    metrics_at_s: float = float("-inf")
     plans: TopologyPlans | None = None
     events: tuple[ObservedEvent, ...] = ()
     events_seen: int = 0

@@ -115,28 +115,28 @@ def _physical_plan(observations: Observations, cluster: str, topology: str, _val
 
 
 def _metrics(observations: Observations, cluster: str, topology: str, values: Values) -> MetricsAnswer:
-    found = observations.topology(cluster, topology)
+    found = observations.metrics_of(cluster, topology)
     component, task_id = values.text("component"), values.integer("task")
     _check_component(found, component)
     _check_task(found, task_id)
     rows = selected_metrics(found.metrics, component, task_id, values.texts("name"))
     items, after = page(rows, values.integer("offset"), values.integer("limit"))
-    return MetricsAnswer(items, len(rows), after, *_freshness(observations, found))
+    return MetricsAnswer(items, len(rows), after, *_metrics_freshness(observations, found))
 
 
 def _flow(observations: Observations, cluster: str, topology: str, _values: Values) -> FlowAnswer:
-    found = observations.topology(cluster, topology)
+    found = observations.metrics_of(cluster, topology)
     errors = Counter(each.component for each in exception_items(found))
-    return FlowAnswer(flow_nodes(found, errors), flow_edges(found), *_freshness(observations, found))
+    return FlowAnswer(flow_nodes(found, errors), flow_edges(found), *_metrics_freshness(observations, found))
 
 
 def _tasks(observations: Observations, cluster: str, topology: str, values: Values) -> TasksAnswer:
-    found = observations.topology(cluster, topology)
+    found = observations.metrics_of(cluster, topology)
     component = values.text("component")
     _check_component(found, component)
     rows = task_rows(found, component)
     items, after = page(rows, values.integer("offset"), values.integer("limit"))
-    return TasksAnswer(items, len(rows), after, *_freshness(observations, found))
+    return TasksAnswer(items, len(rows), after, *_metrics_freshness(observations, found))
 
 
 def _events(observations: Observations, cluster: str, topology: str, values: Values) -> EventsAnswer:
@@ -161,6 +161,12 @@ def _exceptions(observations: Observations, cluster: str, topology: str, values:
 
 def _freshness(observations: Observations, topology: ObservedTopology) -> tuple[float, str]:
     return age_s(topology.observed_at_s, observations.clock.monotonic_s()), topology.error
+
+
+def _metrics_freshness(observations: Observations, topology: ObservedTopology) -> tuple[float, str]:
+    """The age of the metrics, or of the status while there are none yet."""
+    read_at_s = topology.metrics_at_s if topology.metrics else topology.observed_at_s
+    return age_s(read_at_s, observations.clock.monotonic_s()), topology.error
 
 
 def _check_component(topology: ObservedTopology, component: str) -> None:

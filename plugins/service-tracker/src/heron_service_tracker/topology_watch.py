@@ -1,6 +1,7 @@
 """The watch of one topology: one thread with its own client, whatever the number of requests.
 
-A topology that does not answer delays no other one, and its last values stay.
+A topology that does not answer delays no other one, and its last values stay. The metrics of a hundred tasks cost a
+hundred times what a status costs. So they are read every period only while somebody looks at them, else every 10 s.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class TopologyWatch:
-    """Asks one topology for its status and metrics every `period_s` seconds, until it is stopped."""
+    """Asks one topology for its status every `period_s` seconds, and for its metrics, until it is stopped."""
 
     def __init__(
         self, open_client: OpenClient, observations: Observations, place: tuple[str, str], period_s: float
@@ -64,7 +65,8 @@ class TopologyWatch:
     def _follow(self, remote: RemoteTopology) -> None:
         while not self._stop.is_set():
             status = remote.status()
-            metrics = remote.metrics(by_task=True)
+            due = self._observations.metrics_due(self._cluster, self._name)
+            metrics = remote.metrics(by_task=True) if due else None
             self._observations.put_status(self._cluster, status, metrics)
             if self._plan_version != (status.topology_id, status.plan_version):
                 plans = remote.plans()

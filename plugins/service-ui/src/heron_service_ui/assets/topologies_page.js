@@ -84,8 +84,8 @@ async function readLines(items, signal) {
   for (const each of items) {
     const place = placeOf(each.cluster, each.name);
     try {
-      const [history, flow] = [await read(`${place}/history?metric=emit-count&step=30`, signal), await read(`${place}/flow`, signal)];
-      const spouts = new Set(flow.nodes.filter((node) => node.kind === "spout").map((node) => node.name));
+      const [history, plan] = [await read(`${place}/history?metric=emit-count&step=30`, signal), await read(`${place}/logical-plan`, signal)];
+      const spouts = new Set(plan.components.filter((each) => each.kind === "spout").map((each) => each.name));
       found[`${each.cluster}/${each.name}`] = summed(history.series.filter((series) => spouts.has(series.component)));
     } catch (error) {
       if (error.name === "AbortError") throw error; // one without history hides no other

@@ -1,0 +1,225 @@
+"""A process that answers for the topology managers of topologies that do not run, with values as of real ones.
+
+    python -m bench.topologies_in_name_only STATE_FOLDER TOPOLOGIES TASKS
+
+It writes their nodes, prints ``ready``, and answers until its input ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from heron.api.definition import (
+    ComponentDefinition,
+    ComponentKind,
+    GroupingDefinition,
+    GroupingKind,
+    InputDefinition,
+    StreamDefinition,
+    TopologyDefinition,
+)
+from heron.clock import monotonic_s, wall_s
+from heron.driver_kit.loading import open_driver
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
+from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.metrics_table import MetricsRow, encode_metrics
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import SocketContext
+from heron.ipc.status import ComponentStatus, LeaderStatus, ProcessStatus, TaskStatus, TopologyStatus, encode_status
+from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
+from heron.spi.driver import DriverRef
+from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
+from heron.state_nodes.plans import encode_plan
+from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
+from heron.state_nodes.topology_keys import encode_keys
+
+__all__ = ["STATE_DRIVER"]
+
+STATE_DRIVER = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
+
+_TASKS_IN_CONTAINER = 10
+_USES = ("user-cpu", "user-blocked", "engine", "input", "room", "throttled", "acks", "paused")
+_GAUGES = ("in-queue-bytes", "in-queue-capacity-bytes", "out-queue-bytes", "out-queue-capacity-bytes", "resident-bytes")
+_OTHERS = ("cpu-wait-s", "held-back-s", "gc-pause-s", "ack-count", "fail-count", "ignored-ack-count")
+_RATES = ("true-rate-in", "true-rate-out", "selectivity")
+_ENGINE_ROWS = 35  # of each stream manager with its metrics manager
+_RATE = 1000.0  # tuples of a task per second
+
+
+class NamedTopology:
+    """One topology: its plans, and the values that its topology manager would answer."""
+
+    def __init__(self, name: str, tasks: int) -> None:
+        self.name = name
+        self.id = f"{name}-1"
+        self.begin_s = monotonic_s()
+        outputs = (StreamDefinition("default", ("word",)),)
+        grouping = GroupingDefinition(GroupingKind.FIELDS, ("word",))
+        self._spouts = tasks // 2
+        self.definition = TopologyDefinition(
+            name,
+            (
+                ComponentDefinition("word", ComponentKind.SPOUT, "x:Word", self._spouts, outputs, (), {}),
+                ComponentDefinition(
+                    "count",
+                    ComponentKind.BOLT,
+                    "x:Count",
+                    tasks - self._spouts,
+                    (),
+                    (InputDefinition("word", "default", grouping),),
+                ),
+            ),
+            {},
+        )
+        self.tasks = tuple(
+            TaskPlan(number, *self._component(number), 1 + number % max(1, tasks // _TASKS_IN_CONTAINER))
+            for number in range(1, tasks + 1)
+        )
+        self.containers = sorted({each.container_id for each in self.tasks})
+
+    def plans(self) -> tuple[PackingPlan, PhysicalPlan]:
+        """Return the packing plan and the physical plan."""
+        size = Resource(1.0, 2**29, 2**30)
+        packing = PackingPlan(
+            "p1",
+            tuple(
+                ContainerPlan(
+                    container,
+                    tuple(
+                        InstancePlan(each.component, each.task_id, each.component_index, size)
+                        for each in self.tasks
+                        if each.container_id == container
+                    ),
+                    Resource(12.0, 2**33, 2**34),
+                )
+                for container in self.containers
+            ),
+        )
+        managers = tuple(
+            StreamManagerLocation(each, 1, f"tcp://10.0.0.1:{each}", "h1", each) for each in self.containers
+        )
+        return packing, PhysicalPlan(1, 1, self.id, self.definition, TopologyState.RUNNING, self.tasks, managers)
+
+    def status(self) -> TopologyStatus:
+        """Return the status now; its totals grow."""
+        total = int(_RATE * self._spouts * (monotonic_s() - self.begin_s))
+        bolts = len(self.tasks) - self._spouts
+        return TopologyStatus(
+            self.name,
+            self.id,
+            "running",
+            wall_s(),
+            plan_version=1,
+            components=(
+                ComponentStatus("word", "spout", self._spouts, emitted=total, rate_per_s=_RATE * self._spouts),
+                ComponentStatus("count", "bolt", bolts, executed=total, rate_per_s=_RATE * bolts, latency_s=1e-4),
+            ),
+            tasks=tuple(
+                TaskStatus(each.task_id, each.component, each.container_id, "running", 1) for each in self.tasks
+            ),
+            processes=tuple(self._processes()),
+            leader=LeaderStatus(0, 10, "h1", 1, wall_s()),
+        )
+
+    def metrics(self) -> tuple[MetricsRow, ...]:
+        """Return the metrics now: 27 rows of each task, and those of the engine."""
+        passed_s = monotonic_s() - self.begin_s
+        return tuple(row for each in self.tasks for row in _rows(each, passed_s)) + tuple(
+            MetricsRow("", 0, f"stmgr-{container}", f"metric-{number}", "counter", "tuples", passed_s, {}, 1.0)
+            for container in self.containers
+            for number in range(_ENGINE_ROWS)
+        )
+
+    def _component(self, number: int) -> tuple[str, int]:
+        return ("word", number - 1) if number <= self._spouts else ("count", number - 1 - self._spouts)
+
+    def _processes(self) -> Iterator[ProcessStatus]:
+        for container in self.containers:
+            for process in ("executor", "stmgr", "metricsmgr"):
+                yield ProcessStatus(container, process, "running", 100 + container, 1, host="h1")
+        for each in self.tasks:
+            name = f"{each.component}-{each.task_id}"
+            yield ProcessStatus(each.container_id, name, "running", 1000 + each.task_id, 1, each.task_id, host="h1")
+
+
+def _rows(task: TaskPlan, passed_s: float) -> Iterator[MetricsRow]:
+    row = MetricsRow(task.component, task.task_id, f"{task.component}-{task.task_id}", "", "counter", "", 0.0)
+    counted = "emit-count" if task.component == "word" else "execute-count"
+    labels = {"stream": "default"} if task.component == "word" else {"stream": "default", "component": "word"}
+    yield replace(row, name=counted, unit="tuples", value=_RATE * passed_s, labels=labels, rate_per_s=_RATE)
+    for use in _USES:
+        yield replace(row, name="task-time-s", unit="s", value=passed_s / 8, labels={"use": use}, rate_per_s=0.125)
+    yield replace(row, name="cpu-seconds", unit="s", value=passed_s * 0.3, rate_per_s=0.3)
+    for name in _GAUGES:
+        yield replace(row, name=name, kind="gauge", unit="bytes", value=float(2**20))
+    for name in _OTHERS:
+        yield replace(row, name=name, unit="s", value=passed_s, rate_per_s=1.0)
+    for name in _RATES:
+        yield replace(row, name=name, kind="gauge", unit="tuples/s", value=_RATE)
+    for generation in ("0", "1"):
+        yield replace(row, name="gc-collection-count", value=1.0, labels={"generation": generation}, rate_per_s=0.0)
+    yield replace(
+        row, name="execute-latency", kind="histogram", unit="s", value=_RATE, rate_per_s=_RATE, p50=1e-4, p99=2e-3
+    )
+
+
+def _answer(topology: NamedTopology, hub: GuardedHub) -> None:
+    while (received := hub.receive_from()) is not None:
+        identity, frame, _ = received
+        question = parse_control(frame)
+        if body_of(question) == "status_request":
+            status = pb.StatusReply(
+                request_id=question.status_request.request_id, document=encode_status(topology.status())
+            )
+            reply = Envelope(epoch=1, status_reply=status)
+        else:
+            metrics = pb.MetricsReply(
+                request_id=question.metrics_request.request_id, document=encode_metrics(topology.metrics())
+            )
+            reply = Envelope(epoch=1, metrics_reply=metrics)
+        hub.send(identity, control_frame(reply))
+
+
+def _announce(topology: NamedTopology, state: StateManager, folder: Path, reactor: Reactor) -> None:
+    """Write the nodes of a topology, and answer for it."""
+    keys, name = new_keys(), topology.name
+    hub = open_guarded_hub(SocketContext(), "127.0.0.1", keys.listening_to(*Speaker))
+    reactor.guard(hub)
+    reactor.on_readable(hub, functools.partial(_answer, topology, hub))
+    run = ExecutionState(
+        name, topology.id, wall_s(), "ann", os.uname().nodename, "local", "", str(folder), str(folder), attached=False
+    )
+    packing, physical = topology.plans()
+    state.set(NodeKind.EXECUTION_STATE, name, encode_execution_state(run))
+    state.set(NodeKind.TOPOLOGY, name, encode_plan(topology.definition))
+    state.set(NodeKind.PACKING_PLAN, name, encode_plan(packing))
+    state.set(NodeKind.PHYSICAL_PLAN, name, encode_plan(physical))
+    state.set(NodeKind.KEYS, name, encode_keys(keys))
+    location = TManagerLocation(hub.endpoint, topology.id, os.getpid(), "h1")
+    state.set(NodeKind.TMANAGER_LOCATION, name, encode_tmanager_location(location))
+
+
+def main(folder: str, topologies: str, tasks: str) -> None:
+    """Answer until the input ends."""
+    reactor = Reactor()
+    driver = DriverRef("statemgr", "localfs", STATE_DRIVER, {"root": folder})
+    with closing(open_driver(driver, StateManager)) as state:
+        for number in range(int(topologies)):
+            _announce(NamedTopology(f"load-{number:02}", int(tasks)), state, Path(folder), reactor)
+        reactor.on_readable(sys.stdin.fileno(), reactor.stop)
+        print("ready", flush=True)  # the bench waits for it
+        reactor.run()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,139 @@
+"""Measure the tracker with the pages of the web UI: its processor time, memory and answers for many topologies.
+
+Its process, the sockets with their encryption, the state manager and the history are real. The topologies are not: one
+other process answers for all topology managers, with as many values as real ones.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+import httpx
+import psutil
+
+from bench.bench_kind import Bench
+from bench.findings import Findings, Pace, median_row
+from bench.records import BenchError
+from heron.clock import monotonic_s
+
+__all__ = ["TrackerLoad"]
+
+_ROOT = Path(__file__).resolve().parents[1]
+_WITHIN_S = 60.0
+_SETTLED_S = 10.0  # the first questions of all topologies come at once
+_WINDOW_S = 20.0  # at the usual pace
+_REQUESTS = 300
+_PROFILE = "extends: local\nstatemgr:\n  driver: localfs\n  root: {root}\n"
+_PATHS = ("", "/tasks?limit=1000", "/flow", "/events", "/metrics?component=count")
+
+
+@dataclass(frozen=True)
+class TrackerLoad(Bench):
+    """`topologies` of `tasks` each; one of them is looked at when its answers are measured."""
+
+    name: str
+    topologies: int
+    tasks: int
+
+    def run(self, pace: Pace) -> Findings:
+        """See `Bench.run`."""
+        found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        for _ in range(max(1, pace.pairs // 2)):
+            with tempfile.TemporaryDirectory(prefix="hb-tracker-") as folder:
+                home = Path(folder)
+                with self._answering(pace, home), self._serving(pace, home) as (process, url):
+                    self._wait_until_known(url)
+                    time.sleep(_SETTLED_S)
+                    window_s = _WINDOW_S * pace.window_s / Pace().window_s
+                    found["nobody looks", "cores"].append(_cores(process, window_s))
+                    answers_s = sorted(self._answers(url))
+                    found["answer, p50", "ms"].append(1e3 * statistics.median(answers_s))
+                    found["answer, p99", "ms"].append(1e3 * answers_s[int(0.99 * len(answers_s))])
+                    found["memory", "MiB resident"].append(process.memory_info().rss / 2**20)
+        findings = Findings()
+        for (subject, unit), values in found.items():
+            findings.rows.append(median_row(self.name, subject, unit, values))
+        return findings
+
+    @contextmanager
+    def _answering(self, pace: Pace, home: Path) -> Iterator[None]:
+        words = [pace.engine.python, "-m", "bench.topologies_in_name_only", str(home / "state")]
+        words += [str(self.topologies), str(self.tasks)]
+        with _running(words, pace, home) as process:
+            if _line_with(process, "ready") is None:
+                msg = "the process that answers for the topologies did not start"
+                raise BenchError(msg)
+            yield
+
+    @contextmanager
+    def _serving(self, pace: Pace, home: Path) -> Iterator[tuple[psutil.Process, str]]:
+        profiles = home / ".heron" / "profiles"
+        profiles.mkdir(parents=True)
+        (profiles / "load.yaml").write_text(_PROFILE.format(root=home / "state"), encoding="utf-8")
+        words = [pace.engine.command, "ui", "--profile", "load", "--address", "127.0.0.1:0"]
+        with _running(words, pace, home) as process:
+            line = _line_with(process, "ui at ")
+            if line is None:
+                msg = "`heron ui` did not start"
+                raise BenchError(msg)
+            yield psutil.Process(process.pid), re.findall(r"ui at (http://[^/]*)/", line)[0]
+
+    def _wait_until_known(self, url: str) -> None:
+        deadline_s = monotonic_s() + _WITHIN_S
+        while monotonic_s() < deadline_s:
+            items = httpx.get(f"{url}/api/v1/topologies", timeout=_WITHIN_S).raise_for_status().json()["items"]
+            if len(items) == self.topologies and all(each["rate_per_s"] for each in items):
+                return
+            time.sleep(0.2)
+        msg = f"the tracker does not know all {self.topologies} topologies within {_WITHIN_S:g} s"
+        raise BenchError(msg)
+
+    def _answers(self, url: str) -> Iterator[float]:
+        """The seconds of each of some hundreds of answers, of all paths, one after the other."""
+        with httpx.Client(base_url=f"{url}/api/v1/clusters/load/topologies", timeout=_WITHIN_S) as client:
+            for number in range(_REQUESTS):
+                topology = f"load-{number % self.topologies:02}"
+                path = _PATHS[number % len(_PATHS)]
+                start_s = monotonic_s()
+                client.get(f"/{topology}{path}").raise_for_status()
+                yield monotonic_s() - start_s
+
+
+def _cores(process: psutil.Process, window_s: float) -> float:
+    before, start_s = process.cpu_times(), monotonic_s()
+    time.sleep(window_s)
+    after, took_s = process.cpu_times(), monotonic_s() - start_s
+    return (after.user + after.system - before.user - before.system) / took_s
+
+
+@contextmanager
+def _running(words: list[str], pace: Pace, home: Path) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=_ROOT,
+        env=pace.engine.environment(home),
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def _line_with(process: subprocess.Popen[str], text: str) -> str | None:
+    """The next line of output with a text; None when the process ends first."""
+    return next((line for line in cast("IO[str]", process.stdout) if text in line), None)
