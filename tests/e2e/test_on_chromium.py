@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 WAIT_MS = 60_000.0  # a topology that starts on a busy machine
 HOSTILE = "<script>window.hacked=1</script>" + "\u202e" + "x" * 168
-VIEWS = ("", "/tasks", "/timelines", "/containers", "/problems", "/task/3")
+VIEWS = ("", "/tasks", "/timelines", "/containers", "/plans", "/problems", "/task/3")
 AXE = """() => axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations
     .filter((each) => ["serious", "critical"].includes(each.impact))
     .map((each) => `${each.id}: ${each.nodes.map((node) => node.html + node.failureSummary).join(" | ")}`))"""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
-from heron.ipc.status import Culprit
+from heron.ipc.status import Culprit, UpdateStatus
 from heron_cli.client import TopologyStatus
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.observed import EVENTS_KEPT
@@ -73,3 +74,28 @@ def test_a_million_events_are_bounded_and_counted(observations: Observations, ma
     assert topology.events_seen == 1_000_001  # and the first one, that the topology was seen
     assert len(topology.events) == EVENTS_KEPT
     assert topology.events[-1].number == topology.events_seen
+
+
+def test_an_update_is_followed_through_its_phases(make_status: MakeStatus) -> None:
+    """A person sees from the marks of a timeline what an update did to the rates."""
+    prepare = UpdateStatus(3, "prepare", "p2", added=(8, 9), removed=(2,), waits_for="task 8")
+    steps = [None, prepare, replace(prepare, phase="switch"), replace(prepare, phase="complete", waits_for="")]
+    statuses = [make_status(update=each) for each in steps]
+    found = [events_between(before, now) for before, now in itertools.pairwise(statuses)]
+    assert [[(each.kind, each.text) for each in events] for events in found] == [
+        [("update-began", "update 3 to packing plan p2; tasks added: 2, removed: 1")],
+        [("update-switch", "update 3")],
+        [("update-complete", "update 3")],
+    ]
+    assert events_between(statuses[1], statuses[1]) == ()
+
+
+def test_an_update_between_two_questions_began_and_ended(make_status: MakeStatus) -> None:
+    """A short update must not be missed, and a withdrawn one says why."""
+    update = UpdateStatus(4, "withdrawn", "p2", waits_for="task 8 did not start")
+    before = make_status(update=replace(update, number=3, phase="complete", waits_for=""))
+    found = events_between(before, make_status(update=update))
+    assert [(each.kind, each.text) for each in found] == [
+        ("update-began", "update 4 to packing plan p2; tasks added: 0, removed: 0"),
+        ("update-withdrawn", "update 4: task 8 did not start"),
+    ]

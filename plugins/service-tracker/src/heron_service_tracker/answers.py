@@ -26,6 +26,8 @@ __all__ = [
     "MetricsAnswer",
     "PackingPlanAnswer",
     "PhysicalPlanAnswer",
+    "PlanVersionItem",
+    "PlanVersionsAnswer",
     "PointItem",
     "SeriesItem",
     "StreamItem",
@@ -142,6 +144,30 @@ class LogicalPlanAnswer(msgspec.Struct, frozen=True):
     topology: str
     components: tuple[ComponentItem, ...]
     config: dict[str, str]
+    age_s: float
+    error: str
+
+
+class PlanVersionItem(msgspec.Struct, frozen=True):
+    """A version of the physical plan that the tracker read.
+
+    `at_s` is when, in wall-clock seconds. `changes` says in sentences how it differs from the version before it here.
+    """
+
+    version: int
+    epoch: int
+    packing: str
+    state: str
+    at_s: float
+    changes: tuple[str, ...]
+
+
+class PlanVersionsAnswer(msgspec.Struct, frozen=True):
+    """A page of the versions, the newest first."""
+
+    items: tuple[PlanVersionItem, ...]
+    total: int
+    next_offset: int | None
     age_s: float
     error: str
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 from heron.clock import Clock
 from heron.errors import UsageError, known, nearest
 from heron_cli.client import MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
-from heron_service_tracker.observed import EVENTS_KEPT, ObservedCluster, ObservedEvent, ObservedTopology
+from heron_service_tracker.observed import EVENTS_KEPT, VERSIONS_KEPT, ObservedCluster, ObservedEvent, ObservedTopology
+from heron_service_tracker.plan_changes import new_versions
 from heron_service_tracker.status_events import events_between
 
 __all__ = ["METRICS_S", "Observations", "UnknownPlaceError"]
@@ -130,8 +131,15 @@ class Observations:
         _tell(listeners, changed)
 
     def put_plans(self, cluster: str, topology: str, plans: TopologyPlans) -> None:
-        """Take the plans of a topology."""
-        self._change(cluster, topology, {"plans": plans})
+        """Take the plans of a topology; a version that is new is kept with its differences from the former one."""
+        with self._lock:
+            former = self._clusters[cluster].topologies.get(topology)
+            if former is None:
+                return
+            found = new_versions(former, plans, self.clock.wall_s())
+            changed = replace(former, plans=plans, versions=(*former.versions, *found)[-VERSIONS_KEPT:])
+            listeners = self._replace(changed)
+        _tell(listeners, changed)
 
     def fail_topology(self, cluster: str, topology: str, error: str) -> None:
         """Keep what is known of a topology that does not answer, with the reason."""

@@ -10,10 +10,21 @@ from dataclasses import dataclass
 
 from heron_cli.client import MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
 
-__all__ = ["EVENTS_KEPT", "ObservedCluster", "ObservedEvent", "ObservedTopology", "age_s"]
+__all__ = [
+    "EVENTS_KEPT",
+    "VERSIONS_KEPT",
+    "ObservedCluster",
+    "ObservedEvent",
+    "ObservedTopology",
+    "ObservedVersion",
+    "age_s",
+]
 
 EVENTS_KEPT = 1000
 """Events of one topology in memory; a topology that restarts for ever must not fill it."""
+
+VERSIONS_KEPT = 50
+"""Versions of the plans of one topology in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +36,18 @@ class ObservedEvent:
     kind: str
     subject: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedVersion:
+    """A version of the plans that the tracker read, and how it differs from the one that it read before."""
+
+    version: int
+    epoch: int
+    packing: str
+    state: str
+    at_s: float
+    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +65,7 @@ class ObservedTopology:
     metrics: tuple[MetricsRow, ...] = ()
     metrics_at_s: float = float("-inf")
     plans: TopologyPlans | None = None
+    versions: tuple[ObservedVersion, ...] = ()
     events: tuple[ObservedEvent, ...] = ()
     events_seen: int = 0
     error: str = ""

@@ -31,6 +31,8 @@ from heron_service_tracker.answers import (
     MetricsAnswer,
     PackingPlanAnswer,
     PhysicalPlanAnswer,
+    PlanVersionItem,
+    PlanVersionsAnswer,
     TopologiesAnswer,
     TopologyAnswer,
 )
@@ -112,6 +114,16 @@ def _physical_plan(observations: Observations, cluster: str, topology: str, _val
     state = plans.physical.state.value if plans.physical else ""
     managers, tasks = stream_manager_items(plans), task_items(found, plans)
     return PhysicalPlanAnswer(version, state, managers, tasks, *_freshness(observations, found))
+
+
+def _plan_versions(observations: Observations, cluster: str, topology: str, values: Values) -> PlanVersionsAnswer:
+    found = observations.topology(cluster, topology)
+    versions = found.versions[::-1]
+    shown, after = page(versions, values.integer("offset"), values.integer("limit"))
+    items = tuple(
+        PlanVersionItem(each.version, each.epoch, each.packing, each.state, each.at_s, each.changes) for each in shown
+    )
+    return PlanVersionsAnswer(items, len(versions), after, *_freshness(observations, found))
 
 
 def _metrics(observations: Observations, cluster: str, topology: str, values: Values) -> MetricsAnswer:
@@ -201,6 +213,13 @@ OPERATIONS = (
     Operation(f"{_TOPOLOGY}/logical-plan", "Shows components and streams", _logical_plan, LogicalPlanAnswer),
     Operation(f"{_TOPOLOGY}/packing-plan", "Shows containers and resources", _packing_plan, PackingPlanAnswer),
     Operation(f"{_TOPOLOGY}/physical-plan", "Shows where tasks are", _physical_plan, PhysicalPlanAnswer),
+    Operation(
+        f"{_TOPOLOGY}/plan-versions",
+        "Lists the versions of the plans, newest first",
+        _plan_versions,
+        PlanVersionsAnswer,
+        (_LIMIT, _OFFSET),
+    ),
     Operation(f"{_TOPOLOGY}/flow", "Shows the graph with its rates", _flow, FlowAnswer),
     Operation(
         f"{_TOPOLOGY}/tasks",

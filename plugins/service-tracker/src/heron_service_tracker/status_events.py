@@ -10,6 +10,9 @@ from heron_cli.client import TopologyStatus
 __all__ = ["StatusEvent", "events_between"]
 
 
+_ENDED_UPDATES = frozenset({"complete", "withdrawn"})
+
+
 @dataclass(frozen=True, slots=True)
 class StatusEvent:
     """A change: its kind, the task or process that it is about ("" is the topology), and a text for people."""
@@ -37,6 +40,7 @@ def _topology(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEve
         yield StatusEvent("state-changed", "", f"from {before.state} to {now.state}")
     if before.plan_version != now.plan_version:
         yield StatusEvent("plan-changed", "", f"plan {now.plan_version} replaces plan {before.plan_version}")
+    yield from _update(before, now)
     if before.leader and now.leader and before.leader.epoch != now.leader.epoch:
         place = f"container {now.leader.container_id} on {now.leader.host}"
         yield StatusEvent("leader-changed", "", f"the topology manager of {place} leads, epoch {now.leader.epoch}")
@@ -45,6 +49,19 @@ def _topology(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEve
             yield StatusEvent("checkpoint-completed", "", f"checkpoint {now.checkpoints.complete}")
         if now.checkpoints.restores > before.checkpoints.restores:
             yield StatusEvent("restored", "", f"from {now.checkpoints.source or 'the empty state'}")
+
+
+def _update(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEvent]:
+    former, present = before.update, now.update
+    if present is None or (former and (former.number, former.phase) == (present.number, present.phase)):
+        return
+    began, ended = former is None or former.number != present.number, present.phase in _ENDED_UPDATES
+    if began:
+        tasks = f"tasks added: {len(present.added)}, removed: {len(present.removed)}"
+        yield StatusEvent("update-began", "", f"update {present.number} to packing plan {present.target}; {tasks}")
+    if ended or not began:
+        why = f": {present.waits_for}" if present.waits_for and ended else ""
+        yield StatusEvent(f"update-{present.phase}", "", f"update {present.number}{why}")
 
 
 def _processes(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEvent]:

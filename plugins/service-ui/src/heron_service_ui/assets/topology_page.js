@@ -4,6 +4,7 @@ import { html } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
 import { ContainersView } from "./containers_view.js";
 import { FlowView } from "./flow_view.js";
+import { PlansView } from "./plans_view.js";
 import { ProblemsView } from "./problems_view.js";
 import { TaskView } from "./task_view.js";
 import { TasksView } from "./tasks_view.js";
@@ -16,6 +17,7 @@ const VIEWS = {
   tasks: ["Tasks", TasksView],
   timelines: ["Timelines", TimelinesView],
   containers: ["Containers", ContainersView],
+  plans: ["Plans", PlansView],
   problems: ["Problems", ProblemsView],
 };
 
