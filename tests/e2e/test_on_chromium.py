@@ -99,6 +99,14 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     expect(page.locator(".frames li.user").last).to_contain_text("time.sleep(0.02)")
     assert watched.faults() == []
 
+    page.get_by_role("link", name="Show the logs, and follow them").click()
+    page.get_by_role("searchbox").fill("<B>PRICES")
+    page.get_by_role("button", name="Find", exact=True).click()
+    expect(page.locator(".log mark")).to_have_text("<b>prices")
+    expect(page.locator(".log .line")).to_have_text("<b>prices</b> orders, slow: True")
+    expect(page).to_have_url(f"{url}/local/shop/task/3/logs?search=%3CB%3EPRICES")
+    assert watched.faults() == []
+
     dark = Watched(chromium, dark=True)
     for view in VIEWS:
         for each in (watched, dark):

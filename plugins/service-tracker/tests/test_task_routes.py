@@ -24,6 +24,7 @@ FRAME = StackFrame("words.py", 3, "Count.process", "user", "self.lock.acquire()"
 THREAD = ThreadStack("MainThread", 1, "task", "waits", 0.0, 1.0, "a lock", (FRAME,))
 STACKS = TaskStacks("words", "count", 2, 1, 1, 12, "h1", 5.0, (THREAD,))
 LINE = LogLine("count/2", "hello")
+LONG = LogLine("count/2", "x" * 2_000_000, error="y" * 2_000_000)
 
 Ask = Callable[..., httpx.Response]
 
@@ -46,10 +47,10 @@ class OneTask:
             raise self.error
         return STACKS
 
-    def logs(self, _name: str, *, task_id: int, lines: int, timeout_s: float) -> tuple[LogLine, ...]:
+    def logs(self, _name: str, *, task_id: int, lines: int, search: str, timeout_s: float) -> tuple[LogLine, ...]:
         """Answer with as many lines as there are."""
         assert (task_id, timeout_s > 0) == (2, True)
-        return (LINE,) * min(lines, 3)
+        return tuple(each for each in (LINE, LINE, LONG) if search in each.text)[-lines:]
 
 
 @pytest.fixture
@@ -110,6 +111,13 @@ def test_logs_are_shown_only_where_the_operator_allows_it(ask: Ask) -> None:
     refused = ask("/2/logs")
     assert refused.status_code == 403
     assert "--logs" in refused.json()["detail"]
-    shown = ask("/2/logs?lines=2", logs=True)
+    shown = ask("/2/logs?search=hell", logs=True)
     assert shown.status_code == 200
     assert [each["text"] for each in shown.json()["items"]] == ["hello", "hello"]
+
+
+def test_a_line_of_megabytes_is_cut_with_its_length(ask: Ask) -> None:
+    """A page asks for hundreds of lines every two seconds."""
+    (line,) = ask("/2/logs?lines=1", logs=True).json()["items"]
+    assert line["text"] == "x" * 10_000 + "… (2,000,000 characters)"
+    assert line["error"].endswith("… (2,000,000 characters)")

@@ -44,6 +44,7 @@ class Price(Bolt):
         """Knows whether it is the slow one."""
         self.stop = Path(config["out"], "stop")
         self.slow = context.get_task_index() == 1
+        print(f"<b>prices</b> orders, slow: {self.slow}")
 
     def process(self, tup: Tuple) -> None:
         """Prices one."""

@@ -22,7 +22,10 @@ HISTORY_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/history"
 _TASK = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/tasks/{{task}}"
 STACK_PATH = f"{_TASK}/stack"
 LOGS_PATH = f"{_TASK}/logs"
-LOGS_PARAMETERS = (Parameter("lines", "the greatest number of lines of each file", "integer", 200, 1, 2000),)
+LOGS_PARAMETERS = (
+    Parameter("lines", "the greatest number of lines of each file", "integer", 200, 1, 2000),
+    Parameter("search", "only lines that contain this text, in any case"),
+)
 _PROBLEMS = {"400": "malformed query", "401": "a token is needed", "403": "refused", "404": "not found"}
 
 

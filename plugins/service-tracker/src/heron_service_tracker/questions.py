@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from heron_cli.client import Client
@@ -17,6 +18,8 @@ __all__ = ["OpenCluster", "Questions"]
 
 _AT_A_TIME = 4  # a task answers in 0.1 s; each question opens a client, and thus connections
 _TIMEOUT_S = 5.0  # as `heron stack`: a task that does not answer by then is held by native code
+
+_LONGEST = 10_000  # characters of a line; a printed value may have megabytes, and a page shows hundreds of lines
 
 OpenCluster = Callable[[str], Client]
 """Opens a read-only client of a cluster."""
@@ -36,9 +39,9 @@ class Questions:
         """Return the threads of a task."""
         return await self._ask(lambda: self._stack(cluster, topology, task_id))
 
-    async def logs(self, cluster: str, topology: str, task_id: int, lines: int) -> LogsAnswer:
-        """Return the last lines of a task's logs, of the files of this machine."""
-        return await self._ask(lambda: self._logs(cluster, topology, task_id, lines))
+    async def logs(self, cluster: str, topology: str, task_id: int, lines: int, search: str) -> LogsAnswer:
+        """Return the last lines of a task's logs that contain a text ("" is in all), of the files of this machine."""
+        return await self._ask(lambda: self._logs(cluster, topology, task_id, lines, search))
 
     async def _ask(self, question: Callable[[], T]) -> T:
         async with self._places:
@@ -48,6 +51,11 @@ class Questions:
         with self._open_cluster(cluster) as client, client.topology(topology, timeout_s=_TIMEOUT_S) as remote:
             return StackAnswer(remote.stacks(task_id))
 
-    def _logs(self, cluster: str, topology: str, task_id: int, lines: int) -> LogsAnswer:
+    def _logs(self, cluster: str, topology: str, task_id: int, lines: int, search: str) -> LogsAnswer:
         with self._open_cluster(cluster) as client:
-            return LogsAnswer(client.logs(topology, task_id=task_id, lines=lines, timeout_s=_TIMEOUT_S))
+            found = client.logs(topology, task_id=task_id, lines=lines, search=search, timeout_s=_TIMEOUT_S)
+        return LogsAnswer(tuple(replace(each, text=_cut(each.text), error=_cut(each.error)) for each in found))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"

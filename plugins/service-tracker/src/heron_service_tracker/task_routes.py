@@ -34,7 +34,7 @@ def task_routes(observations: Observations, questions: Questions) -> list[Route]
         if not questions.logs_allowed:
             msg = f"this tracker shows no logs; start it with --logs, or `heron logs {topology} --task {task_id}`"
             raise RefusedByOperatorError(msg)
-        return await questions.logs(cluster, topology, task_id, values.integer("lines"))
+        return await questions.logs(cluster, topology, task_id, values.integer("lines"), values.text("search"))
 
     return [
         Route(STACK_PATH, _endpoint(observations, stack, ()), methods=["GET"]),

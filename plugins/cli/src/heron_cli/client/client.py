@@ -44,6 +44,7 @@ from heron_cli.topologies.environment import (
 from heron_cli.topologies.kill_topology import HowKilled, KillResult, kill_topology
 from heron_cli.topologies.log_files import LogLine
 from heron_cli.topologies.log_reader import find_logs, follow_logs, last_logs
+from heron_cli.topologies.log_search import search_logs
 from heron_cli.topologies.package_store import PackageStore, PruneResult, StoredPackage
 from heron_cli.topologies.profile_search import profiles_running
 from heron_cli.topologies.progress import CollectedNotes, Progress
@@ -217,17 +218,26 @@ class Client:
                 pause.wait(period_s)
 
     def logs(
-        self, name: str, *, task_id: int | None = None, lines: int = 20, timeout_s: float = _TIMEOUT_S
+        self,
+        name: str,
+        *,
+        task_id: int | None = None,
+        lines: int = 20,
+        search: str = "",
+        timeout_s: float = _TIMEOUT_S,
     ) -> tuple[LogLine, ...]:
         """Return the last lines of each log of the topology, or of its last run, from the files of this machine.
 
-        The lines of the engine come first, by time; then the output of the author's code, by task.
+        With `search`, only lines that contain that text, in any case. The lines of the engine come first, by time; then
+        the output of the author's code, by task.
         """
-        return last_logs(self.log_folder(name, timeout_s=timeout_s), task_id, lines)
+        folder = self.log_folder(name, timeout_s=timeout_s)
+        return search_logs(folder, task_id, search, lines) if search else last_logs(folder, task_id, lines)
 
     def log_folder(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> Path:
         """Return the folder with the logs of the topology, or of its last run, on this machine."""
-        return find_logs(self.topology(name, timeout_s=timeout_s), Path(self._profile.log_dir))
+        with self.topology(name, timeout_s=timeout_s) as topology:
+            return find_logs(topology, Path(self._profile.log_dir))
 
     def follow_logs(
         self, name: str, *, task_id: int | None = None, lines: int = 20, timeout_s: float = _TIMEOUT_S

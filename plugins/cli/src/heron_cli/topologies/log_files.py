@@ -43,17 +43,12 @@ class LogFolder:
         Raises:
             UsageError: when the task has no files here; names the tasks that have files.
         """
-        paths = self._paths()
-        if self._task_id is not None and not paths:
-            tasks = ", ".join(sorted({who for who, task_id in map(_who, self._all()) if task_id})) or "none"
-            msg = f"task {self._task_id} has no logs in {self._folder}; tasks: {tasks}"
-            raise UsageError(msg)
         engine: list[LogLine] = []
         printed: list[LogLine] = []
-        for path in paths:
+        for path in self.paths():
             file = self._files[path] = LogFile(path)
-            rendered = [_log_line_of(path, line) for line in file.last(count)]
-            (engine if path.suffix == _ENGINE_SUFFIX else printed).extend(rendered)
+            rendered = [self.line_of(path, line) for line in file.last(count)]
+            (engine if self.is_of_engine(path) else printed).extend(rendered)
         return sorted(engine, key=lambda line: line.at) + printed
 
     def new(self, *, final: bool = False) -> Iterator[LogLine]:
@@ -61,13 +56,32 @@ class LogFolder:
         for path in self._paths():
             if path not in self._files:
                 self._files[path] = LogFile(path)
-            yield from (_log_line_of(path, line) for line in self._files[path].lines(final=final))
+            yield from (self.line_of(path, line) for line in self._files[path].lines(final=final))
 
     def close(self) -> None:
         """Close the files; idempotent."""
         for file in self._files.values():
             file.close()
         self._files.clear()
+
+    def paths(self) -> list[Path]:
+        """Return the newest file of each process. Raises as `last` does."""
+        paths = self._paths()
+        if self._task_id is not None and not paths:
+            tasks = ", ".join(sorted({who for who, task_id in map(_who, self._all()) if task_id})) or "none"
+            msg = f"task {self._task_id} has no logs in {self._folder}; tasks: {tasks}"
+            raise UsageError(msg)
+        return paths
+
+    @staticmethod
+    def is_of_engine(path: Path) -> bool:
+        """Return whether the file has the engine's JSON lines; the others have the output of the author's code."""
+        return path.suffix == _ENGINE_SUFFIX
+
+    @classmethod
+    def line_of(cls, path: Path, line: str) -> LogLine:
+        """Return a line of a file."""
+        return log_line(_who(path)[0], line, engine=cls.is_of_engine(path))
 
     def _paths(self) -> list[Path]:
         return [path for path in self._all() if self._task_id in (None, _who(path)[1])]
@@ -78,10 +92,6 @@ class LogFolder:
 
 def _who(path: Path) -> tuple[str, int]:
     return who_writes(path.stem)
-
-
-def _log_line_of(path: Path, line: str) -> LogLine:
-    return log_line(_who(path)[0], line, engine=path.suffix == _ENGINE_SUFFIX)
 
 
 class LogFile:

@@ -2,13 +2,15 @@
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
-import { Freshness, Scrolled, State, viewPath } from "./pieces.js";
+import { Freshness, Scrolled, State, viewPath, withQuery } from "./pieces.js";
 import { LOGS_SHOWN, PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
 
 const ROLES = { task: "runs the component", gateway: "serves the sockets" };
 const LOG_S = 2;
+const SEARCH_S = 10; // a search reads all files
+const MOST_MARKS = 200; // of a line
 
-export function TaskView({ cluster, topology, task, part, ended }) {
+export function TaskView({ cluster, topology, task, part, ended, query, go }) {
   const place = placeOf(cluster, topology);
   const wanted = Number(task);
   const valid = /^\d{1,9}$/.test(task);
@@ -42,7 +44,7 @@ export function TaskView({ cluster, topology, task, part, ended }) {
     ${!ended && html`<${Stack} place=${place} topology=${topology} task=${task} />`}
     <h3>Logs</h3>
     ${part === "logs" && LOGS_SHOWN
-      ? html`<${Logs} place=${place} task=${task} />`
+      ? html`<${Logs} place=${place} task=${task} search=${query.get("search") || ""} find=${(text) => go(withQuery(logs, { search: text }), { replace: true })} />`
       : LOGS_SHOWN
         ? html`<p><a href=${logs}>Show the logs, and follow them</a></p>`
         : html`<p>These pages were started without <code>--logs</code>. On the machine of the logs: <code>heron logs ${topology} --task ${task} --follow</code></p>`}
@@ -95,23 +97,48 @@ function Thread({ thread }) {
   </section>`;
 }
 
-function Logs({ place, task }) {
-  const logs = usePolled((signal) => read(`${place}/tasks/${task}/logs?lines=500`, signal), LOG_S, [place, task]);
+function Logs({ place, task, search, find }) {
+  const path = withQuery(`${place}/tasks/${task}/logs`, { lines: 500, search });
+  const logs = usePolled((signal) => read(path, signal), search ? SEARCH_S : LOG_S, [path]);
   const [following, setFollowing] = useState(true);
+  const [wanted, setWanted] = useState(search);
   const box = useRef(null);
   const items = logs.data ? logs.data.items : [];
   useEffect(() => {
     if (following && box.current) box.current.scrollTop = box.current.scrollHeight;
   });
-  if (!logs.data) return html`<${Freshness} polled=${logs} wanted="the logs" />`;
+  return html`
+    <form class="choices" role="search" onSubmit=${(event) => { event.preventDefault(); find(wanted); }}>
+      <label class="choice">Find in all lines <input type="search" maxlength="1000" value=${wanted} onInput=${(event) => setWanted(event.currentTarget.value)} /></label>
+      <button type="submit">Find</button>
+      ${search && html`<button type="button" onClick=${() => { setWanted(""); find(""); }}>Show all</button>`}
+    </form>
+    ${logs.data ? html`<${Lines} ...${{ logs, items, box, following, setFollowing, search }} />` : html`<${Freshness} polled=${logs} wanted="the logs" />`}
+  `;
+}
+
+function Lines({ logs, items, box, following, setFollowing, search }) {
   return html`
     <label class="choice"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.currentTarget.checked)} /> Follow</label>
     ${logs.problem && html`<p class="notice bad" role="status">${logs.problem.message}</p>`}
     <div class="log" ref=${box} tabindex="0" role="log" aria-label="Log of the task" aria-live="off">
-      ${items.map((each, number) => html`<div key=${number} class=${`line ${each.level.toLowerCase()}`}>${each.at ? `${each.at.slice(0, 23).replace("T", " ")} ${each.level} ` : ""}${each.text}${each.error ? `\n${each.error}` : ""}</div>`)}
-      ${!items.length && "The logs are empty."}
+      ${items.map((each, number) => html`<div key=${number} class=${`line ${each.level.toLowerCase()}`}>${each.at ? `${each.at.slice(0, 23).replace("T", " ")} ${each.level} ` : ""}${marked(each.text, search)}${each.error ? html`\n${marked(each.error, search)}` : ""}</div>`)}
+      ${!items.length && (search ? "No line has that text." : "The logs are empty.")}
     </div>
   `;
+}
+
+// The text with each place of the searched one marked; both stay text.
+function marked(text, search) {
+  const [inText, inSearch] = [text.toLowerCase(), search.toLowerCase()];
+  if (!search || inText.length !== text.length) return text; // in some scripts, case changes the length
+  const parts = [];
+  let from = 0;
+  for (let at = inText.indexOf(inSearch); at >= 0 && parts.length < MOST_MARKS; at = inText.indexOf(inSearch, from)) {
+    parts.push(text.slice(from, at), html`<mark>${text.slice(at, at + search.length)}</mark>`);
+    from = at + search.length;
+  }
+  return [...parts, text.slice(from)];
 }
 
 function Metrics({ place, task }) {
