@@ -157,6 +157,12 @@ def truth(session: nox.Session) -> None:
 
 
 @nox.session
+def pictures(session: nox.Session) -> None:
+    """Take the pictures of the web UI in docs/images, and measure how fast its pages appear."""
+    _python_pytest(session, sys.executable, "-s", "tests/e2e/pictures_of_ui.py", *session.posargs)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Build the documentation site into .nox/site, and check its links; it needs no network to be read."""
     _python_pytest(session, sys.executable, *_DOCS_TESTS, *session.posargs)

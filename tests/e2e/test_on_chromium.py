@@ -9,61 +9,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import Error, Page, Route, expect
+from watched_pages import WAIT_MS, WatchedPage, start_ui
 
 from servers.chromium import ChromiumBrowser
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from conftest import Sandbox
 
-WAIT_MS = 60_000.0  # a topology that starts on a busy machine
 HOSTILE = "<script>window.hacked=1</script>" + "\u202e" + "x" * 168
 VIEWS = ("", "/tasks", "/timelines", "/containers", "/plans", "/problems", "/task/3")
-AXE = """() => axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations
-    .filter((each) => ["serious", "critical"].includes(each.impact))
-    .map((each) => `${each.id}: ${each.nodes.map((node) => node.html + node.failureSummary).join(" | ")}`))"""
-
-expect.set_options(timeout=WAIT_MS)
-
-
-class Watched:
-    """A page, and what the browser complained about: errors of scripts, and what the policy for content refused."""
-
-    def __init__(self, chromium: ChromiumBrowser, *, width: int = 1280, dark: bool = False) -> None:
-        self._context = chromium.browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
-        )
-        self._context.set_default_timeout(WAIT_MS)
-        self._axe = chromium.axe.read_text(encoding="utf-8")
-        self.page: Page = self._context.new_page()
-        self.complaints: list[str] = []
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("console", lambda told: self.complaints.append(told.text) if told.type == "error" else None)
-
-    def faults(self) -> list[str]:
-        """The serious findings of axe-core about what the page shows now."""
-        self.page.evaluate(self._axe)
-        found: list[str] = self.page.evaluate(AXE)
-        return found
-
-    def close(self) -> None:
-        """Close the page."""
-        self._context.close()
 
 
 @pytest.fixture
-def watched(chromium: ChromiumBrowser) -> Iterator[Watched]:
+def watched(chromium: ChromiumBrowser) -> Iterator[WatchedPage]:
     """A new page of 1280 pixels."""
-    page = Watched(chromium)
+    page = WatchedPage(chromium)
     yield page
     page.close()
-
-
-def start_ui(sandbox: Sandbox) -> tuple[HeronRun, str]:
-    """Start `heron ui`; return the command and the URL of its pages."""
-    run = sandbox.start_command("ui", "--address", "127.0.0.1:0", "--period", "0.5", "--logs")
-    run.printed("ui at http://")
-    (url,) = re.findall(r"ui at (http://\S+/ui)/", run.stderr)
-    return run, url
 
 
 def answering(page: Page, path: str, document: object) -> None:
@@ -76,7 +38,7 @@ def answering(page: Page, path: str, document: object) -> None:
 
 
 def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
-    sandbox: Sandbox, chromium: ChromiumBrowser, watched: Watched
+    sandbox: Sandbox, chromium: ChromiumBrowser, watched: WatchedPage
 ) -> None:
     """By links alone; on the way each view has no serious fault in both themes. Then the topology ends."""
     run = sandbox.start("shop.py")
@@ -107,7 +69,7 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     expect(page).to_have_url(f"{url}/local/shop/task/3/logs?search=%3CB%3EPRICES")
     assert watched.faults() == []
 
-    dark = Watched(chromium, dark=True)
+    dark = WatchedPage(chromium, dark=True)
     for view in VIEWS:
         for each in (watched, dark):
             each.page.goto(f"{url}/local/shop{view}")
@@ -126,7 +88,7 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     dark.close()
 
 
-def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbox, watched: Watched) -> None:
+def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbox, watched: WatchedPage) -> None:
     """A page that looks alive would be believed."""
     run = sandbox.start("steady.py")
     ui, url = start_ui(sandbox)
@@ -142,7 +104,7 @@ def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbo
     run.finished()
 
 
-def test_hostile_texts_are_shown_as_they_are(sandbox: Sandbox, watched: Watched) -> None:
+def test_hostile_texts_are_shown_as_they_are(sandbox: Sandbox, watched: WatchedPage) -> None:
     """A name, an error and a cluster's message become text, whatever they contain; nothing leaves its place."""
     _, url = start_ui(sandbox)
     page = watched.page
@@ -181,7 +143,7 @@ def test_a_phone_shows_every_view_within_its_width(sandbox: Sandbox, chromium: C
     """Wide tables scroll by themselves; the page does not."""
     run = sandbox.start("steady.py")
     _, url = start_ui(sandbox)
-    phone = Watched(chromium, width=360)
+    phone = WatchedPage(chromium, width=360)
     for view in VIEWS:
         phone.page.goto(f"{url}/local/steady{view}")
         expect(phone.page.get_by_role("heading", level=2).first).to_be_visible()
@@ -191,7 +153,7 @@ def test_a_phone_shows_every_view_within_its_width(sandbox: Sandbox, chromium: C
     run.finished()
 
 
-def test_heron_run_serves_its_page_until_it_ends(sandbox: Sandbox, watched: Watched) -> None:
+def test_heron_run_serves_its_page_until_it_ends(sandbox: Sandbox, watched: WatchedPage) -> None:
     """The keyboard suffices: Tab to a tab, and Enter. The server ends with the run."""
     run = sandbox.start("steady.py", "--ui")
     run.printed("page of this run: http://")
