@@ -159,7 +159,7 @@ def truth(session: nox.Session) -> None:
 @nox.session
 def pictures(session: nox.Session) -> None:
     """Take the pictures of the web UI in docs/images, and measure how fast its pages appear."""
-    _python_pytest(session, sys.executable, "-s", "tests/e2e/pictures_of_ui.py", *session.posargs)
+    _python_pytest(session, sys.executable, "-s", "--timeout=600", "tests/e2e/pictures_of_ui.py", *session.posargs)
 
 
 @nox.session

@@ -105,14 +105,3 @@ def make_status() -> Callable[..., TopologyStatus]:
 def make_metrics() -> Callable[..., tuple[MetricsRow, ...]]:
     """Makes a counter of each task, and one row of the stream manager."""
     return metrics
-
-
-@pytest.fixture
-def make_components() -> Callable[..., tuple[ComponentStatus, ...]]:
-    """Makes the components, with these figures of the bolt."""
-
-    def make(**of_the_bolt: float) -> tuple[ComponentStatus, ...]:
-        bolt = ComponentStatus("count", "bolt", 1, **of_the_bolt)  # type: ignore[arg-type]
-        return (ComponentStatus("lines", "spout", 1), bolt)
-
-    return make

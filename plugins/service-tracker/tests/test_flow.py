@@ -63,14 +63,8 @@ def test_busy_is_the_time_of_work_where_tasks_account_for_it(seen: Seen) -> None
     assert (spout.busy, spout.busy_from) == (0.4, "processor")
     lines, count = flow_nodes(found, {"count": 3})
     assert (count.busy, count.busy_from, count.errors) == (0.8, "task-time", 3)
+    assert (bolt.time, count.time, spout.time, lines.time) == (uses, uses, {}, {})
     assert (lines.busy, lines.busy_from, lines.errors) == (0.4, "processor", 0)
-
-
-def test_a_bolt_without_that_account_shows_its_capacity(seen: Seen, make_components: Callable[..., object]) -> None:
-    """A bolt that sleeps uses no processor, and is busy all the same."""
-    found = seen(row(2, "cpu-seconds", 0.01), components=make_components(rate_per_s=30.0, latency_s=0.03))
-    (count,) = [each for each in flow_nodes(found, {}) if each.name == "count"]
-    assert (count.busy, count.busy_from) == (0.9, "capacity")
 
 
 def test_one_busy_task_of_several_is_seen(seen: Seen) -> None:
@@ -79,6 +73,7 @@ def test_one_busy_task_of_several_is_seen(seen: Seen) -> None:
     shares = [row(2, "task-time-s", 1.0, use="user-cpu"), row(3, "task-time-s", 0.2, use="user-cpu")]
     (count,) = [each for each in flow_nodes(seen(*shares, tasks=tasks), {}) if each.name == "count"]
     assert (count.busy, count.busy_most) == (0.6, 1.0)
+    assert count.time == {"user-cpu": 0.6}
 
 
 def test_the_culprit_and_the_spouts_that_it_holds_back_are_marked(seen: Seen) -> None:

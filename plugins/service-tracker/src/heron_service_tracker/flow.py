@@ -21,7 +21,7 @@ class _TaskFigures:
 
     emit_per_s: float | None = None
     execute_per_s: float | None = None
-    useful: float | None = None
+    time: dict[str, float] = field(default_factory=dict)
     cores: float | None = None
     queue_bytes: float | None = None
     resident_bytes: float | None = None
@@ -38,8 +38,8 @@ class _TaskFigures:
             self.execute_per_s = _sum(self.execute_per_s, rate)
             key = row.labels.get("component", ""), row.labels.get("stream", "")
             self.from_stream[key] = self.from_stream.get(key, 0.0) + (rate or 0.0)
-        elif row.name == "task-time-s" and row.labels.get("use") in _USEFUL:
-            self.useful = _sum(self.useful, rate)
+        elif row.name == "task-time-s" and rate is not None:
+            self.time[row.labels.get("use", "")] = _share(rate)
         elif row.name == "cpu-seconds":
             self.cores = rate
         elif row.name == "in-queue-bytes":
@@ -52,8 +52,8 @@ class _TaskFigures:
     @property
     def busy(self) -> tuple[float | None, str]:
         """The share of time with work, and how it is known."""
-        if self.useful is not None:
-            return _share(self.useful), "task-time"
+        if self.time:
+            return _share(sum(self.time.get(use, 0.0) for use in _USEFUL)), "task-time"
         return (None, "") if self.cores is None else (_share(self.cores), "processor")
 
 
@@ -89,6 +89,7 @@ def task_rows(topology: ObservedTopology, component: str = "") -> list[TaskRow]:
                 latency_p99_s=known.p99_s,
                 busy=busy,
                 busy_from=busy_from,
+                time=known.time,
                 cores=known.cores,
                 resident_bytes=known.resident_bytes,
                 culprit=culprits.get(each.task_id, ""),
@@ -112,7 +113,7 @@ def flow_nodes(topology: ObservedTopology, errors_of: Mapping[str, int]) -> tupl
     for each in status.components:
         tasks = rows[each.name]
         culprits = [culprit for culprit in status.backpressure if culprit.component == each.name]
-        busy, most, busy_from = _busy_of(tasks, each.kind, each.rate_per_s * each.latency_s)
+        busy, most, busy_from = _busy_of(tasks)
         found.append(
             FlowNode(
                 name=each.name,
@@ -127,6 +128,7 @@ def flow_nodes(topology: ObservedTopology, errors_of: Mapping[str, int]) -> tupl
                 busy=busy,
                 busy_most=most,
                 busy_from=busy_from,
+                time=_mean_time(tasks),
                 culprits=tuple(culprit.task_id for culprit in culprits),
                 causes=tuple(dict.fromkeys(culprit.cause for culprit in culprits)),
                 held_back_by=held.get(each.name, ()),
@@ -167,16 +169,20 @@ def _figures(rows: Iterable[MetricsRow]) -> dict[int, _TaskFigures]:
     return found
 
 
-def _busy_of(tasks: list[TaskRow], kind: str, work_s: float) -> tuple[float | None, float | None, str]:
-    """The mean and the greatest share of time with work, and how it is known; `work_s` is user code per second."""
+def _busy_of(tasks: list[TaskRow]) -> tuple[float | None, float | None, str]:
+    """The mean and the greatest share of time with work, and how it is known."""
     shares = [task.busy for task in tasks if task.busy is not None]
     origins = {task.busy_from for task in tasks if task.busy is not None}
-    if kind == "bolt" and origins != {"task-time"} and tasks:
-        share = _share(work_s / len(tasks))
-        return share, share, "capacity"
     if not shares:
         return None, None, ""
     return sum(shares) / len(shares), max(shares), "task-time" if origins == {"task-time"} else "processor"
+
+
+def _mean_time(tasks: list[TaskRow]) -> dict[str, float]:
+    """The mean share of each use, over the tasks that account for their time."""
+    known = [task.time for task in tasks if task.time]
+    uses = {use: None for time in known for use in time}
+    return {use: _share(sum(time.get(use, 0.0) for time in known) / len(known)) for use in uses}
 
 
 def _held_back(topology: ObservedTopology) -> dict[str, tuple[str, ...]]:

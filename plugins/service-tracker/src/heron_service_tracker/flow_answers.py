@@ -3,9 +3,11 @@
 `busy` is the share of time, from 0 to 1, in which a task cannot take more work. `busy_from` says how it is known:
 
 - ``task-time``: the task accounts for its time;
-- ``capacity``: tuples per second times the mean seconds in user code, of a bolt that does not account for its time;
 - ``processor``: the processor time of its process, of a task for which nothing better is known;
 - "": nothing is known.
+
+`time` has the share of each use of a task's time, from 0 to 1, as in the metric ``task-time-s``. It is empty where the
+task does not account for its time.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ class FlowNode(msgspec.Struct, frozen=True):
     busy: float | None
     busy_most: float | None
     busy_from: str
+    time: dict[str, float]
     culprits: tuple[int, ...]
     causes: tuple[str, ...]
     held_back_by: tuple[str, ...]
@@ -80,6 +83,7 @@ class TaskRow(msgspec.Struct, frozen=True):
     latency_p99_s: float | None
     busy: float | None
     busy_from: str
+    time: dict[str, float]
     cores: float | None
     resident_bytes: float | None
     culprit: str

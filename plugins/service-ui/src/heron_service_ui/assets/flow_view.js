@@ -10,9 +10,10 @@ const NAME_LENGTH = 24; // characters that fit into a node; the table has the wh
 const WIDEST = 12; // pixels of the edge with the greatest volume
 const NARROW = 700; // pixels; the graph of a phone goes down
 
+const BLOCKED = 0.2; // a share of time that is worth a word in the graph
+
 const BUSY = {
   "task-time": "share of time with work",
-  capacity: "tuples per second times mean time in user code",
   processor: "processor time of its processes",
   "": "not known",
 };
@@ -118,13 +119,14 @@ function Node({ node, at, path }) {
   const [left, top] = [at.x - NODE.width / 2, at.y - NODE.height / 2];
   const marked = node.culprits.length ? " culprit" : node.held_back_by.length ? " held" : "";
   const busy = node.busy_most > node.busy + 0.2 ? `${format.percent(node.busy)}, one task ${format.percent(node.busy_most)}` : format.percent(node.busy);
-  const about = `${node.kind} ${node.name}: ${format.rate(node.rate_per_s)}, busy ${busy}${note(node) ? `, ${note(node)}` : ""}`;
+  const blocked = node.time["user-blocked"] > BLOCKED ? `, blocked ${format.percent(node.time["user-blocked"])}` : "";
+  const about = `${node.kind} ${node.name}: ${format.rate(node.rate_per_s)}, busy ${busy}${blocked}${note(node) ? `, ${note(node)}` : ""}`;
   return html`<a href=${path} class=${`node ${heat(node.busy_most)}${marked}`}>
     <title>${about}${node.causes.length ? ` (${node.causes.join("; ")})` : ""}</title>
     <rect x=${left} y=${top} width=${NODE.width} height=${NODE.height} rx=${node.kind === "spout" ? 22 : 5} />
     <text class="name" x=${left + 14} y=${top + 22}>${format.cut(node.name, NAME_LENGTH)}</text>
     <text x=${left + 14} y=${top + 42}>${format.rate(node.rate_per_s)} · ${node.parallelism} × ${node.kind}</text>
-    <text x=${left + 14} y=${top + 60}>busy ${busy}</text>
+    <text x=${left + 14} y=${top + 60}>${format.cut(`busy ${busy}${blocked}`, 34)}</text>
     <text class="note" x=${left + 14} y=${top + 79}>${format.cut(note(node) || `queue ${format.bytes(node.queue_bytes)}`, 32)}</text>
   </a>`;
 }
@@ -140,6 +142,7 @@ function Components({ nodes, pathOf }) {
           <th scope="col" class="number">tuples</th>
           <th scope="col" class="number">busy</th>
           <th scope="col" class="number">busiest task</th>
+          <th scope="col" class="number">blocked</th>
           <th scope="col" class="number">queue</th>
           <th scope="col" class="number">mean time</th>
           <th scope="col" class="number">failed</th>
@@ -156,6 +159,7 @@ function Components({ nodes, pathOf }) {
             <td class="number">${format.rate(each.rate_per_s)}</td>
             <td class=${`number ${heat(each.busy)}`} title=${BUSY[each.busy_from]}>${format.percent(each.busy)}</td>
             <td class=${`number ${heat(each.busy_most)}`}>${format.percent(each.busy_most)}</td>
+            <td class="number" title="share of time in your code without running: it sleeps, or waits for a service, a lock or a processor">${format.percent(each.time["user-blocked"])}</td>
             <td class="number">${format.bytes(each.queue_bytes)}</td>
             <td class="number">${each.kind === "bolt" ? format.latency(each.latency_s) : "–"}</td>
             <td class="number">${format.count(each.failed)}</td>

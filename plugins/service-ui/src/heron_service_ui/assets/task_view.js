@@ -5,6 +5,17 @@ import * as format from "./formats.js";
 import { Freshness, Scrolled, State, viewPath, withQuery } from "./pieces.js";
 import { LOGS_SHOWN, PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
 
+// The uses of a task's time, as the metric task-time-s names them.
+const USES = {
+  "user-cpu": "runs your code",
+  "user-blocked": "in your code, blocked: it sleeps, or waits for a service, a lock or a processor",
+  engine: "engine: decodes, encodes",
+  input: "waits for tuples",
+  room: "waits for room in its output",
+  throttled: "held back by back pressure",
+  acks: "waits for acks",
+  paused: "paused, or not in use",
+};
 const ROLES = { task: "runs the component", gateway: "serves the sockets" };
 const LOG_S = 2;
 const SEARCH_S = 10; // a search reads all files
@@ -41,6 +52,7 @@ export function TaskView({ cluster, topology, task, part, ended, query, go }) {
       ${row.long_call && html`<li>It has been in one call for long: ${row.long_call}</li>`}
       ${row.last_error && html`<li>It last died: ${row.last_error}</li>`}
     </ul>`}
+    <${Time} time=${row.time} />
     ${!ended && html`<${Stack} place=${place} topology=${topology} task=${task} />`}
     <h3>Logs</h3>
     ${part === "logs" && LOGS_SHOWN
@@ -51,6 +63,15 @@ export function TaskView({ cluster, topology, task, part, ended, query, go }) {
     <h3>Metrics</h3>
     <${Metrics} place=${place} task=${task} />
   `;
+}
+
+function Time({ time }) {
+  const uses = Object.entries(time).filter(([, share]) => share >= 0.005).sort(([, one], [, other]) => other - one);
+  if (!uses.length) return null;
+  return html`<h3>Where its time goes</h3>
+    <ul class="uses">
+      ${uses.map(([use, share]) => html`<li key=${use}><meter min="0" max="1" value=${share} aria-label=${use}></meter> <b>${format.percent(share)}</b> ${USES[use] || use}</li>`)}
+    </ul>`;
 }
 
 function Stack({ place, topology, task }) {
