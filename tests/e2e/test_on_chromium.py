@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from conftest import Sandbox
 
 HOSTILE = "<script>window.hacked=1</script>" + "\u202e" + "x" * 168
+FRAME = (
+    """[...document.querySelectorAll("h1, .summary dl, nav.tabs, main h2")].map((each) => each.tagName).slice(0, 4)"""
+)
 VIEWS = ("", "/tasks", "/timelines", "/containers", "/plans", "/problems", "/task/3")
 
 
@@ -59,6 +62,7 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     page.get_by_role("button", name="Show what each thread does now").click()
     expect(page.locator(".frames li.user").last).to_contain_text("in Price.ask_for_the_price")
     expect(page.locator(".frames li.user").last).to_contain_text("time.sleep(0.02)")
+    expect(page.locator(".guilty").first).to_contain_text("shop.py, line")
     assert watched.faults() == []
 
     page.get_by_role("link", name="Show the logs, and follow them").click()
@@ -74,6 +78,8 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
         for each in (watched, dark):
             each.page.goto(f"{url}/local/shop{view}")
             expect(each.page.get_by_role("heading", level=2).first).to_be_visible()
+            expect(each.page.locator(".troubles").first).to_be_visible()
+            assert each.page.evaluate(FRAME) == ["H1", "DL", "NAV", "H2"], view
             assert each.faults() == [], view
     page.goto(f"{url}/local/shop/timelines")
     expect(page.locator(".chart canvas").first).to_be_visible()

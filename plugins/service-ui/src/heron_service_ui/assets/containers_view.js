@@ -50,8 +50,7 @@ function Container({ container, rows, processes, pathOf }) {
 }
 
 function Engine({ processes }) {
-  if (!processes.length) return null;
-  return html`<section class="card"><h3>Container 0</h3><p>Leads the topology; it has no tasks.</p><${Processes} processes=${processes} /></section>`;
+  return html`<section class="card" hidden=${!processes.length}><h3>Container 0</h3><p>Leads the topology; it has no tasks.</p><${Processes} processes=${processes} /></section>`;
 }
 
 function Processes({ processes }) {

@@ -126,7 +126,7 @@ function Node({ node, at, path }) {
     <rect x=${left} y=${top} width=${NODE.width} height=${NODE.height} rx=${node.kind === "spout" ? 22 : 5} />
     <text class="name" x=${left + 14} y=${top + 22}>${format.cut(node.name, NAME_LENGTH)}</text>
     <text x=${left + 14} y=${top + 42}>${format.rate(node.rate_per_s)} · ${node.parallelism} × ${node.kind}</text>
-    <text x=${left + 14} y=${top + 60}>${format.cut(`busy ${busy}${blocked}`, 34)}</text>
+    <text x=${left + 14} y=${top + 60}>busy ${busy}</text>
     <text class="note" x=${left + 14} y=${top + 79}>${format.cut(note(node) || `queue ${format.bytes(node.queue_bytes)}`, 32)}</text>
   </a>`;
 }

@@ -6,13 +6,18 @@ function known(value) {
   return value !== null && value !== undefined && Number.isFinite(value);
 }
 
+// Three digits that count, never as a power of ten.
+function digits(value) {
+  return Math.abs(value) >= 99.95 ? String(Math.round(value)) : value.toPrecision(3);
+}
+
 // 1234567 → "1.23 M"; exact below ten thousand.
 export function count(value) {
   if (!known(value)) return NONE;
   const size = Math.abs(value);
   if (size < 10_000) return Math.round(value).toLocaleString("en");
   const [unit, by] = size < 1e6 ? ["k", 1e3] : size < 1e9 ? ["M", 1e6] : ["G", 1e9];
-  return `${(value / by).toPrecision(3)} ${unit}`;
+  return `${digits(value / by)} ${unit}`;
 }
 
 export function rate(value) {
@@ -27,7 +32,7 @@ export function bytes(value) {
     if (Math.abs(size) < 1024) break;
     [size, unit] = [size / 1024, next];
   }
-  return unit === "B" ? `${Math.round(size)} B` : `${size.toPrecision(3)} ${unit}`;
+  return unit === "B" ? `${Math.round(size)} B` : `${digits(size)} ${unit}`;
 }
 
 export function percent(value) {
@@ -38,9 +43,9 @@ export function percent(value) {
 export function latency(seconds) {
   if (!known(seconds)) return NONE;
   if (seconds === 0) return "0 s";
-  if (seconds < 1e-3) return `${(seconds * 1e6).toPrecision(3)} µs`;
-  if (seconds < 1) return `${(seconds * 1e3).toPrecision(3)} ms`;
-  return `${seconds.toPrecision(3)} s`;
+  if (seconds < 1e-3) return `${digits(seconds * 1e6)} µs`;
+  if (seconds < 1) return `${digits(seconds * 1e3)} ms`;
+  return `${digits(seconds)} s`;
 }
 
 // A long duration, such as an age.

@@ -31,19 +31,20 @@ export function State({ state }) {
 }
 
 // How old the values of a view are, and why there are no newer ones. `polled` is what a hook of tracker_api returns.
+// The element is always there: a screen reader announces what changes in it, and Preact keeps the order of its siblings.
 export function Freshness({ polled, ended, wanted }) {
   const since = useSeconds(polled.at);
-  if (!polled.data) {
-    const why = polled.problem ? polled.problem.message : `waiting for ${wanted}`;
-    return html`<p class=${polled.problem ? "notice bad" : "notice"} role="status">${why}</p>`;
-  }
+  const [text, bad] = freshness(polled, ended, wanted, since);
+  return html`<div role="status">${text && html`<p class=${bad ? "notice bad" : "notice"}>${text}</p>`}</div>`;
+}
+
+function freshness(polled, ended, wanted, since) {
+  if (!polled.data) return polled.problem ? [polled.problem.message, true] : [`waiting for ${wanted}`, false];
+  if (ended) return ["It has ended: these are its last values.", false];
   const age = (polled.data.age_s || 0) + since;
-  if (ended) return html`<p class="notice" role="status">It has ended: these are its last values.</p>`;
-  if (!polled.problem && !isOld(polled.data.age_s || 0, since)) return null;
+  if (!polled.problem && !isOld(polled.data.age_s || 0, since)) return ["", false];
   const why = polled.problem ? polled.problem.message : polled.data.error;
-  return html`<p class="notice bad" role="status">
-    These values are ${format.duration(age)} old${why ? `: ${why}` : "."}
-  </p>`;
+  return [`These values are ${format.duration(age)} old${why ? `: ${why}` : "."}`, true];
 }
 
 export function useOld(polled) {

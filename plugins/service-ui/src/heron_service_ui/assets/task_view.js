@@ -67,11 +67,12 @@ export function TaskView({ cluster, topology, task, part, ended, query, go }) {
 
 function Time({ time }) {
   const uses = Object.entries(time).filter(([, share]) => share >= 0.005).sort(([, one], [, other]) => other - one);
-  if (!uses.length) return null;
-  return html`<h3>Where its time goes</h3>
+  return html`<section hidden=${!uses.length}>
+    <h3>Where its time goes</h3>
     <ul class="uses">
       ${uses.map(([use, share]) => html`<li key=${use}><meter min="0" max="1" value=${share} aria-label=${use}></meter> <b>${format.percent(share)}</b> ${USES[use] || use}</li>`)}
-    </ul>`;
+    </ul>
+  </section>`;
 }
 
 function Stack({ place, topology, task }) {
@@ -85,13 +86,15 @@ function Stack({ place, topology, task }) {
     }
   }
   const { answer } = state;
-  return html`<h3>Stack</h3>
+  return html`<section>
+    <h3>Stack</h3>
     <p><button type="button" disabled=${state.asks} onClick=${ask}>${state.asks ? "The task is asked…" : "Show what each thread does now"}</button></p>
     <div role="status">
       ${state.problem && html`<p class="notice bad">${state.problem}</p>`}
       ${answer && html`<p>At ${format.moment(answer.at_s)}, as <code>heron stack ${topology} ${task}</code></p>`}
     </div>
-    ${answer && answer.threads.map((each) => html`<${Thread} key=${each.native_id} thread=${each} />`)}`;
+    ${answer && answer.threads.map((each) => html`<${Thread} key=${each.native_id} thread=${each} />`)}
+  </section>`;
 }
 
 function stateOf(thread) {
@@ -101,16 +104,24 @@ function stateOf(thread) {
   return thread.role === "gateway" ? "runs" : `runs, on a processor for ${format.percent(thread.cpu_share)} of the time`;
 }
 
+// The end of a path; the whole one is its title.
+function shortPath(file) {
+  const parts = file.split("/");
+  return parts.length > 3 ? `…/${parts.slice(-2).join("/")}` : file;
+}
+
 // The innermost call is the last, as in a traceback; the author's lines stand out.
 function Thread({ thread }) {
   const half = Math.floor(thread.frames.length / 2);
+  const guilty = thread.frames.filter((each) => each.origin === "user").pop();
   return html`<section class="thread">
     <h4>${thread.name}${ROLES[thread.role] ? ` (${ROLES[thread.role]})` : ""}: ${stateOf(thread)}</h4>
+    ${guilty && html`<p class="guilty">In your code: <b>${shortPath(guilty.file)}, line ${guilty.line}</b>, in ${guilty.function}<br /><code>${guilty.source}</code></p>`}
     <ol class="frames">
       ${thread.frames.map(
         (each, number) => html`${thread.omitted > 0 && number === half && html`<li class="engine">… ${thread.omitted} more calls …</li>`}
           <li key=${number} class=${each.origin}>
-            <span class="origin">${each.origin}</span> ${each.file}, line ${each.line}, in ${each.function}
+            <span class="origin">${each.origin}</span> <span title=${each.file}>${shortPath(each.file)}</span>, line ${each.line}, in ${each.function}
             ${each.source && html`<pre tabindex="0" aria-label="Source">${each.source}</pre>`}
           </li>`,
       )}
@@ -128,25 +139,25 @@ function Logs({ place, task, search, find }) {
   useEffect(() => {
     if (following && box.current) box.current.scrollTop = box.current.scrollHeight;
   });
-  return html`
+  return html`<div>
     <form class="choices" role="search" onSubmit=${(event) => { event.preventDefault(); find(wanted); }}>
       <label class="choice">Find in all lines <input type="search" maxlength="1000" value=${wanted} onInput=${(event) => setWanted(event.currentTarget.value)} /></label>
       <button type="submit">Find</button>
       ${search && html`<button type="button" onClick=${() => { setWanted(""); find(""); }}>Show all</button>`}
     </form>
     ${logs.data ? html`<${Lines} ...${{ logs, items, box, following, setFollowing, search }} />` : html`<${Freshness} polled=${logs} wanted="the logs" />`}
-  `;
+  </div>`;
 }
 
 function Lines({ logs, items, box, following, setFollowing, search }) {
-  return html`
+  return html`<div>
     <label class="choice"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.currentTarget.checked)} /> Follow</label>
     ${logs.problem && html`<p class="notice bad" role="status">${logs.problem.message}</p>`}
     <div class="log" ref=${box} tabindex="0" role="log" aria-label="Log of the task" aria-live="off">
-      ${items.map((each, number) => html`<div key=${number} class=${`line ${each.level.toLowerCase()}`}>${each.at ? `${each.at.slice(0, 23).replace("T", " ")} ${each.level} ` : ""}${marked(each.text, search)}${each.error ? html`\n${marked(each.error, search)}` : ""}</div>`)}
+      ${items.map((each, number) => html`<div key=${number} class=${`line ${each.level.toLowerCase()}`}>${each.at ? `${each.at.slice(0, 23).replace("T", " ")} ${each.level} ` : ""}${marked(each.text, search)}${each.error ? ["\n", marked(each.error, search)] : ""}</div>`)}
       ${!items.length && (search ? "No line has that text." : "The logs are empty.")}
     </div>
-  `;
+  </div>`;
 }
 
 // The text with each place of the searched one marked; both stay text.

@@ -15,6 +15,7 @@ const CHARTS = [
 ];
 const COLORS = 8; // of style.css
 const HEIGHT = 190;
+const LEAST_S = 60; // a chart of some seconds has no time axis to speak of
 const MOST_SERIES = 16; // lines of a chart that a person can tell apart, and then some
 
 export function TimelinesView({ cluster, topology, query, go, status }) {
@@ -31,6 +32,7 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
   const choose = (key) => go(withQuery(path, { last: key === "15m" ? "" : key }), { replace: true });
   const kinds = new Map((status ? status.components : []).map((each) => [each.name, each.kind]));
   const all = history.data ? history.data.series.filter((each) => each.task_id === 0) : [];
+  const range = history.data ? [beginOf(all, history.data), history.data.end_s] : [0, 0];
   const marks = events.data ? events.data.items.filter((each) => each.kind !== "checkpoint-completed") : [];
   return html`
     <h2>Timelines</h2>
@@ -43,11 +45,17 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
     ${history.data && !all.length && html`<p>The history has no values of this time yet.</p>`}
     ${CHARTS.map(([metric, title, textOf, fits]) => {
       const series = all.filter((each) => each.metric === metric && fits(kinds.get(each.component)) && each.points.some((point) => point.value));
-      return series.length > 0 && html`<${Chart} key=${`${metric} ${last}`} title=${title} textOf=${textOf} series=${series.slice(0, MOST_SERIES)} step=${history.data.step_s} range=${[history.data.start_s, history.data.end_s]} marks=${marks} />`;
+      return series.length > 0 && html`<${Chart} key=${`${metric} ${last}`} title=${title} textOf=${textOf} series=${series.slice(0, MOST_SERIES)} step=${history.data.step_s} range=${range} marks=${marks} />`;
     })}
     <h2>Events</h2>
     <${Events} events=${marks} cluster=${cluster} topology=${topology} />
   `;
+}
+
+// A young topology fills its charts, and not their last pixels.
+function beginOf(series, { start_s, end_s, step_s }) {
+  const first = Math.min(end_s, ...series.filter((each) => each.points.length).map((each) => each.points[0].at_s));
+  return Math.max(start_s, Math.min(first, end_s - LEAST_S) - step_s);
 }
 
 export async function readEvents(place, signal) {
