@@ -44,7 +44,8 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     sandbox: Sandbox, chromium: ChromiumBrowser, watched: WatchedPage
 ) -> None:
     """By links alone; on the way each view has no serious fault in both themes. Then the topology ends."""
-    run = sandbox.start("shop.py")
+    run = sandbox.start("shop.py", command="submit")  # its last report stays, unlike that of `heron run`
+    run.finished()
     _, url = start_ui(sandbox)
     page = watched.page
     page.goto(f"{url}/")
@@ -86,7 +87,6 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     expect(page.get_by_role("cell", name="back-pressure-began")).to_be_visible()
 
     (run.out / "stop").touch()
-    run.finished()
     expect(page.get_by_text("It has ended: these are its last values.")).to_be_visible()
     page.goto(f"{url}/")
     expect(page.locator(".state-finished")).to_be_visible()
