@@ -145,6 +145,30 @@ def test_hostile_texts_are_shown_as_they_are(sandbox: Sandbox, watched: WatchedP
     assert watched.faults() == []
 
 
+def test_a_topology_is_paused_with_the_token_and_its_name(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """The page asks for the token, and the button needs the name; the topology itself says that it is paused."""
+    run = sandbox.start("steady.py")
+    sandbox.environ["UI_TOKEN"] = "a-token-of-the-tests"
+    _, url = start_ui(sandbox, "--allow-actions", "--token-env", "UI_TOKEN")
+    page = watched.page
+    page.goto(f"{url}/local/steady/actions")
+    page.get_by_label("Token").fill("a-token-of-the-tests")
+    page.get_by_role("button", name="Show the pages").click()
+    button = page.get_by_role("button", name="Pause the spouts")
+    expect(button).to_be_disabled()
+    page.get_by_label("Repeat the name of the topology").fill("steady")
+    assert watched.faults() == []
+    button.click()
+    expect(page.get_by_role("cell", name="it was running, and is paused")).to_be_visible()
+    expect(page.locator(".title .state-paused")).to_be_visible()
+    page.get_by_label("Action").select_option("activate")
+    page.get_by_label("Repeat the name of the topology").fill("steady")
+    page.get_by_role("button", name="Resume the spouts").click()
+    expect(page.get_by_role("cell", name="it was paused, and is running")).to_be_visible()
+    (run.out / "stop").touch()
+    run.finished()
+
+
 def test_a_phone_shows_every_view_within_its_width(sandbox: Sandbox, chromium: ChromiumBrowser) -> None:
     """Wide tables scroll by themselves; the page does not."""
     run = sandbox.start("steady.py")

@@ -47,9 +47,9 @@ class WatchedPage:
         self._context.close()
 
 
-def start_ui(sandbox: Sandbox) -> tuple[HeronRun, str]:
+def start_ui(sandbox: Sandbox, *words: str) -> tuple[HeronRun, str]:
     """Start `heron ui`; return the command and the URL of its pages."""
-    run = sandbox.start_command("ui", "--address", "127.0.0.1:0", "--period", "0.5", "--logs")
+    run = sandbox.start_command("ui", "--address", "127.0.0.1:0", "--period", "0.5", "--logs", *words)
     run.printed("ui at http://")
     (url,) = re.findall(r"ui at (http://\S+/ui)/", run.stderr)
     return run, url

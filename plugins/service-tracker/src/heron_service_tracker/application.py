@@ -19,6 +19,8 @@ from starlette.routing import BaseRoute, Route
 from heron.driver_kit.core_version import core_version
 from heron.errors import HeronError
 from heron_service_tracker.access import Access, AccessCheck
+from heron_service_tracker.action_routes import action_routes
+from heron_service_tracker.actions import Actions
 from heron_service_tracker.answer_parts import topology_item
 from heron_service_tracker.answers import HealthAnswer, TopologyAnswer
 from heron_service_tracker.heron_routes import heron_routes
@@ -58,10 +60,11 @@ def application(
     recorder: Recorder | None = None,
     questions: Questions | None = None,
     pages: Pages = Pages(),
+    actions: Actions | None = None,
 ) -> Starlette:
     """The application for a server. `ended` ends the live streams, which a server would wait for.
 
-    Without `questions` there are no paths that ask tasks.
+    Without `questions` there are no paths that ask tasks, and without `actions` nothing changes a topology.
     """
     document = openapi_document()
 
@@ -85,6 +88,7 @@ def application(
         Route(HISTORY_PATH, _history_endpoint(observations, recorder), methods=["GET"]),
         *heron_routes(observations),
         *(task_routes(observations, questions) if questions else ()),
+        *(action_routes(observations, actions) if actions else ()),
         *pages.routes,
         *(Route(each.path, _endpoint(observations, each), methods=["GET"]) for each in OPERATIONS),
     ]

@@ -14,7 +14,7 @@ __all__ = ["tracker"]
 @click.command()
 @with_tracker_options("127.0.0.1:8888")
 def tracker(options: TrackerOptions) -> None:
-    """Serves the topologies of profiles over HTTP, until Ctrl-C. It changes no topology.
+    """Serves the topologies of profiles over HTTP, until Ctrl-C. It changes a topology only with --allow-actions.
 
     An address that other machines reach needs a token, or --without-token.
     """

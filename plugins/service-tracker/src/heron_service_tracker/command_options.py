@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
+from typing import cast
 
 import click
 
@@ -64,10 +65,13 @@ _KEPT = (
     ),
     click.option("--without-history", is_flag=True, help="Keeps no history."),
 )
+_AUDIT_FILE = "actions.jsonl"
+
 _ACCESS = (
     click.option("--token-file", type=click.Path(path_type=Path), help="A file of mode 0600 with the token."),
     click.option("--token-env", metavar="NAME", help="A variable of the environment with the token."),
     click.option("--without-token", is_flag=True, help="Answers anybody who reaches the address."),
+    click.option("--allow-actions", is_flag=True, help="Lets requests with the token change topologies."),
     click.option("--host", "names", multiple=True, metavar="NAME", help="A further name of this machine; repeatable."),
 )
 
@@ -87,15 +91,20 @@ def with_tracker_options(address: str) -> Callable[[Command], Command]:
             history_mib: int,
             *,
             without_history: bool,
+            allow_actions: bool,
             **own: object,
         ) -> None:
             names = {key: own.pop(key) for key in ("access", "period_s", "without", "logs")}
+            if allow_actions and not cast("Access", names["access"]).token:
+                msg = "--allow-actions needs --token-file or --token-env: every user of this machine can send requests"
+                raise UsageError(msg)
             options = TrackerOptions(
                 profiles=_checked(profiles, config_path),
                 config_path=config_path,
                 history=None if without_history else history.expanduser(),
                 history_bytes=history_mib * 1024 * 1024,
                 overrides=_overrides(settings),
+                audit=history.expanduser() / _AUDIT_FILE if allow_actions else None,
                 **names,  # type: ignore[arg-type]  # click has made them
             )
             command(options=options, **own)

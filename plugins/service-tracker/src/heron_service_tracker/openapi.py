@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from heron.driver_kit.core_version import core_version
+from heron_service_tracker.action_items import ActionItem, ActionRequest, ActionsAnswer
 from heron_service_tracker.answers import HistoryAnswer
 from heron_service_tracker.flow_answers import LogsAnswer, StackAnswer
 from heron_service_tracker.history.answer import HISTORY_PARAMETERS
@@ -14,7 +15,7 @@ from heron_service_tracker.operations import API, OPERATIONS
 from heron_service_tracker.parameters import Parameter
 from heron_service_tracker.problems import PROBLEM_TYPE, Problem
 
-__all__ = ["HISTORY_PATH", "LOGS_PARAMETERS", "LOGS_PATH", "STACK_PATH", "openapi_document"]
+__all__ = ["ACTIONS_PATH", "HISTORY_PATH", "LOGS_PARAMETERS", "LOGS_PATH", "STACK_PATH", "openapi_document"]
 
 _REFERENCES = "#/components/schemas/{name}"
 _LIVE = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/live"
@@ -22,6 +23,7 @@ HISTORY_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/history"
 _TASK = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/tasks/{{task}}"
 STACK_PATH = f"{_TASK}/stack"
 LOGS_PATH = f"{_TASK}/logs"
+ACTIONS_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/actions"
 LOGS_PARAMETERS = (
     Parameter("lines", "the greatest number of lines of each file", "integer", 200, 1, 2000),
     Parameter("search", "only lines that contain this text, in any case"),
@@ -31,7 +33,8 @@ _PROBLEMS = {"400": "malformed query", "401": "a token is needed", "403": "refus
 
 def openapi_document() -> bytes:
     """The document of all operations as JSON."""
-    types = [*dict.fromkeys(each.answer_type for each in OPERATIONS), HistoryAnswer, StackAnswer, LogsAnswer, Problem]
+    others = (HistoryAnswer, StackAnswer, LogsAnswer, ActionsAnswer, ActionItem, ActionRequest, Problem)
+    types = [*dict.fromkeys(each.answer_type for each in OPERATIONS), *others]
     schemas, definitions = msgspec.json.schema_components(types, ref_template=_REFERENCES)
     by_type = dict(zip(types, schemas, strict=True))
     found = {
@@ -41,6 +44,8 @@ def openapi_document() -> bytes:
     found[STACK_PATH] = _path(STACK_PATH, "Shows the threads of a task, as it answers", (), by_type[StackAnswer])
     found[LOGS_PATH] = _path(LOGS_PATH, "Shows the end of a task's logs", LOGS_PARAMETERS, by_type[LogsAnswer])
     found[_LIVE] = _live()
+    listed = _path(ACTIONS_PATH, "Lists the newest actions", (), by_type[ActionsAnswer])
+    found[ACTIONS_PATH] = {**listed, "post": _begun(by_type[ActionRequest], by_type[ActionItem])}
     document = {
         "openapi": "3.1.0",
         "info": {"title": "Heron tracker", "version": core_version()},
@@ -68,6 +73,21 @@ def _live() -> dict[str, object]:
     }
     responses = {"200": answer, **_problems()}
     return {"get": {"summary": "Streams live values", "parameters": _in_path(_LIVE), "responses": responses}}
+
+
+def _begun(request: dict[str, object], item: dict[str, object]) -> dict[str, object]:
+    """The operation that begins an action."""
+    refusals = {"409": "busy", "413": "too long", "415": "not JSON"}
+    return {
+        "summary": "Begins an action; only with --allow-actions",
+        "parameters": _in_path(ACTIONS_PATH),
+        "requestBody": {"required": True, "content": {"application/json": {"schema": request}}},
+        "responses": {
+            "202": {"description": "It has begun", "content": {"application/json": {"schema": item}}},
+            **_problems(),
+            **{status: _problem(title) for status, title in refusals.items()},
+        },
+    }
 
 
 def _in_path(path: str) -> list[dict[str, object]]:

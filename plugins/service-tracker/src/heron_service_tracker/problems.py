@@ -9,6 +9,7 @@ from heron.errors import AccessError, HeronError, UsageError
 from heron_service_tracker.observations import UnknownPlaceError
 
 __all__ = [
+    "BusyError",
     "MalformedQueryError",
     "NotYetKnownError",
     "Problem",
@@ -25,6 +26,9 @@ _TITLES = {
     403: "refused",
     404: "not found",
     405: "method not allowed",
+    409: "busy",
+    413: "too long",
+    415: "not JSON",
     500: "the tracker failed",
     503: "not known yet",
 }
@@ -32,6 +36,10 @@ _TITLES = {
 
 class MalformedQueryError(UsageError):
     """A parameter of a request is unknown, repeated, missing or out of its range."""
+
+
+class BusyError(UsageError):
+    """Another action on the topology is under way."""
 
 
 class NotYetKnownError(HeronError):
@@ -57,6 +65,8 @@ def status_of(error: HeronError) -> int:
         return 404
     if isinstance(error, NotYetKnownError):
         return 503
+    if isinstance(error, BusyError):
+        return 409
     if isinstance(error, RefusedByOperatorError | AccessError):
         return 403
     return 400 if isinstance(error, UsageError) else 500

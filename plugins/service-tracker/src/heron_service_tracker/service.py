@@ -18,8 +18,10 @@ from heron.clock import SystemClock
 from heron.errors import UsageError
 from heron_cli.client import Client, connect
 from heron_service_tracker.access import Access
+from heron_service_tracker.actions import Actions
 from heron_service_tracker.address import Address
 from heron_service_tracker.application import Pages, application
+from heron_service_tracker.audit_file import AuditFile
 from heron_service_tracker.cluster_watch import ClusterWatch
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.observations import METRICS_S, Observations
@@ -40,7 +42,8 @@ class TrackerOptions:
     """The options of a tracker: profiles, where they are, how often topologies are asked, who may ask.
 
     `overrides` and `without` are those of `heron_cli.client.connect`, for every profile. `history` is the folder of the
-    history, None without one, and `history_bytes` the bound of its file. With `logs`, the logs of tasks are shown.
+    history, None without one, and `history_bytes` the bound of its file. With `logs`, the logs of tasks are shown. With
+    `audit`, the file of the audit, topologies can be changed.
     """
 
     profiles: tuple[str, ...]
@@ -52,6 +55,7 @@ class TrackerOptions:
     overrides: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     logs: bool = False
+    audit: Path | None = None
 
 
 @contextlib.contextmanager
@@ -105,7 +109,7 @@ async def _run(
     observations, recorder = watched
     questions = Questions(functools.partial(_open, options), logs_allowed=options.logs)
     config = uvicorn.Config(
-        application(observations, options.access, ended, recorder, questions, pages),
+        application(observations, options.access, ended, recorder, questions, pages, _actions(options, observations)),
         log_config=None,
         access_log=False,  # a query may hold what a person pasted
         server_header=False,
@@ -159,11 +163,18 @@ def _listening(address: Address) -> Iterator[socket.socket]:
         yield listener
 
 
-def _open(options: TrackerOptions, profile: str) -> Client:
+def _actions(options: TrackerOptions, observations: Observations) -> Actions | None:
+    if options.audit is None:
+        return None
+    changing = functools.partial(_open, options, read_only=False)
+    return Actions(changing, AuditFile(options.audit), observations.clock)
+
+
+def _open(options: TrackerOptions, profile: str, *, read_only: bool = True) -> Client:
     return connect(
         profile,
         config_path=options.config_path,
         overrides=options.overrides,
         without=options.without,
-        read_only=True,
+        read_only=read_only,
     )

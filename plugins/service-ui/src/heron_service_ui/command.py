@@ -16,7 +16,7 @@ __all__ = ["ui"]
 @click.command()
 @with_tracker_options("127.0.0.1:8889")
 def ui(options: TrackerOptions) -> None:
-    """Shows the topologies of profiles in a browser, until Ctrl-C. It changes no topology.
+    """Shows the topologies of profiles in a browser, until Ctrl-C. It changes a topology only with --allow-actions.
 
     The paths of `heron tracker` are served too. An address that other machines reach needs a token, or --without-token.
     """

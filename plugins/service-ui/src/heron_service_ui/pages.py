@@ -36,7 +36,7 @@ _POLICY = "; ".join(
     )
 )
 _SHELL = """<!doctype html>
-<html lang="en" data-period-s="{period_s:g}" data-logs="{logs}" data-token="{token}">
+<html lang="en" data-period-s="{period_s:g}" data-logs="{logs}" data-token="{token}" data-actions="{actions}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -62,6 +62,7 @@ def ui_pages(options: TrackerOptions) -> Pages:
         period_s=options.period_s,
         logs="yes" if options.logs else "no",
         token="yes" if options.access.token else "no",
+        actions="yes" if options.audit else "no",
     ).encode()
 
     async def home(_request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 import { html } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
+import { ActionsView } from "./actions_view.js";
 import { ContainersView } from "./containers_view.js";
 import { FlowView } from "./flow_view.js";
 import { PlansView } from "./plans_view.js";
@@ -10,7 +11,7 @@ import { TaskView } from "./task_view.js";
 import { TasksView } from "./tasks_view.js";
 import { TimelinesView } from "./timelines_view.js";
 import { Freshness, State, Troubles, hasEnded, useOld, viewPath } from "./pieces.js";
-import { useLive } from "./tracker_api.js";
+import { ACTIONS_ALLOWED, useLive } from "./tracker_api.js";
 
 const VIEWS = {
   graph: ["Graph", FlowView],
@@ -19,6 +20,7 @@ const VIEWS = {
   containers: ["Containers", ContainersView],
   plans: ["Plans", PlansView],
   problems: ["Problems", ProblemsView],
+  ...(ACTIONS_ALLOWED ? { actions: ["Actions", ActionsView] } : {}),
 };
 
 export function TopologyPage({ cluster, topology, view, rest, query, go }) {

@@ -8,6 +8,7 @@ const SILENT_MS = 20_000; // the tracker sends at least a comment every 15 s
 
 export const PERIOD_S = Number(document.documentElement.dataset.periodS) || 1;
 export const LOGS_SHOWN = document.documentElement.dataset.logs === "yes";
+export const ACTIONS_ALLOWED = document.documentElement.dataset.actions === "yes";
 export const NEEDS_TOKEN = document.documentElement.dataset.token === "yes";
 
 export class ApiError extends Error {
@@ -34,12 +35,12 @@ export function placeOf(cluster, topology) {
   return `/clusters/${encodeURIComponent(cluster)}/topologies/${encodeURIComponent(topology)}`;
 }
 
-async function request(path, signal) {
+async function request(path, signal, options = {}) {
   const token = sessionStorage.getItem(TOKEN_KEY);
-  const headers = token ? { authorization: `Bearer ${token}` } : {};
+  const headers = { ...options.headers, ...(token ? { authorization: `Bearer ${token}` } : {}) };
   let response;
   try {
-    response = await fetch(API + path, { headers, signal, cache: "no-store" });
+    response = await fetch(API + path, { ...options, headers, signal, cache: "no-store" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "the server of these pages does not answer");
@@ -56,6 +57,11 @@ async function request(path, signal) {
 
 export async function read(path, signal) {
   return (await request(path, signal)).json();
+}
+
+export async function send(path, document) {
+  const options = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(document) };
+  return (await request(path, undefined, options)).json();
 }
 
 // All items of a path that answers in pages.

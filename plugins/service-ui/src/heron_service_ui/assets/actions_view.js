@@ -1,0 +1,87 @@
+// Changes the topology, where the server was started with --allow-actions. Each action is confirmed by the name.
+
+import { html, useState } from "./vendor/htm-preact.js";
+import * as format from "./formats.js";
+import { Choice, Freshness, Scrolled, State } from "./pieces.js";
+import { placeOf, read, send, usePolled } from "./tracker_api.js";
+
+const ACTIONS = {
+  deactivate: "Pause the spouts",
+  activate: "Resume the spouts",
+  restart: "Restart containers, one after the other",
+  update: "Change the number of tasks of a component",
+  kill: "Kill the topology",
+};
+const NOTHING = { action: "deactivate", container: "", component: "", tasks: "", confirm: "" };
+
+export function ActionsView({ cluster, topology, status }) {
+  const path = `${placeOf(cluster, topology)}/actions`;
+  const [asked, setAsked] = useState(0); // a new number makes the list be read at once
+  const actions = usePolled((signal) => read(path, signal), 2, [path, asked]);
+  return html`<div>
+    <h2>Actions</h2>
+    <${Form} path=${path} topology=${topology} components=${status ? status.components : []} onAsked=${() => setAsked((former) => former + 1)} />
+    <h2>Actions since the server of these pages began</h2>
+    ${!actions.data && html`<${Freshness} polled=${actions} wanted="the actions" />`}
+    ${actions.data && !actions.data.items.length && html`<p>There are none.</p>`}
+    ${actions.data && actions.data.items.length > 0 && html`<${Listed} items=${actions.data.items} />`}
+  </div>`;
+}
+
+function Form({ path, topology, components, onAsked }) {
+  const [form, setForm] = useState(NOTHING);
+  const [result, setResult] = useState({ text: "", bad: false, asks: false });
+  const set = (changes) => setForm((former) => ({ ...former, ...changes }));
+  const input = (name) => (event) => set({ [name]: event.currentTarget.value });
+  const names = components.map((each) => each.name);
+  const component = form.component || names[0] || "";
+  async function submit(event) {
+    event.preventDefault();
+    setResult({ text: "", bad: false, asks: true });
+    try {
+      await send(path, requestOf({ ...form, component }));
+      setForm(NOTHING);
+      setResult({ text: "The action has begun.", bad: false, asks: false });
+      onAsked();
+    } catch (error) {
+      setResult({ text: error.message, bad: true, asks: false });
+    }
+  }
+  return html`<form class="action" onSubmit=${submit}>
+    <${Choice} label="Action" value=${form.action} values=${Object.entries(ACTIONS)} onChange=${(action) => set({ action })} />
+    <label class="choice" hidden=${form.action !== "restart"}>Container (empty for all)
+      <input type="number" min="0" value=${form.container} onInput=${input("container")} />
+    </label>
+    <span hidden=${form.action !== "update"}>
+      <${Choice} label="Component" value=${component} values=${names.map((each) => [each, format.cut(each, 60)])} onChange=${(name) => set({ component: name })} />
+      <label class="choice">Tasks <input type="number" min="1" required=${form.action === "update"} value=${form.tasks} onInput=${input("tasks")} /></label>
+    </span>
+    <label class="choice">Repeat the name of the topology
+      <input autocomplete="off" spellcheck="false" required value=${form.confirm} onInput=${input("confirm")} />
+    </label>
+    <button type="submit" disabled=${result.asks || form.confirm !== topology}>${ACTIONS[form.action]}</button>
+    <div role="status">${result.text && html`<p class=${result.bad ? "notice bad" : "notice"}>${result.text}</p>`}</div>
+  </form>`;
+}
+
+function requestOf({ action, container, component, tasks, confirm }) {
+  if (action === "restart" && container !== "") return { action, confirm, container: Number(container) };
+  if (action === "update") return { action, confirm, parallelism: { [component]: Number(tasks) } };
+  return { action, confirm };
+}
+
+function Listed({ items }) {
+  return html`<${Scrolled} label="Actions">
+    <table>
+      <thead><tr><th scope="col">began</th><th scope="col">action</th><th scope="col">of</th><th scope="col">asked by</th><th scope="col">state</th><th scope="col">outcome</th></tr></thead>
+      <tbody>
+        ${items.map(
+          (each) => html`<tr key=${each.number}>
+            <td>${format.moment(each.began_at_s)}</td><th scope="row">${each.action}</th><td>${each.detail || "the topology"}</td>
+            <td>${each.sender}</td><td><${State} state=${each.state} /></td><td class="words">${each.text}</td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  <//>`;
+}
