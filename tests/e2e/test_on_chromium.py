@@ -44,8 +44,7 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     sandbox: Sandbox, chromium: ChromiumBrowser, watched: WatchedPage
 ) -> None:
     """By links alone; on the way each view has no serious fault in both themes. Then the topology ends."""
-    run = sandbox.start("shop.py", command="submit")  # its last report stays, unlike that of `heron run`
-    run.finished()
+    run = sandbox.run("shop.py", command="submit")  # its last report stays, unlike that of `heron run`
     _, url = start_ui(sandbox)
     page = watched.page
     page.goto(f"{url}/")

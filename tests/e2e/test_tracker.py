@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import socket
@@ -103,10 +102,9 @@ def test_the_tracker_follows_topologies_of_two_clusters(sandbox: Sandbox) -> Non
     heron_paths_agree(tracker, places["far"])
     with httpx.stream("GET", f"{tracker.url}{places['local']}/live", timeout=20.0) as stream:
         values = (json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: "))
-        statuses = [value["status"] for value in itertools.islice(values, 5)]
-    counts = [sum(each["emitted"] for each in status["components"]) for status in statuses]
-    assert counts == sorted(counts)
-    assert counts[0] < counts[-1]
+        emitted = (sum(each["emitted"] for each in value["status"]["components"]) for value in values)
+        first = next(emitted)
+        assert next(count for count in emitted if count != first) > first
 
     psutil.Process(tracker.get(f"{places['local']}/physical-plan")["tasks"][0]["pid"]).kill()
     wait_until(lambda: "process-restarted" in tracker.kinds(places["local"]), 60.0, "the event of the death")
