@@ -1,7 +1,7 @@
 """The watch of one topology: one thread with its own client, whatever the number of requests.
 
-A topology that does not answer delays no other one, and its last values stay. The metrics of a hundred tasks cost a
-hundred times what a status costs. So they are read every period only while somebody looks at them, else every 10 s.
+A topology that does not answer delays no other one, and its last values stay. The metrics of a hundred tasks cost
+fifteen times what a status costs. So they are read every period only while somebody looks at them, else every 10 s.
 """
 
 from __future__ import annotations
