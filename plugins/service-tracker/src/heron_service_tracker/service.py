@@ -33,9 +33,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _BACKLOG = 256
 _GAP_PERIODS = 3.0  # two totals further apart make no rate: what lies between is not known
 _LIST_PERIODS = 2.0  # a list reads many nodes of each topology, and a new topology takes longer to start
-_NEW_OBJECTS = 50_000
-"""New objects between two looks for cycles. The values of 2,000 tasks have none, and looking took half of the decoding."""
-
+_NEW_OBJECTS = 50_000  # metrics have no cycles, and looking for some in those of 2,000 tasks took half of the decoding
 _STOP_S = 5  # an answer takes milliseconds; live streams end by an event
 
 
