@@ -44,7 +44,7 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     sandbox: Sandbox, chromium: ChromiumBrowser, watched: WatchedPage
 ) -> None:
     """By links alone; on the way each view has no serious fault in both themes. Then the topology ends."""
-    run = sandbox.run("shop.py", command="submit")  # its last report stays, unlike that of `heron run`
+    run = sandbox.run("shop.py", command="submit local")  # its last report stays, unlike that of `heron run`
     _, url = start_ui(sandbox)
     page = watched.page
     page.goto(f"{url}/")
@@ -160,7 +160,7 @@ def test_a_topology_is_paused_with_the_token_and_its_name(sandbox: Sandbox, watc
     button.click()
     expect(page.get_by_role("cell", name="it was running, and is paused")).to_be_visible()
     expect(page.locator(".title .state-paused")).to_be_visible()
-    page.get_by_label("Action").select_option("activate")
+    page.get_by_role("combobox", name="Action").select_option("activate")
     page.get_by_label("Repeat the name of the topology").fill("steady")
     page.get_by_role("button", name="Resume the spouts").click()
     expect(page.get_by_role("cell", name="it was paused, and is running")).to_be_visible()

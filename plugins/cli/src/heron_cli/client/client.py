@@ -218,18 +218,12 @@ class Client:
                 pause.wait(period_s)
 
     def logs(
-        self,
-        name: str,
-        *,
-        task_id: int | None = None,
-        lines: int = 20,
-        search: str = "",
-        timeout_s: float = _TIMEOUT_S,
+        self, name: str, *, task_id: int | None = None, lines: int = 20, search: str = "", timeout_s: float = _TIMEOUT_S
     ) -> tuple[LogLine, ...]:
         """Return the last lines of each log of the topology, or of its last run, from the files of this machine.
 
-        With `search`, only lines that contain that text, in any case. The lines of the engine come first, by time; then
-        the output of the author's code, by task.
+        With `search`, only lines with that text, in any case. The lines of the engine come first, by time; then the
+        output of the author's code, by task.
         """
         folder = self.log_folder(name, timeout_s=timeout_s)
         return search_logs(folder, task_id, search, lines) if search else last_logs(folder, task_id, lines)
