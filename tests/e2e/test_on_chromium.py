@@ -121,6 +121,7 @@ def test_hostile_texts_are_shown_as_they_are(sandbox: Sandbox, watched: WatchedP
         "since_s": 1.0,
         "containers": 1,
         "tasks": 1,
+        "spouts": [HOSTILE],
         "rate_per_s": 1.0,
         "culprits": 0,
         "errors": [],

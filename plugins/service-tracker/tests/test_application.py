@@ -59,6 +59,7 @@ def test_the_list_has_each_topology_and_each_cluster_that_is_away(observations: 
     assert [(each.cluster, each.name, each.rate_per_s, each.age_s) for each in answer.items] == [
         ("near", "words", 10.0, 7.0)
     ]
+    assert answer.items[0].spouts == ("lines",)
     assert [(each.name, each.age_s, each.error) for each in answer.away] == [("far", None, "the server is away")]
 
 

@@ -74,6 +74,7 @@ def topology_item(topology: ObservedTopology, now_s: float) -> TopologyItem:
         since_s=entry.since_s,
         containers=entry.containers,
         tasks=entry.tasks,
+        spouts=tuple(each.name for each in spouts),
         rate_per_s=sum(each.rate_per_s for each in spouts),
         culprits=len(status.backpressure) if status else 0,
         errors=entry.errors,

@@ -70,7 +70,7 @@ class TopologyItem(msgspec.Struct, frozen=True):
     """A topology in a list.
 
     `age_s` is the age of its status, its rate and its culprits; the other values come from the list of its cluster.
-    `trouble` says in sentences what is wrong, the gravest first.
+    `spouts` are the names of its spouts. `trouble` says in sentences what is wrong, the gravest first.
     """
 
     cluster: str
@@ -83,6 +83,7 @@ class TopologyItem(msgspec.Struct, frozen=True):
     since_s: float | None
     containers: int
     tasks: int
+    spouts: tuple[str, ...]
     rate_per_s: float
     culprits: int
     errors: tuple[str, ...]
