@@ -91,6 +91,7 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     expect(page.locator(".state-finished")).to_be_visible()
     assert watched.complaints + dark.complaints == []
     dark.close()
+    sandbox.heron("kill", "shop")  # removes what an ended topology leaves
 
 
 def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbox, watched: WatchedPage) -> None:
