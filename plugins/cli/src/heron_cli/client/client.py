@@ -241,17 +241,11 @@ class Client:
             yield from follow_logs(topology, find_logs(topology, Path(self._profile.log_dir)), task_id, lines)
 
     def activate(self, name: str, *, timeout_s: float = 30.0) -> StateChange:
-        """Resume the spouts of a topology. A running topology is not changed.
-
-        The call waits up to `timeout_s` for a topology that is still starting.
-        """
+        """Resume the spouts of a topology, if they are paused; one that is still starting has `timeout_s` to start."""
         return self._change(name, "running", timeout_s)
 
     def deactivate(self, name: str, *, timeout_s: float = 30.0) -> StateChange:
-        """Pause the spouts of a topology until `activate`; tuples that were emitted are still processed and acked.
-
-        The call waits up to `timeout_s` for a topology that is still starting.
-        """
+        """Pause the spouts until `activate`; tuples that were emitted are still processed. It waits as `activate` does."""
         return self._change(name, "paused", timeout_s)
 
     def restart(
