@@ -245,7 +245,7 @@ class Client:
         return self._change(name, "running", timeout_s)
 
     def deactivate(self, name: str, *, timeout_s: float = 30.0) -> StateChange:
-        """Pause the spouts until `activate`; tuples that were emitted are still processed. It waits as `activate` does."""
+        """Pause the spouts until `activate`; emitted tuples are still processed. It waits as `activate` does."""
         return self._change(name, "paused", timeout_s)
 
     def restart(
