@@ -45,7 +45,7 @@ def gauges(ago_s: float, incarnation: int = 3, **values: float) -> PastGauges:
 
 
 def test_a_kill_for_memory_says_what_had_grown() -> None:
-    """The example of the issue: how often, by whom, the limit, and the window of the last life."""
+    """How often, by whom, the limit, and the window of the last life."""
     history = [died(ago_s, BY_KERNEL) for ago_s in (570.0, 400.0, 200.0, 10.0)]
     before = (
         gauges(205.0, incarnation=2, window=9e9, resident_bytes=9e12),

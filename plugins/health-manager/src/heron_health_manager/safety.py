@@ -5,7 +5,7 @@ So a health manager that died knows after its restart what is under way, what wa
 - One action at a time, and a cool-down after each, until its effect can be seen.
 - An action without its expected effect is not tried again for that diagnosis for a while, which doubles each time
   (Dhalion's blacklist).
-- A component that is made larger and smaller by turns is left alone: a person decides.
+- A component that is made larger and smaller again and again is left alone: a person decides.
 """
 
 from __future__ import annotations

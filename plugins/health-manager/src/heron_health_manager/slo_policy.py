@@ -38,7 +38,7 @@ class SloOptions(msgspec.Struct, frozen=True):
     most_utilisation: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.97
 
     def __post_init__(self) -> None:
-        """Check what is no matter of single options."""
+        """Check the options together."""
         parse_objectives(self.objectives)
         Utilisation(self.wanted_utilisation, self.most_utilisation)
         Rhythm(self.period_s, self.look_back_s)
