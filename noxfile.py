@@ -110,7 +110,7 @@ def proto(session: nox.Session) -> None:
 def demo(session: nox.Session) -> None:
     """Count the words of real text: ./dev demo [-- --text PATH --out PATH --loops N]; or -- autoscale."""
     if session.posargs == ["autoscale"]:
-        session.run(sys.executable, str(ROOT / "examples" / "watch_auto_scale.py"))
+        session.run(sys.executable, str(ROOT / "examples" / "demo" / "watch_auto_scale.py"))
         return
     # Paths the user gives are relative to where the user stands.
     session.chdir(session.invoked_from)

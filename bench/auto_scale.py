@@ -17,7 +17,7 @@ from bench.trial import Trial
 
 __all__ = ["AutoScale", "Step", "settled_s"]
 
-_TOPOLOGY = "auto_scale"
+_TOPOLOGY = "loaded_words"
 _COST_S = {"split": 0.040, "last": 0.004}
 _PER_LINE = {"split": 1, "last": 10}
 _WANTED = 0.85  # the utilisation for which `ds2` sizes

@@ -1,14 +1,15 @@
 """Lines at a rate that a file gives; a bolt calls a service for each line, which takes 20 ms. The right size follows.
 
-Run it:  heron run examples/auto_scale.py --set health.mode=act -- --load load.txt
+Run it:  heron run examples/auto_scale.py --set health.mode=act
 Then write another number of lines per second into load.txt. `./dev demo -- autoscale` does this and tells the story.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,25 @@ class Count(Bolt):
         self.counts[word] = self.counts.get(word, 0) + 1
 
 
-parser = argparse.ArgumentParser(prog="auto_scale.py", description="a topology whose load changes")
-parser.add_argument("--load", type=Path, required=True, help="a file with the number of lines per second")
-builder = TopologyBuilder("auto_scale")
-lines = builder.add_spout("lines", Lines, par=1, config={"load": str(parser.parse_args().load.resolve())})
-translate = builder.add_bolt("translate", Translate, par=1, inputs={lines: Grouping.SHUFFLE})
-builder.add_bolt("count", Count, par=1, inputs={translate: Grouping.fields("word")})
-builder.build_and_submit()
+def auto_scale(arguments: Sequence[str] = ()) -> TopologyBuilder:
+    """Parse the command line, write the file of the load if there is none, and build the topology."""
+    parser = argparse.ArgumentParser(prog="auto_scale.py", description="a topology whose load changes")
+    parser.add_argument(
+        "--load", type=Path, default=Path("load.txt"), help="a file with the number of lines per second (%(default)s)"
+    )
+    load = parser.parse_args(arguments).load.resolve()
+    try:
+        if not load.exists():
+            load.write_text("30", encoding="utf-8")
+        float(load.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        parser.error(f"--load {load}: {error}")
+    builder = TopologyBuilder("auto_scale")
+    lines = builder.add_spout("lines", Lines, par=1, config={"load": str(load)})
+    translate = builder.add_bolt("translate", Translate, par=1, inputs={lines: Grouping.SHUFFLE})
+    builder.add_bolt("count", Count, par=1, inputs={translate: Grouping.fields("word")})
+    return builder
+
+
+if __name__ == "__main__":
+    auto_scale(sys.argv[1:]).build_and_submit()

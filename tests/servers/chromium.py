@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from servers.install import debian_programs, installed, npm_package, with_libraries
 from servers.serving import serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Playwright
 
 __all__ = ["FIXTURES", "ChromiumBrowser", "chromium"]
 
@@ -52,6 +55,8 @@ class ChromiumBrowser:
 
     def start(self) -> None:
         """Start it."""
+        from playwright.sync_api import sync_playwright  # noqa: PLC0415  # only this suite needs it
+
         libraries = with_libraries(self._place)[1].partition("=")[2]
         self._playwright = sync_playwright().start()
         self._browser = self._playwright.chromium.launch(

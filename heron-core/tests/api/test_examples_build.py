@@ -22,6 +22,7 @@ TASKS = {
     "exactly_once_files": 4,
     "exactly_once_sqlite": 4,
     "partitioned_log": 5,
+    "auto_scale": 3,
 }
 
 
@@ -102,6 +103,20 @@ def test_a_log_without_partitions_is_refused(tmp_path: Path, capsys: pytest.Capt
     with pytest.raises(SystemExit):
         example("partitioned_log").partitioned_log(["--log", str(tmp_path)])
     assert f"--log {tmp_path}: the folder does not exist or has no partitions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["many", None])
+def test_a_load_that_is_no_number_is_refused(
+    text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A spout that cannot read it would fail again and again; a folder is no file."""
+    load = tmp_path
+    if text is not None:
+        load = tmp_path / "load.txt"
+        load.write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit):
+        example("auto_scale").auto_scale(["--load", str(load)])
+    assert f"--load {load}: " in capsys.readouterr().err
 
 
 def test_the_demo_passes_absolute_paths_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Tells the story of `auto_scale.py`: the load triples, the health manager changes the plan, the rate follows.
 
-Run it:  python examples/watch_auto_scale.py
+Run it:  python examples/demo/watch_auto_scale.py
 It takes 90 seconds, submits the topology to the profile `local`, and kills it at the end.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from heron_cli.client import Client, connect
 
 NAME = "auto_scale"
-TOPOLOGY = Path(__file__).with_name("auto_scale.py")
+TOPOLOGY = Path(__file__).parents[1] / "auto_scale.py"
 HERON = Path(sys.executable).with_name("heron")
 BEFORE, AFTER = 30, 90  # lines per second
 TRIPLES_AT_S, ENDS_AT_S, EVERY_S = 30.0, 90.0, 3.0
