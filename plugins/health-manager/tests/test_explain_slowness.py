@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from heron.ipc.status import Culprit, LongCallStatus, TopologyStatus, Unreached
 from heron.spi.health_values import (
     Action,
@@ -15,11 +17,13 @@ from heron.spi.health_values import (
     Subject,
     TopologyShape,
 )
+from heron_health_manager.diagnosers import EXPLAINED
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.explaining.explain import explain
 from heron_health_manager.explaining.explanation_text import MOST_LINES, explanation_lines
 from heron_health_manager.explaining.facts import Facts, PastEvent
 from heron_health_manager.policy_round import Finding, Round, run_round
+from heron_health_manager.provisioning import UNDER
 from heron_testing.contracts.health import busy_topology
 
 NOW_S = 1_795_612_800.0  # 2026-11-25 13:20:00 UTC
@@ -156,6 +160,17 @@ def test_empty_metrics_are_not_called_healthy() -> None:
     """Nothing is known of the load."""
     silent = [replace(each, samples=(), culprits=frozenset()) for each in busy_topology()]
     assert lines_of(facts(found(silent)))[0] == "busy: nothing suffers that is known; its tasks have sent no metrics"
+
+
+OTHERS = (UNDER, "memory-growth", "memory-near-limit", "restart-loop", "stalled-source", "unreachable-peer")
+
+
+@pytest.mark.parametrize("name", sorted({*EXPLAINED, *OTHERS}))
+def test_every_diagnosis_of_ours_is_told_in_words(name: str) -> None:
+    """Its name alone would say little."""
+    (problem,) = explain(facts(with_finding(name, Subject("work", 2)))).problems
+    assert name not in (problem.what, *problem.why)
+    assert f"{name} of" not in " ".join((problem.what, *problem.why))
 
 
 def test_an_unknown_diagnosis_of_a_policy_is_told_by_its_name() -> None:
