@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron_streamlet import Aggregate, Builder, sliding_window
+from heron_streamlet import Aggregate, Builder, Items, sliding_window, tumbling_window
 from heron_streamlet.fold import Aggregated, Count, Fold, Reduce
 from heron_streamlet.keyed_operators import WindowFold
 from heron_streamlet.window import SlidingWindow
 from heron_streamlet.window_assignment import Combiner, WindowAssignment, WindowRow
 from pipelines.collected import Collect
 from pipelines.fed_runs import Feed, Running
+from pipelines.simulated_runs import run_simulated
 
 
 class Listed(Aggregate[int, list[int], list[int]]):
@@ -137,3 +138,43 @@ def test_a_window_that_fails_takes_no_other_with_it() -> None:
     assert "operator 'aggregatebykeyandwindow-1'" in error
     assert found.pop(0) in ("a", "z")
     assert found == {-5: "a", 5: "z", 15: "bc", 20: "bc"}
+
+
+class Uncopied(Aggregate[int, "Total", int]):
+    """Has accumulators that cannot be copied."""
+
+    def zero(self) -> Total:
+        return Total()
+
+    def add(self, accumulator: Total, value: int) -> Total:
+        accumulator.value += value
+        return accumulator
+
+    def merge(self, left: Total, right: Total) -> Total:
+        left.value += right.value
+        return left
+
+    def result(self, accumulator: Total) -> int:
+        return accumulator.value
+
+
+class Total:
+    """Cannot be copied."""
+
+    value = 0
+
+    def __deepcopy__(self, memo: object) -> Total:
+        msg = "no copy"
+        raise TypeError(msg)
+
+
+def test_an_accumulator_that_cannot_be_copied_is_an_error_of_its_operator() -> None:
+    """It concerns the windows of its row; elements in one window need no copy."""
+    builder = Builder()
+    pairs = builder.new_source(Items([(0, 1), (9, 2)])).event_time(itemgetter(0)).key_by(lambda _: "all", itemgetter(1))
+    pairs.aggregate_by_key_and_window(sliding_window(10, 5), Uncopied()).to_sink(Collect("sliding"))
+    pairs.aggregate_by_key_and_window(tumbling_window(10), Uncopied()).to_sink(Collect("tumbling"))
+    run = run_simulated(builder)
+    assert all("operator 'aggregatebykeyandwindow-1'" in error and "no copy" in error for error in run.errors)
+    assert run.errors
+    assert [value for _, value in run["tumbling"]] == [3]

@@ -160,7 +160,9 @@ class _Partition:
             except Exception as error:  # of an author's function
                 self.failures.add(error)
             else:
-                return
+                break
+        for refusal in self.host.take_refused():
+            self.failures.add(refusal)
 
     def _mark(self, state: PartitionState) -> tuple[int | None, bool]:
         """The watermark behind what was read, and whether the partition is idle."""

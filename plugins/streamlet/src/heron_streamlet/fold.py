@@ -20,7 +20,8 @@ class Aggregate(ABC, Generic[V, A, R]):
     """An aggregate: accumulators that take values, and that can be merged in any grouping of the values.
 
     ``merge`` must be associative, and ``add(a, v)`` must equal ``merge(a, add(zero(), v))``. The engine may merge
-    accumulators that were filled in different tasks, in any order. An accumulator must be picklable.
+    accumulators that were filled in different tasks, in any order. An accumulator must be picklable, and one of sliding
+    windows copyable by `copy.deepcopy`.
     """
 
     @abstractmethod

@@ -81,7 +81,7 @@ class KeyedStage:
         def receive(values: WindowRow) -> None:
             key, start_us, windows, value = values
             failed = []
-            for row in operator.rows(start_us, windows, value):
+            for row in self.shared_out(operator, start_us, windows, value):
                 try:
                     self.add(key, row)
                 except OperatorError as error:  # the other windows are not lost
@@ -90,6 +90,19 @@ class KeyedStage:
                 raise in_one(failed)
 
         return receive
+
+    def shared_out(
+        self, operator: AlignedWindows, start_us: int, windows: int, value: object
+    ) -> list[tuple[int, object]]:
+        """The rows of `AlignedWindows.rows`.
+
+        Raises:
+            OperatorError: when an author's accumulator cannot be copied.
+        """
+        try:
+            return list(operator.rows(start_us, windows, value))
+        except Exception as error:
+            raise self.code.located(error) from error
 
     def add(self, key: object, row: tuple[Any, ...]) -> Any:  # noqa: ANN401
         """Add a row to the state of its key, unless its window is closed; return the state, or None.

@@ -33,7 +33,7 @@ class TransactionalSink(Sink[T_contra], ABC):
     """A sink whose writes become visible when their checkpoint is complete, in topologies with EFFECTIVELY_ONCE.
 
     Checkpoint numbers ascend. In topologies without checkpoints, `prepare` and `commit` follow each other once, at the
-    end of the input.
+    end of the input. In the task of a source, one that raises there is called again, until it succeeds.
     """
 
     @abstractmethod

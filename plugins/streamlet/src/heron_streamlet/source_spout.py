@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
@@ -21,13 +22,15 @@ __all__ = ["PARTITIONS_KEY", "PROGRESS", "OpenPartition", "SourceSpout"]
 PARTITIONS_KEY = "heron.streamlet.partitions"
 """The component's configuration: ``[key, name]`` of each partition. The task that owns the key reads the partition."""
 
-PROGRESS = Stream(fields=["elements"])
-"""The stream of a stage without another one behind it: how many elements each call processed. The engine calls a spout
-at once that emits."""
+PROGRESS_STREAM = "progress"
+PROGRESS = Stream(fields=["elements"], name=PROGRESS_STREAM)
+"""The stream of a stage in which a stream ends: how many elements each call processed. The engine calls a spout at once
+that emits."""
 
 _READ_S = 0.004  # what is read at once takes about this long: a checkpoint, acks and back pressure wait for it
 _READ_AT_FIRST, _READ_AT_MOST = 16, 1024
 _ELEMENTS_METRIC_S = 10.0
+_LONG_S = 0.01  # the engine makes up to 16 calls that emit before it looks at its commands
 _COMBINE_S = 0.05  # a call of `next_tuple` combines for this long; a checkpoint and acks wait for it
 _WATERMARK_S = 0.05  # each watermark ends a batch
 _WATERMARK_IDLE_S = 0.002  # the same when no data waits: batches are small then, and windows close soon after their end
@@ -149,9 +152,9 @@ class SourceSpout(Spout, StatefulComponent):
                 partition.skip(done)
                 self.partitions.append(partition)
         self.has_time = bool(clocks)
-        self.ends_streams = not self.host.stage.outlets
         self.elements, self.told = CountMetric(), 0
-        if self.ends_streams:
+        self.rests = False
+        if self.host.stage.ends:
             context.register_metric("elements", self.elements, _ELEMENTS_METRIC_S)
         self.turn = 0
         self.sent_s = self.marked_s = -_REPEAT_S
@@ -159,22 +162,27 @@ class SourceSpout(Spout, StatefulComponent):
 
     def next_tuple(self) -> None:
         """Read the partitions in turn: some elements, or as long as it pays to combine them."""
+        if self.rests:  # a call that emits nothing lets the engine look at its commands
+            self.rests = False
+            return
         reading = [each for each in self.partitions if not each.ended]
         if not reading:
-            self.host.commit_all()  # it has sinks where nothing is replayed, and then it is not called again
+            self.host.commit_all()  # there are sinks where nothing is replayed; this call is the last, unless it raises
             self.end()
             return
-        until_s = self.clock.monotonic_s() + _COMBINE_S if self.host.combines else 0.0
+        begin_s = self.clock.monotonic_s()
+        until_s = begin_s + _COMBINE_S if self.host.combines else 0.0
         busy = True
         try:
             while (busy := self._read(reading)) and self.clock.monotonic_s() < until_s:
                 reading = [each for each in reading if not each.ended] or reading
         finally:
             # Each call that reads also emits: otherwise the engine would call it less often.
-            for error in self.host.flush():
+            for error in (*self.host.flush(), *self.host.take_refused()):
                 self.report_error(error)
-            if self.ends_streams:
+            if self.host.stage.ends:
                 self._tell()
+                self.rests = self.clock.monotonic_s() - begin_s > _LONG_S
             if self.has_time:
                 self._mark(self.clock.monotonic_s(), _WATERMARK_S if busy else _WATERMARK_IDLE_S)
 
@@ -183,7 +191,7 @@ class SourceSpout(Spout, StatefulComponent):
         processed = sum(each.processed for each in self.partitions)
         if processed > self.told:
             self.elements.incr(processed - self.told)
-            self.emit((processed - self.told,))
+            self.emit((processed - self.told,), stream=PROGRESS_STREAM)
             self.told = processed
 
     def _read(self, reading: list[OpenPartition]) -> bool:
@@ -222,10 +230,11 @@ class SourceSpout(Spout, StatefulComponent):
 
     def close(self) -> None:
         """Close partitions and the authors' objects."""
-        for partition in getattr(self, "partitions", ()):
-            partition.close()
-        if hasattr(self, "host"):
-            self.host.close()
+        with ExitStack() as closing:  # one that fails keeps no other open
+            if hasattr(self, "host"):
+                closing.callback(self.host.close)
+            for partition in getattr(self, "partitions", ()):
+                closing.callback(partition.close)
 
     def _event_clock(self, given: AssignEventTime, latest_us: int | None) -> EventClock:
         latest_us = START_OF_TIME_US if latest_us is None else latest_us

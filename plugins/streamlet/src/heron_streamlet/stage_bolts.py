@@ -142,7 +142,7 @@ class WindowStageBolt(KeyedStageBolt):
         operator = self.keyed.operator
         assert isinstance(operator, WindowFold)  # noqa: S101  # chosen by the compiler
         self.span_us = operator.window.size_us + operator.window.allowed_lateness_us
-        self.rows = operator.rows
+        self.aligned = operator
         self.merge = operator.fold.merger()
 
     def process(self, tup: Tuple) -> None:
@@ -152,7 +152,7 @@ class WindowStageBolt(KeyedStageBolt):
             self._merge(key, start_us, accumulator)
             return
         failed = []
-        for row in self.rows(start_us, windows, accumulator):
+        for row in self.keyed.shared_out(self.aligned, start_us, windows, accumulator):
             try:
                 self._merge(key, *row)
             except OperatorError as error:  # the other windows are not lost

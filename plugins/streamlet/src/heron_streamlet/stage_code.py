@@ -37,6 +37,7 @@ from heron_streamlet.operators import (
     Log,
     Map,
     Pass,
+    Read,
     Repartition,
     Transform,
     Write,
@@ -176,6 +177,13 @@ class StageCode:
             self._add(depth, number, f"if {function}({value}):")
             self._continue(depth + 1, node, value)
             self._add(depth + 1, number, "pass")
+        elif isinstance(self.stage.head.operator, Read):
+            # It shares the stage with other streams, which must not lose the element that it refuses.
+            self.names["refused"] = self.host.refused
+            self._add(depth, number, "try:")
+            self._add(depth + 1, number, f"{function}({value})")
+            self._add(depth, number, "except Exception as error:")
+            self._add(depth + 1, number, "refused.append(located(error))")
         else:
             self._add(depth, number, f"{function}({value})")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from heron_streamlet.failures import OperatorError
@@ -48,6 +49,8 @@ class StageHost(ABC):
         self._combiners: list[Combiner | ColumnCombiner] = []
         self._gatherers: dict[int, Gatherer] = {}
         self._objects: list[Any] = []
+        self.refused: list[OperatorError] = []
+        """What ends of streams refused in the stage of a source, until `take_refused`; always the same list."""
 
     @abstractmethod
     def row(self, outlet: Outlet, values: str) -> str:
@@ -161,6 +164,12 @@ class StageHost(ABC):
             failed += combiner.flush()
         return failed
 
+    def take_refused(self) -> list[OperatorError]:
+        """What ends of streams have refused since the last call."""
+        refused = self.refused.copy()
+        self.refused.clear()
+        return refused
+
     def _node(self, number: int) -> Node:
         return next(node for node in self.stage.nodes if node.number == number)
 
@@ -173,5 +182,6 @@ class StageHost(ABC):
 
     def close(self) -> None:
         """Closes the authors' objects."""
-        for each in self._objects:
-            each.close()
+        with ExitStack() as closing:  # one that fails keeps no other open
+            for each in reversed(self._objects):
+                closing.callback(each.close)

@@ -116,6 +116,11 @@ class Stage:
         return name if len(name) <= _LONGEST_NAME else names[0]
 
     @property
+    def ends(self) -> bool:
+        """Whether a stream ends here."""
+        return _ends(self.nodes)
+
+    @property
     def early_nodes(self) -> list[tuple[Node, Early]]:
         """The operators that read early results of the head."""
         return [(node, node.operator) for node in self.nodes if isinstance(node.operator, Early)]

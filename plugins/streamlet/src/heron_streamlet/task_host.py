@@ -45,6 +45,8 @@ class TaskHost(StageHost):
         stage, window_of = _loaded(config)
         super().__init__(stage, window_of, combines=self.saves or not self.tracked)
         self.component = component
+        self._prepared: set[int] = set()
+        self._committed: set[int] = set()
         self._late = CountMetric()
         if self.window_of or isinstance(self.stage.head.operator, Windowed):
             context.register_metric("late", self._late, _LATE_METRIC_S)
@@ -78,10 +80,17 @@ class TaskHost(StageHost):
         return self.sender(outlet)
 
     def commit_all(self) -> None:
-        """Without checkpoints, at the end of the input: show all that was put into sinks with transactions."""
-        for sink in self.transactions:
-            sink.prepare(_LAST_TRANSACTION)
-            sink.commit(_LAST_TRANSACTION)
+        """Without checkpoints, at the end of the input: show all that was put into sinks with transactions.
+
+        What fails is raised. Another call goes on where this one failed.
+        """
+        for number, sink in enumerate(self.transactions):
+            if number not in self._prepared:
+                sink.prepare(_LAST_TRANSACTION)
+                self._prepared.add(number)
+            if number not in self._committed:
+                sink.commit(_LAST_TRANSACTION)
+                self._committed.add(number)
 
     def late(self, count: int) -> None:
         """`StageHost.late`."""

@@ -52,7 +52,7 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
     specs: dict[int, HeronComponentSpec] = {}
     for stage in plan.stages:
         outputs = [Stream(fields=list(outlet.fields), name=stream_name(outlet)) for outlet in stage.outlets]
-        outputs = outputs or ([PROGRESS] if isinstance(stage.head.operator, Read) else [])
+        outputs += [PROGRESS] if isinstance(stage.head.operator, Read) and stage.ends else []
         inputs = list(plan.inputs(stage))
         own: dict[str, object] = {}
         operator = stage.head.operator
