@@ -155,6 +155,7 @@ def test_a_topology_is_paused_with_the_token_and_its_name(sandbox: Sandbox, watc
     page.goto(f"{url}/local/steady/actions")
     page.get_by_label("Token").fill("a-token-of-the-tests")
     page.get_by_role("button", name="Show the pages").click()
+    expect(page.locator(".title .state-running")).to_be_visible()  # the server knows the topology
     button = page.get_by_role("button", name="Pause the spouts")
     expect(button).to_be_disabled()
     page.get_by_label("Repeat the name of the topology").fill("steady")
