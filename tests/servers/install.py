@@ -23,7 +23,6 @@ __all__ = [
     "go_program",
     "installed",
     "maven_jars",
-    "npm_package",
     "python_packages",
     "system_program",
     "with_libraries",
@@ -123,7 +122,7 @@ def debian_programs(*names: str) -> Callable[[Path], None]:
 
 def with_libraries(folder: Path) -> list[str]:
     """Return the beginning of a command for a program that `debian_programs` has unpacked there."""
-    places = sorted({str(each.parent) for each in folder.rglob("*.so*")})
+    places = sorted({str(each.parent) for each in folder.rglob("*.so.*")})
     return ["env", f"LD_LIBRARY_PATH={os.pathsep.join(places)}"]
 
 
@@ -173,21 +172,6 @@ def maven_jars(*artifacts: str, without: Sequence[str] = ()) -> Callable[[Path],
         (folder / "pom.xml").write_text(_POM.format(wanted), encoding="utf-8")
         goal = "dependency:copy-dependencies"
         _run(["mvn", "-q", "-B", goal, "-DincludeScope=runtime", "-DoutputDirectory=lib"], folder)
-
-    return install
-
-
-def npm_package(name: str) -> Callable[[Path], None]:
-    """Return an `install` that puts the files of an npm package, NAME@VERSION, into the folder ``package``.
-
-    It runs no script of the package, and uses the ``npm`` on the PATH with its settings.
-    """
-
-    def install(folder: Path) -> None:
-        _run(["npm", "pack", "--silent", "--ignore-scripts", name], folder)
-        (archive,) = folder.glob("*.tgz")
-        _run(["tar", "-xzf", archive.name], folder)
-        archive.unlink()
 
     return install
 
