@@ -49,7 +49,7 @@ Watch = Callable[[float, Window], None]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What stood first after so many seconds of the fault: ``DIAGNOSIS SUBJECT``."""
+    """The first diagnosis, as ``DIAGNOSIS SUBJECT``, and the seconds from the fault until then."""
 
     at_s: float
     first: str
