@@ -19,7 +19,8 @@ __all__ = ["AutoScale", "Step", "settled_s"]
 
 _TOPOLOGY = "loaded_words"
 _COST_S = {"split": 0.040, "last": 0.004}
-_PER_LINE = {"split": 1, "last": 10}
+_WORDS = 10  # in a line
+_PER_LINE = {"split": 1, "last": _WORDS}
 _WANTED = 0.85  # the utilisation for which `ds2` sizes
 
 _LOW, _HIGH = 15.0, 60.0  # lines/s
@@ -82,15 +83,21 @@ class AutoScale(Bench):
             up = _step(trial, _HIGH)
             down = _step(trial, _LOW)
             report = trial.end()
-        if report["split"]["executed"] != report["lines"]["emitted"]:
-            msg = (
-                f"{self.name}: {report['lines']['emitted']} lines were sent, and {report['split']['executed']} arrived"
-            )
-            raise BenchError(msg)
-        if report["last"]["executed"] != report["split"]["emitted"]:
-            msg = f"{self.name}: {report['split']['emitted']} words were sent, and {report['last']['executed']} arrived"
-            raise BenchError(msg)
+            self._check(report, sum(count for _, count in _marks(trial.records.folder)))
         return up, down
+
+    def _check(self, report: dict[str, Any], counted: int) -> None:
+        """Compare what was sent with what arrived, both by the engine's counts and by those of the bolts.
+
+        Raises:
+            BenchError: when they differ.
+        """
+        lines, split, last = (report[name] for name in ("lines", "split", "last"))
+        words = lines["emitted"] * _WORDS
+        counts = (split["executed"] * _WORDS, split["emitted"], last["executed"], counted)
+        if any(each != words for each in counts):
+            msg = f"{self.name}: {words} words were sent; split, words, counts and records have {counts}"
+            raise BenchError(msg)
 
 
 def optimum(component: str, lines_per_s: float) -> int:

@@ -17,12 +17,11 @@ from bench_record import STOP_FILE, TICK_S, config_of, options
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple
 
 WORDS = 10  # in a line
+DIFFERENT = 5000  # words: enough to give every task the same share of them
 LINE_S, WORD_S = 0.040, 0.004
 WORD_LENGTH = 100  # bytes, so that a few seconds of missing capacity are back pressure
 RATE_FILE = "rate"
 BEHIND_S = 0.1  # a source that was held back does not catch up: its rate is what it is offered
-
-LINE = " ".join(f"{number:0{WORD_LENGTH}d}" for number in range(WORDS))
 
 
 class Lines(Spout):
@@ -35,6 +34,7 @@ class Lines(Spout):
         self.stop, self.rate_file = folder / STOP_FILE, folder / RATE_FILE
         self.due_s = self.read_s = 0.0
         self.rate = 1.0
+        self.word = 0
 
     def next_tuple(self) -> None:
         now_s = time.monotonic()
@@ -47,23 +47,25 @@ class Lines(Spout):
         self.due_s = max(self.due_s, now_s - BEHIND_S)
         if self.due_s <= now_s:
             self.due_s += 1.0 / self.rate
-            self.emit([LINE])
+            self.emit(
+                [" ".join(f"{number % DIFFERENT:0{WORD_LENGTH}d}" for number in range(self.word, self.word + WORDS))]
+            )
+            self.word += WORDS
 
 
 class Cost:
-    """Waits of known length. A wait that ended late makes the next one shorter, so the mean is exact."""
+    """Waits of known length. What a wait was too long is taken from the next ones, so the mean is exact."""
 
     def __init__(self, cost_s: float) -> None:
         self.cost_s = cost_s
-        self.until_s = 0.0
+        self.late_s = 0.0
 
     def spend(self) -> None:
         """Wait for the cost of one tuple."""
-        now_s = time.monotonic()
-        start_s = self.until_s if now_s - self.until_s < self.cost_s else now_s
-        self.until_s = start_s + self.cost_s
-        if self.until_s > now_s:
-            time.sleep(self.until_s - now_s)
+        start_s, wait_s = time.monotonic(), self.cost_s - self.late_s
+        if wait_s > 0:
+            time.sleep(wait_s)
+        self.late_s += time.monotonic() - start_s - self.cost_s
 
 
 class Split(Bolt):
@@ -93,9 +95,17 @@ class Count(Bolt):
         self.done += 1
         if (now_s := time.monotonic()) >= self.next_s:
             self.next_s = now_s + TICK_S
-            self.file.write(f"{now_s} {self.done}\n")
-            self.file.flush()
-            self.done = 0
+            self.note(now_s)
+
+    def close(self) -> None:
+        self.note(time.monotonic())
+        self.file.close()
+
+    def note(self, now_s: float) -> None:
+        """Write the words since the last record."""
+        self.file.write(f"{now_s} {self.done}\n")
+        self.file.flush()
+        self.done = 0
 
 
 def topology(arguments: Sequence[str]) -> TopologyBuilder:

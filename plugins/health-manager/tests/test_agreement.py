@@ -1,4 +1,4 @@
-"""An update waits until two rounds want the same, so a load that has just changed makes one step of several."""
+"""An update waits until all rounds of a while want the same, so a change of the load makes one step of several."""
 
 from __future__ import annotations
 
@@ -26,19 +26,17 @@ def passes(agreement: Agreement, found: Round, now_s: float) -> bool:
     return len(kept) > 2
 
 
-def test_the_second_round_that_wants_the_same_decides() -> None:
-    """A window that has rates from before and after the change wants less than it will."""
-    agreement = Agreement(longest_s=15.0)
-    sizes = [2, 3, 5, 6, 6, 6]
-    assert [passes(agreement, wanting(split=size), 2.0 * at) for at, size in enumerate(sizes)] == [
-        *[False] * 4,
-        *[True] * 2,
-    ]
+def test_the_rounds_of_half_a_window_decide() -> None:
+    """A window that has rates from before and after the change wants less than it will, also twice the same."""
+    agreement = Agreement(look_back_s=18.0)
+    sizes = [2, 2, 3, 3, 6, 6, 6, 6]
+    decided = [passes(agreement, wanting(split=size), 3.0 * at) for at, size in enumerate(sizes)]
+    assert decided == [*[False] * 6, *[True] * 2]
 
 
 def test_it_waits_no_longer_than_a_window() -> None:
     """A source whose rate is never the same is sized all the same."""
-    agreement = Agreement(longest_s=6.0)
+    agreement = Agreement(look_back_s=6.0)
     assert [passes(agreement, wanting(split=3 + at % 2), 2.0 * at) for at in range(5)] == [
         False,
         False,
@@ -50,8 +48,9 @@ def test_it_waits_no_longer_than_a_window() -> None:
 
 def test_a_round_without_an_update_begins_again() -> None:
     """What was wanted long ago says nothing about now."""
-    agreement = Agreement(longest_s=6.0)
+    agreement = Agreement(look_back_s=6.0)
     assert not passes(agreement, wanting(split=2), 0.0)
     assert not passes(agreement, wanting(), 2.0)
     assert not passes(agreement, wanting(split=2), 100.0)
-    assert passes(agreement, wanting(split=2), 102.0)
+    assert not passes(agreement, wanting(split=2), 102.0)
+    assert passes(agreement, wanting(split=2), 103.0)

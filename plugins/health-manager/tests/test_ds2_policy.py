@@ -77,7 +77,8 @@ def test_the_diagnosis_shows_the_numbers() -> None:
     assert finding.action is not None
     assert finding.action.command == "heron update model --component-parallelism split:6"
     assert finding.action.expected is not None
-    assert finding.action.expected.at_least == pytest.approx(900.0)
+    assert finding.action.expected.measurement == "served-share"
+    assert finding.action.expected.at_least == pytest.approx(0.9)
 
 
 def test_a_healthy_topology_has_no_findings() -> None:

@@ -174,7 +174,7 @@ def test_decides_nothing_before_its_window_is_full(tmp_path: Path) -> None:
     assert desk.runs(3).decisions == ()
     desk.plant.model.apply({"split": 2})
     assert desk.runs(3).decisions == ()
-    assert desk.runs(2).decisions != ()
+    assert desk.runs(3).decisions != ()
 
 
 @pytest.mark.parametrize("instants", [range(1, 12)])
@@ -205,7 +205,7 @@ def test_a_death_before_the_action_is_noticed_and_made_good(tmp_path: Path) -> N
     """The plan is still the base of the decision, so nothing was begun: it is given up, and taken again later."""
     desk = Desk(tmp_path, ACT)
     desk.plant.fails = UnreachableError("the process ends here")
-    desk.runs(5)
+    desk.runs(6)
     assert desk.states == [DecisionState.STARTED]
     desk.plant.fails = None
     desk.dies()
@@ -228,7 +228,7 @@ def test_an_action_whose_answer_is_lost_is_not_repeated(tmp_path: Path) -> None:
 def test_the_plan_of_an_operator_is_respected(tmp_path: Path) -> None:
     """The plan changes while an effect is awaited: nothing is undone, and nothing is decided before there are rates."""
     desk = Desk(tmp_path, ACT)
-    desk.runs(5)
+    desk.runs(6)
     assert desk.plant.done == [{"split": 6, "count": 12}]
     desk.plant.model.apply({"split": 7})
     desk.runs(1)
@@ -272,7 +272,7 @@ def test_a_refusal_is_named_and_not_repeated_at_once(tmp_path: Path, error: Hero
     """Nothing was changed, and the next attempt comes after a while."""
     desk = Desk(tmp_path, ACT)
     desk.plant.fails_to_plan = error
-    records = desk.runs(5)
+    records = desk.runs(6)
     assert [each.state for each in records.decisions] == [DecisionState.FAILED]
     assert records.decisions[0].reason == str(error)
     desk.plant.fails_to_plan = None
@@ -292,7 +292,7 @@ def test_while_the_state_manager_is_away_nothing_begins(tmp_path: Path) -> None:
         desk.manager.round()
     assert desk.plant.done == []
     desk.store.away = False
-    desk.runs(2)
+    desk.runs(3)
     assert desk.plant.done == [{"split": 6, "count": 12}]
     assert desk.records.problem == ""
 
@@ -402,7 +402,7 @@ def test_bounds_of_the_section_are_kept(tmp_path: Path) -> None:
 def test_too_many_containers_are_only_advised(tmp_path: Path) -> None:
     """The packing decides how many there are, so the plan is made before it is judged."""
     desk = Desk(tmp_path, HealthSection(mode="act", max_containers=4))
-    desk.runs(5)
+    desk.runs(6)
     (decision,) = desk.records.decisions
     assert decision.state is DecisionState.ADVISED
     assert decision.reason == "the topology would have 10 containers, and the limit is 4"
@@ -417,7 +417,7 @@ def test_while_paused_it_advises(tmp_path: Path) -> None:
     assert desk.plant.done == []
     assert set(desk.states) == {DecisionState.ADVISED}
     desk.book.change(lambda each: replace(each, paused=False))
-    desk.runs(5)
+    desk.runs(6)
     assert desk.plant.done == [{"split": 6, "count": 12}]
 
 
@@ -458,11 +458,11 @@ def test_a_restart_is_carried_out_at_most_once(tmp_path: Path) -> None:
 
     desk.plant.carry_out = carry_out  # type: ignore[method-assign]
     desk.dies()
-    desk.runs(5)
+    desk.runs(6)
     assert (begun, desk.states) == ([1], [DecisionState.STARTED])
     for _ in range(3):
         desk.dies()
-        desk.runs(5)
+        desk.runs(6)
     assert begun == [1]
     desk.runs(20)
     assert begun == [1]

@@ -73,6 +73,18 @@ def test_cools_down_after_an_action(state: DecisionState) -> None:
     assert asked(decided(61.0, state, update(count=9), diagnosis=other))[0] is Verdict.ACT
 
 
+def test_a_restart_that_loses_tuples_needs_a_person() -> None:
+    """At most once, it loses what is in the container. Only a task that does nothing is restarted all the same."""
+    restart = Action(ActionKind.RESTART, "restart container 1", container_id=1)
+    slow = Diagnosis("slow-task", Subject("split", 1), 0.85, ("half as fast",))
+    loses = replace(SHAPE, loses=True)
+    why = "delivery is at most once, so it loses the tuples that are in container 1 then"
+    assert asked(diagnosis=slow, action=restart, shape=loses) == (Verdict.ADVISE, why)
+    assert asked(diagnosis=slow, action=restart)[0] is Verdict.ACT
+    assert asked(diagnosis=replace(slow, name="stuck-task"), action=restart, shape=loses)[0] is Verdict.ACT
+    assert asked(shape=loses)[0] is Verdict.ACT  # an update loses nothing
+
+
 def test_advice_needs_no_cool_down() -> None:
     """Advice changes nothing."""
     assert asked(decided(1.0, DecisionState.ADVISED))[0] is Verdict.ACT

@@ -74,7 +74,8 @@ class ComponentShape:
     """A component of the plan: its tasks by container, its inputs, and the bounds of its parallelism.
 
     `kind` is ``spout`` or ``bolt``. `tasks` is the container of each task. `most` includes the number of key groups
-    where an input is grouped by key; None without a bound.
+    where an input is grouped by key; None without a bound. `most_pending` is the number of incomplete roots that each
+    task of a spout may have (`topology.max.spout.pending`); None of a bolt.
     """
 
     name: str
@@ -83,6 +84,7 @@ class ComponentShape:
     inputs: tuple[Subscription, ...] = ()
     least: int = 1
     most: int | None = None
+    most_pending: int | None = None
 
     @property
     def parallelism(self) -> int:
@@ -95,13 +97,14 @@ class TopologyShape:
     """The plan of a topology: its components, each behind those that it reads from.
 
     `version` differs between plans with other tasks. `changing`: an update is under way, so rates say little about
-    either plan.
+    either plan. `loses`: a process that ends loses the tuples that it has, because delivery is at most once.
     """
 
     name: str
     components: tuple[ComponentShape, ...]
     version: int = 0
     changing: bool = False
+    loses: bool = False
 
     def component(self, name: str) -> ComponentShape:
         """Return the component of that name.
@@ -238,6 +241,8 @@ class ActionKind(enum.Enum):
     """One container is stopped and started again; the scheduler may choose another host."""
     REBALANCE = "rebalance"
     """Key groups of a component move to other tasks."""
+    CONFIGURE = "configure"
+    """Values of the configuration, which take effect while the topology runs."""
     ADVISE = "advise"
     """Nothing: a person has to act, as `command` or `text` says."""
 
@@ -262,8 +267,9 @@ class Action:
     """A proposal against a diagnosis.
 
     `parallelism` are absolute numbers of tasks (UPDATE), and `before` those that it replaces. `container_id` is a
-    container (RESTART), `component` a component (REBALANCE). `text` is one line for people. `command` does the same by
-    hand; "" if there is none.
+    container (RESTART), `component` a component (REBALANCE). `settings` are new values by component and key
+    (CONFIGURE), and `settings_before` those that they replace. `text` is one line for people. `command` does the same
+    by hand; "" if there is none.
     """
 
     kind: ActionKind
@@ -273,6 +279,8 @@ class Action:
     before: Mapping[str, int] = field(default_factory=dict)
     container_id: int = 0
     component: str = ""
+    settings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    settings_before: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     expected: Expectation | None = None
 
 

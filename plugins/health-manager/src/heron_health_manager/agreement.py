@@ -1,7 +1,7 @@
-"""An update waits until two rounds in a row want the same, and at most for a look-back window. Pure.
+"""An update waits until the rounds of half a look-back window want the same, and at most for a whole one. Pure.
 
-When the load has just changed, the look-back window has rates from before and after, and each round would want a little
-more than the last one. Waiting until the window has only new rates makes one step of several.
+When the load has just changed, the look-back window has rates from before and after, and each round wants a little more
+than the last one. Waiting until the window has only new rates makes one step of several.
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ _Wanted = frozenset[tuple[str, int]]
 
 
 class Agreement:
-    """The updates that one policy wanted in its last round. After a restart one more round is needed."""
+    """The updates that one policy has wanted without a break, each since when. After a restart it begins again."""
 
-    def __init__(self, longest_s: float) -> None:
-        self._longest_s = longest_s
-        self._before: frozenset[_Wanted] = frozenset()
-        self._since_s = 0.0
+    def __init__(self, look_back_s: float) -> None:
+        self._least_s = look_back_s / 2
+        self._longest_s = look_back_s
+        self._since_s: dict[_Wanted, float] = {}
+        self._first_s = 0.0
 
     def filtered(self, found: Round, now_s: float) -> Round:
         """Return the round without the updates that wait; `now_s` is monotonic seconds."""
-        before, since_s = self._before, self._since_s
-        self._before = frozenset(_wanted(each.action) for each in found.findings if _is_update(each.action))
-        if not before:
-            self._since_s = since_s = now_s
-        if now_s - since_s >= self._longest_s:
+        wanted = {_wanted(each.action) for each in found.findings if _is_update(each.action)}
+        if not self._since_s:
+            self._first_s = now_s
+        self._since_s = {each: self._since_s.get(each, now_s) for each in wanted}
+        if now_s - self._first_s >= self._longest_s:
             return found
-        kept = (each for each in found.findings if not _is_update(each.action) or _wanted(each.action) in before)
+        agreed = {each for each, since_s in self._since_s.items() if now_s - since_s >= self._least_s}
+        kept = (each for each in found.findings if not _is_update(each.action) or _wanted(each.action) in agreed)
         return replace(found, findings=tuple(kept))
 
 

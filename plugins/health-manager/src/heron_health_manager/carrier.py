@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from heron.errors import HeronError
 from heron.spi.health_values import Action, ActionKind
@@ -11,11 +11,13 @@ from heron_cli.launch.update import TopologyUpdate, plan_update, run_update
 from heron_cli.topologies.environment import Environment, ProfileChoice
 from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_cli.topologies.restart import restart_containers
+from heron_cli.topologies.runtime_config import change_config
 
 __all__ = ["Carrier", "PlannedAction"]
 
 _UPDATE_S = 300.0  # as `heron update`
 _RESTART_S = 60.0  # as `heron restart`
+_CONFIGURE_S = 30.0  # as `heron update --runtime-config`
 
 Connect = Callable[[float], RemoteTopology]
 """Connects to the topology with that time limit, with the key that may change it."""
@@ -23,10 +25,14 @@ Connect = Callable[[float], RemoteTopology]
 
 @dataclass(frozen=True, slots=True)
 class PlannedAction:
-    """An action, and the update that carries it out; None for a restart."""
+    """An action, and the update that carries it out; None for a restart.
+
+    `settings` are the present values of those that it changes, by component and key; None where it is the default.
+    """
 
     action: Action
     update: TopologyUpdate | None = None
+    settings: Mapping[tuple[str, str], object] = field(default_factory=dict)
 
     @property
     def base(self) -> str:
@@ -44,6 +50,10 @@ class PlannedAction:
 
     def changed(self) -> str:
         """Why the plan is not the one that the action was decided for; "" if it is."""
+        for component, values in self.action.settings_before.items():
+            for key, value in values.items():
+                if self.settings.get((component, key)) not in (value, None):
+                    return f"{key} of {component} was changed meanwhile: it is {self.settings[component, key]}"
         if self.update is None or not self.action.before:
             return ""
         now = dict.fromkeys(self.action.before, 0)
@@ -76,6 +86,10 @@ class Carrier:
             topology.status(control=True)
             if action.kind is ActionKind.UPDATE:
                 return PlannedAction(action, plan_update(self._environment, topology, action.parallelism))
+            if action.kind is ActionKind.CONFIGURE:
+                changes = change_config(self._environment.statemgr, topology, action.settings, dry_run=True)
+                present = {(each.component, each.key): each.before for each in changes}
+                return PlannedAction(action, settings=present)
             if action.kind is ActionKind.REBALANCE:
                 update = plan_update(self._environment, topology, {}, rebalance=(action.component,))
                 return PlannedAction(action, update)
@@ -92,6 +106,9 @@ class Carrier:
         if planned.update is not None:
             with self._connect(_UPDATE_S) as topology:
                 run_update(self._environment, self._choice, topology, planned.update, lambda _: None)
+        elif action.kind is ActionKind.CONFIGURE:
+            with self._connect(_CONFIGURE_S) as topology:
+                change_config(self._environment.statemgr, topology, action.settings, dry_run=False)
         elif action.kind is ActionKind.RESTART:
             with self._connect(_RESTART_S) as topology:
                 for _ in restart_containers(

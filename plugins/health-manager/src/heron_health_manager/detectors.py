@@ -217,6 +217,7 @@ DETECTORS: tuple[Detector, ...] = (
     SlowerCallsDetector(1.2, 0.6),  # 1 / 0.85: calls that use up the time that a component of the right size spares
     ThresholdDetector("waits-for-processor", "cpu-wait-share", 0.25),
     ThresholdDetector("collects-garbage", "gc-share", 0.2),
+    ThresholdDetector("waits-for-acks", "acks-share", 0.25),
     ThresholdDetector("back-pressure", "pressure-share", 0.3),
     ThresholdDetector("restarts", "restarts", 2.0),
     ThresholdDetector("memory-high", "memory-share", 0.9),

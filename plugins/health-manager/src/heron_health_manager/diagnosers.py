@@ -24,6 +24,7 @@ from heron_health_manager.task_causes import (
     StalledSource,
     StuckTask,
 )
+from heron_health_manager.tuning import SMALL_BATCHES, SmallBatches, TooFewPending
 
 __all__ = ["CAUSES", "EXPLAINED"]
 
@@ -33,6 +34,7 @@ EXPLAINED = frozenset(
         "garbage",
         "hot-key",
         "hot-key-group",
+        SMALL_BATCHES,
         "slow-external-service",
         "slow-host",
         "slow-link",
@@ -71,5 +73,7 @@ CAUSES: tuple[Diagnoser, ...] = (
     DataSkew(),
     SlowTask(),
     SlowExternalService(),
+    TooFewPending(),
+    SmallBatches(),
     UnexplainedPressure(),
 )

@@ -10,15 +10,13 @@ import msgspec
 from heron.spi.health import Detector, Diagnoser, HealthPolicy, Resolver, Sensor
 from heron.spi.health_values import Rhythm
 from heron.spi.options import decode_options
-from heron_health_manager.cause_sensors import CallSensor, CrossingSensor, HotKeySensor, MemorySensor, ProgressSensor
 from heron_health_manager.detectors import DETECTORS
 from heron_health_manager.diagnosers import CAUSES
-from heron_health_manager.flow_sensors import QueueSensor, RestartSensor, SourceSensor
-from heron_health_manager.host_sensor import HostSensor
+from heron_health_manager.flow_sensors import SourceSensor
 from heron_health_manager.provisioning import Provisioning, UpdateResolver
 from heron_health_manager.resolvers import RESOLVERS
+from heron_health_manager.sensors import SENSORS
 from heron_health_manager.sizing import Utilisation
-from heron_health_manager.task_sensors import StreamSensor, TaskSensor
 
 __all__ = ["Ds2Options", "Ds2Policy"]
 
@@ -60,8 +58,7 @@ class Ds2Policy(HealthPolicy):
     def sensors(self) -> Sequence[Sensor]:
         """`HealthPolicy.sensors`."""
         source = SourceSensor(self._options.drain_s)
-        causes = ProgressSensor(), MemorySensor(), CrossingSensor(), CallSensor(), HotKeySensor()
-        return TaskSensor(), StreamSensor(), source, QueueSensor(), RestartSensor(), HostSensor(), *causes
+        return source, *SENSORS
 
     def detectors(self) -> Sequence[Detector]:
         """`HealthPolicy.detectors`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Subject
@@ -38,17 +38,26 @@ class SourceSensor(Sensor):
             if not rates:
                 continue
             yield Measurement("source-rate", subject, sum(rates))
+            acks = [uses.get((task, "acks"), 0.0) for task in component.tasks if task in went]
+            yield Measurement("acks-share", subject, sum(acks) / len(acks))
             if series:
                 waiting = sum(each[-1][1] for each in series)
                 trend = sum(growth(each) or 0.0 for each in series)
                 yield Measurement("backlog", subject, waiting)
                 yield Measurement("backlog-trend", subject, trend)
-                yield Measurement("target-rate", subject, max(0.0, sum(rates) + trend) + waiting / self._drain_s)
+                target = max(0.0, sum(rates) + trend) + waiting / self._drain_s
+                yield from _target(subject, sum(rates), target)
                 continue
             held = [sum(uses.get((task, use), 0.0) for use in OBSTRUCTED) for task in component.tasks if task in went]
             free = 1.0 - sum(held) / len(held)
             if free >= _LEAST_SHARE:
-                yield Measurement("target-rate", subject, sum(rates) / free)
+                yield from _target(subject, sum(rates), sum(rates) / free)
+
+
+def _target(subject: Subject, rate: float, target: float) -> Iterator[Measurement]:
+    """The target, and the share of it that the source emits: 1 if nothing is wanted."""
+    yield Measurement("target-rate", subject, target)
+    yield Measurement("served-share", subject, min(1.0, rate / target) if target > 0 else 1.0)
 
 
 class QueueSensor(Sensor):

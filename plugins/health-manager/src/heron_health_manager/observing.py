@@ -6,6 +6,12 @@ import threading
 import zlib
 from collections.abc import Iterator, Mapping
 
+from heron.api.api_constants import (
+    TOPOLOGY_MAX_SPOUT_PENDING,
+    TOPOLOGY_RELIABILITY_MODE,
+    TopologyReliabilityMode,
+)
+from heron.api.config import merged_config, setting
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition
 from heron.clock import monotonic_s
 from heron.errors import StateError
@@ -79,8 +85,16 @@ def shape_of(plan: PhysicalPlan, *, changing: bool = False) -> TopologyShape:
     """The components of a plan in the order of the data, with the tasks that data is routed to."""
     index = PlanIndex(plan)
     groups = key_groups_of(plan.topology)
-    components = tuple(_component(node.component, index, groups) for node in logical_plan(plan.topology).nodes)
-    return TopologyShape(plan.topology.name, components, _version(components), changing or plan.update is not None)
+    config = plan.topology.config
+    components = tuple(_component(node.component, index, groups, config) for node in logical_plan(plan.topology).nodes)
+    mode = setting(config, TOPOLOGY_RELIABILITY_MODE)
+    return TopologyShape(
+        plan.topology.name,
+        components,
+        _version(components),
+        changing=changing or plan.update is not None,
+        loses=mode == TopologyReliabilityMode.ATMOST_ONCE,
+    )
 
 
 def _version(components: tuple[ComponentShape, ...]) -> int:
@@ -89,11 +103,21 @@ def _version(components: tuple[ComponentShape, ...]) -> int:
     return zlib.crc32(repr(places).encode())
 
 
-def _component(definition: ComponentDefinition, index: PlanIndex, groups: int) -> ComponentShape:
+def _component(
+    definition: ComponentDefinition, index: PlanIndex, groups: int, config: Mapping[str, object]
+) -> ComponentShape:
     tasks = {task: index.tasks[task].container_id for task in index.tasks_of(definition.name)}
     keyed = any(each.grouping.kind is GroupingKind.FIELDS for each in definition.inputs)
     inputs = tuple(map(_subscription, definition.inputs))
-    return ComponentShape(definition.name, definition.kind.value, tasks, inputs, most=groups if keyed else None)
+    most_pending = setting(merged_config(config, definition.config), TOPOLOGY_MAX_SPOUT_PENDING)
+    return ComponentShape(
+        definition.name,
+        definition.kind.value,
+        tasks,
+        inputs,
+        most=groups if keyed else None,
+        most_pending=most_pending if isinstance(most_pending, int) and not inputs else None,
+    )
 
 
 def _subscription(definition: InputDefinition) -> Subscription:

@@ -81,13 +81,25 @@ def _judge(
 
 
 def _undo(decision: Decision) -> Action | None:
-    """The action that puts the former parallelism back; None for an action that cannot be undone, or is an undo."""
+    """The action that puts the former values back; None for an action that cannot be undone, or is an undo."""
     action = decision.action
+    if action.kind is ActionKind.CONFIGURE and not decision.undoes:
+        return _former_settings(action)
     if action.kind is not ActionKind.UPDATE or not action.before or decision.undoes:
         return None
     shown = ", ".join(f"{name} {action.parallelism[name]} -> {tasks}" for name, tasks in action.before.items())
     text = f"put the number of tasks back: {shown}"
     return Action(ActionKind.UPDATE, text, parallelism=action.before, before=action.parallelism)
+
+
+def _former_settings(action: Action) -> Action:
+    before, after = action.settings_before, action.settings
+    shown = ", ".join(
+        f"{key} of {component} {after[component][key]:,} -> {value:,}"
+        for component, values in before.items()
+        for key, value in values.items()
+    )
+    return Action(ActionKind.CONFIGURE, f"put the configuration back: {shown}", settings=before, settings_before=after)
 
 
 def _decide(history: Sequence[Decision], found: Round, policy: str, mode: Mode, now_s: float, limits: Limits) -> Step:

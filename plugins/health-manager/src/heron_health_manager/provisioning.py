@@ -18,6 +18,7 @@ from heron.spi.health_values import (
 from heron_health_manager.detectors import symptoms_of
 from heron_health_manager.diagnosers import CAUSES, EXPLAINED
 from heron_health_manager.sizing import ComponentRates, Need, Sizing, Utilisation, size
+from heron_health_manager.tuning import TooFewPending
 
 __all__ = ["OVER", "UNDER", "Provisioning", "UpdateResolver", "explained_components", "rates_of", "sizing_of"]
 
@@ -72,10 +73,12 @@ def _saturated(symptoms: Sequence[Symptom], measurements: Measurements) -> bool:
     """Whether anything is at its limit now: a task has no time left, or a spout is held up.
 
     Otherwise all data that the sources give is done, and a backlog that grows does so because a source does not give
-    its tuples. More tasks would not get them.
+    its tuples. More tasks would not get them. Nor would they if too few tuples may be in flight.
     """
-    full = symptoms_of(symptoms, "full") or symptoms_of(symptoms, "back-pressure")
-    return bool(full) or any(each.value >= _HELD for each in measurements.of("obstructed-share"))
+    if symptoms_of(symptoms, "full") or symptoms_of(symptoms, "back-pressure"):
+        return True
+    held_s = any(each.value >= _HELD for each in measurements.of("obstructed-share"))
+    return held_s and not any(TooFewPending().diagnose(symptoms, measurements))
 
 
 def explained_components(symptoms: Sequence[Symptom], measurements: Measurements) -> set[str]:
@@ -147,7 +150,6 @@ def _expectation(sizing: Sizing, measurements: Measurements) -> Expectation | No
     if not served:
         return None
     source = min(served, key=lambda each: (served[each], each))
-    target = measurements.value("target-rate", Subject(source))
-    if target is None:
+    if measurements.value("target-rate", Subject(source)) is None:
         return None
-    return Expectation("source-rate", Subject(source), at_least=0.9 * served[source] * target)
+    return Expectation("served-share", Subject(source), at_least=0.9 * served[source])

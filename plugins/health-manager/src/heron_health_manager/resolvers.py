@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from heron.spi.health import Resolver
 from heron.spi.health_values import Action, ActionKind, Diagnosis, Expectation, Measurements, Subject
+from heron_health_manager.tuning import TuningResolver
 
 __all__ = ["RESOLVERS", "AdviceResolver", "RebalanceResolver", "RestartResolver"]
 
@@ -100,5 +101,5 @@ class AdviceResolver(Resolver):
         return None if text is None else Action(ActionKind.ADVISE, text.format(diagnosis.subject))
 
 
-RESOLVERS: tuple[Resolver, ...] = (RestartResolver(), RebalanceResolver(), AdviceResolver())
+RESOLVERS: tuple[Resolver, ...] = (RestartResolver(), RebalanceResolver(), TuningResolver(), AdviceResolver())
 """The resolvers of the policies that are shipped, besides those of the size."""

@@ -73,6 +73,7 @@ def permission(
         _no_action(action)
         or _doubt(diagnosis, limits)
         or _too_large(action, shape, limits)
+        or _loses(diagnosis, action, shape)
         or _blacklisted(history, diagnosis, action, now_s, limits)
         or _oscillating(history, action, shape, now_s, limits)
     )
@@ -129,6 +130,13 @@ def _doubt(diagnosis: Diagnosis, limits: Limits) -> str:
     if diagnosis.confidence >= limits.least_confidence:
         return ""
     return f"the confidence {diagnosis.confidence:.0%} is below {limits.least_confidence:.0%}"
+
+
+def _loses(diagnosis: Diagnosis, action: Action, shape: TopologyShape) -> str:
+    """A restart of a task that does its work, however slowly, must not cost tuples without a person's consent."""
+    if not shape.loses or action.kind is not ActionKind.RESTART or diagnosis.name == "stuck-task":
+        return ""
+    return f"delivery is at most once, so it loses the tuples that are in container {action.container_id} then"
 
 
 def _too_large(action: Action, shape: TopologyShape, limits: Limits) -> str:

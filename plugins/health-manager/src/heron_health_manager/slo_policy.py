@@ -13,15 +13,13 @@ from heron.spi.health_values import Rhythm
 from heron.spi.options import decode_options
 from heron_health_manager.detectors import DETECTORS
 from heron_health_manager.diagnosers import CAUSES
-from heron_health_manager.flow_sensors import QueueSensor, RestartSensor, SourceSensor
-from heron_health_manager.host_sensor import HostSensor
+from heron_health_manager.flow_sensors import SourceSensor
 from heron_health_manager.objectives.grammar import Objectives, parse_objectives
-from heron_health_manager.objectives.latency_sensor import LatencySensor
 from heron_health_manager.objectives.slo_findings import ObjectiveDiagnoser, ObjectiveResolver
 from heron_health_manager.objectives.slo_model import Costs
 from heron_health_manager.resolvers import RESOLVERS
+from heron_health_manager.sensors import SENSORS
 from heron_health_manager.sizing import Utilisation
-from heron_health_manager.task_sensors import StreamSensor, TaskSensor
 
 __all__ = ["SloOptions", "SloPolicy"]
 
@@ -70,7 +68,7 @@ class SloPolicy(HealthPolicy):
     def sensors(self) -> Sequence[Sensor]:
         """`HealthPolicy.sensors`."""
         source = SourceSensor(self._objectives.drain_s or math.inf)
-        return TaskSensor(), StreamSensor(), source, LatencySensor(), QueueSensor(), RestartSensor(), HostSensor()
+        return source, *SENSORS
 
     def detectors(self) -> Sequence[Detector]:
         """`HealthPolicy.detectors`."""

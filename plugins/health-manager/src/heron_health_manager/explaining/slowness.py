@@ -27,6 +27,8 @@ _STATES = {
     "data-skew": "{} gets more than its share of the tuples",
     "hot-key": "{} is busy with one key",
     "hot-key-group": "{} is busy with the keys of one group",
+    "too-few-pending": "{} waits for acks, and may have more tuples in flight",
+    "small-batches": "the engine needs most of the time of {}, for batches of few tuples",
     "slow-task": "{} is slower than the other tasks of its component",
     "slow-host": "the tasks of {} wait for a processor",
     "slow-external-service": "{} waits for something outside of the topology",

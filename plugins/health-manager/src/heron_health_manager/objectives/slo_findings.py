@@ -128,8 +128,7 @@ class ObjectiveResolver(_Terms, Resolver):
 def _expectation(objectives: Objectives, measurements: Measurements) -> Expectation | None:
     """The first source serves its target, within a tolerance; else the latency is as wanted."""
     for each in measurements.of("target-rate"):
-        target = max(objectives.tuples_per_s, objectives.share * each.value)
-        return Expectation("source-rate", each.subject, at_least=0.9 * target)
+        return Expectation("served-share", each.subject, at_least=0.9 * min(1.0, objectives.share))
     return None
 
 
