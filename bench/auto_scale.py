@@ -23,6 +23,8 @@ _WORDS = 10  # in a line
 _PER_LINE = {"split": 1, "last": _WORDS}
 _WANTED = 0.85  # the utilisation for which `ds2` sizes
 
+_INTERVAL_KEY = "topology.stateful.checkpoint.interval.seconds"
+_INTERVAL_S = 2.0
 _LOW, _HIGH = 15.0, 60.0  # lines/s
 _WINDOW_S = 3.0
 _FULL = 0.95
@@ -45,27 +47,30 @@ class AutoScale(Bench):
     """The load of the word count rises four-fold, and falls again, under each policy."""
 
     name: str
-    policies: tuple[str, ...] = ("ds2", "dhalion")
+    cases: tuple[tuple[str, bool], ...] = (("ds2", False), ("ds2", True), ("dhalion", False))
+    """The policies, and whether delivery is effectively once."""
 
     def run(self, pace: Pace) -> Findings:
         """See `Bench.run`."""
         findings = Findings()
-        for policy in self.policies:
-            up, down = self._measure(policy, pace)
+        for policy, once in self.cases:
+            up, down = self._measure(policy, pace, once=once)
+            case = f"{policy}, effectively once" if once else policy
             for what, step, load in (("up", up, _HIGH), ("down", down, _LOW)):
                 more = sum(step.tasks[each] - optimum(each, load) for each in _COST_S)
                 for subject, unit, value in (
-                    (f"{policy}, load {what}: steps", "updates", step.steps),
-                    (f"{policy}, load {what}: until the rate is full", "s", step.settle_s),
-                    (f"{policy}, load {what}: tasks beyond the optimum", "tasks", more),
+                    (f"{case}, load {what}: steps", "updates", step.steps),
+                    (f"{case}, load {what}: until the rate is full", "s", step.settle_s),
+                    (f"{case}, load {what}: tasks beyond the optimum", "tasks", more),
                 ):
                     findings.rows.append(median_row(self.name, subject, unit, [float(value)]))
-            findings.ratios[f"autoscale.{policy}.steps"] = float(up.steps)
-            findings.ratios[f"autoscale.{policy}.settle_s"] = up.settle_s
+            key = f"autoscale.{policy}.once" if once else f"autoscale.{policy}"
+            findings.ratios[f"{key}.steps"] = float(up.steps)
+            findings.ratios[f"{key}.settle_s"] = up.settle_s
         return findings
 
-    def _measure(self, policy: str, pace: Pace) -> tuple[Step, Step]:
-        settings = (
+    def _measure(self, policy: str, pace: Pace, *, once: bool) -> tuple[Step, Step]:
+        settings: tuple[str, ...] = (
             "health.mode=act",
             f"health.policies=[{{driver: {policy}, period_s: 1, look_back_s: 4}}]",
             "health.cool_down_s=5",
@@ -75,6 +80,8 @@ class AutoScale(Bench):
             "heron.stmgr.low.watermark.bytes=32768",
             "heron.link.window.bytes=65536",
         )
+        if once:
+            settings += ("topology.reliability.mode=EFFECTIVELY_ONCE", f"{_INTERVAL_KEY}={_INTERVAL_S:g}")
         engine = replace(pace.engine, settings=(*pace.engine.settings, *settings))
         with Trial(_TOPOLOGY, engine=engine, timeout_s=_TIMEOUT_S) as trial:
             _offer(trial, _LOW)
@@ -83,20 +90,24 @@ class AutoScale(Bench):
             up = _step(trial, _HIGH)
             down = _step(trial, _LOW)
             report = trial.end()
-            self._check(report, sum(count for _, count in _marks(trial.records.folder)))
+            records = trial.records.folder
+            sent = int((records / "sent").read_text(encoding="utf-8"))
+            if once:
+                state = sum(int(path.read_text(encoding="utf-8")) for path in records.glob("last-*.counted"))
+                self._check(sent, state)
+            else:
+                done = sum(count for _, count in _marks(records))
+                self._check(sent, report["split"]["emitted"], report["last"]["executed"], done)
         return up, down
 
-    def _check(self, report: dict[str, Any], counted: int) -> None:
-        """Compare what was sent with what arrived, both by the engine's counts and by those of the bolts.
+    def _check(self, sent: int, *counts: int) -> None:
+        """Compare the words that were sent with what arrived.
 
         Raises:
-            BenchError: when they differ.
+            BenchError: when a count differs.
         """
-        lines, split, last = (report[name] for name in ("lines", "split", "last"))
-        words = lines["emitted"] * _WORDS
-        counts = (split["executed"] * _WORDS, split["emitted"], last["executed"], counted)
-        if any(each != words for each in counts):
-            msg = f"{self.name}: {words} words were sent; split, words, counts and records have {counts}"
+        if not sent or any(each != sent for each in counts):
+            msg = f"{self.name}: {sent:,} words were sent, and {', '.join(f'{each:,}' for each in counts)} arrived"
             raise BenchError(msg)
 
 

@@ -25,16 +25,19 @@ _NAMES = [each.name for each in (*CAUSES, *HEALTHY)]
 @click.option("--minutes", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Of each healthy run.")
 @click.option("--record", type=click.Path(path_type=Path), help="Keep all observations in this folder.")
 @click.option("--replay", type=click.Path(path_type=Path, exists=True), help="Judge those of this folder instead.")
+@click.option("--dry-run", is_flag=True, help="Write nothing into the repository.")
 @click.option("--fixtures", is_flag=True, help="Write the measurements of right diagnoses for the plugin's tests.")
-def main(names: tuple[str, ...], minutes: float, record: Path | None, replay: Path | None, *, fixtures: bool) -> None:
+def main(
+    names: tuple[str, ...], minutes: float, record: Path | None, replay: Path | None, *, dry_run: bool, fixtures: bool
+) -> None:
     """Start a topology for each cause, inject the cause, and note what the policy ds2 finds within 30 s.
 
     Names are causes or healthy loads; without names, all are tried. The outcomes replace the stored ones, and the
-    tables of docs/health.md are written. The exit code is 1 if a diagnosis is wrong.
+    tables of docs/health.md are written, unless it is a dry run. The exit code is 1 if a diagnosis is wrong.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_INTERRUPTED))  # SIGTERM must also end the running topology
     chosen = names or tuple(_NAMES)
-    session = _Session(minutes * 60, record, replay, fixtures=fixtures)
+    session = _Session(minutes * 60, record, replay, fixtures=fixtures, publishes=not dry_run)
     try:
         for cause in (each for each in CAUSES if each.name in chosen):
             session.cause(cause)
@@ -48,13 +51,16 @@ def main(names: tuple[str, ...], minutes: float, record: Path | None, replay: Pa
 class _Session:
     """Makes the trials, or reads their recordings; `good` tells whether all diagnoses were right."""
 
-    def __init__(self, healthy_s: float, record: Path | None, replay: Path | None, *, fixtures: bool) -> None:
+    def __init__(
+        self, healthy_s: float, record: Path | None, replay: Path | None, *, fixtures: bool, publishes: bool
+    ) -> None:
         self.good = True
         self._policy = Ds2Policy.open({})
         self._results: Results = read_results()
         self._home = Home() if replay is None else None
         self._healthy_s = healthy_s
         self._record, self._replay, self._fixtures = record, replay, fixtures
+        self._publishes = publishes
 
     def cause(self, cause: Cause) -> None:
         """Tries a cause."""
@@ -97,7 +103,8 @@ class _Session:
             self._home.remove()
         if missing := self._results.missing():
             click.echo(f"without an outcome yet: {', '.join(missing)}")
-        publish(self._results)
+        if self._publishes:
+            publish(self._results)
 
     def _trial(self, cause: Cause, recording: Recording) -> Trial:
         if self._home is None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from ground_truth.trial import Alarm, Said, Trial, Watched
 
 ROOT = Path(__file__).resolve().parents[1]
 RIGHT = ("stuck-task enrich/2",)
+SOAK_MINUTES = float(os.environ.get("HERON_SOAK_MINUTES", "10"))
 
 
 def trial(*said: Said, complete_s: float | None = 11.0, at_end: tuple[str, ...] = RIGHT) -> Trial:
@@ -74,3 +78,29 @@ def test_a_document_without_place_is_an_error(text: str) -> None:
     """Nothing is written then."""
     with pytest.raises(TruthError, match="once, in this order"):
         with_section(text, ["line"])
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3 * 60 * SOAK_MINUTES + 900)
+def test_healthy_loads_get_no_diagnosis() -> None:
+    """Neither bursts nor the noise of a busy machine are a cause."""
+    words = [*(each.name for each in HEALTHY), "--minutes", str(SOAK_MINUTES)]
+    done = truth(*words)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(120 * len(CAUSES))
+def test_the_right_diagnosis_comes_first() -> None:
+    """In 13 of 14 causes at least; those that this machine cannot inject do not count."""
+    done = truth(*(each.name for each in CAUSES))
+    right, wrong = done.stdout.count(": right: "), done.stdout.count(": WRONG: ")
+    assert right + wrong >= 14
+    assert right >= 13 / 14 * (right + wrong), done.stdout
+
+
+def truth(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run ``./dev truth`` without writing into the repository."""
+    command = [sys.executable, "-m", "ground_truth", *words, "--dry-run"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

@@ -14,8 +14,9 @@ from typing import Any
 
 from bench_record import STOP_FILE, TICK_S, config_of, options
 
-from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple
+from heron.api import Bolt, CounterState, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple
 
+WORD = "word"  # the key of the position
 WORDS = 10  # in a line
 DIFFERENT = 5000  # words: enough to give every task the same share of them
 LINE_S, WORD_S = 0.040, 0.004
@@ -32,25 +33,25 @@ class Lines(Spout):
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         folder = Path(config["folder"])
         self.stop, self.rate_file = folder / STOP_FILE, folder / RATE_FILE
+        self.done = context.keyed_state("done", CounterState[str])
         self.due_s = self.read_s = 0.0
         self.rate = 1.0
-        self.word = 0
 
     def next_tuple(self) -> None:
         now_s = time.monotonic()
         if now_s >= self.read_s:
             self.read_s = now_s + TICK_S
             if self.stop.exists():
+                self.stop.with_name("sent").write_text(str(self.done.get(WORD)), encoding="utf-8")
                 self.end()
                 return
             self.rate = float(self.rate_file.read_text(encoding="utf-8"))
         self.due_s = max(self.due_s, now_s - BEHIND_S)
         if self.due_s <= now_s:
             self.due_s += 1.0 / self.rate
-            self.emit(
-                [" ".join(f"{number % DIFFERENT:0{WORD_LENGTH}d}" for number in range(self.word, self.word + WORDS))]
-            )
-            self.word += WORDS
+            first = self.done.get(WORD)
+            self.emit([" ".join(f"{number % DIFFERENT:0{WORD_LENGTH}d}" for number in range(first, first + WORDS))])
+            self.done.add(WORD, WORDS)
 
 
 class Cost:
@@ -83,19 +84,25 @@ class Split(Bolt):
 
 
 class Count(Bolt):
-    """Counts, and records ``monotonic seconds, words since the last record`` in a file of its task."""
+    """Counts in state, and records ``monotonic seconds, words since the last record`` in a file of its task."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         self.cost = Cost(WORD_S)
-        self.file = (Path(config["folder"]) / f"last-{context.get_task_id()}.done").open("a", encoding="utf-8")
+        self.counts = context.keyed_state("counts", CounterState[str])
+        self.path = Path(config["folder"]) / f"last-{context.get_task_id()}"
+        self.file = self.path.with_suffix(".done").open("a", encoding="utf-8")
         self.next_s, self.done = 0.0, 0
 
     def process(self, tup: Tuple) -> None:
         self.cost.spend()
+        self.counts.add(tup.values[0])
         self.done += 1
         if (now_s := time.monotonic()) >= self.next_s:
             self.next_s = now_s + TICK_S
             self.note(now_s)
+
+    def finish(self) -> None:
+        self.path.with_suffix(".counted").write_text(str(sum(count for _, count in self.counts.items())))
 
     def close(self) -> None:
         self.note(time.monotonic())

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(240)
 
 POLICY = "{driver: ds2, period_s: 1, look_back_s: 2}"
+RAISED = "lines:topology.max.spout.pending=999"
 OPTIMUM = 3
 """120 lines/s of 20 ms each are 2.4 tasks, or 2.8 at the wanted utilisation."""
 
@@ -67,6 +68,20 @@ def test_the_plan_changes_by_itself_and_a_killed_manager_repeats_nothing(sandbox
     assert [each["base"] for each in done[1:]] == [each["target"] for each in done[:-1]], "nobody else changed it"
     assert done[-1]["target"].encode() in (node.parents[1] / "packingplans" / "waiting").read_bytes()
     assert OPTIMUM <= tasks_of(sandbox, "split") <= OPTIMUM + 1
+    finished(run)
+
+
+def test_more_tuples_are_in_flight_by_itself(sandbox: Sandbox) -> None:
+    """The spout waits for acks, and no bolt is busy: the limit is raised in the running topology, and the rate grows."""
+    configured = "--set", "topology.reliability.mode=ATLEAST_ONCE", "--set", "topology.max.spout.pending=1"
+    run = sandbox.start("waiting.py", *configured, *settings(mode="act", components="{split: {max: 1}}"))
+    decided(sandbox, run, b'"state":"effective"')
+    first = next(each for each in history(sandbox)["decisions"] if each["state"] == "effective")
+    assert first["diagnosis"]["name"] == "too-few-pending"
+    (most,) = first["action"]["settings"]["lines"].values()
+    assert 1 < most <= 4
+    status = json.loads(sandbox.output_of("update", "waiting", "--runtime-config", RAISED, "--dry-run", "--json"))
+    assert [(each["before"], each["after"]) for each in status["changes"]] == [(most, 999)]
     finished(run)
 
 

@@ -32,7 +32,7 @@ class Lines(Spout):
             self.end()
         elif now_s >= self.due_s:
             self.due_s = max(self.due_s + 1.0 / LINES_PER_S, now_s - 0.1)
-            self.emit(["to be"])
+            self.emit(["to be"], tup_id=self.due_s)
 
 
 class Split(Bolt):
@@ -45,6 +45,7 @@ class Split(Bolt):
         time.sleep(LINE_S)
         for word in tup.values[0].split():
             self.emit([word])
+        self.ack(tup)
 
 
 class Count(Bolt):
