@@ -145,6 +145,10 @@ CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
     "two restarts": (measured({2: {"restarts": 2.0}}), []),
     "memory": (measured(None, {1: {"memory-share": 0.95}}), [("memory-near-limit", "container 1")]),
     "a lost container": (measured(None, {2: {"silent-s": 5.0}}), [("unreachable-peer", "container 2")]),
+    "a busy stream manager of a host with processors to spare": (
+        measured(None, {2: {"stmgr-late-share": 0.5, "host-pressure-share": 0.1}}),
+        [("slow-stream-manager", "container 2")],
+    ),
     "a slow stream manager": (
         measured(None, {2: {"stmgr-late-share": 0.5}}),
         [("slow-stream-manager", "container 2")],
@@ -273,6 +277,11 @@ def action_against(case: str) -> Action:
         ("memory", ActionKind.ADVISE, ""),
         ("a lost container", ActionKind.ADVISE, ""),
         ("a slow stream manager", ActionKind.ADVISE, ""),
+        (
+            "a busy stream manager of a host with processors to spare",
+            ActionKind.UPDATE,
+            "heron update words --container-number 3",
+        ),
         ("pressure without a cause", ActionKind.ADVISE, ""),
     ],
 )
@@ -280,7 +289,8 @@ def test_every_cause_has_a_remedy(case: str, kind: ActionKind, command: str) -> 
     """The command does by hand what the health manager would do."""
     action = action_against(case)
     assert (action.kind, action.command) == (kind, command)
-    assert str(diagnosed(CASES[case][0])[0].subject) in action.text or action.container_id or action.component
+    about = action.container_id or action.component or action.containers
+    assert str(diagnosed(CASES[case][0])[0].subject) in action.text or about
 
 
 def test_a_restarted_task_has_recovered_when_it_executes_again() -> None:

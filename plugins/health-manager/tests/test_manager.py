@@ -15,6 +15,8 @@ from heron.spi.health import Diagnoser, Sensor
 from heron.spi.health_section import ComponentBounds, HealthSection
 from heron.spi.health_values import (
     Action,
+    ActionKind,
+    ComponentShape,
     DecisionState,
     Diagnosis,
     Measurements,
@@ -22,6 +24,7 @@ from heron.spi.health_values import (
     Subject,
     Subscription,
     Symptom,
+    TopologyShape,
 )
 from heron.spi.statemgr import NodeKind, Versioned
 from heron.state_nodes.health_records import HealthRecords
@@ -32,7 +35,7 @@ from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.manager import HealthManager, Observed
 from heron_health_manager.policy_runner import PolicyRunner
 from heron_health_manager.record_book import RecordBook
-from heron_health_manager.recovery import PlanFacts
+from heron_health_manager.recovery import PlanFacts, is_current
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
 from heron_testing.fake_clock import FakeClock
 from topology_model.fluid_model import Model, Part
@@ -467,3 +470,31 @@ def test_a_restart_is_carried_out_at_most_once(tmp_path: Path) -> None:
     desk.runs(20)
     assert begun == [1]
     assert desk.states[0] is DecisionState.INEFFECTIVE
+
+
+@pytest.mark.parametrize(("containers", "is_done"), [(2, False), (3, True)])
+def test_the_containers_tell_whether_an_update_was_begun(containers: int, is_done: bool) -> None:
+    """An update of containers alone changes no number of tasks."""
+    places = {task: 1 + task % containers for task in range(1, 7)}
+    shape = TopologyShape("model", (ComponentShape("split", "bolt", places),))
+    assert is_current(Action(ActionKind.UPDATE, "spread", containers=3, containers_before=2), shape) is is_done
+
+
+def test_changed_values_end_a_decision_about_them() -> None:
+    """What an operator has set meanwhile is not overwritten."""
+    key = "topology.max.spout.pending"
+    action = Action(ActionKind.CONFIGURE, "raise", settings={"lines": {key: 20}}, settings_before={"lines": {key: 10}})
+    assert PlannedAction(action, settings={("lines", key): 10}).changed() == ""
+    assert PlannedAction(action, settings={("lines", key): None}).changed() == ""
+    assert PlannedAction(action).changed() == ""
+    changed = PlannedAction(action, settings={("lines", key): 15}).changed()
+    assert changed == f"{key} of lines was changed meanwhile: it is 15"
+
+
+def test_changed_containers_end_a_decision_about_them() -> None:
+    """The plan has three containers, and the decision is about two."""
+    packing = packing_of({"split": 6}, 1)
+    update = TopologyUpdate("model", packing, packing, {})
+    action = Action(ActionKind.UPDATE, "spread", containers=3, containers_before=2)
+    assert PlannedAction(action, update).changed() == "the plan was changed meanwhile: it has 3 containers, not 2"
+    assert PlannedAction(replace(action, containers_before=3), update).changed() == ""

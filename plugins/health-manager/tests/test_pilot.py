@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.spi.health_values import ActionKind, Decision, DecisionState, Measurements, Subscription
+from heron.spi.health_values import (
+    Action,
+    ActionKind,
+    Decision,
+    DecisionState,
+    Diagnosis,
+    Expectation,
+    Measurements,
+    Subject,
+    Subscription,
+)
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.pilot import Mode, Step, next_step, recorded
 from heron_health_manager.policy_round import Round, run_round
@@ -171,3 +181,41 @@ def test_a_healthy_topology_has_no_records(mode: Mode) -> None:
     """Nothing is written while nothing is found."""
     loop = Loop(word_count(1000.0, 6, 12), mode)
     assert [loop.round(60.0 * minute) for minute in range(5)] == [Step()] * 5
+
+
+@pytest.mark.parametrize(
+    ("action", "undone"),
+    [
+        (
+            Action(ActionKind.UPDATE, "spread", containers=3, containers_before=2),
+            Action(ActionKind.UPDATE, "put the plan back: containers 3 -> 2", containers=2, containers_before=3),
+        ),
+        (
+            Action(
+                ActionKind.CONFIGURE,
+                "raise",
+                settings={"lines": {"topology.max.spout.pending": 2500}},
+                settings_before={"lines": {"topology.max.spout.pending": 1000}},
+            ),
+            Action(
+                ActionKind.CONFIGURE,
+                "put the configuration back: topology.max.spout.pending of lines 2,500 -> 1,000",
+                settings={"lines": {"topology.max.spout.pending": 1000}},
+                settings_before={"lines": {"topology.max.spout.pending": 2500}},
+            ),
+        ),
+        (Action(ActionKind.RESTART, "restart", container_id=1), None),
+    ],
+)
+def test_whatever_has_a_former_value_is_undone(action: Action, undone: Action | None) -> None:
+    """The number of containers and the configuration, as the number of tasks; a restart is over."""
+    cause = Diagnosis("cause", Subject("lines"), 0.8, ("shown",))
+    action = replace(action, expected=Expectation("source-rate", Subject("lines"), at_least=100.0))
+    begun = Decision(1, START_S, "ds2", cause, action, DecisionState.STARTED, "because")
+    quiet = Round(Measurements(looked(word_count(1.0), 0.0).measurements.shape), (), (), ())
+    step = next_step((begun,), quiet, "ds2", Mode.ACT, START_S + LIMITS.effect_s, LIMITS)
+    assert step.records[0] == replace(begun, state=DecisionState.INEFFECTIVE)
+    assert step.action == undone
+    if undone is not None:
+        again = next_step(recorded((begun,), step), quiet, "ds2", Mode.ACT, START_S + 3 * LIMITS.effect_s, LIMITS)
+        assert again.action is None, "what undoes is not undone"

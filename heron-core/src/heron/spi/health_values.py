@@ -236,7 +236,7 @@ class ActionKind(enum.Enum):
     """What an action changes."""
 
     UPDATE = "update"
-    """The parallelism of components, all in one plan."""
+    """The parallelism of components and the number of containers, all in one plan."""
     RESTART = "restart"
     """One container is stopped and started again; the scheduler may choose another host."""
     REBALANCE = "rebalance"
@@ -266,8 +266,9 @@ class Expectation:
 class Action:
     """A proposal against a diagnosis.
 
-    `parallelism` are absolute numbers of tasks (UPDATE), and `before` those that it replaces. `container_id` is a
-    container (RESTART), `component` a component (REBALANCE). `settings` are new values by component and key
+    `parallelism` are absolute numbers of tasks (UPDATE), and `before` those that it replaces. `containers` is a number
+    of containers with tasks (UPDATE), which replaces `containers_before`; 0 leaves it to the packing. `container_id` is
+    a container (RESTART), `component` a component (REBALANCE). `settings` are new values by component and key
     (CONFIGURE), and `settings_before` those that they replace. `text` is one line for people. `command` does the same
     by hand; "" if there is none.
     """
@@ -277,6 +278,8 @@ class Action:
     command: str = ""
     parallelism: Mapping[str, int] = field(default_factory=dict)
     before: Mapping[str, int] = field(default_factory=dict)
+    containers: int = 0
+    containers_before: int = 0
     container_id: int = 0
     component: str = ""
     settings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

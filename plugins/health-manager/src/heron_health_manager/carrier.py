@@ -54,8 +54,13 @@ class PlannedAction:
             for key, value in values.items():
                 if self.settings.get((component, key)) not in (value, None):
                     return f"{key} of {component} was changed meanwhile: it is {self.settings[component, key]}"
-        if self.update is None or not self.action.before:
+        if self.update is None:
             return ""
+        containers = len(self.update.before.containers)
+        if self.action.containers_before not in (0, containers):
+            return (
+                f"the plan was changed meanwhile: it has {containers} containers, not {self.action.containers_before}"
+            )
         now = dict.fromkeys(self.action.before, 0)
         for _, instance in self.update.before.instances():
             if instance.component in now:
@@ -85,7 +90,7 @@ class Carrier:
         with self._connect(_UPDATE_S) as topology:
             topology.status(control=True)
             if action.kind is ActionKind.UPDATE:
-                return PlannedAction(action, plan_update(self._environment, topology, action.parallelism))
+                return PlannedAction(action, self._repacked(topology, action))
             if action.kind is ActionKind.CONFIGURE:
                 changes = change_config(self._environment.statemgr, topology, action.settings, dry_run=True)
                 present = {(each.component, each.key): each.before for each in changes}
@@ -94,6 +99,9 @@ class Carrier:
                 update = plan_update(self._environment, topology, {}, rebalance=(action.component,))
                 return PlannedAction(action, update)
         return PlannedAction(action)
+
+    def _repacked(self, topology: RemoteTopology, action: Action) -> TopologyUpdate:
+        return plan_update(self._environment, topology, action.parallelism, action.containers or None)
 
     def carry_out(self, planned: PlannedAction) -> None:
         """Carry an action out and return when it is complete.

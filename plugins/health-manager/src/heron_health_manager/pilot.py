@@ -85,11 +85,19 @@ def _undo(decision: Decision) -> Action | None:
     action = decision.action
     if action.kind is ActionKind.CONFIGURE and not decision.undoes:
         return _former_settings(action)
-    if action.kind is not ActionKind.UPDATE or not action.before or decision.undoes:
+    if action.kind is not ActionKind.UPDATE or not (action.before or action.containers_before) or decision.undoes:
         return None
-    shown = ", ".join(f"{name} {action.parallelism[name]} -> {tasks}" for name, tasks in action.before.items())
-    text = f"put the number of tasks back: {shown}"
-    return Action(ActionKind.UPDATE, text, parallelism=action.before, before=action.parallelism)
+    shown = [f"{name} {action.parallelism[name]} -> {tasks}" for name, tasks in action.before.items()]
+    if action.containers_before:
+        shown.append(f"containers {action.containers} -> {action.containers_before}")
+    return Action(
+        ActionKind.UPDATE,
+        f"put the plan back: {', '.join(shown)}",
+        parallelism=action.before,
+        before=action.parallelism,
+        containers=action.containers_before,
+        containers_before=action.containers,
+    )
 
 
 def _former_settings(action: Action) -> Action:

@@ -14,10 +14,10 @@ given up, and the decision is under way again. A restart has no fence: once reco
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from heron.spi.health_values import Decision, DecisionState, TopologyShape
+from heron.spi.health_values import Action, Decision, DecisionState, TopologyShape
 
 __all__ = ["PlanFacts", "is_current", "recovered"]
 
@@ -54,7 +54,7 @@ def _came_late(decision: Decision, history: Sequence[Decision], plan: PlanFacts)
 
 
 def _state_of_begun(decision: Decision, plan: PlanFacts) -> tuple[DecisionState, str]:
-    if is_current(decision.action.parallelism, plan.shape):
+    if is_current(decision.action, plan.shape):
         return decision.state, decision.reason
     if plan.withdrawn == decision.target:
         return DecisionState.FAILED, f"the update was withdrawn: {plan.why}"
@@ -63,7 +63,8 @@ def _state_of_begun(decision: Decision, plan: PlanFacts) -> tuple[DecisionState,
     return DecisionState.SUPERSEDED, "the plan was changed by somebody else meanwhile"
 
 
-def is_current(parallelism: Mapping[str, int], shape: TopologyShape) -> bool:
-    """Whether these components have these numbers of tasks."""
+def is_current(action: Action, shape: TopologyShape) -> bool:
+    """Whether the plan has the numbers of tasks and of containers that an action wants."""
     now = {each.name: each.parallelism for each in shape.components}
-    return all(now.get(component) == tasks for component, tasks in parallelism.items())
+    packed = action.containers in (0, len(shape.containers()))
+    return packed and all(now.get(component) == tasks for component, tasks in action.parallelism.items())

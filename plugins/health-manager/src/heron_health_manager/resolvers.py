@@ -8,10 +8,11 @@ from heron.spi.health import Resolver
 from heron.spi.health_values import Action, ActionKind, Diagnosis, Expectation, Measurements, Subject
 from heron_health_manager.tuning import TuningResolver
 
-__all__ = ["RESOLVERS", "AdviceResolver", "RebalanceResolver", "RestartResolver"]
+__all__ = ["RESOLVERS", "AdviceResolver", "RebalanceResolver", "RestartResolver", "SpreadResolver"]
 
 
 _PRESSED = 0.6  # share of the time, as in the detector
+_LATE = 0.25  # share of the time, as in the detector
 _SOME = 0.001  # tuples/s: the task executes again, whatever still waits for it
 
 
@@ -76,6 +77,30 @@ class RebalanceResolver(Resolver):
         )
 
 
+class SpreadResolver(Resolver):
+    """Gives a stream manager that has too much to do fewer tasks: a further container takes some of them.
+
+    Where the threads of its host wait for a processor, one more process would not help.
+    """
+
+    def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
+        """`Resolver.resolve`."""
+        subject, shape = diagnosis.subject, measurements.shape
+        containers = len(shape.containers())
+        tasks = sum(each.parallelism for each in shape.components)
+        pressed = measurements.value("host-pressure-share", subject)
+        if diagnosis.name != "slow-stream-manager" or containers >= tasks or pressed is None or pressed >= _PRESSED:
+            return None
+        return Action(
+            ActionKind.UPDATE,
+            f"spread the tasks over {containers + 1} containers",
+            f"heron update {shape.name} --container-number {containers + 1}",
+            containers=containers + 1,
+            containers_before=containers,
+            expected=Expectation("stmgr-late-share", subject, at_most=_LATE),
+        )
+
+
 class AdviceResolver(Resolver):
     """Says what a person can do, where the engine can do nothing."""
 
@@ -101,5 +126,11 @@ class AdviceResolver(Resolver):
         return None if text is None else Action(ActionKind.ADVISE, text.format(diagnosis.subject))
 
 
-RESOLVERS: tuple[Resolver, ...] = (RestartResolver(), RebalanceResolver(), TuningResolver(), AdviceResolver())
+RESOLVERS: tuple[Resolver, ...] = (
+    RestartResolver(),
+    RebalanceResolver(),
+    SpreadResolver(),
+    TuningResolver(),
+    AdviceResolver(),
+)
 """The resolvers of the policies that are shipped, besides those of the size."""

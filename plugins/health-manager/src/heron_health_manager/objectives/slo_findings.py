@@ -110,7 +110,8 @@ class ObjectiveResolver(_Terms, Resolver):
         name = measurements.shape.name
         words = [f"--component-parallelism {component}:{tasks}" for component, tasks in changes.items()]
         containers = found.model.containers(found.model.tasks(search.plan))
-        if containers != len(measurements.shape.containers()):
+        present = len(measurements.shape.containers())
+        if containers != present:
             words.append(f"--container-number {containers}")
         cost = found.model.cost(found.model.tasks(search.plan))
         steps = ", ".join(f"{component} {found.present[component]} -> {tasks}" for component, tasks in changes.items())
@@ -121,6 +122,8 @@ class ObjectiveResolver(_Terms, Resolver):
             f"heron update {name} {' '.join(words)}",
             parallelism=changes,
             before={component: found.present[component] for component in changes},
+            containers=containers if containers != present else 0,
+            containers_before=present if containers != present else 0,
             expected=_expectation(self._objectives, measurements),
         )
 
