@@ -29,8 +29,10 @@ from heron.ipc.frame import (
     parse_frame_header,
 )
 from heron.ipc.socket import Channel, SocketContext
+from heron.ipc.task_memory import decode_memory
 from heron.ipc.task_profile import decode_profile
 from heron.ipc.task_stacks import decode_stacks
+from heron.ipc.task_tuples import decode_tuples
 from heron.kernel.settings import EngineSettings
 from heron.spi.metricsink import MetricsRecord, Source
 from heron.state_nodes.plans import encode_plan
@@ -190,6 +192,40 @@ def test_it_takes_one_profile_at_a_time(site: Site) -> None:
     answer = parse_control(receive(channel)).task_answer
     assert answer.request_id == 5
     assert decode_profile(answer.document).samples > 0
+    ask_for_profile(channel, 7)
+    assert parse_control(receive(channel)).task_answer.document
+
+
+def test_one_observation_declines_every_other_kind(site: Site) -> None:
+    """They would disturb each other: a tracer of allocations would be most of a profile."""
+    channel = site.session(1)
+    ask_for_profile(channel, 5)
+    memory = pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=1)
+    tuples = pb.TuplesRequest(request_id=7, task_id=7, wait_s=5, seconds=1, tuples=1)
+    for envelope in (Envelope(memory_request=memory), Envelope(tuples_request=tuples)):
+        channel.send(control_frame(envelope, 1))
+        assert parse_control(receive(channel)).task_answer.refusal.startswith("task 7 is being profiled already")
+    assert parse_control(receive(channel)).task_answer.request_id == 5
+
+
+def test_it_answers_about_memory_and_tuples(site: Site) -> None:
+    """Also before the component is made: there is nothing to see then."""
+    channel = site.session(1)
+    channel.send(control_frame(Envelope(memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5)), 1))
+    assert decode_memory(parse_control(receive(channel)).task_answer.document).traced_s == 0.0
+    tuples = pb.TuplesRequest(request_id=7, task_id=7, wait_s=5, seconds=0.05, tuples=1)
+    channel.send(control_frame(Envelope(tuples_request=tuples), 1))
+    assert decode_tuples(parse_control(receive(channel)).task_answer.document).received == ()
+
+
+def test_an_observer_that_cannot_begin_is_a_failure_of_the_question(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session of the task goes on."""
+    monkeypatch.setattr("heron.instance.inspection._MEMORY_OBSERVER", "heron.instance.absent:MemoryObserver")
+    channel = site.session(1)
+    channel.send(control_frame(Envelope(memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5)), 1))
+    assert "looking into the task raised PluginError" in parse_control(receive(channel)).task_answer.failure
     ask_for_profile(channel, 7)
     assert parse_control(receive(channel)).task_answer.document
 

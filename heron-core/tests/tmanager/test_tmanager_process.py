@@ -477,8 +477,22 @@ def test_a_question_about_a_task_goes_to_its_stream_manager(
         for seconds in (0.0, -1.0, 301.0):
             with pytest.raises(RefusedError, match=f"a profile of {seconds:g} s is not above 0 and at most 300 s"):
                 client.profile("", 3, seconds, 1.0)
+            with pytest.raises(RefusedError, match=f"a sample of {seconds:g} s is not above 0 and at most 300 s"):
+                client.tuples("", 3, 10, seconds, 1.0)
+        for seconds in (-1.0, 301.0):
+            with pytest.raises(RefusedError, match=f"an observation of memory of {seconds:g} s is not above 0"):
+                client.memory("", 3, seconds, 1.0)
+        for number in (0, 101):
+            with pytest.raises(RefusedError, match=f"a sample of {number} tuples is not of 1 to 100"):
+                client.tuples("", 3, number, 1.0, 1.0)
+        with pytest.raises(RefusedError, match=r"update wc --runtime-config topology.inspect.tuples=true` allows it"):
+            client.tuples("", 3, 10, 1.0, 1.0)
         with pytest.raises(UsageError, match="a profile of nan s has no end"):
             client.profile("", 3, math.nan, 1.0)
+        with pytest.raises(UsageError, match="an observation of memory of inf s has no end"):
+            client.memory("", 3, math.inf, 1.0)
+        with pytest.raises(UsageError, match="a sample of nan s has no end"):
+            client.tuples("", 3, 10, math.nan, 1.0)
         with pytest.raises(RefusedError, match="a wait of 61 s is not above 0 and at most 60 s"):
             client.stacks("", 3, 61.0)
 

@@ -15,6 +15,7 @@ class TopologyReliabilityMode(enum.StrEnum):
 
 TOPOLOGY_NAME = "topology.name"
 TOPOLOGY_DEBUG = "topology.debug"
+TOPOLOGY_INSPECT_TUPLES = "topology.inspect.tuples"
 TOPOLOGY_STMGRS = "topology.stmgrs"
 TOPOLOGY_KEY_GROUPS = "topology.key.groups"
 TOPOLOGY_MESSAGE_TIMEOUT_SECS = "topology.message.timeout.secs"

@@ -1,13 +1,20 @@
-"""Keeps resolved secrets out of printed and logged text."""
+"""Keeps secrets out of printed, logged and shown text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-__all__ = ["redact", "redact_for_command", "set_command_secrets"]
+__all__ = ["names_secret", "redact", "redact_for_command", "set_command_secrets"]
 
 _MIN_CHARACTERS = 4  # a shorter text occurs in ordinary words, and could be guessed anyway
+_NAME = re.compile(r"secret|password|passwd|token|credential|private|api.?key|access.?key", re.IGNORECASE)
 _command_secrets: list[str] = []
+
+
+def names_secret(name: str) -> bool:
+    """Return whether a key, a field or a variable of this name probably has a secret as its value."""
+    return bool(_NAME.search(name))
 
 
 def redact(text: str, secrets: Iterable[str], shown: str = "(secret)") -> str:

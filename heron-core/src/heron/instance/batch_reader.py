@@ -50,6 +50,14 @@ class ReceivedBatch:
             self._columns = self._serializer.to_columns(self._record_batch)
         return self._columns or []
 
+    def first_rows(self, number: int) -> list[tuple[object, ...]]:
+        """The values of the first rows; of columns, only these become Python values."""
+        if self._columns is None and self._serializer is not None and self._record_batch is not None:
+            columns = self._serializer.to_columns(self._record_batch.slice(0, number))
+        else:
+            columns = self.columns()
+        return [tuple(column[row] for column in columns) for row in range(min(number, self.rows))]
+
     def values(self) -> Iterator[tuple[object, ...]]:
         """The values of each row; an empty tuple for each row of a stream without fields."""
         columns = self.columns()

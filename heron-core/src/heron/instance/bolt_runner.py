@@ -267,6 +267,8 @@ class BoltRunner(ComponentRunner):
         if self.ended or self._finish_roots.begun or not head.rows:
             self._acks.discard(tracked)  # sent again by a task that was restarted; this bolt has finished
             return
+        if (sample := self.task.gateway.inspected.sample) is not None:
+            sample.receive(batch, self.task.index)
         if self._column_input is None:
             self._process_batch(batch, tracked)
         else:

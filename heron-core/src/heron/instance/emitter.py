@@ -281,6 +281,8 @@ class Emitter:
 
     def send_columns(self, target: OutStream, batch: RecordBatch, segments_of: Callable[[], list[bytes]]) -> None:
         """Sends what an emit of columns made due, and waits for room."""
+        if (sample := self.origin.inspected.sample) is not None:
+            sample.emit_columns(target.definition.name, target.definition.fields, batch)
         with self.lock.held():
             if segments := segments_of():
                 self._out.put(segments)

@@ -18,6 +18,7 @@ from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, RemoteProtocolError
 from heron.instance.data_queue import DataIn, DataOut, PlanReceived, ReportSeen, SessionOpened
 from heron.instance.flow_limits import SpoutThrottle
+from heron.instance.inspected_task import InspectedTask
 from heron.instance.inspection import Inspection
 from heron.instance.lock_interval import LockInterval
 from heron.instance.long_calls import LongCalls, look_period_s
@@ -58,6 +59,7 @@ class Gateway:
         self.data_out = DataOut(self._wakeup, self.data_in.sleeper, out_capacity)
         self.throttle = SpoutThrottle(SystemClock())
         self.metrics_out: list[MetricsRecord] = []
+        self.inspected = InspectedTask()
         self.rounds = 0
         """Task thread: counts its rounds, so that the gateway sees calls that do not return."""
         self._session: Session | None = None
@@ -97,7 +99,7 @@ class Gateway:
         run_dir, container_id = Path(self._spec.run_dir), self._spec.container_id
         self._lock_interval = LockInterval()
         self._reactor = Reactor()
-        self._inspection = Inspection(self._spec, self._reactor, self._send_control)
+        self._inspection = Inspection(self._spec, self._reactor, self.inspected, self._send_control)
         self._sockets = SocketContext(max_frame_bytes=self._settings.frame_max_bytes)
         self._registration = self._sockets.client_of(registration_endpoint(run_dir, container_id), eager=False)
         self._metrics = self._sockets.push_to(metricsmgr_endpoint(run_dir, container_id))
@@ -184,6 +186,8 @@ class Gateway:
             "task_report_seen": lambda each: self.data_in.put(ReportSeen(each.task_report_seen.phase)),
             "stack_request": self._inspection.stack_asked,
             "profile_request": self._inspection.profile_asked,
+            "memory_request": self._inspection.memory_asked,
+            "tuples_request": self._inspection.tuples_asked,
         }
         handler = handlers.get(body_of(envelope))
         if handler is None:

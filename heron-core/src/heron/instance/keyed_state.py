@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_origin
 
 from heron.api.definition import ComponentDefinition, GroupingKind
-from heron.api.keyed_state import CounterState, KeyedState, ListState, MapState, ValueState, is_frozen
+from heron.api.keyed_state import CounterState, GroupEntries, KeyedState, ListState, MapState, ValueState, is_frozen
 from heron.api.state import StatefulComponent
 from heron.clock import Clock
 from heron.errors import CheckpointError, EmitError, KeyedStateError, UsageError, known
@@ -87,6 +87,10 @@ class KeyedStateStore:
     def is_used(self) -> bool:
         """Whether there is a state: the component asked for one, or one was loaded."""
         return bool(self._tables)
+
+    def held_parts(self) -> dict[str, list[GroupEntries]]:
+        """The entries in memory of each state, by key group. Safe in any thread; another one may change them."""
+        return {name: list(table.groups.values()) for name, table in list(self._tables.items())}
 
     def serve(self, component: object) -> None:
         """Uses the `state_version` and `migrate_keyed` of this component. To be called before its `initialize`."""

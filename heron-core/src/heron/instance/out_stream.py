@@ -17,6 +17,7 @@ from heron.api.definition import StreamDefinition
 from heron.driver_kit.loading import load_object
 from heron.errors import EmitError
 from heron.instance.batch_codec import encode_rows
+from heron.instance.inspected_task import InspectedTask
 from heron.instance.serializers import PICKLE, Serializers
 from heron.instance.stream_routes import StreamRoutes
 from heron.ipc.frame import SegmentKind, segment
@@ -51,6 +52,7 @@ class StreamOrigin:
     serializer: Serializer = PICKLE
     serializers: Serializers = field(default_factory=Serializers)
     config: Mapping[str, object] = field(default_factory=dict)
+    inspected: InspectedTask = field(default_factory=InspectedTask)
 
     def column_serializer(self) -> ColumnSerializer:
         """The serializer of columns; see `heron.instance.serializers.Serializers.for_columns`."""
@@ -177,6 +179,8 @@ class OutStream:
         """Takes the rows of the log."""
         rows = self.rows[:]  # emits may append behind them meanwhile (heron.instance.emitter.EmitLock)
         del self.rows[: len(rows)]
+        if (sample := self.origin.inspected.sample) is not None:
+            sample.emit(self.definition.name, self.definition.fields, rows)
         self.emitted += len(rows)
         self.limit = self.full_limit
         return rows

@@ -14,6 +14,7 @@ from types import CodeType, FrameType
 
 from heron.clock import monotonic_s, thread_cpu_clock, wall_s
 from heron.instance.code_origin import code_origin
+from heron.instance.task_observer import TaskObserver
 from heron.ipc.task_profile import ProfiledStack, TaskProfile, encode_profile
 from heron.ipc.task_stacks import StackFrame
 from heron.kernel.role_spec import InstanceSpec
@@ -66,44 +67,17 @@ class StackTimes:
         return tuple(numbers), tuple(stacks), (round(other[0], 6), round(other[1], 6))
 
 
-class Profiler:
+class Profiler(TaskObserver):
     """One profile of the main thread of this process; begins at once."""
+
+    what = "profiled"
 
     def __init__(self, spec: InstanceSpec, seconds: float) -> None:
         self._spec = spec
-        self._seconds = seconds
         self._ident = threading.main_thread().ident or 0
-        self._stop = threading.Event()
-        self._ends_s = monotonic_s() + seconds
-        self._document = b""
-        self._thread = threading.Thread(target=self._run, name="profiler", daemon=True)
-        self._thread.start()
+        super().__init__(seconds)
 
-    def left_s(self) -> float:
-        """The seconds until it is complete, at least."""
-        return max(0.0, self._ends_s - monotonic_s())
-
-    def is_alive(self) -> bool:
-        """Whether it is being taken."""
-        return self._thread.is_alive()
-
-    def document(self) -> bytes:
-        """The encoded profile, when it is complete.
-
-        Raises:
-            RuntimeError: when sampling has failed; the output of the task has the reason.
-        """
-        if not self._document:
-            msg = "the profiler has failed; see the output of the task"
-            raise RuntimeError(msg)
-        return self._document
-
-    def stop(self) -> None:
-        """Ends it early, and waits for its thread."""
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
+    def _observe(self) -> bytes:
         times, cpu_s, began_at_s = StackTimes(), thread_cpu_clock(self._ident), wall_s()
         before_s, before_cpu_s = monotonic_s(), cpu_s()
         while before_s < self._ends_s and not self._stop.wait(PERIOD_S):
@@ -129,7 +103,7 @@ class Profiler:
             other_on_s=other_on_s,
             other_off_s=other_off_s,
         )
-        self._document = encode_profile(profile)
+        return encode_profile(profile)
 
 
 def _stack_of(frame: FrameType | None) -> _Stack:

@@ -158,6 +158,7 @@ class ComponentRunner(ABC):
 
     def _make_component(self) -> None:
         self._guarded("the constructor", self._construct)
+        self.task.gateway.inspected.component = self.component
         if self.task.checkpoints is not None:
             self._guarded("restoring its state", self._load_state)
         self._guarded("initialize", self._initialise)

@@ -84,6 +84,9 @@ class Task:
         store = task_store(spec, self.config)
         self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single, store=store)
         self.keyed.set_owned(self._owned_groups)
+        inspected = gateway.inspected
+        inspected.states = self.keyed.held_parts
+        inspected.inputs, inspected.outputs = len(self.definition.inputs), len(self.definition.outputs)
         self.checkpoints: TaskCheckpoints | None = None
         if archive is not None and plan.checkpoints is not None:
             from heron.instance.task_checkpoints import TaskCheckpoints  # noqa: PLC0415  # see above
@@ -129,6 +132,7 @@ class Task:
             self.serializers.for_output(self.config),
             self.serializers,
             self.config,
+            self.gateway.inspected,
         )
 
     def is_member_of(self, plan: PhysicalPlan) -> bool:

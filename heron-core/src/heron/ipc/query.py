@@ -16,8 +16,10 @@ from heron.ipc.keys import ClientKeys
 from heron.ipc.metrics_table import MetricsRow, decode_metrics
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import TopologyStatus, decode_status
+from heron.ipc.task_memory import TaskMemory, decode_memory
 from heron.ipc.task_profile import TaskProfile, decode_profile
 from heron.ipc.task_stacks import TaskStacks, decode_stacks
+from heron.ipc.task_tuples import TaskTuples, decode_tuples
 from heron.ipc.watched_channel import ConnectionEnd, open_watched_channel
 
 __all__ = ["TManagerClient"]
@@ -78,9 +80,7 @@ class TManagerClient:
         Raises:
             UsageError: when `seconds` is not a finite number.
         """
-        if not math.isfinite(seconds):
-            msg = f"a profile of {seconds} s has no end; give a number of seconds"
-            raise UsageError(msg)
+        _check_finite(seconds, "a profile")
 
         def question(number: int) -> Envelope:
             request = pb.ProfileRequest(
@@ -90,6 +90,40 @@ class TManagerClient:
 
         answer = self._ask(question, seconds + wait_s + _PASS_ON_S).task_answer
         return answer.failure or decode_profile(answer.document)
+
+    def memory(self, component: str, task_id: int, seconds: float, wait_s: float) -> TaskMemory | str:
+        """The memory of a task, looked at twice with `seconds` in between; its failure to answer, as in `profile`.
+
+        Raises:
+            UsageError: when `seconds` is not a finite number.
+        """
+        _check_finite(seconds, "an observation of memory")
+
+        def question(number: int) -> Envelope:
+            request = pb.MemoryRequest(
+                request_id=number, component=component, task_id=task_id, wait_s=wait_s, seconds=seconds
+            )
+            return Envelope(memory_request=request)
+
+        answer = self._ask(question, seconds + wait_s + _PASS_ON_S).task_answer
+        return answer.failure or decode_memory(answer.document)
+
+    def tuples(self, component: str, task_id: int, tuples: int, seconds: float, wait_s: float) -> TaskTuples | str:
+        """The next tuples of a task, within `seconds`; its failure to answer, as in `profile`.
+
+        Raises:
+            UsageError: when `seconds` is not a finite number.
+        """
+        _check_finite(seconds, "a sample")
+
+        def question(number: int) -> Envelope:
+            request = pb.TuplesRequest(
+                request_id=number, component=component, task_id=task_id, wait_s=wait_s, seconds=seconds, tuples=tuples
+            )
+            return Envelope(tuples_request=request)
+
+        answer = self._ask(question, seconds + wait_s + _PASS_ON_S).task_answer
+        return answer.failure or decode_tuples(answer.document)
 
     def change_state(self, state: str, timeout_s: float) -> None:
         """Requests ``running``, ``paused`` or ``killed``; returns when the new state is stored."""
@@ -177,3 +211,9 @@ class TManagerClient:
                 msg = f"the topology manager cannot read the request: {answer.refused.reason}; {_OTHER_VERSION}"
                 raise RefusedError(msg)
         return answer if answered == number else None  # otherwise a late reply to an earlier request
+
+
+def _check_finite(seconds: float, what: str) -> None:
+    if not math.isfinite(seconds):
+        msg = f"{what} of {seconds} s has no end; give a number of seconds"
+        raise UsageError(msg)

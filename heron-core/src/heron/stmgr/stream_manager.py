@@ -18,6 +18,7 @@ from heron.ipc.locator import TManagerChannel
 from heron.ipc.metric_names import LATE_S
 from heron.ipc.metrics_codec import publish_message
 from heron.ipc.process_metrics import connection_metrics, process_metrics
+from heron.ipc.task_question import TASK_QUESTIONS, task_request
 from heron.planner.physical_plan import CheckpointPlan, HandledLosses, PhysicalPlan, PlanIndex
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 from heron.state_nodes.plans import decode_physical_plan
@@ -207,10 +208,9 @@ class StreamManager:
             self._take_plan(envelope)
         elif body == "task_report_seen":
             self._instances.send(envelope.task_report_seen.task_id, envelope)
-        elif body == "stack_request":
-            self._ask_task(envelope.stack_request.request_id, envelope.stack_request.task_id, envelope)
-        elif body == "profile_request":
-            self._ask_task(envelope.profile_request.request_id, envelope.profile_request.task_id, envelope)
+        elif body in TASK_QUESTIONS:
+            request = task_request(envelope)
+            self._ask_task(request.request_id, request.task_id, envelope)
         elif body == "refused":
             _log.error("refused by the topology manager: %s", envelope.refused.reason)
 

@@ -13,7 +13,7 @@ from heron.api.config import takes_checkpoints
 from heron.clock import Clock
 from heron.errors import HeronError
 from heron.ipc.metrics_table import MetricsRow
-from heron.ipc.status import CheckpointStatus, ProcessStatus, TopologyStatus, Unreached
+from heron.ipc.status import CheckpointStatus, TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import StreamManagerLocation, TopologyState
@@ -42,7 +42,7 @@ from heron.tmanager.metrics_store import MetricsStore
 from heron.tmanager.pressure_notes import pressure_begun, pressure_ended
 from heron.tmanager.process_reports import ProcessReport, ProcessTable
 from heron.tmanager.status_parts import ErrorList, component_statuses, culprits, silent_text, standbys
-from heron.tmanager.task_questions import check_selection
+from heron.tmanager.task_questions import AskedPlace, check_inspection, check_selection
 from heron.tmanager.task_table import TaskEvent, TaskReport, TaskTable
 from heron.tmanager.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent, LifePhase, Takeover, commanded
 from heron.tmanager.update_progress import NO_OWNERS, OwnersByComponent, UpdateProgress
@@ -384,13 +384,14 @@ class Leader:
         check_selection(self._components(), component, task_id)
         return self._metrics.rows(component, task_id, by_task=by_task, now_s=self._clock.monotonic_s())
 
-    def asked_task(self, component: str, task_id: int) -> tuple[str, int, ProcessStatus | None]:
+    def asked_task(self, component: str, task_id: int, *, tuples: bool = False) -> AskedPlace:
         """The component, the container and the process of a task that a command asks about.
 
         Raises:
-            HeronError: when there is no such task, or it is of another component; lists the known ones.
+            HeronError: when there is no such task, it is of another component, or its tuples may not be shown.
         """
         check_selection(self._components(), component, task_id)
+        check_inspection(self._plans.definition, self._components()[task_id], wanted=tuples)
         process = next((each for each in self._processes.statuses() if each.task_id == task_id), None)
         return (*self._tasks.place(task_id), process)
 

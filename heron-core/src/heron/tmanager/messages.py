@@ -7,6 +7,7 @@ from heron.errors import HeronError, RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.keys import Speaker
 from heron.ipc.metrics_codec import record_of
+from heron.ipc.task_question import TASK_QUESTIONS
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.spi.metricsink import MetricsRecord
 from heron.tmanager.checkpoint_progress import CheckpointEvent, CheckpointReport
@@ -24,7 +25,7 @@ __all__ = [
     "totals_of",
 ]
 
-_QUESTIONS = frozenset({"metrics_request", "profile_request", "stack_request", "status_request"})
+_QUESTIONS = frozenset({"metrics_request", "status_request"}) | TASK_QUESTIONS
 _COMMANDS = frozenset({"begin_update", "change_config", "change_state", "take_checkpoint", "withdraw_update"})
 
 _TASK_EVENTS: dict[int, TaskEvent] = {

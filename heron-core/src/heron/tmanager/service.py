@@ -21,6 +21,7 @@ from heron.ipc.metrics_table import encode_metrics
 from heron.ipc.process_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
 from heron.ipc.status import encode_status
+from heron.ipc.task_question import TASK_QUESTIONS
 from heron.kernel.observer_threads import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
@@ -116,8 +117,7 @@ class Service:
                 identity, each.take_checkpoint.request_id, self._leader.checkpoint_asked()
             ),
             "long_call": lambda _, each: self._leader.long_call_reported(long_call_report(each.long_call)),
-            "stack_request": self._relay.asked,
-            "profile_request": self._relay.asked,
+            **dict.fromkeys(TASK_QUESTIONS, self._relay.asked),
             "task_answer": self._relay.answered,
             "done": self._done,
         }

@@ -6,10 +6,16 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from heron.api.api_constants import TOPOLOGY_INSPECT_TUPLES
+from heron.api.config import merged_config, setting
+from heron.api.definition import TopologyDefinition
 from heron.errors import HeronError, known, nearest
 from heron.ipc.status import ProcessStatus
 
-__all__ = ["TaskQuestion", "TaskQuestions", "check_selection", "silence_of"]
+__all__ = ["AskedPlace", "TaskQuestion", "TaskQuestions", "check_inspection", "check_selection", "silence_of"]
+
+AskedPlace = tuple[str, int, ProcessStatus | None]
+"""Component, container and process of a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,19 @@ def check_selection(tasks: Mapping[int, str], component: str, task_id: int) -> N
         ids = ", ".join(str(each) for each, name in sorted(tasks.items()) if component in ("", name))
         what = f"is not of component {component!r}; its tasks" if task_id in tasks else "is unknown; known"
         msg = f"task {task_id} {what}: {ids}"
+        raise HeronError(msg)
+
+
+def check_inspection(definition: TopologyDefinition, component: str, *, wanted: bool) -> None:
+    """Checks that the configuration allows values of a component's tuples to be shown, if they are `wanted`.
+
+    Raises:
+        HeronError: when it does not.
+    """
+    config = merged_config(definition.config, definition.component(component).config)
+    if wanted and setting(config, TOPOLOGY_INSPECT_TUPLES) is not True:
+        allows = f"`heron update {definition.name} --runtime-config {TOPOLOGY_INSPECT_TUPLES}=true`"
+        msg = f"{TOPOLOGY_INSPECT_TUPLES} of component {component!r} is false: tuples are not shown; {allows} allows it"
         raise HeronError(msg)
 
 

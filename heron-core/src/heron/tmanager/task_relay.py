@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from heron.errors import HeronError
 from heron.ipc import control_pb2 as pb
-from heron.ipc.envelope import Envelope, body_of
+from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
-from heron.ipc.status import ProcessStatus
+from heron.ipc.task_question import TaskRequest, task_request
 from heron.tmanager.containers import Containers
 from heron.tmanager.instructions import Instruction
-from heron.tmanager.task_questions import TaskQuestion, TaskQuestions, silence_of
+from heron.tmanager.task_questions import AskedPlace, TaskQuestion, TaskQuestions, silence_of
 
 __all__ = ["TaskRelay"]
 
 _LONGEST_WAIT_S = 60.0
-_LONGEST_PROFILE_S = 300.0  # nobody looks at a longer one, and it costs the task
+_LONGEST_LOOK_S = 300.0  # nobody waits for longer, and it costs the task
+_MOST_TUPLES = 100  # of each direction: the answer stays small, and people read no more
 
-AskedTask = Callable[[str, int], tuple[str, int, ProcessStatus | None]]
-"""Returns component, container and process of a task."""
+_OBSERVATIONS = {
+    pb.ProfileRequest: "a profile",
+    pb.MemoryRequest: "an observation of memory",
+    pb.TuplesRequest: "a sample",
+}
+
+
+class AskedTask(Protocol):
+    """`heron.tmanager.leader.Leader.asked_task`."""
+
+    def __call__(self, component: str, task_id: int, *, tuples: bool = False) -> AskedPlace:
+        """Finds a task; with `tuples`, checks that they may be shown."""
+        ...
 
 
 class TaskRelay:
@@ -35,14 +47,15 @@ class TaskRelay:
         """Passes a question of a command on.
 
         Raises:
-            HeronError: when there is no such task, or a time is out of its range.
+            HeronError: when there is no such task, a number is out of its range, or tuples may not be shown.
         """
-        request = envelope.profile_request if body_of(envelope) == "profile_request" else envelope.stack_request
-        lasts_s = _profile_s(request) if isinstance(request, pb.ProfileRequest) else 0.0
+        request = task_request(envelope)
+        lasts_s = _seconds_of(request)
         if not 0 < request.wait_s <= _LONGEST_WAIT_S:
             msg = f"a wait of {request.wait_s:g} s is not above 0 and at most {_LONGEST_WAIT_S:g} s"
             raise HeronError(msg)
-        component, container_id, _ = self._asked_task(request.component, request.task_id)
+        tuples = isinstance(request, pb.TuplesRequest)
+        component, container_id, _ = self._asked_task(request.component, request.task_id, tuples=tuples)
         number = self._questions.add(TaskQuestion(identity, request.request_id, request.task_id, container_id))
         wait_s, request.request_id = lasts_s + request.wait_s, number
         if self._containers.ask_stmgr(container_id, envelope):
@@ -88,8 +101,16 @@ class TaskRelay:
         self._containers.answer(question.asker, Envelope(task_answer=answer))
 
 
-def _profile_s(request: pb.ProfileRequest) -> float:
-    if not 0 < request.seconds <= _LONGEST_PROFILE_S:
-        msg = f"a profile of {request.seconds:g} s is not above 0 and at most {_LONGEST_PROFILE_S:g} s"
+def _seconds_of(request: TaskRequest) -> float:
+    """The seconds that the task needs for its answer."""
+    if isinstance(request, pb.StackRequest):
+        return 0.0
+    seconds, single_look = request.seconds, isinstance(request, pb.MemoryRequest) and request.seconds == 0
+    if not 0 < seconds <= _LONGEST_LOOK_S and not single_look:
+        what = _OBSERVATIONS[type(request)]
+        msg = f"{what} of {seconds:g} s is not above 0 and at most {_LONGEST_LOOK_S:g} s"
         raise HeronError(msg)
-    return request.seconds
+    if isinstance(request, pb.TuplesRequest) and not 0 < request.tuples <= _MOST_TUPLES:
+        msg = f"a sample of {request.tuples} tuples is not of 1 to {_MOST_TUPLES}"
+        raise HeronError(msg)
+    return seconds

@@ -34,6 +34,8 @@ _COMMANDS = {
     "metrics": "heron_cli.commands.metrics:metrics",
     "stack": "heron_cli.commands.stack:stack",
     "profile": "heron_cli.commands.profile:profile",
+    "memory": "heron_cli.commands.memory:memory",
+    "inspect": "heron_cli.commands.inspect:inspect",
     "plugins": "heron_cli.commands.plugins:plugins",
     "profiles": "heron_cli.commands.profiles:profiles",
     "packages": "heron_cli.commands.packages:packages",

@@ -12,7 +12,10 @@ is for one thread: open one client per thread.
 
 from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import TopologyStatus
+from heron.ipc.task_memory import TaskMemory
+from heron.ipc.task_profile import TaskProfile
 from heron.ipc.task_stacks import TaskStacks
+from heron.ipc.task_tuples import TaskTuples
 from heron.spi.uploader import PackageEntry
 from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.client.client import Client, StateChange, SubmitResult, connect, profiles_of
@@ -43,7 +46,10 @@ __all__ = [
     "StatusReport",
     "StoredPackage",
     "SubmitResult",
+    "TaskMemory",
+    "TaskProfile",
     "TaskStacks",
+    "TaskTuples",
     "TopologyEntry",
     "TopologyList",
     "TopologyPlans",

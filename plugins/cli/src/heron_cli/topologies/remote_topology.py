@@ -27,8 +27,10 @@ from heron.errors import (
 )
 from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import TopologyStatus
+from heron.ipc.task_memory import TaskMemory
 from heron.ipc.task_profile import TaskProfile
 from heron.ipc.task_stacks import TaskStacks
+from heron.ipc.task_tuples import TaskTuples
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState
@@ -161,6 +163,30 @@ class RemoteTopology:
         """
         wait_s = min(self.timeout_s, _LONGEST_S)
         return self._reached(self._ask(False, lambda client, _: client.profile(component, task_id, seconds, wait_s)))
+
+    def memory(self, task_id: int, component: str = "", *, seconds: float = 10.0) -> TaskMemory:
+        """Return what the memory of a task holds, and what grows in it over `seconds` (0 to 300; 0: a single look).
+
+        The call takes `seconds` longer than others, and the task is slower meanwhile.
+
+        Raises:
+            RefusedError: also when the task is being observed already.
+            UnreachableError: also when the task ends meanwhile, or does not answer.
+        """
+        wait_s = min(self.timeout_s, _LONGEST_S)
+        return self._reached(self._ask(False, lambda client, _: client.memory(component, task_id, seconds, wait_s)))
+
+    def tuples(self, task_id: int, component: str = "", *, tuples: int = 10, seconds: float = 10.0) -> TaskTuples:
+        """Return the next `tuples` (1 to 100) that a task receives and emits, or those of `seconds` (at most 300).
+
+        Raises:
+            RefusedError: also when the topology does not allow it, or the task is being observed already.
+            UnreachableError: also when the task ends meanwhile, or does not answer.
+        """
+        wait_s = min(self.timeout_s, _LONGEST_S)
+        return self._reached(
+            self._ask(False, lambda client, _: client.tuples(component, task_id, tuples, seconds, wait_s))
+        )
 
     def plans(self) -> TopologyPlans:
         """Return its logical, packing and physical plan from the state manager; no question goes to the topology."""

@@ -1,0 +1,19 @@
+"""The questions about the inside of a task: commands ask them, and the task answers with a `TaskAnswer`."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from heron.ipc import control_pb2 as pb
+from heron.ipc.envelope import Envelope, body_of
+
+__all__ = ["TASK_QUESTIONS", "TaskRequest", "task_request"]
+
+TASK_QUESTIONS = frozenset({"memory_request", "profile_request", "stack_request", "tuples_request"})
+
+TaskRequest = pb.StackRequest | pb.ProfileRequest | pb.MemoryRequest | pb.TuplesRequest
+
+
+def task_request(envelope: Envelope) -> TaskRequest:
+    """The request in an envelope whose body is one of `TASK_QUESTIONS`."""
+    return cast("TaskRequest", getattr(envelope, body_of(envelope)))

@@ -1,0 +1,64 @@
+"""Tuples that a task has received and emitted, which the task returns: frozen values, JSON on the wire.
+
+Values are text: shortened, and without the secrets that the task knows of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from heron.errors import RemoteProtocolError
+
+__all__ = ["SampledTuple", "TaskTuples", "decode_tuples", "encode_tuples"]
+
+
+@dataclass(frozen=True, slots=True)
+class SampledTuple:
+    """A tuple: the task that emitted it, its stream, and a text for each of its fields."""
+
+    component: str
+    task_id: int
+    stream: str
+    fields: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTuples:
+    """The tuples that a task has received and emitted in `lasted_s` seconds from `began_at_s` (wall clock), in order.
+
+    There are at most `wanted` of each. A spout receives none, and a bolt without outputs emits none.
+    """
+
+    topology: str
+    component: str
+    task_id: int
+    container_id: int
+    incarnation: int
+    pid: int
+    host: str
+    began_at_s: float
+    lasted_s: float
+    wanted: int
+    received: tuple[SampledTuple, ...]
+    emitted: tuple[SampledTuple, ...]
+
+
+def encode_tuples(tuples: TaskTuples) -> bytes:
+    """The tuples as JSON."""
+    return msgspec.json.encode(tuples)
+
+
+def decode_tuples(data: bytes) -> TaskTuples:
+    """The inverse of `encode_tuples`.
+
+    Raises:
+        RemoteProtocolError: when the bytes do not decode.
+    """
+    try:
+        return msgspec.json.decode(data, type=TaskTuples)
+    except msgspec.MsgspecError as error:
+        msg = f"tuples in {len(data)} bytes cannot be read: {error}"
+        raise RemoteProtocolError(msg) from error

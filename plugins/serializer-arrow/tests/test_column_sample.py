@@ -1,0 +1,34 @@
+"""The sample of a task's tuples, of batches of columns."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from heron.api.definition import StreamDefinition
+from heron.instance.batch_reader import ReceivedBatch
+from heron.instance.inspected_task import InspectedTask
+from heron.instance.tuple_pool import TupleSource
+from heron.instance.tuple_sample import TupleSample
+from heron.instance.value_text import ValueText
+from heron.kernel.role_spec import InstanceSpec
+from heron_serializer_arrow import ArrowSerializer
+
+SOURCE = TupleSource("words", StreamDefinition("default", ("word", "n")), 3)
+SPEC = InstanceSpec("t", "t-1", 1, 3, "count", 0, 0, "/run", "/log", "/package")
+BATCH = pa.record_batch({"word": ["a", "b", "c"], "n": [1, None, 3]})
+
+
+def test_rows_of_a_batch_that_arrived_as_columns() -> None:
+    """Only the first rows become Python values, and the batch stays as it is."""
+    received = ReceivedBatch(SOURCE, 3, None, BATCH, ArrowSerializer.open({}))
+    assert received.first_rows(2) == [("a", 1), ("b", None)]
+    assert received.record_batch is BATCH
+    assert len(received.first_rows(9)) == 3
+
+
+def test_rows_of_a_batch_that_was_emitted_as_columns() -> None:
+    """As if they had been emitted one by one."""
+    sample = TupleSample(2, SPEC, InspectedTask(), ValueText())
+    sample.emit_columns("default", ("word", "n"), BATCH)
+    sample.emit_columns("default", ("word", "n"), BATCH)
+    assert [each.values for each in sample.emitted] == [("'a'", "1"), ("'b'", "None")]
