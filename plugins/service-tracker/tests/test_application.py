@@ -264,7 +264,9 @@ def test_the_document_describes_every_path() -> None:
 TEXTS = st.one_of(
     st.text(max_size=40), st.sampled_from(["near", "far", "words", "count", "0", "-1", "1e9", "9" * 400, "../.."])
 )
-NAMES = sorted({each["name"] for path in DOCUMENT["paths"].values() for each in path["get"]["parameters"]})
+NAMES = sorted(
+    {each["name"] for path in DOCUMENT["paths"].values() for way in path.values() for each in way["parameters"]}
+)
 QUERIES = st.lists(st.tuples(st.one_of(st.sampled_from(NAMES), st.text(max_size=10)), TEXTS), max_size=5)
 FROM_MEMORY = [path for path in DOCUMENT["paths"] if not path.endswith("/live") and "{task}" not in path]
 PATHS = st.sampled_from(FROM_MEMORY)

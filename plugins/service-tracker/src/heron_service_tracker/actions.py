@@ -20,7 +20,7 @@ from heron_cli.client import Client
 from heron_service_tracker.action_items import ActionItem, ActionRequest
 from heron_service_tracker.audit_file import AuditFile
 from heron_service_tracker.problems import BusyError
-from heron_service_tracker.questions import OpenCluster
+from heron_service_tracker.task_observers import OpenCluster
 
 __all__ = ["Actions"]
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from heron.driver_kit.redaction import names_secret
 from heron_cli.client import MetricsRow, TopologyPlans
 from heron_service_tracker.answers import (
     ClusterItem,
@@ -39,7 +40,6 @@ __all__ = [
     "topology_item",
 ]
 
-_SECRET = re.compile(r"secret|password|passwd|token|credential|private|api.?key|access.?key", re.IGNORECASE)
 _HIDDEN = "(hidden)"
 _TASK = re.compile(r"component '([^']{1,400})', task (\d{1,9})")
 _LONGEST_VALUE = 1000  # characters of a configuration value; a pickled stage has megabytes
@@ -119,7 +119,7 @@ def component_items(plans: TopologyPlans) -> tuple[ComponentItem, ...]:
 
 def shown_config(config: Mapping[str, object]) -> dict[str, str]:
     """The configuration as text, by key; values whose key names a secret are hidden, and long ones are cut."""
-    return {key: _HIDDEN if _SECRET.search(key) else _as_text(config[key]) for key in sorted(config)}
+    return {key: _HIDDEN if names_secret(key) else _as_text(config[key]) for key in sorted(config)}
 
 
 def container_items(plans: TopologyPlans) -> tuple[ContainerItem, ...]:

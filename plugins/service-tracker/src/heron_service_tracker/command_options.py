@@ -45,6 +45,7 @@ _WATCHED = (
         help="How often each topology is asked.",
     ),
     click.option("--logs", is_flag=True, help="Shows the logs of tasks, too."),
+    click.option("--tuples", is_flag=True, help="Shows tuples, too, of topologies that allow it."),
 )
 _KEPT = (
     click.option(
@@ -94,7 +95,7 @@ def with_tracker_options(address: str) -> Callable[[Command], Command]:
             allow_actions: bool,
             **own: object,
         ) -> None:
-            names = {key: own.pop(key) for key in ("access", "period_s", "without", "logs")}
+            names = {key: own.pop(key) for key in ("access", "period_s", "without", "logs", "tuples")}
             if allow_actions and not cast("Access", names["access"]).token:
                 msg = "--allow-actions needs --token-file or --token-env: every user of this machine can send requests"
                 raise UsageError(msg)

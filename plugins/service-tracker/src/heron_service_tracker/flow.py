@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from heron_cli.client import MetricsRow, TopologyPlans
 from heron_service_tracker.flow_answers import FlowEdge, FlowNode, TaskRow
 from heron_service_tracker.observed import ObservedTopology
+from heron_service_tracker.task_observers import shows_tuples
 
 __all__ = ["flow_edges", "flow_nodes", "task_rows"]
 
@@ -95,6 +96,7 @@ def task_rows(topology: ObservedTopology, component: str = "") -> list[TaskRow]:
                 culprit=culprits.get(each.task_id, ""),
                 long_call=calls.get(each.task_id, ""),
                 last_error=each.last_error or (process.last_error if process else ""),
+                shows_tuples=shows_tuples(topology.plans, each.component),
             )
         )
     return found

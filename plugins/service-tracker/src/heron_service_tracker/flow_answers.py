@@ -14,9 +14,20 @@ from __future__ import annotations
 
 import msgspec
 
-from heron_cli.client import LogLine, TaskStacks
+from heron_cli.client import LogLine, TaskMemory, TaskProfile, TaskStacks, TaskTuples
 
-__all__ = ["FlowAnswer", "FlowEdge", "FlowNode", "LogsAnswer", "StackAnswer", "TaskRow", "TasksAnswer"]
+__all__ = [
+    "FlowAnswer",
+    "FlowEdge",
+    "FlowNode",
+    "LogsAnswer",
+    "MemoryAnswer",
+    "ProfileAnswer",
+    "StackAnswer",
+    "TaskRow",
+    "TasksAnswer",
+    "TuplesAnswer",
+]
 
 
 class FlowNode(msgspec.Struct, frozen=True):
@@ -67,7 +78,10 @@ class FlowAnswer(msgspec.Struct, frozen=True):
 
 
 class TaskRow(msgspec.Struct, frozen=True):
-    """A task. Values are None where nothing was measured; `cores` is the processor time per second of its process."""
+    """A task. Values are None where nothing was measured; `cores` is the processor time per second of its process.
+
+    `shows_tuples` is whether the topology lets people see its tuples.
+    """
 
     task_id: int
     component: str
@@ -89,6 +103,7 @@ class TaskRow(msgspec.Struct, frozen=True):
     culprit: str
     long_call: str
     last_error: str
+    shows_tuples: bool
 
 
 class TasksAnswer(msgspec.Struct, frozen=True):
@@ -105,6 +120,30 @@ class StackAnswer(msgspec.Struct, frozen=True):
     """The threads of a task at this moment, as `heron stack` shows them."""
 
     stacks: TaskStacks
+    age_s: float = 0.0
+    error: str = ""
+
+
+class ProfileAnswer(msgspec.Struct, frozen=True):
+    """Where a task spends its time, as `heron profile` shows it."""
+
+    profile: TaskProfile
+    age_s: float = 0.0
+    error: str = ""
+
+
+class MemoryAnswer(msgspec.Struct, frozen=True):
+    """What the memory of a task holds, as `heron memory` shows it."""
+
+    memory: TaskMemory
+    age_s: float = 0.0
+    error: str = ""
+
+
+class TuplesAnswer(msgspec.Struct, frozen=True):
+    """Tuples of a task, as `heron inspect` shows them."""
+
+    tuples: TaskTuples
     age_s: float = 0.0
     error: str = ""
 

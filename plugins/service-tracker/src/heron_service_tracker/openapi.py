@@ -9,31 +9,57 @@ import msgspec
 from heron.driver_kit.core_version import core_version
 from heron_service_tracker.action_items import ActionItem, ActionRequest, ActionsAnswer
 from heron_service_tracker.answers import HistoryAnswer
-from heron_service_tracker.flow_answers import LogsAnswer, StackAnswer
+from heron_service_tracker.flow_answers import LogsAnswer, MemoryAnswer, ProfileAnswer, StackAnswer, TuplesAnswer
 from heron_service_tracker.history.answer import HISTORY_PARAMETERS
 from heron_service_tracker.operations import API, OPERATIONS
 from heron_service_tracker.parameters import Parameter
 from heron_service_tracker.problems import PROBLEM_TYPE, Problem
 
-__all__ = ["ACTIONS_PATH", "HISTORY_PATH", "LOGS_PARAMETERS", "LOGS_PATH", "STACK_PATH", "openapi_document"]
+__all__ = [
+    "ACTIONS_PATH",
+    "HISTORY_PATH",
+    "LOGS_PARAMETERS",
+    "LOGS_PATH",
+    "MEMORY_PARAMETERS",
+    "MEMORY_PATH",
+    "PROFILE_PARAMETERS",
+    "PROFILE_PATH",
+    "STACK_PATH",
+    "TUPLES_PARAMETERS",
+    "TUPLES_PATH",
+    "openapi_document",
+]
 
 _REFERENCES = "#/components/schemas/{name}"
 _LIVE = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/live"
 HISTORY_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/history"
 _TASK = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/tasks/{{task}}"
 STACK_PATH = f"{_TASK}/stack"
+PROFILE_PATH = f"{_TASK}/profile"
+MEMORY_PATH = f"{_TASK}/memory"
+TUPLES_PATH = f"{_TASK}/tuples"
 LOGS_PATH = f"{_TASK}/logs"
 ACTIONS_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/actions"
 LOGS_PARAMETERS = (
     Parameter("lines", "the greatest number of lines of each file", "integer", 200, 1, 2000),
     Parameter("search", "only lines that contain this text, in any case"),
 )
+_LONGEST_S = 60
+PROFILE_PARAMETERS = (Parameter("seconds", "how long the task is sampled", "integer", 10, 1, _LONGEST_S),)
+MEMORY_PARAMETERS = (Parameter("seconds", "the time between two looks; 0: one look", "integer", 10, 0, _LONGEST_S),)
+TUPLES_PARAMETERS = (
+    Parameter("tuples", "the greatest number of tuples of each direction", "integer", 10, 1, 100),
+    Parameter("seconds", "the longest wait for them", "integer", 10, 1, _LONGEST_S),
+)
 _PROBLEMS = {"400": "malformed query", "401": "a token is needed", "403": "refused", "404": "not found"}
 
 
 def openapi_document() -> bytes:
     """The document of all operations as JSON."""
-    others = (HistoryAnswer, StackAnswer, LogsAnswer, ActionsAnswer, ActionItem, ActionRequest, Problem)
+    others = (
+        *(HistoryAnswer, StackAnswer, ProfileAnswer, MemoryAnswer, TuplesAnswer, LogsAnswer),
+        *(ActionsAnswer, ActionItem, ActionRequest, Problem),
+    )
     types = [*dict.fromkeys(each.answer_type for each in OPERATIONS), *others]
     schemas, definitions = msgspec.json.schema_components(types, ref_template=_REFERENCES)
     by_type = dict(zip(types, schemas, strict=True))
@@ -43,6 +69,15 @@ def openapi_document() -> bytes:
     found[HISTORY_PATH] = _path(HISTORY_PATH, "Shows values by time", HISTORY_PARAMETERS, by_type[HistoryAnswer])
     found[STACK_PATH] = _path(STACK_PATH, "Shows the threads of a task, as it answers", (), by_type[StackAnswer])
     found[LOGS_PATH] = _path(LOGS_PATH, "Shows the end of a task's logs", LOGS_PARAMETERS, by_type[LogsAnswer])
+    found[PROFILE_PATH] = _observed(
+        PROFILE_PATH, "Samples where a task spends its time", PROFILE_PARAMETERS, by_type[ProfileAnswer]
+    )
+    found[MEMORY_PATH] = _observed(
+        MEMORY_PATH, "Observes the memory of a task", MEMORY_PARAMETERS, by_type[MemoryAnswer]
+    )
+    found[TUPLES_PATH] = _observed(
+        TUPLES_PATH, "Shows the next tuples of a task; only with --tuples", TUPLES_PARAMETERS, by_type[TuplesAnswer]
+    )
     found[_LIVE] = _live()
     listed = _path(ACTIONS_PATH, "Lists the newest actions", (), by_type[ActionsAnswer])
     found[ACTIONS_PATH] = {**listed, "post": _begun(by_type[ActionRequest], by_type[ActionItem])}
@@ -64,6 +99,15 @@ def _path(path: str, summary: str, parameters: tuple[Parameter, ...], schema: di
     described = [*_in_path(path), *map(_in_query, parameters)]
     responses = {"200": answer, **_problems(), "503": _problem("not known yet")}
     return {"get": {"summary": summary, "parameters": described, "responses": responses}}
+
+
+def _observed(
+    path: str, summary: str, parameters: tuple[Parameter, ...], schema: dict[str, object]
+) -> dict[str, object]:
+    """An observation costs its task, so it is no GET, which any page of another site can send."""
+    operation = _path(path, summary, parameters, schema)["get"]
+    operation["responses"]["409"] = _problem("busy")  # type: ignore[index]  # see `_path`
+    return {"post": operation}
 
 
 def _live() -> dict[str, object]:

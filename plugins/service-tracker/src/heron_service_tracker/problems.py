@@ -39,7 +39,7 @@ class MalformedQueryError(UsageError):
 
 
 class BusyError(UsageError):
-    """Another action on the topology is under way."""
+    """Another action on the topology is under way, or another observation of the task."""
 
 
 class NotYetKnownError(HeronError):

@@ -11,28 +11,26 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from heron_cli.client import Client
 from heron_service_tracker.flow_answers import LogsAnswer, StackAnswer
+from heron_service_tracker.task_observers import OpenCluster, TaskObservers
 
-__all__ = ["OpenCluster", "Questions"]
+__all__ = ["Questions"]
 
 _AT_A_TIME = 4  # a task answers in 0.1 s; each question opens a client, and thus connections
 _TIMEOUT_S = 5.0  # as `heron stack`: a task that does not answer by then is held by native code
 
 _LONGEST = 10_000  # characters of a line; a printed value may have megabytes, and a page shows hundreds of lines
 
-OpenCluster = Callable[[str], Client]
-"""Opens a read-only client of a cluster."""
-
 T = TypeVar("T")
 
 
 class Questions:
-    """Asks tasks. Each method raises what the client raises; `logs_allowed` is the choice of the operator."""
+    """Asks tasks. Each method raises what the client raises. The operator chooses whether logs and tuples are shown."""
 
-    def __init__(self, open_cluster: OpenCluster, *, logs_allowed: bool = False) -> None:
+    def __init__(self, open_cluster: OpenCluster, *, logs_allowed: bool = False, tuples_allowed: bool = False) -> None:
         self._open_cluster = open_cluster
         self.logs_allowed = logs_allowed
+        self.observers = TaskObservers(open_cluster, tuples_allowed=tuples_allowed)
         self._places = asyncio.Semaphore(_AT_A_TIME)
 
     async def stack(self, cluster: str, topology: str, task_id: int) -> StackAnswer:

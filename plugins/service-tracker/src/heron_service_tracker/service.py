@@ -43,7 +43,8 @@ class TrackerOptions:
 
     `overrides` and `without` are those of `heron_cli.client.connect`, for every profile. `history` is the folder of the
     history, None without one, and `history_bytes` the bound of its file. With `logs`, the logs of tasks are shown. With
-    `audit`, the file of the audit, topologies can be changed.
+    `tuples`, tuples of topologies that allow it are shown. With `audit`, the file of the audit, topologies can be
+    changed.
     """
 
     profiles: tuple[str, ...]
@@ -55,6 +56,7 @@ class TrackerOptions:
     overrides: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     logs: bool = False
+    tuples: bool = False
     audit: Path | None = None
 
 
@@ -107,9 +109,11 @@ async def _run(
 ) -> None:
     ended = asyncio.Event()
     observations, recorder = watched
-    questions = Questions(functools.partial(_open, options), logs_allowed=options.logs)
+    opened = functools.partial(_open, options)
+    questions = Questions(opened, logs_allowed=options.logs, tuples_allowed=options.tuples)
+    actions = _actions(options, observations)
     config = uvicorn.Config(
-        application(observations, options.access, ended, recorder, questions, pages, _actions(options, observations)),
+        application(observations, options.access, ended, recorder, questions, pages, actions),
         log_config=None,
         access_log=False,  # a query may hold what a person pasted
         server_header=False,

@@ -11,10 +11,21 @@ from starlette.routing import Route
 
 from heron.errors import AccessError, HeronError, UsageError
 from heron_service_tracker.observations import Observations, UnknownPlaceError
-from heron_service_tracker.openapi import LOGS_PARAMETERS, LOGS_PATH, STACK_PATH
+from heron_service_tracker.openapi import (
+    LOGS_PARAMETERS,
+    LOGS_PATH,
+    MEMORY_PARAMETERS,
+    MEMORY_PATH,
+    PROFILE_PARAMETERS,
+    PROFILE_PATH,
+    STACK_PATH,
+    TUPLES_PARAMETERS,
+    TUPLES_PATH,
+)
 from heron_service_tracker.parameters import Parameter, Values, parsed
-from heron_service_tracker.problems import NotYetKnownError, RefusedByOperatorError
+from heron_service_tracker.problems import BusyError, NotYetKnownError, RefusedByOperatorError
 from heron_service_tracker.questions import Questions
+from heron_service_tracker.task_observers import shows_tuples
 
 __all__ = ["task_routes"]
 
@@ -26,6 +37,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 def task_routes(observations: Observations, questions: Questions) -> list[Route]:
     """The routes of the application."""
+    observers = questions.observers
 
     async def stack(cluster: str, topology: str, task_id: int, _values: Values) -> msgspec.Struct:
         return await questions.stack(cluster, topology, task_id)
@@ -36,7 +48,29 @@ def task_routes(observations: Observations, questions: Questions) -> list[Route]
             raise RefusedByOperatorError(msg)
         return await questions.logs(cluster, topology, task_id, values.integer("lines"), values.text("search"))
 
+    async def profile(cluster: str, topology: str, task_id: int, values: Values) -> msgspec.Struct:
+        return await observers.profile(cluster, topology, task_id, values.number("seconds"))
+
+    async def memory(cluster: str, topology: str, task_id: int, values: Values) -> msgspec.Struct:
+        return await observers.memory(cluster, topology, task_id, values.number("seconds"))
+
+    async def tuples(cluster: str, topology: str, task_id: int, values: Values) -> msgspec.Struct:
+        command = f"heron inspect {topology} {task_id}"
+        if not observers.tuples_allowed:
+            msg = f"this tracker shows no tuples; start it with --tuples, or `{command}`"
+            raise RefusedByOperatorError(msg)
+        found = observations.topology(cluster, topology)
+        tasks = found.status.tasks if found.status else ()
+        component = next((each.component for each in tasks if each.task_id == task_id), "")
+        if not shows_tuples(found.plans, component):
+            msg = f"topology.inspect.tuples of component {component!r} is false; `{command}` says how to allow it"
+            raise RefusedByOperatorError(msg)
+        return await observers.tuples(cluster, topology, task_id, values.integer("tuples"), values.number("seconds"))
+
     return [
+        Route(PROFILE_PATH, _endpoint(observations, profile, PROFILE_PARAMETERS), methods=["POST"]),
+        Route(MEMORY_PATH, _endpoint(observations, memory, MEMORY_PARAMETERS), methods=["POST"]),
+        Route(TUPLES_PATH, _endpoint(observations, tuples, TUPLES_PARAMETERS), methods=["POST"]),
         Route(STACK_PATH, _endpoint(observations, stack, ()), methods=["GET"]),
         Route(LOGS_PATH, _endpoint(observations, logs, LOGS_PARAMETERS), methods=["GET"]),
     ]
@@ -53,7 +87,7 @@ def _endpoint(observations: Observations, ask: Ask, parameters: tuple[Parameter,
             raise UnknownPlaceError(msg)
         try:
             content = await ask(cluster, topology, task_id, values)
-        except (UnknownPlaceError, RefusedByOperatorError, AccessError):
+        except (UnknownPlaceError, BusyError, RefusedByOperatorError, AccessError):
             raise
         except UsageError as error:  # it has ended, or has no logs here
             raise UnknownPlaceError(str(error)) from error
