@@ -491,8 +491,6 @@ def test_a_question_about_a_task_goes_to_its_stream_manager(
             client.profile("", 3, math.nan, 1.0)
         with pytest.raises(UsageError, match="an observation of memory of inf s has no end"):
             client.memory("", 3, math.inf, 1.0)
-        with pytest.raises(UsageError, match="a sample of nan s has no end"):
-            client.tuples("", 3, 10, math.nan, 1.0)
         with pytest.raises(RefusedError, match="a wait of 61 s is not above 0 and at most 60 s"):
             client.stacks("", 3, 61.0)
 

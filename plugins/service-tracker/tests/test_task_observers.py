@@ -123,6 +123,8 @@ def test_a_profile_and_the_memory_are_read(ask: Ask) -> None:
     profile = ask("/profile?seconds=3")
     assert profile.status_code == 200
     assert (profile.json()["profile"]["component"], profile.json()["profile"]["lasted_s"]) == ("count", 3)
+    assert profile.json()["speedscope"]["name"] == "words: count/2"
+    assert profile.json()["functions"] == []
     memory = ask("/memory?seconds=0")
     assert memory.status_code == 200
     assert (memory.json()["memory"]["pid"], memory.json()["memory"]["traced_s"]) == (12, 0)

@@ -12,9 +12,11 @@ task does not account for its time.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from heron_cli.client import LogLine, TaskMemory, TaskProfile, TaskStacks, TaskTuples
+from heron_cli.client import FunctionTime, LogLine, TaskMemory, TaskProfile, TaskStacks, TaskTuples
 
 __all__ = [
     "FlowAnswer",
@@ -125,9 +127,14 @@ class StackAnswer(msgspec.Struct, frozen=True):
 
 
 class ProfileAnswer(msgspec.Struct, frozen=True):
-    """Where a task spends its time, as `heron profile` shows it."""
+    """Where a task spends its time, as `heron profile` shows it; `speedscope` is the file for that viewer.
+
+    `functions` are those with the most time on a processor in their own lines.
+    """
 
     profile: TaskProfile
+    functions: tuple[FunctionTime, ...]
+    speedscope: dict[str, Any]
     age_s: float = 0.0
     error: str = ""
 

@@ -11,16 +11,19 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+import msgspec
+
 from heron.api.api_constants import TOPOLOGY_INSPECT_TUPLES
 from heron.api.config import merged_config, setting
 from heron.errors import RefusedError
-from heron_cli.client import Client, RemoteTopology, TopologyPlans
+from heron_cli.client import Client, RemoteTopology, TopologyPlans, function_times, speedscope_file
 from heron_service_tracker.flow_answers import MemoryAnswer, ProfileAnswer, TuplesAnswer
 from heron_service_tracker.problems import BusyError
 
 __all__ = ["OpenCluster", "TaskObservers", "shows_tuples"]
 
 _AT_A_TIME = 4
+_FUNCTIONS = 100
 _TIMEOUT_S = 15.0  # after the time of the observation: a task counts its objects within a second or two
 
 OpenCluster = Callable[[str], Client]
@@ -43,7 +46,8 @@ class TaskObservers:
 
     async def profile(self, cluster: str, topology: str, task_id: int, seconds: float) -> ProfileAnswer:
         """Return where a task spends its time."""
-        return ProfileAnswer(await self._observe(cluster, topology, lambda it: it.profile(task_id, seconds=seconds)))
+        found = await self._observe(cluster, topology, lambda it: it.profile(task_id, seconds=seconds))
+        return ProfileAnswer(found, function_times(found)[:_FUNCTIONS], msgspec.json.decode(speedscope_file(found)))
 
     async def memory(self, cluster: str, topology: str, task_id: int, seconds: float) -> MemoryAnswer:
         """Return what the memory of a task holds, and what grows in it."""

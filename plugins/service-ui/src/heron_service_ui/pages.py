@@ -36,7 +36,8 @@ _POLICY = "; ".join(
     )
 )
 _SHELL = """<!doctype html>
-<html lang="en" data-period-s="{period_s:g}" data-logs="{logs}" data-token="{token}" data-actions="{actions}">
+<html lang="en" data-period-s="{period_s:g}" data-logs="{logs}" data-tuples="{tuples}" data-token="{token}"
+  data-actions="{actions}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -45,6 +46,7 @@ _SHELL = """<!doctype html>
 <link rel="icon" href="/ui-assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/ui-assets/vendor/uPlot.css">
 <link rel="stylesheet" href="/ui-assets/style.css">
+<link rel="stylesheet" href="/ui-assets/inside.css">
 <script type="module" src="/ui-assets/app.js"></script>
 </head>
 <body>
@@ -61,6 +63,7 @@ def ui_pages(options: TrackerOptions) -> Pages:
     shell = _SHELL.format(
         period_s=options.period_s,
         logs="yes" if options.logs else "no",
+        tuples="yes" if options.tuples else "no",
         token="yes" if options.access.token else "no",
         actions="yes" if options.audit else "no",
     ).encode()

@@ -29,10 +29,13 @@ from heron_cli.topologies.restart import RestartedContainer
 from heron_cli.topologies.status_report import StatusReport
 from heron_cli.topologies.topology_list import TopologyEntry, TopologyList
 from heron_cli.topologies.topology_plans import TopologyPlans
+from heron_cli.view.profile_tree import FunctionTime, function_times
+from heron_cli.view.speedscope import speedscope_file
 
 __all__ = [
     "Client",
     "ExecutionState",
+    "FunctionTime",
     "HowKilled",
     "KillResult",
     "LogLine",
@@ -55,6 +58,8 @@ __all__ = [
     "TopologyPlans",
     "TopologyStatus",
     "connect",
+    "function_times",
     "open_store",
     "profiles_of",
+    "speedscope_file",
 ]

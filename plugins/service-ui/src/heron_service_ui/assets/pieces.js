@@ -82,6 +82,12 @@ export function Scrolled({ label, children }) {
   return html`<div class="scrolled" role="region" aria-label=${label} tabindex="0">${children}</div>`;
 }
 
+// The end of a path; the whole one is its title.
+export function shortPath(file) {
+  const parts = file.split("/");
+  return parts.length > 3 ? `…/${parts.slice(-2).join("/")}` : file;
+}
+
 export function Choice({ label, value, values, onChange }) {
   return html`<label class="choice">
     ${label}

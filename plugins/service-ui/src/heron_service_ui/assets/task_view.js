@@ -2,7 +2,8 @@
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
-import { Freshness, Scrolled, State, viewPath, withQuery } from "./pieces.js";
+import { Inside } from "./inside_view.js";
+import { Freshness, Scrolled, shortPath, State, viewPath, withQuery } from "./pieces.js";
 import { LOGS_SHOWN, PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
 
 // The uses of a task's time, as the metric task-time-s names them.
@@ -54,6 +55,7 @@ export function TaskView({ cluster, topology, task, part, ended, query, go }) {
     </ul>`}
     <${Time} time=${row.time} />
     ${!ended && html`<${Stack} place=${place} topology=${topology} task=${task} />`}
+    ${!ended && html`<${Inside} place=${place} topology=${topology} row=${row} />`}
     <h3>Logs</h3>
     ${part === "logs" && LOGS_SHOWN
       ? html`<${Logs} place=${place} task=${task} search=${query.get("search") || ""} find=${(text) => go(withQuery(logs, { search: text }), { replace: true })} />`
@@ -102,12 +104,6 @@ function stateOf(thread) {
   if (thread.state === "ready") return "is ready to run, and waits for a processor";
   if (thread.state !== "running") return "is in an unknown state";
   return thread.role === "gateway" ? "runs" : `runs, on a processor for ${format.percent(thread.cpu_share)} of the time`;
-}
-
-// The end of a path; the whole one is its title.
-function shortPath(file) {
-  const parts = file.split("/");
-  return parts.length > 3 ? `…/${parts.slice(-2).join("/")}` : file;
 }
 
 // The innermost call is the last, as in a traceback; the author's lines stand out.

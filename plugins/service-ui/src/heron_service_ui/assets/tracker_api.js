@@ -8,6 +8,7 @@ const SILENT_MS = 20_000; // the tracker sends at least a comment every 15 s
 
 export const PERIOD_S = Number(document.documentElement.dataset.periodS) || 1;
 export const LOGS_SHOWN = document.documentElement.dataset.logs === "yes";
+export const TUPLES_SHOWN = document.documentElement.dataset.tuples === "yes";
 export const ACTIONS_ALLOWED = document.documentElement.dataset.actions === "yes";
 export const NEEDS_TOKEN = document.documentElement.dataset.token === "yes";
 

@@ -1,0 +1,56 @@
+// What a task shows when it is asked: where its time goes, what its memory holds, its tuples. A task is observed once
+// at a time, so a second request is refused with the time that the first one still takes.
+
+import { html, useState } from "./vendor/htm-preact.js";
+import { Memory } from "./memory_view.js";
+import { Profile } from "./profile_view.js";
+import { TUPLES_SHOWN, send } from "./tracker_api.js";
+import { Tuples } from "./tuples_view.js";
+
+const TIMES = { profile: 10, memory: 10, tuples: 10 }; // seconds
+
+export function Inside({ place, topology, row }) {
+  const path = `${place}/tasks/${row.task_id}`;
+  const words = { topology, task: row.task_id };
+  return html`
+    <${Observed} ...${words} title="Profile" path=${`${path}/profile`} seconds=${TIMES.profile}
+      button="Show where its time goes" command="profile"
+      hint="The calls of the thread that runs the component are sampled. This costs the task less than 3 %."
+      view=${(answer) => html`<${Profile} answer=${answer} />`} />
+    <${Observed} ...${words} title="Memory" path=${`${path}/memory`} seconds=${TIMES.memory} least=${0}
+      button="Show what its memory holds" command="memory"
+      hint="Its allocations are traced meanwhile, so the task is slower. 0 seconds: one look, without the lines."
+      view=${(answer) => html`<${Memory} memory=${answer.memory} />`} />
+    ${TUPLES_SHOWN && row.shows_tuples &&
+    html`<${Observed} ...${words} title="Tuples" path=${`${path}/tuples`} seconds=${TIMES.tuples}
+      button="Show the next tuples" command="inspect"
+      hint="The next ten tuples that it receives and emits, or those that come within this time."
+      view=${(answer) => html`<${Tuples} tuples=${answer.tuples} />`} />`}
+  `;
+}
+
+function Observed({ title, path, seconds, least = 1, button, command, hint, view, topology, task }) {
+  const [wanted, setWanted] = useState(seconds);
+  const [state, setState] = useState({ answer: null, problem: "", asks: false });
+  async function ask(event) {
+    event.preventDefault();
+    setState({ answer: state.answer, problem: "", asks: true });
+    try {
+      setState({ answer: await send(`${path}?seconds=${wanted}`, {}), problem: "", asks: false });
+    } catch (error) {
+      setState({ answer: null, problem: error.message, asks: false });
+    }
+  }
+  return html`<section class="observed">
+    <h3>${title}</h3>
+    <form class="choices" onSubmit=${ask}>
+      <label class="choice">Seconds
+        <input type="number" required min=${least} max="60" step="1" value=${wanted} onInput=${(event) => setWanted(event.currentTarget.value)} />
+      </label>
+      <button type="submit" disabled=${state.asks}>${state.asks ? "The task is observed…" : button}</button>
+    </form>
+    <p class="legend">${hint} As <code>heron ${command} ${topology} ${task}</code>.</p>
+    <div role="status">${state.problem && html`<p class="notice bad">${state.problem}</p>`}</div>
+    ${state.answer && view(state.answer)}
+  </section>`;
+}

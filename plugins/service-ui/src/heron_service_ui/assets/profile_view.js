@@ -1,0 +1,107 @@
+// A profile: the functions with the most time, a flame graph, and the file for speedscope. The graph is made of
+// elements, so the policy for content needs no exception, and a name of a function stays text.
+
+import { html } from "./vendor/htm-preact.js";
+import * as format from "./formats.js";
+import { Scrolled, shortPath } from "./pieces.js";
+
+const [WIDTH, ROW, CHARACTER] = [1200, 18, 6.6]; // of the font that inside.css sets
+const NARROWEST = 0.4; // a narrower call cannot be seen
+const SHOWN = 10;
+
+export function Profile({ answer }) {
+  const { profile, functions } = answer;
+  const onS = profile.stacks.reduce((sum, each) => sum + each.on_s, profile.other_on_s);
+  const whole = profile.lasted_s || 1;
+  const own = functions.filter((each) => each.function.origin === "user");
+  const others = functions.filter((each) => each.function.origin !== "user" && each.self_s > 0);
+  return html`<div class="answer">
+    <p>${format.count(profile.samples)} samples in ${profile.lasted_s.toFixed(1)} s, from ${format.moment(profile.began_at_s)}: on a processor for ${format.percent(onS / whole)} of the time.</p>
+    <${Functions} label="Your functions" times=${own} whole=${whole} />
+    <${Functions} label="Functions of libraries and the engine" times=${others} whole=${whole} />
+    <${Flame} profile=${profile} on=${true} label="On a processor" />
+    <${Flame} profile=${profile} on=${false} label="Off a processor: it waits" />
+    <p class="legend">The outermost call is at the bottom, and the width is time. <span class="key user">your code</span> <span class="key library">libraries</span> <span class="key engine">engine</span></p>
+    <p><button type="button" onClick=${() => download(answer)}>Download for speedscope</button></p>
+  </div>`;
+}
+
+function Functions({ label, times, whole }) {
+  if (!times.length) return html`<h4>${label}</h4><p>None was on a processor.</p>`;
+  return html`<h4>${label}</h4>
+    <${Scrolled} label=${label}>
+      <table>
+        <thead><tr><th scope="col">function</th><th scope="col" class="number">itself</th><th scope="col" class="number">with calls</th><th scope="col">busiest line</th></tr></thead>
+        <tbody>
+          ${times.slice(0, SHOWN).map(
+            (each) => html`<tr key=${`${each.function.name} ${each.function.file}`}>
+              <th scope="row">${each.function.name}</th>
+              <td class="number">${format.percent(each.self_s / whole)}</td><td class="number">${format.percent(each.total_s / whole)}</td>
+              <td title=${each.function.file}>${shortPath(each.function.file)}, line ${each.line}</td>
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    <//>`;
+}
+
+function Flame({ profile, on, label }) {
+  const root = callTree(profile, on);
+  const boxes = [];
+  if (root.seconds > 0) lay(root, 0, 0, WIDTH / root.seconds, boxes);
+  const rows = boxes.reduce((most, each) => Math.max(most, each.depth + 1), 1);
+  const height = rows * ROW;
+  return html`<h4>${label}: ${root.seconds.toFixed(2)} s</h4>
+    ${root.seconds > 0 &&
+    html`<${Scrolled} label=${`Flame graph: ${label}`}>
+      <svg class="flame" viewBox=${`0 0 ${WIDTH} ${height}`} width=${WIDTH} height=${height} role="img" aria-label=${`Flame graph: ${label}`}>
+        ${boxes.map((each, number) => {
+          const y = height - (each.depth + 1) * ROW;
+          const room = Math.floor((each.width - 6) / CHARACTER);
+          return html`<g key=${number} class=${each.call.origin}>
+            <title>${each.call.name}${each.call.file && ` (${each.call.file})`}: ${each.call.seconds.toFixed(3)} s, ${format.percent(each.call.seconds / root.seconds)}</title>
+            <rect x=${each.x.toFixed(2)} y=${y} width=${each.width.toFixed(2)} height=${ROW - 1} rx="1" />
+            ${room > 2 && html`<text x=${(each.x + 3).toFixed(2)} y=${y + ROW - 5}>${format.cut(each.call.name, room)}</text>`}
+          </g>`;
+        })}
+      </svg>
+    <//>`}`;
+}
+
+// The calls with their seconds; lines of one function are one call, as `heron profile` shows them.
+export function callTree(profile, on) {
+  const root = { name: "all", file: "", origin: "engine", seconds: 0, calls: new Map() };
+  for (const stack of profile.stacks) {
+    const seconds = on ? stack.on_s : stack.off_s;
+    if (seconds <= 0) continue;
+    root.seconds += seconds;
+    let call = root;
+    for (const index of stack.frames) {
+      const { function: name, file, origin } = profile.frames[index];
+      const key = `${name}\n${file}`;
+      if (!call.calls.has(key)) call.calls.set(key, { name, file, origin, seconds: 0, calls: new Map() });
+      call = call.calls.get(key);
+      call.seconds += seconds;
+    }
+  }
+  return root;
+}
+
+function lay(call, x, depth, scale, boxes) {
+  const width = call.seconds * scale;
+  if (width < NARROWEST) return;
+  boxes.push({ call, x, depth, width });
+  for (const each of [...call.calls.values()].sort((one, other) => (one.name < other.name ? -1 : 1))) {
+    lay(each, x, depth + 1, scale, boxes);
+    x += each.seconds * scale;
+  }
+}
+
+function download({ profile, speedscope }) {
+  const url = URL.createObjectURL(new Blob([JSON.stringify(speedscope)], { type: "application/json" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = `${profile.topology}-${profile.task_id}.speedscope.json`;
+  link.click();
+  URL.revokeObjectURL(url);
+}
