@@ -94,6 +94,57 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     sandbox.heron("kill", "shop")  # removes what an ended topology leaves
 
 
+def test_a_person_finds_the_line_of_a_leak_and_sees_tuples(
+    sandbox: Sandbox, chromium: ChromiumBrowser, watched: WatchedPage
+) -> None:
+    """By the buttons of the task's page, without a login on its machine; each answer has no serious fault."""
+    run = sandbox.start("leaking.py")
+    _, url = start_ui(sandbox, "--tuples")
+    page = watched.page
+    page.goto(f"{url}/local/leaking/tasks")
+    page.locator(".squares a").nth(1).click()
+    expect(page.get_by_role("heading", level=2)).to_contain_text("leak/2")
+    memory = page.locator(".observed", has=page.get_by_role("heading", name="Memory", exact=True))
+    memory.get_by_label("Seconds").fill("2")
+    memory.get_by_role("button", name="Show what its memory holds").click()
+    expect(memory.locator(".guilty")).to_contain_text("leaking.py, line")
+    expect(memory.locator(".guilty")).to_contain_text("self.seen.append(")
+    expect(memory.get_by_role("row", name=re.compile(r"self\.seen list"))).to_be_visible()
+    expect(memory.get_by_role("row", name=re.compile(r"bytearray self\.image"))).to_be_visible()
+
+    tuples = page.locator(".observed", has=page.get_by_role("heading", name="Tuples", exact=True))
+    tuples.get_by_role("button", name="Show the next tuples").click()
+    expect(tuples.locator("caption").first).to_have_text("Stream default of visits")
+    expect(tuples.locator("code", has_text="password=(hidden)").first).to_be_visible()
+
+    profile = page.locator(".observed", has=page.get_by_role("heading", name="Profile", exact=True))
+    profile.get_by_label("Seconds").fill("2")
+    profile.get_by_role("button", name="Show where its time goes").click()
+    expect(profile.locator(".flame g title", has_text="BoltRunner.work").first).to_be_attached()
+    with page.expect_download() as download:
+        profile.get_by_role("button", name="Download for speedscope").click()
+    assert download.value.suggested_filename == "leaking-2.speedscope.json"
+    assert json.loads(download.value.path().read_bytes())["name"] == "leaking: leak/2"
+    assert watched.faults() == []
+
+    page.goto(f"{url}/local/leaking/task/1")  # a component whose tuples are not shown
+    expect(page.get_by_role("heading", name="Memory", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Tuples", exact=True)).to_have_count(0)
+
+    phone = WatchedPage(chromium, width=360, dark=True)
+    phone.page.goto(f"{url}/local/leaking/task/2")
+    phone.page.get_by_label("Seconds").nth(1).fill("0")
+    phone.page.get_by_role("button", name="Show what its memory holds").click()
+    expect(phone.page.get_by_role("heading", name="What holds memory")).to_be_visible()
+    assert phone.page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert phone.faults() == []
+    assert watched.complaints + phone.complaints == []
+    phone.close()
+    (run.out / "stop").touch()
+    sandbox.output_of("kill", "leaking")
+    run.wait()
+
+
 def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbox, watched: WatchedPage) -> None:
     """A page that looks alive would be believed."""
     run = sandbox.start("steady.py")
