@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ground_truth.faults import (
     Fault,
     calls_that_hang,
+    few_pending,
     hot_key,
     hot_key_group,
     slow_link,
@@ -29,6 +30,7 @@ _LIFE_S = 12.0  # so that the tasks have a life before the window, with which th
 CALLS = Load("orders.py", "orders")
 # Two tasks with a third of a processor each: enough for them to suffer beside other work.
 WORK = Load("orders.py", "orders", ("--enrich", "2", "--call", "0.005", "--work", "0.0045"))
+ACKS = Load("orders.py", "orders", ("--acks",))
 # 0.6 MB/s, half of it between the containers
 BYTES = Load("orders.py", "orders", ("--payload", "4000"))
 
@@ -84,6 +86,7 @@ CAUSES = (
     ),
     Cause("hot-key", "half of all tuples have one key", hot_key),
     Cause("hot-key-group", "half of all tuples have 8 keys of one key group", hot_key_group),
+    Cause("few-pending", "a spout may have 2 tuples in flight", few_pending, ACKS),
     Cause("slow-link", "a relay delays data between two containers by 1 s", slow_link, BYTES, hosts),
     Cause("slow-stream-manager", "a stream manager runs a third of the time", slow_stream_manager),
     Cause("memory-leak", "a task keeps 300 kB of each tuple", switched_task("leak", "memory-growth")),

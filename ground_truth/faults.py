@@ -20,6 +20,7 @@ from heron.planner.key_group import DEFAULT_KEY_GROUPS, key_group
 __all__ = [
     "Fault",
     "calls_that_hang",
+    "few_pending",
     "hot_key",
     "hot_key_group",
     "slow_link",
@@ -38,6 +39,7 @@ _HOT_SHARE = 0.5
 _GROUP_KEYS = 8
 _STOPPED_S, _RUNNING_S = 0.6, 0.3
 _LINK_DELAY_S = 1.0
+_FEW_PENDING = 2
 
 
 def _task(run: TopologyRun, index: int = _VICTIM) -> int:
@@ -151,6 +153,13 @@ def slow_link(run: TopologyRun) -> Iterator[frozenset[str]]:
         yield frozenset({"slow-link container 1", "slow-link container 2"})
     finally:
         relay.delay_s = 0.0
+
+
+@contextlib.contextmanager
+def few_pending(run: TopologyRun) -> Iterator[frozenset[str]]:
+    """The spout may have few tuples in flight, so it waits for acks although nothing is busy."""
+    run.configure(f"orders:topology.max.spout.pending={_FEW_PENDING}")
+    yield frozenset({"too-few-pending orders"})
 
 
 def together(*faults: Fault) -> Fault:

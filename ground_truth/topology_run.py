@@ -105,6 +105,19 @@ class TopologyRun:
         """Switch it off again."""
         (self._switches / fault).unlink(missing_ok=True)
 
+    def configure(self, value: str) -> None:
+        """Change the configuration, as ``heron update --runtime-config`` does.
+
+        Raises:
+            TruthError: when the command fails.
+        """
+        heron = str(Path(sys.executable).with_name("heron"))
+        words = [heron, "update", self._load.name, "--profile", _PROFILE, "--runtime-config", value]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            msg = f"{' '.join(words[1:])}: {done.stderr.strip()}"
+            raise TruthError(msg)
+
     def status(self) -> TopologyStatus:
         """Return the present status."""
         return self._topology.status()

@@ -18,7 +18,7 @@ from typing import Any
 
 from switches import Switches
 
-from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple
+from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, TopologyReliabilityMode, Tuple
 
 _CUSTOMERS = 10_000
 _LEAK_BYTES = 300_000
@@ -45,6 +45,7 @@ class Orders(Spout):
         self.random = random.Random(context.get_task_id())
         self.due = 0.0  # orders
         self.burst = 0.0  # orders that a burst has not let out yet
+        self.number = 0
         self.before_s = self.burst_at_s = time.monotonic()
 
     def next_tuple(self) -> None:
@@ -58,7 +59,8 @@ class Orders(Spout):
             self.due, self.burst = self.due + self.burst, 0.0
         if self.due >= 1.0 and self.switches.text("stall") is None:
             self.due -= 1.0
-            self.emit([self.customer(), self.payload])
+            self.number += 1
+            self.emit([self.customer(), self.payload], tup_id=self.number)
 
     def customer(self) -> str:
         """Return the customer of the next order: any of them, or often one of a few."""
@@ -92,7 +94,8 @@ class Enrich(Bolt):
         time.sleep(self.call_s * slower)
         work(self.work_s * slower)
         self.misbehave()
-        self.emit(list(tup.values))
+        self.emit(list(tup.values), anchors=[tup])
+        self.ack(tup)
 
     def misbehave(self) -> None:
         """Do what the switches say of this task."""
@@ -113,6 +116,7 @@ class Store(Bolt):
     def process(self, tup: Tuple) -> None:
         """Wait for the disk."""
         time.sleep(0.001)
+        self.ack(tup)
 
 
 def main() -> None:
@@ -125,6 +129,7 @@ def main() -> None:
     parser.add_argument("--enrich", type=int, default=4, help="tasks of enrich")
     parser.add_argument("--call", type=float, default=0.02, help="seconds that a task waits for the service")
     parser.add_argument("--work", type=float, default=0.0, help="seconds of processor time")
+    parser.add_argument("--acks", action="store_true", help="at-least-once delivery")
     options = parser.parse_args()
     config = vars(options)
     builder = TopologyBuilder("orders")
@@ -133,7 +138,8 @@ def main() -> None:
         "enrich", Enrich, par=options.enrich, inputs={orders: Grouping.fields("customer")}, config=config
     )
     builder.add_bolt("store", Store, par=1, inputs={enrich: Grouping.SHUFFLE})
-    builder.set_config({"topology.stmgrs": 2})
+    delivery = TopologyReliabilityMode.ATLEAST_ONCE if options.acks else TopologyReliabilityMode.ATMOST_ONCE
+    builder.set_config({"topology.stmgrs": 2, "topology.reliability.mode": delivery})
     builder.build_and_submit()
 
 

@@ -74,7 +74,8 @@ def test_the_plan_changes_by_itself_and_a_killed_manager_repeats_nothing(sandbox
 def test_more_tuples_are_in_flight_by_itself(sandbox: Sandbox) -> None:
     """The spout waits for acks, and no bolt is busy: the limit is raised in the running topology, and the rate grows."""
     configured = "--set", "topology.reliability.mode=ATLEAST_ONCE", "--set", "topology.max.spout.pending=1"
-    run = sandbox.start("waiting.py", *configured, *settings(mode="act", components="{split: {max: 1}}"))
+    bounded = settings(mode="act", components="{split: {max: 2}}")
+    run = sandbox.start("waiting.py", *configured, *bounded, args=("--split", "2"))
     decided(sandbox, run, b'"state":"effective"')
     first = next(each for each in history(sandbox)["decisions"] if each["state"] == "effective")
     assert first["diagnosis"]["name"] == "too-few-pending"

@@ -55,9 +55,9 @@ class Count(Bolt):
         """Keeps nothing."""
 
 
-options = arguments()
+options = arguments(split=1)
 builder = TopologyBuilder("waiting")
 lines = builder.add_spout("lines", Lines, par=1, config={"out": options.out})
-split = builder.add_bolt("split", Split, par=1, inputs={lines: Grouping.SHUFFLE})
+split = builder.add_bolt("split", Split, par=options.split, inputs={lines: Grouping.SHUFFLE})
 builder.add_bolt("count", Count, par=1, inputs={split: Grouping.fields("word")})
 builder.build_and_submit()
