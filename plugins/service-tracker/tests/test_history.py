@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from heron.ipc.status import ComponentStatus
+from heron.ipc.status import ComponentStatus, Culprit, LeaderStatus, TaskStatus
 from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus
 from heron_service_tracker.access import Access
 from heron_service_tracker.address import Address
@@ -65,6 +65,77 @@ def test_no_sequence_of_totals_makes_a_negative_rate_or_a_spike(
         before = total if step or before is None else before
 
 
+RATE = 100  # tuples a second of one process, at most
+LIFE = st.tuples(
+    st.lists(st.integers(0, RATE), min_size=3, max_size=3),  # what each of three processes emits in a second
+    st.sampled_from(["", "", "", "leader", "restart"]),
+    st.lists(st.integers(0, 4), min_size=3, max_size=3),  # seconds until a new leader knows a process
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(seconds=st.lists(LIFE, min_size=2, max_size=40))
+def test_no_restart_and_no_new_leader_makes_a_spike(
+    make_entry: MakeEntry, make_status: MakeStatus, seconds: list[tuple[list[int], str, list[int]]]
+) -> None:
+    """A new leader knows one process after the other, so its totals grow faster than any process emits."""
+    increments, epoch = Increments(5.0), 1
+    lives, former, unknown_s = [0, 0, 0], [0, 0, 0], [0, 0, 0]
+    for second, (emitted, event, delays) in enumerate(seconds):
+        if event == "leader":
+            epoch, former, unknown_s = epoch + 1, [0, 0, 0], list(delays)
+        elif event == "restart":
+            former[0], lives[0] = former[0] + lives[0], 0
+        lives = [life + more for life, more in zip(lives, emitted, strict=True)]
+        total = sum(old + life for old, life, left_s in zip(former, lives, unknown_s, strict=True) if left_s <= 0)
+        unknown_s = [left_s - 1 for left_s in unknown_s]
+        status = make_status(leader=LeaderStatus(0, 10, "h1", epoch, 1000.0))
+        for increment, passed_s in increments_of(
+            increments.samples(observed(make_entry(), status, total, 100.0 + second))
+        ):
+            assert 0 <= increment / passed_s <= 3 * RATE
+
+
+def test_levels_of_the_metrics_are_kept_of_components_and_tasks(
+    observations: Observations, make_status: MakeStatus
+) -> None:
+    """Memory is summed, shares are means, and a latency is that of the slowest task."""
+    rows = (
+        MetricsRow("count", 2, "count-2", "resident-bytes", "gauge", "bytes", 100.0),
+        MetricsRow("count", 2, "count-2", "gc-pause-s", "counter", "s", 9.0, {}, 0.1),
+        MetricsRow("count", 2, "count-2", "task-time-s", "counter", "s", 9.0, {"use": "user-cpu"}, 0.5),
+        MetricsRow("count", 2, "count-2", "execute-latency", "histogram", "s", 9.0, {}, 1.0, 0.1, 0.2),
+        MetricsRow("count", 3, "count-3", "resident-bytes", "gauge", "bytes", 200.0),
+        MetricsRow("count", 3, "count-3", "task-time-s", "counter", "s", 9.0, {"use": "engine"}, 0.3),
+        MetricsRow("count", 3, "count-3", "execute-latency", "histogram", "s", 9.0, {}, 1.0, 0.3, 0.4),
+    )
+    tasks = (TaskStatus(2, "count", 1, "running", 1, restarts=2), TaskStatus(3, "count", 1, "running", 1, restarts=1))
+    status = make_status(tasks=tasks, backpressure=(Culprit(3, "count", 1, 1000.0),))
+    topology = replace(observations.topology("near", "words"), status=status, metrics=rows)
+    found = {
+        (each.series.task_id, each.series.metric): each.total
+        for each in Increments(5.0).samples(topology)
+        if each.series.component == "count"
+    }
+    assert {metric: value for (task_id, metric), value in found.items() if not task_id} == {
+        "queue-bytes": 0.0,
+        "latency-s": 0.0,
+        "back-pressure": 1.0,
+        "restarts": 3.0,
+        "busy": 0.4,
+        "gc-share": 0.1,
+        "latency-p50-s": 0.3,
+        "latency-p99-s": 0.4,
+        "resident-bytes": 300.0,
+    }
+    assert {metric: value for (task_id, metric), value in found.items() if task_id == 3} == {
+        "back-pressure": 1.0,
+        "busy": 0.3,
+        "latency-p99-s": 0.4,
+        "resident-bytes": 200.0,
+    }
+
+
 def test_another_run_of_the_same_name_begins_at_zero(make_entry: MakeEntry, make_status: MakeStatus) -> None:
     """Its totals have nothing to do with those of the former run, also when they are greater."""
     increments = Increments(5.0)
@@ -98,7 +169,13 @@ def test_metrics_that_were_read_once_are_counted_once(make_entry: MakeEntry, mak
         row = MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", float(emitted))
         topology = observed(make_entry(), make_status(), 0, at_s)
         samples = increments.samples(replace(topology, metrics=(row,), metrics_at_s=float(read_at_s)))
-        found.append([(each.total, each.weight) for each in samples if each.series.task_id])
+        found.append(
+            [
+                (each.total, each.weight)
+                for each in samples
+                if each.series.task_id and each.series.metric == "emit-count"
+            ]
+        )
     assert found == [[], [], [(50.0, 10.0)], []]
 
 

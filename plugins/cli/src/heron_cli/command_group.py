@@ -1,12 +1,7 @@
-"""Groups of commands that import a command when it is called, and that other distributions can extend.
-
-A distribution adds a command by an entry point in the group ``heron.command``; its name is the path of the command
-with dots: ``tracker`` for ``heron tracker``, ``plugins.new`` for ``heron plugins new``.
-"""
+"""Groups of commands that import a command when it is called, and that other distributions can extend."""
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -14,10 +9,9 @@ import click
 
 from heron.driver_kit.loading import load_object
 from heron.errors import PluginError
+from heron_cli.command_entries import command_entries
 
-__all__ = ["COMMAND_GROUP", "CommandGroup"]
-
-COMMAND_GROUP = "heron.command"
+__all__ = ["CommandGroup"]
 
 
 class CommandGroup(click.Group):
@@ -54,7 +48,6 @@ class CommandGroup(click.Group):
         return found
 
     def _installed(self) -> dict[str, str]:
-        points = importlib.metadata.entry_points(group=COMMAND_GROUP)
-        own = [each for each in points if each.name.startswith(self.path)]
-        names = {each.name.removeprefix(self.path): each.value for each in own}
+        own = {name: value for name, value in command_entries().items() if name.startswith(self.path)}
+        names = {name.removeprefix(self.path): value for name, value in own.items()}
         return {name: value for name, value in names.items() if "." not in name}

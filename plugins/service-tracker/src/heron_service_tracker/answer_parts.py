@@ -16,12 +16,14 @@ from heron_service_tracker.answers import (
     ContainerItem,
     ExceptionItem,
     InputItem,
+    LinkItem,
     StreamItem,
     StreamManagerItem,
     TaskItem,
     TaskPlaceItem,
     TopologyItem,
 )
+from heron_service_tracker.health_answer import health_sentence
 from heron_service_tracker.observed import ObservedCluster, ObservedTopology, age_s
 from heron_service_tracker.problems import NotYetKnownError
 from heron_service_tracker.trouble import troubles
@@ -42,6 +44,7 @@ __all__ = [
 
 _HIDDEN = "(hidden)"
 _TASK = re.compile(r"component '([^']{1,400})', task (\d{1,9})")
+_PAGE = re.compile(r"https?://")  # other schemes, such as that of scripts, are no pages
 _LONGEST_VALUE = 1000  # characters of a configuration value; a pickled stage has megabytes
 
 T = TypeVar("T")
@@ -79,6 +82,8 @@ def topology_item(topology: ObservedTopology, now_s: float) -> TopologyItem:
         culprits=len(status.backpressure) if status else 0,
         errors=entry.errors,
         trouble=troubles(topology),
+        health=health_sentence(topology),
+        links=tuple(LinkItem(each.title, each.url) for each in topology.links if _PAGE.match(each.url)),
         age_s=age_s(topology.observed_at_s, now_s),
         error=topology.error,
     )

@@ -22,6 +22,7 @@ __all__ = [
     "HealthAnswer",
     "HistoryAnswer",
     "InputItem",
+    "LinkItem",
     "LogicalPlanAnswer",
     "MetricsAnswer",
     "PackingPlanAnswer",
@@ -66,11 +67,20 @@ class ClustersAnswer(msgspec.Struct, frozen=True):
     age_s: float
 
 
+class LinkItem(msgspec.Struct, frozen=True):
+    """A page of the scheduler; `url` begins with ``http``."""
+
+    title: str
+    url: str
+
+
 class TopologyItem(msgspec.Struct, frozen=True):
     """A topology in a list.
 
     `age_s` is the age of its status, its rate and its culprits; the other values come from the list of its cluster.
-    `spouts` are the names of its spouts. `trouble` says in sentences what is wrong, the gravest first.
+    `spouts` are the names of its spouts. `trouble` says in sentences what is wrong, the gravest first. `health` says
+    what its health manager advises or does now, and why; "" if that is nothing. `links` are pages of its scheduler
+    about it, such as those of Spark.
     """
 
     cluster: str
@@ -88,6 +98,8 @@ class TopologyItem(msgspec.Struct, frozen=True):
     culprits: int
     errors: tuple[str, ...]
     trouble: tuple[str, ...]
+    health: str
+    links: tuple[LinkItem, ...]
     age_s: float
     error: str
 

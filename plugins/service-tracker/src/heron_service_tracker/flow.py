@@ -26,6 +26,7 @@ class _TaskFigures:
     cores: float | None = None
     queue_bytes: float | None = None
     resident_bytes: float | None = None
+    gc_share: float | None = None
     p50_s: float | None = None
     p99_s: float | None = None
     from_stream: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -47,6 +48,8 @@ class _TaskFigures:
             self.queue_bytes = row.value
         elif row.name == "resident-bytes":
             self.resident_bytes = row.value
+        elif row.name == "gc-pause-s" and rate is not None:
+            self.gc_share = _share(rate)
         elif row.name in {"execute-latency", "complete-latency"}:
             self.p50_s, self.p99_s = row.p50, row.p99
 
@@ -93,6 +96,7 @@ def task_rows(topology: ObservedTopology, component: str = "") -> list[TaskRow]:
                 time=known.time,
                 cores=known.cores,
                 resident_bytes=known.resident_bytes,
+                gc_share=known.gc_share,
                 culprit=culprits.get(each.task_id, ""),
                 long_call=calls.get(each.task_id, ""),
                 last_error=each.last_error or (process.last_error if process else ""),

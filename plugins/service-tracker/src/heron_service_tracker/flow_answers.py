@@ -80,8 +80,9 @@ class FlowAnswer(msgspec.Struct, frozen=True):
 
 
 class TaskRow(msgspec.Struct, frozen=True):
-    """A task. Values are None where nothing was measured; `cores` is the processor time per second of its process.
+    """A task. Values are None where nothing was measured.
 
+    `cores` is the processor time per second of its process, `gc_share` the share of time in Python's cycle collector.
     `shows_tuples` is whether the topology lets people see its tuples.
     """
 
@@ -102,6 +103,7 @@ class TaskRow(msgspec.Struct, frozen=True):
     time: dict[str, float]
     cores: float | None
     resident_bytes: float | None
+    gc_share: float | None
     culprit: str
     long_call: str
     last_error: str

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from heron.clock import Clock
 from heron.errors import UsageError, known, nearest
-from heron_cli.client import MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
+from heron.spi.scheduler import JobLink
+from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
 from heron_service_tracker.observed import EVENTS_KEPT, VERSIONS_KEPT, ObservedCluster, ObservedEvent, ObservedTopology
 from heron_service_tracker.plan_changes import new_versions
 from heron_service_tracker.status_events import events_between
@@ -130,16 +131,30 @@ class Observations:
             self.on_status(changed)
         _tell(listeners, changed)
 
-    def put_plans(self, cluster: str, topology: str, plans: TopologyPlans) -> None:
-        """Take the plans of a topology; a version that is new is kept with its differences from the former one."""
+    def put_plans(
+        self, cluster: str, topology: str, plans: TopologyPlans, links: tuple[JobLink, ...] | None = None
+    ) -> None:
+        """Take the plans of a topology; a version that is new is kept with its differences from the former one.
+
+        `links` are the pages of its scheduler; None keeps those that are known.
+        """
         with self._lock:
             former = self._clusters[cluster].topologies.get(topology)
             if former is None:
                 return
             found = new_versions(former, plans, self.clock.wall_s())
-            changed = replace(former, plans=plans, versions=(*former.versions, *found)[-VERSIONS_KEPT:])
+            changed = replace(
+                former,
+                plans=plans,
+                links=former.links if links is None else links,
+                versions=(*former.versions, *found)[-VERSIONS_KEPT:],
+            )
             listeners = self._replace(changed)
         _tell(listeners, changed)
+
+    def put_health(self, cluster: str, topology: str, records: HealthRecords) -> None:
+        """Take the decisions of a topology's health manager."""
+        self._change(cluster, topology, {"health": records})
 
     def fail_topology(self, cluster: str, topology: str, error: str) -> None:
         """Keep what is known of a topology that does not answer, with the reason."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heron_cli.client import MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
+from heron.spi.scheduler import JobLink
+from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
 
 __all__ = [
     "EVENTS_KEPT",
@@ -56,6 +57,7 @@ class ObservedTopology:
 
     `status`, `metrics` and `plans` are the newest that were read, and stay when reading fails; `error` says then why.
     `observed_at_s` is the time of the status. `metrics_at_s` is that of the metrics, which may be read more rarely.
+    `health` are the decisions of its health manager, None before they were read. `links` are pages of its scheduler.
     """
 
     cluster: str
@@ -66,6 +68,8 @@ class ObservedTopology:
     metrics_at_s: float = float("-inf")
     plans: TopologyPlans | None = None
     versions: tuple[ObservedVersion, ...] = ()
+    health: HealthRecords | None = None
+    links: tuple[JobLink, ...] = ()
     events: tuple[ObservedEvent, ...] = ()
     events_seen: int = 0
     error: str = ""

@@ -9,6 +9,7 @@ import msgspec
 from heron.driver_kit.core_version import core_version
 from heron_service_tracker.action_items import ActionItem, ActionRequest, ActionsAnswer
 from heron_service_tracker.answers import HistoryAnswer
+from heron_service_tracker.explain_command import ExplanationAnswer
 from heron_service_tracker.flow_answers import LogsAnswer, MemoryAnswer, ProfileAnswer, StackAnswer, TuplesAnswer
 from heron_service_tracker.history.answer import HISTORY_PARAMETERS
 from heron_service_tracker.operations import API, OPERATIONS
@@ -17,6 +18,7 @@ from heron_service_tracker.problems import PROBLEM_TYPE, Problem
 
 __all__ = [
     "ACTIONS_PATH",
+    "EXPLANATION_PATH",
     "HISTORY_PATH",
     "LOGS_PARAMETERS",
     "LOGS_PATH",
@@ -39,6 +41,7 @@ PROFILE_PATH = f"{_TASK}/profile"
 MEMORY_PATH = f"{_TASK}/memory"
 TUPLES_PATH = f"{_TASK}/tuples"
 LOGS_PATH = f"{_TASK}/logs"
+EXPLANATION_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/explanation"
 ACTIONS_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/actions"
 LOGS_PARAMETERS = (
     Parameter("lines", "the greatest number of lines of each file", "integer", 200, 1, 2000),
@@ -51,16 +54,25 @@ TUPLES_PARAMETERS = (
     Parameter("tuples", "the greatest number of tuples of each direction", "integer", 10, 1, 100),
     Parameter("seconds", "the longest wait for them", "integer", 10, 1, _LONGEST_S),
 )
+_OTHERS: tuple[type[msgspec.Struct], ...] = (
+    HistoryAnswer,
+    StackAnswer,
+    ProfileAnswer,
+    MemoryAnswer,
+    TuplesAnswer,
+    LogsAnswer,
+    ExplanationAnswer,
+    ActionsAnswer,
+    ActionItem,
+    ActionRequest,
+    Problem,
+)
 _PROBLEMS = {"400": "malformed query", "401": "a token is needed", "403": "refused", "404": "not found"}
 
 
 def openapi_document() -> bytes:
     """The document of all operations as JSON."""
-    others = (
-        *(HistoryAnswer, StackAnswer, ProfileAnswer, MemoryAnswer, TuplesAnswer, LogsAnswer),
-        *(ActionsAnswer, ActionItem, ActionRequest, Problem),
-    )
-    types = [*dict.fromkeys(each.answer_type for each in OPERATIONS), *others]
+    types = [*dict.fromkeys(each.answer_type for each in OPERATIONS), *_OTHERS]
     schemas, definitions = msgspec.json.schema_components(types, ref_template=_REFERENCES)
     by_type = dict(zip(types, schemas, strict=True))
     found = {
@@ -78,6 +90,8 @@ def openapi_document() -> bytes:
     found[TUPLES_PATH] = _observed(
         TUPLES_PATH, "Shows the next tuples of a task; only with --tuples", TUPLES_PARAMETERS, by_type[TuplesAnswer]
     )
+    explained = "Says what suffers, and why, after some seconds"
+    found[EXPLANATION_PATH] = _path(EXPLANATION_PATH, explained, (), by_type[ExplanationAnswer])
     found[_LIVE] = _live()
     listed = _path(ACTIONS_PATH, "Lists the newest actions", (), by_type[ActionsAnswer])
     found[ACTIONS_PATH] = {**listed, "post": _begun(by_type[ActionRequest], by_type[ActionItem])}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from heron.errors import known, nearest
+from heron_cli.client import HealthRecords
 from heron_service_tracker.answer_parts import (
     cluster_item,
     component_items,
@@ -38,6 +39,7 @@ from heron_service_tracker.answers import (
 )
 from heron_service_tracker.flow import flow_edges, flow_nodes, task_rows
 from heron_service_tracker.flow_answers import FlowAnswer, TasksAnswer
+from heron_service_tracker.health_answer import HealthDecisionsAnswer, decision_items
 from heron_service_tracker.observations import Observations, UnknownPlaceError
 from heron_service_tracker.observed import ObservedTopology, age_s
 from heron_service_tracker.parameters import Parameter, Values
@@ -162,6 +164,16 @@ def _events(observations: Observations, cluster: str, topology: str, values: Val
     return EventsAnswer(items, last, max(0, first - after - 1), *_freshness(observations, found))
 
 
+def _health(observations: Observations, cluster: str, topology: str, values: Values) -> HealthDecisionsAnswer:
+    found = observations.topology(cluster, topology)
+    rows = decision_items(found)
+    items, after = page(rows, values.integer("offset"), values.integer("limit"))
+    kept = found.health or HealthRecords(found.entry.id)
+    return HealthDecisionsAnswer(
+        kept.mode, kept.paused, kept.problem, items, len(rows), after, *_freshness(observations, found)
+    )
+
+
 def _exceptions(observations: Observations, cluster: str, topology: str, values: Values) -> ExceptionsAnswer:
     found = observations.topology(cluster, topology)
     component = values.text("component")
@@ -247,6 +259,13 @@ OPERATIONS = (
         _events,
         EventsAnswer,
         (Parameter("after", "only events with a greater number", "integer", 0, 0, 10**15 - 1), _LIMIT),
+    ),
+    Operation(
+        f"{_TOPOLOGY}/health",
+        "Lists the decisions of the health manager, newest first",
+        _health,
+        HealthDecisionsAnswer,
+        (_LIMIT, _OFFSET),
     ),
     Operation(
         f"{_TOPOLOGY}/exceptions",

@@ -1,4 +1,4 @@
-"""Questions that a request sends to one task: its stack, and its logs.
+"""Questions that a request sends to one task or topology: the stack of a task, its logs, an explanation.
 
 Everything else is answered from memory. A question waits for a topology, so it runs in a thread with its own client.
 Few run at a time: requests that are too many wait here, and delay no other request.
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from heron_service_tracker.explain_command import ExplainCommand, ExplanationAnswer
 from heron_service_tracker.flow_answers import LogsAnswer, StackAnswer
 from heron_service_tracker.task_observers import OpenCluster, TaskObservers
 
@@ -27,8 +28,17 @@ T = TypeVar("T")
 class Questions:
     """Asks tasks. Each method raises what the client raises. The operator chooses whether logs and tuples are shown."""
 
-    def __init__(self, open_cluster: OpenCluster, *, logs_allowed: bool = False, tuples_allowed: bool = False) -> None:
+    def __init__(
+        self,
+        open_cluster: OpenCluster,
+        *,
+        logs_allowed: bool = False,
+        tuples_allowed: bool = False,
+        explain: ExplainCommand | None = None,
+    ) -> None:
         self._open_cluster = open_cluster
+        self._explain = explain or ExplainCommand(lambda profile: ("--profile", profile))
+        self._explaining = asyncio.Semaphore(1)  # a process of half a second of processor time
         self.logs_allowed = logs_allowed
         self.observers = TaskObservers(open_cluster, tuples_allowed=tuples_allowed)
         self._places = asyncio.Semaphore(_AT_A_TIME)
@@ -40,6 +50,11 @@ class Questions:
     async def logs(self, cluster: str, topology: str, task_id: int, lines: int, search: str) -> LogsAnswer:
         """Return the last lines of a task's logs that contain a text ("" is in all), of the files of this machine."""
         return await self._ask(lambda: self._logs(cluster, topology, task_id, lines, search))
+
+    async def explanation(self, cluster: str, topology: str) -> ExplanationAnswer:
+        """Return what suffers in a topology, and why; it takes some seconds."""
+        async with self._explaining:
+            return await asyncio.to_thread(self._explain.answer, cluster, topology)
 
     async def _ask(self, question: Callable[[], T]) -> T:
         async with self._places:

@@ -23,6 +23,7 @@ from heron_service_tracker.address import Address
 from heron_service_tracker.application import Pages, application
 from heron_service_tracker.audit_file import AuditFile
 from heron_service_tracker.cluster_watch import ClusterWatch
+from heron_service_tracker.explain_command import ExplainCommand
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.observations import METRICS_S, Observations
 from heron_service_tracker.questions import Questions
@@ -110,7 +111,8 @@ async def _run(
     ended = asyncio.Event()
     observations, recorder = watched
     opened = functools.partial(_open, options)
-    questions = Questions(opened, logs_allowed=options.logs, tuples_allowed=options.tuples)
+    explain = ExplainCommand(functools.partial(_command_options, options))
+    questions = Questions(opened, logs_allowed=options.logs, tuples_allowed=options.tuples, explain=explain)
     actions = _actions(options, observations)
     config = uvicorn.Config(
         application(observations, options.access, ended, recorder, questions, pages, actions),
@@ -172,6 +174,18 @@ def _actions(options: TrackerOptions, observations: Observations) -> Actions | N
         return None
     changing = functools.partial(_open, options, read_only=False)
     return Actions(changing, AuditFile(options.audit), observations.clock)
+
+
+def _command_options(options: TrackerOptions, profile: str) -> list[str]:
+    """The options with which a command sees a profile as this tracker sees it."""
+    words = ["--profile", profile]
+    if options.config_path is not None:
+        words += ["--config-path", str(options.config_path)]
+    for key, value in options.overrides.items():
+        words += ["--set", f"{key}={value}"]
+    for each in options.without:
+        words += ["--without", each]
+    return words
 
 
 def _open(options: TrackerOptions, profile: str, *, read_only: bool = True) -> Client:

@@ -1,4 +1,4 @@
-"""The paths of one task, which ask the task itself or read its logs: everything else is answered from memory."""
+"""The paths for which a request waits: of one task, and the explanation. Everything else is answered from memory."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from starlette.routing import Route
 from heron.errors import AccessError, HeronError, UsageError
 from heron_service_tracker.observations import Observations, UnknownPlaceError
 from heron_service_tracker.openapi import (
+    EXPLANATION_PATH,
     LOGS_PARAMETERS,
     LOGS_PATH,
     MEMORY_PARAMETERS,
@@ -67,10 +68,18 @@ def task_routes(observations: Observations, questions: Questions) -> list[Route]
             raise RefusedByOperatorError(msg)
         return await observers.tuples(cluster, topology, task_id, values.integer("tuples"), values.number("seconds"))
 
+    async def explanation(request: Request) -> Response:
+        parsed((), request.query_params.multi_items())
+        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
+        observations.topology(cluster, topology)  # refuses an unknown one
+        answer = await questions.explanation(cluster, topology)
+        return Response(msgspec.json.encode(answer), media_type="application/json")
+
     return [
         Route(PROFILE_PATH, _endpoint(observations, profile, PROFILE_PARAMETERS), methods=["POST"]),
         Route(MEMORY_PATH, _endpoint(observations, memory, MEMORY_PARAMETERS), methods=["POST"]),
         Route(TUPLES_PATH, _endpoint(observations, tuples, TUPLES_PARAMETERS), methods=["POST"]),
+        Route(EXPLANATION_PATH, explanation, methods=["GET"]),
         Route(STACK_PATH, _endpoint(observations, stack, ()), methods=["GET"]),
         Route(LOGS_PATH, _endpoint(observations, logs, LOGS_PARAMETERS), methods=["GET"]),
     ]

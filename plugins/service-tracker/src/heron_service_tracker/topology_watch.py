@@ -10,9 +10,11 @@ import logging
 import threading
 from collections.abc import Callable
 
+from heron.clock import monotonic_s
 from heron.driver_kit.redaction import redact_for_command
-from heron.errors import HeronError
-from heron_cli.client import Client, RemoteTopology, TopologyPlans
+from heron.errors import HeronError, StateError
+from heron.spi.scheduler import JobLink
+from heron_cli.client import Client, HealthRecords, RemoteTopology, TopologyPlans
 from heron_service_tracker.observations import Observations
 
 __all__ = ["OpenClient", "TopologyWatch"]
@@ -20,6 +22,7 @@ __all__ = ["OpenClient", "TopologyWatch"]
 OpenClient = Callable[[], Client]
 
 _TIMEOUT_S = 3.0  # an answer takes milliseconds; then the next question finds another leader
+_NO_HEALTH_S = 10.0  # most topologies have no health manager, and a read is a request to the state manager
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +39,8 @@ class TopologyWatch:
         self._period_s = period_s
         self._stop = threading.Event()
         self._plan_version: tuple[str, int] = ("", -1)
+        self._health: HealthRecords | None = None
+        self._health_at_s = float("-inf")
         self._thread = threading.Thread(target=self._run, name=f"watch {place[0]}/{place[1]}", daemon=True)
 
     def start(self) -> None:
@@ -54,7 +59,7 @@ class TopologyWatch:
         while not self._stop.is_set():
             try:
                 with self._open_client() as client, client.topology(self._name, timeout_s=_TIMEOUT_S) as remote:
-                    self._follow(remote)
+                    self._follow(client, remote)
             except HeronError as error:
                 self._observations.fail_topology(self._cluster, self._name, redact_for_command(str(error)))
             except Exception as error:
@@ -62,7 +67,7 @@ class TopologyWatch:
                 self._observations.fail_topology(self._cluster, self._name, type(error).__name__)
             self._stop.wait(self._period_s)
 
-    def _follow(self, remote: RemoteTopology) -> None:
+    def _follow(self, client: Client, remote: RemoteTopology) -> None:
         while not self._stop.is_set():
             status = remote.status()
             due = self._observations.metrics_due(self._cluster, self._name)
@@ -70,9 +75,33 @@ class TopologyWatch:
             self._observations.put_status(self._cluster, status, metrics)
             if self._plan_version != (status.topology_id, status.plan_version):
                 plans = remote.plans()
-                self._observations.put_plans(self._cluster, self._name, plans)
+                self._observations.put_plans(self._cluster, self._name, plans, self._links(client))
                 self._plan_version = (status.topology_id, _version_of(plans, status.plan_version))
+            self._read_health(remote)
             self._stop.wait(self._period_s)
+
+    def _links(self, client: Client) -> tuple[JobLink, ...]:
+        """The pages of its scheduler about it; none where the scheduler does not answer, which hides nothing else."""
+        try:
+            return client.status(self._name, timeout_s=_TIMEOUT_S).links
+        except HeronError as error:
+            _log.info("the pages about %s/%s: %s", self._cluster, self._name, redact_for_command(str(error)))
+            return ()
+
+    def _read_health(self, remote: RemoteTopology) -> None:
+        """Read the decisions of its health manager: every period while there is one."""
+        now_s = monotonic_s()
+        if not (self._health and self._health.mode) and now_s - self._health_at_s < _NO_HEALTH_S:
+            return
+        self._health_at_s = now_s
+        try:
+            records = remote.health_records()
+        except StateError as error:  # a damaged node must not hide the status
+            _log.warning("the decisions about %s/%s: %s", self._cluster, self._name, redact_for_command(str(error)))
+            return
+        if records != self._health:
+            self._health = records
+            self._observations.put_health(self._cluster, self._name, records)
 
 
 def _version_of(plans: TopologyPlans, wanted: int) -> int:

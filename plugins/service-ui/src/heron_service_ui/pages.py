@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from heron_service_tracker.application import Pages
+from heron_service_tracker.explain_command import explain_installed
 from heron_service_tracker.problems import problem_response
 from heron_service_tracker.service import TrackerOptions
 from heron_service_ui.asset_files import Asset, read_assets
@@ -37,7 +38,7 @@ _POLICY = "; ".join(
 )
 _SHELL = """<!doctype html>
 <html lang="en" data-period-s="{period_s:g}" data-logs="{logs}" data-tuples="{tuples}" data-token="{token}"
-  data-actions="{actions}">
+  data-actions="{actions}" data-explain="{explain}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -66,6 +67,7 @@ def ui_pages(options: TrackerOptions) -> Pages:
         tuples="yes" if options.tuples else "no",
         token="yes" if options.access.token else "no",
         actions="yes" if options.audit else "no",
+        explain="yes" if explain_installed() else "no",
     ).encode()
 
     async def home(_request: Request) -> Response:

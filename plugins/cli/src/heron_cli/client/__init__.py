@@ -18,6 +18,7 @@ from heron.ipc.task_stacks import TaskStacks
 from heron.ipc.task_tuples import TaskTuples
 from heron.spi.uploader import PackageEntry
 from heron.state_nodes.execution_state import ExecutionState
+from heron.state_nodes.health_records import HealthRecords
 from heron_cli.client.client import Client, StateChange, SubmitResult, connect, profiles_of
 from heron_cli.client.views import open_store
 from heron_cli.topologies.kill_topology import HowKilled, KillResult
@@ -36,6 +37,7 @@ __all__ = [
     "Client",
     "ExecutionState",
     "FunctionTime",
+    "HealthRecords",
     "HowKilled",
     "KillResult",
     "LogLine",

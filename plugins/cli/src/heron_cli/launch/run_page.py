@@ -6,7 +6,6 @@ the settings of the run, at a free port of the loopback address.
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from urllib.parse import quote
 from heron.clock import monotonic_s
 from heron.driver_kit.child_processes import spawn
 from heron.errors import PluginError
-from heron_cli.command_group import COMMAND_GROUP
+from heron_cli.command_entries import has_command
 from heron_cli.topologies.environment import ProfileChoice
 
 __all__ = ["RunPage", "check_ui_installed", "ui_command"]
@@ -32,7 +31,7 @@ _STOP_S = 8.0  # the server ends its streams within 5 s
 
 def check_ui_installed() -> None:
     """Raise `PluginError`, with the command that installs it, when the command ``heron ui`` is not installed."""
-    if not importlib.metadata.entry_points(group=COMMAND_GROUP, name="ui"):
+    if not has_command("ui"):
         msg = "--ui: the web UI is not installed: `pip install heron-service-ui`"
         raise PluginError(msg)
 

@@ -34,6 +34,7 @@ from heron.ipc.task_tuples import TaskTuples
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState
+from heron.state_nodes.health_records import HealthRecords, decode_health_records
 from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location
 from heron_cli.topologies.discovery import check_name, read_report, read_run
 from heron_cli.topologies.topology_plans import TopologyPlans, read_plans
@@ -192,6 +193,13 @@ class RemoteTopology:
         """Return its logical, packing and physical plan from the state manager; no question goes to the topology."""
         check_name(self.name)
         return read_plans(self._statemgr, self.name)
+
+    def health_records(self) -> HealthRecords:
+        """Return the decisions of its health manager from the state manager; those of another run count as none."""
+        node = self._statemgr.get(NodeKind.HEALTH, self.name)
+        records = decode_health_records(node.value, self.name) if node else None
+        own = records is not None and records.topology_id == self.run.topology_id
+        return records if records and own else HealthRecords(self.run.topology_id)
 
     def change_state(self, state: str) -> None:
         """Change its state to ``running``, ``paused`` or ``killed``; return when the state is written.

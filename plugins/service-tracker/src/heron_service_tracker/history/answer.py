@@ -5,7 +5,7 @@ from __future__ import annotations
 from heron_service_tracker.answers import HistoryAnswer, PointItem, SeriesItem
 from heron_service_tracker.history.buckets import resolution_for
 from heron_service_tracker.history.recorder import Recorder
-from heron_service_tracker.history.samples import COUNTERS, GAUGES
+from heron_service_tracker.history.samples import METRICS
 from heron_service_tracker.observations import Observations, UnknownPlaceError
 from heron_service_tracker.parameters import Parameter, Values
 from heron_service_tracker.problems import MalformedQueryError, NotYetKnownError
@@ -19,7 +19,7 @@ _LATEST = 10**11  # the year 5138
 HISTORY_PARAMETERS = (
     Parameter("component", "only this component"),
     Parameter("task", "this task instead of the sums over tasks", "integer", None, 1, 10**9),
-    Parameter("metric", f"one of {', '.join((*COUNTERS, *GAUGES))}"),
+    Parameter("metric", f"one of {', '.join(METRICS)}"),
     Parameter("start", "seconds since 1970; without it, 15 minutes before the end", "integer", None, 0, _LATEST),
     Parameter("end", "seconds since 1970; without it, now", "integer", None, 0, _LATEST),
     Parameter(
@@ -45,8 +45,8 @@ def history_answer(
         msg = "this tracker keeps no history; start it without --without-history"
         raise NotYetKnownError(msg)
     metric, task_id = values.text("metric"), values.integer("task")
-    if metric and metric not in (*COUNTERS, *GAUGES):
-        msg = f"parameter 'metric': {metric[:100]!r} is unknown; known: {', '.join((*COUNTERS, *GAUGES))}"
+    if metric and metric not in METRICS:
+        msg = f"parameter 'metric': {metric[:100]!r} is unknown; known: {', '.join(METRICS)}"
         raise MalformedQueryError(msg)
     now_s = observations.clock.wall_s()
     end = int(values.number("end", now_s + 1))

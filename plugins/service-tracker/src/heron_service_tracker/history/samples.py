@@ -2,23 +2,41 @@
 
 A total may become smaller: a process was restarted, or another topology manager leads, which knows only the processes
 that run. That total is then a new beginning and no increment, because the time in which it was counted is not known.
-The same holds after a gap. So a rate is never negative, and a restart or a gap never makes a spike.
+The same holds after a gap, and while a new leader learns the totals of one process after the other. So a rate is never
+negative, and neither a restart nor a gap makes a spike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from statistics import fmean
 
+from heron_service_tracker.flow import task_rows
+from heron_service_tracker.flow_answers import TaskRow
 from heron_service_tracker.observed import ObservedTopology
 
-__all__ = ["COUNTERS", "GAUGES", "Increments", "Sample", "Series", "component_readings", "task_readings"]
+__all__ = ["METRICS", "Increments", "Sample", "Series", "component_readings", "level_readings", "task_readings"]
 
-COUNTERS = ("emit-count", "execute-count", "ack-count", "fail-count")
+_COUNTERS = ("emit-count", "execute-count", "ack-count", "fail-count")
 """Totals of tuples; history has them per second, of components and of tasks."""
 
-GAUGES = ("queue-bytes", "latency-s")
-"""Levels of components."""
+_STATUS_LEVELS = ("queue-bytes", "latency-s", "back-pressure", "restarts")
+"""Levels of components in each status. `back-pressure` is 1 while a task of it holds spouts back, else 0."""
+
+_METRIC_LEVELS = ("busy", "gc-share", "latency-p50-s", "latency-p99-s", "resident-bytes")
+"""Levels of components in the metrics: means of shares, the latencies of the slowest task, and the sum of memory."""
+
+_TASK_LEVELS = frozenset({"back-pressure", "busy", "latency-p99-s", "resident-bytes"})
+"""Those that tasks have, too. Each is 40 bytes of a task and minute."""
+
+METRICS = (*_COUNTERS, *_STATUS_LEVELS, *_METRIC_LEVELS)
+"""Every metric of the history."""
+
+_LEARNS_S = 10.0  # a process reports its totals every second; one that is started again takes some
+
+Levels = dict[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +54,7 @@ class Series:
 class Sample:
     """What one observation adds to a series: the value is `total` divided by `weight`.
 
-    For a counter they are an increment and its seconds; for a gauge the level and 1.
+    For a counter they are an increment and its seconds; for a level the level and 1.
     """
 
     series: Series
@@ -45,11 +63,18 @@ class Sample:
 
 
 def component_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
-    """The totals of counters and the levels of gauges in the status of an observation."""
+    """The totals of counters and the levels in the status of an observation."""
     cluster, name, status = topology.cluster, topology.name, topology.status
-    for each in status.components if status else ():
-        values = (each.emitted, each.executed, each.acked, each.failed, each.queue_bytes, each.latency_s)
-        for metric, value in zip((*COUNTERS, *GAUGES), values, strict=True):
+    if status is None:
+        return
+    culprits = {each.component for each in status.backpressure}
+    restarts: defaultdict[str, int] = defaultdict(int)
+    for task in status.tasks:
+        restarts[task.component] += task.restarts
+    for each in status.components:
+        totals = each.emitted, each.executed, each.acked, each.failed
+        levels = each.queue_bytes, each.latency_s, each.name in culprits, restarts[each.name]
+        for metric, value in zip((*_COUNTERS, *_STATUS_LEVELS), (*totals, *levels), strict=True):
             yield Series(cluster, name, each.name, 0, metric), float(value)
 
 
@@ -57,11 +82,42 @@ def task_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
     """The totals of the counters of tasks in the metrics of an observation."""
     totals: dict[tuple[str, int, str], float] = {}
     for row in topology.metrics:
-        if row.task_id and row.name in COUNTERS:
+        if row.task_id and row.name in _COUNTERS:
             key = row.component, row.task_id, row.name
             totals[key] = totals.get(key, 0.0) + row.value
     for key, value in totals.items():
         yield Series(topology.cluster, topology.name, *key), value
+
+
+def level_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
+    """The levels of tasks and components in the metrics of an observation; what was not measured is left out."""
+    cluster, name = topology.cluster, topology.name
+    of_components: defaultdict[str, list[Levels]] = defaultdict(list)
+    for row in task_rows(topology):
+        levels = _levels(row)
+        of_components[row.component].append(levels)
+        for metric in _TASK_LEVELS:
+            if (value := levels[metric]) is not None:
+                yield Series(cluster, name, row.component, row.task_id, metric), value
+    for component, of_tasks in of_components.items():
+        for metric in _METRIC_LEVELS:
+            known = [value for each in of_tasks if (value := each[metric]) is not None]
+            if known:
+                yield Series(cluster, name, component, 0, metric), _JOINED.get(metric, fmean)(known)
+
+
+_JOINED: dict[str, Callable[[list[float]], float]] = {"latency-p50-s": max, "latency-p99-s": max, "resident-bytes": sum}
+
+
+def _levels(row: TaskRow) -> Levels:
+    return {
+        "back-pressure": float(bool(row.culprit)),
+        "busy": row.busy,
+        "gc-share": row.gc_share,
+        "latency-p50-s": row.latency_p50_s,
+        "latency-p99-s": row.latency_p99_s,
+        "resident-bytes": row.resident_bytes,
+    }
 
 
 class Increments:
@@ -71,28 +127,44 @@ class Increments:
         self._gap_s = gap_s
         self._last: dict[Series, tuple[str, float, float]] = {}
         self._metrics_at_s: dict[tuple[str, str], float] = {}
+        self._leaders: dict[tuple[str, str], tuple[int, float]] = {}
 
     def samples(self, topology: ObservedTopology) -> list[Sample]:
         """Return what an observation adds; nothing where a total has no former one."""
         found = []
         run, at_s = topology.entry.id, topology.observed_at_s
+        learning = self._learning(topology)
         for series, value in component_readings(topology):
-            if series.metric in GAUGES:
+            if series.metric in _STATUS_LEVELS:
                 found.append(Sample(series, value, 1.0))
-            elif (sample := self._increment(series, run, value, at_s)) is not None:
+            elif (sample := self._increment(series, run, value, at_s)) is not None and not learning:
                 found.append(sample)
         place = topology.cluster, topology.name
         if topology.metrics_at_s != self._metrics_at_s.get(place):
             self._metrics_at_s[place] = topology.metrics_at_s
             for series, value in task_readings(topology):
-                if (sample := self._increment(series, run, value, topology.metrics_at_s)) is not None:
+                if (sample := self._increment(series, run, value, topology.metrics_at_s)) is not None and not learning:
                     found.append(sample)
+            found += [Sample(series, value, 1.0) for series, value in level_readings(topology)]
         return found
 
     def forget_before(self, at_s: float) -> None:
         """Forget the totals that are older than a monotonic time, such as those of ended topologies."""
         self._last = {series: last for series, last in self._last.items() if last[2] >= at_s}
         self._metrics_at_s = {place: last_s for place, last_s in self._metrics_at_s.items() if last_s >= at_s}
+        self._leaders = {place: leader for place, leader in self._leaders.items() if place in self._metrics_at_s}
+
+    def _learning(self, topology: ObservedTopology) -> bool:
+        """Return whether another topology manager has led for so short a time that it may not know all processes."""
+        leader = topology.status.leader if topology.status else None
+        if leader is None:
+            return False
+        place, now_s = (topology.cluster, topology.name), topology.observed_at_s
+        epoch, since_s = self._leaders.get(place, (leader.epoch, float("-inf")))
+        if epoch != leader.epoch:
+            since_s = now_s
+        self._leaders[place] = leader.epoch, since_s
+        return now_s - since_s < _LEARNS_S
 
     def _increment(self, series: Series, run: str, value: float, at_s: float) -> Sample | None:
         former = self._last.get(series)

@@ -4,14 +4,16 @@ import { html } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
 import { ActionsView } from "./actions_view.js";
 import { ContainersView } from "./containers_view.js";
+import { Explanation } from "./explanation_view.js";
 import { FlowView } from "./flow_view.js";
+import { HealthView } from "./health_view.js";
 import { PlansView } from "./plans_view.js";
 import { ProblemsView } from "./problems_view.js";
 import { TaskView } from "./task_view.js";
 import { TasksView } from "./tasks_view.js";
 import { TimelinesView } from "./timelines_view.js";
 import { Freshness, State, Troubles, hasEnded, useOld, viewPath } from "./pieces.js";
-import { ACTIONS_ALLOWED, useLive } from "./tracker_api.js";
+import { ACTIONS_ALLOWED, EXPLAINS, useLive } from "./tracker_api.js";
 
 const VIEWS = {
   graph: ["Graph", FlowView],
@@ -20,6 +22,7 @@ const VIEWS = {
   containers: ["Containers", ContainersView],
   plans: ["Plans", PlansView],
   problems: ["Problems", ProblemsView],
+  health: ["Health", HealthView],
   ...(ACTIONS_ALLOWED ? { actions: ["Actions", ActionsView] } : {}),
 };
 
@@ -46,8 +49,11 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
         <div><dt>since</dt><dd>${format.moment(item.since_s)}</dd></div>
         <div><dt>user</dt><dd>${item.user}</dd></div>
         <div><dt>run</dt><dd>${item.id}</dd></div>
+        ${item.links.map((each) => html`<div key=${each.title}><dt>${each.title}</dt><dd><a href=${each.url} rel="noreferrer">${format.cut(each.url, 60)}</a></dd></div>`)}
       </dl>
       <${Troubles} sentences=${item.trouble} />
+      ${item.health && html`<p class="notice">${sentence(item.health)} <a href=${viewPath(cluster, topology, "health")}>All decisions</a></p>`}
+      ${EXPLAINS && html`<${Explanation} cluster=${cluster} topology=${topology} />`}
     </div>`}
     <nav class="tabs" aria-label="Views of the topology">
       ${Object.entries(VIEWS).map(
@@ -66,4 +72,8 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
           : html`<p>There is no view ${view}.</p>`}
     </div>
   `;
+}
+
+function sentence(text) {
+  return `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
 }

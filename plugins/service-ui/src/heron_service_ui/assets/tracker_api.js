@@ -10,6 +10,7 @@ export const PERIOD_S = Number(document.documentElement.dataset.periodS) || 1;
 export const LOGS_SHOWN = document.documentElement.dataset.logs === "yes";
 export const TUPLES_SHOWN = document.documentElement.dataset.tuples === "yes";
 export const ACTIONS_ALLOWED = document.documentElement.dataset.actions === "yes";
+export const EXPLAINS = document.documentElement.dataset.explain === "yes";
 export const NEEDS_TOKEN = document.documentElement.dataset.token === "yes";
 
 export class ApiError extends Error {
