@@ -164,6 +164,8 @@ def test_exceptions_name_component_task_and_time(
         ("", 0, clock.wall_s()),
         ("count", 2, clock.wall_s()),
     ]
+    assert (answer.items[1].exception, answer.items[1].place) == ("ValueError", "words.py, line 3")
+    assert (answer.items[0].exception, answer.items[0].place) == ("", "")
     chosen = get(observations, f"{WORDS}/exceptions?component=count").content
     assert [each.text for each in msgspec.json.decode(chosen, type=ExceptionsAnswer).items] == [ERROR]
 

@@ -44,6 +44,9 @@ __all__ = [
 
 _HIDDEN = "(hidden)"
 _TASK = re.compile(r"component '([^']{1,400})', task (\d{1,9})")
+_RAISED = re.compile(r" raised (\w{1,200}): ")
+_PLACE = re.compile(r".*; at ([^;\n]{1,400}, line \d{1,9})(?: or after [^;\n]*)?;", re.DOTALL)
+_ENDS = 2000  # characters of a text in which class and line are looked for: an exception may have megabytes
 _PAGE = re.compile(r"https?://")  # other schemes, such as that of scripts, are no pages
 _LONGEST_VALUE = 1000  # characters of a configuration value; a pickled stage has megabytes
 
@@ -198,7 +201,9 @@ def exception_items(topology: ObservedTopology, component: str = "") -> list[Exc
         match = _TASK.search(text)
         name, task_id = (match[1], int(match[2])) if match else ("", 0)
         if not component or name == component:
-            found.append(ExceptionItem(text, name, task_id, seen_at_s.get(text)))
+            raised, place = _RAISED.search(text[:_ENDS]), _PLACE.match(text[-_ENDS:])
+            where = (raised[1], place[1] if place else "") if raised else ("", "")
+            found.append(ExceptionItem(text, name, task_id, seen_at_s.get(text), *where))
     return found
 
 

@@ -312,12 +312,17 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
 
 
 class ExceptionItem(msgspec.Struct, frozen=True):
-    """An error of the topology; `component` is "" when the error does not name one."""
+    """An error of the topology; `component` is "" when the error does not name one.
+
+    `exception` is the class that user code raised and `place` its line, ``FILE, line N``; "" for other errors.
+    """
 
     text: str
     component: str
     task_id: int
     first_at_s: float | None
+    exception: str
+    place: str
 
 
 class ExceptionsAnswer(msgspec.Struct, frozen=True):

@@ -32,7 +32,6 @@ __all__ = [
 Document = dict[str, object]
 
 _STATUS = {"running": "Running", "paused": "Paused", "killed": "Killed"}
-_RAISED = re.compile(r"raised (\w[\w.]*): ")
 _METRIC = re.compile(r"__(?P<name>[\w-]+)(?:/.*)?")
 
 
@@ -262,10 +261,11 @@ def exception_list(topology: ObservedTopology, component: str, instances: Sequen
 
 def exception_summary(topology: ObservedTopology, component: str, instances: Sequence[str]) -> list[Document]:
     """The errors of a component by the class of the exception."""
+    names = instance_names(topology.plans) if topology.plans else {}
     grouped: dict[str, list[int]] = {}
-    for each in exception_list(topology, component, instances):
-        match = _RAISED.search(str(each["stack_trace"]))
-        grouped.setdefault(match[1] if match else "", []).append(int(str(each["first_time"])))
+    for each in exception_items(topology, component):
+        if not instances or names.get(each.task_id, "") in instances:
+            grouped.setdefault(each.exception, []).append(int(each.first_at_s or 0))
     return [
         {"class_name": name, "last_time": str(max(times)), "first_time": str(min(times)), "count": str(len(times))}
         for name, times in grouped.items()

@@ -28,22 +28,38 @@ export function ProblemsView({ cluster, topology, status, ended }) {
     <h2>Errors</h2>
     ${!errors.data && html`<${Freshness} polled=${errors} wanted="the errors" />`}
     ${errors.data && !errors.data.items.length && html`<p>No task has reported an error.</p>`}
-    ${errors.data &&
-    html`<ul class="errors">
-      ${errors.data.items.map(
-        (each) => html`<li key=${each.text}>
-          <p>
-            ${each.task_id ? html`<a href=${taskPath(each.task_id)}>${each.component}/${each.task_id}</a>` : "the topology"}
-            ${each.first_at_s === null ? "" : html`, first seen ${format.moment(each.first_at_s)}`}
-          </p>
-          <pre tabindex="0" aria-label="Error">${each.text}</pre>
-        </li>`,
-      )}
-    </ul>`}
+    ${errors.data && html`<ul class="errors">${grouped(errors.data.items).map((each) => html`<${ErrorGroup} key=${each.key} group=${each} taskPath=${taskPath} />`)}</ul>`}
     ${died.length > 0 && html`<h2>Processes that died</h2><${Died} processes=${died} taskPath=${taskPath} />`}
     <h2>Events</h2>
     <${Events} events=${events.data ? events.data.items : []} cluster=${cluster} topology=${topology} />
   `;
+}
+
+// Errors of one class at one line of a component are one group, the newest first; other errors are each for itself.
+function grouped(items) {
+  const groups = new Map();
+  for (const each of items) {
+    const key = each.place ? `${each.component}\n${each.exception}\n${each.place}` : each.text;
+    if (!groups.has(key)) groups.set(key, { key, newest: each, items: [] });
+    groups.get(key).items.push(each);
+  }
+  return [...groups.values()];
+}
+
+function ErrorGroup({ group, taskPath }) {
+  const { newest, items } = group;
+  const tasks = [...new Set(items.map((each) => each.task_id).filter(Boolean))].sort((one, other) => one - other);
+  const times = items.map((each) => each.first_at_s).filter((each) => each !== null);
+  return html`<li>
+    ${newest.place && html`<p class="guilty"><strong>${newest.exception}</strong> at <code>${newest.place}</code></p>`}
+    <p>
+      ${newest.component || "the topology"}${tasks.length > 0 && html`, ${tasks.length > 1 ? "tasks" : "task"} ${tasks.map((each, at) => html`${at ? ", " : ""}<a key=${each} href=${taskPath(each)}>${each}</a>`)}`}
+      ${items.length > 1 && html`, ${format.plural(items.length, "error")}`}
+      ${times.length > 0 && html`, ${items.length > 1 ? "newest" : "first seen"} ${format.moment(Math.max(...times))}`}
+    </p>
+    <pre tabindex="0" aria-label="Error">${newest.text}</pre>
+    ${items.length > 1 && html`<details><summary>the others</summary>${items.slice(1).map((each) => html`<pre key=${each.text} tabindex="0" aria-label="Error">${each.text}</pre>`)}</details>`}
+  </li>`;
 }
 
 function Died({ processes, taskPath }) {

@@ -1,61 +1,101 @@
-// Values by time from the tracker's history, with events marked on them. All charts have one cursor.
+// Values by time from the tracker's history, with events and decisions marked on them. All charts have one cursor and
+// one range, which is part of the URL.
 
-import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { html, useRef } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
+import { Chart } from "./chart.js";
+import { MARKS, markOf, marksNear } from "./chart_marks.js";
 import { Choice, Freshness, Scrolled, viewPath, withQuery } from "./pieces.js";
-import { placeOf, read, usePolled } from "./tracker_api.js";
+import { placeOf, read, readAll, usePolled } from "./tracker_api.js";
 
 const SPANS = { "15m": ["15 minutes", 900], "1h": ["hour", 3600], "6h": ["6 hours", 21_600], "1d": ["day", 86_400], "14d": ["14 days", 1_209_600] };
-const CHARTS = [
-  ["emit-count", "Emitted by spouts", format.rate, (kind) => kind !== "bolt"],
-  ["execute-count", "Executed by bolts", format.rate, (kind) => kind !== "spout"],
-  ["queue-bytes", "Data that waits", format.bytes, () => true],
-  ["latency-s", "Mean time in user code", format.latency, (kind) => kind !== "spout"],
-  ["fail-count", "Failed tuples", format.rate, () => true],
+// Title, metrics with what is added to the name of the component, text of a value, kinds of components.
+const OF_STATUS = [
+  ["Emitted by spouts", { "emit-count": "" }, format.rate, (kind) => kind !== "bolt"],
+  ["Executed by bolts", { "execute-count": "" }, format.rate, (kind) => kind !== "spout"],
+  ["Share of time in which it holds spouts back", { "back-pressure": "" }, format.percent, () => true],
+  ["Data that waits", { "queue-bytes": "" }, format.bytes, () => true],
+  ["Mean time in user code", { "latency-s": "" }, format.latency, (kind) => kind !== "spout"],
+  ["Failed tuples", { "fail-count": "" }, format.rate, () => true],
+  ["Restarts of tasks since the start", { restarts: "" }, format.count, () => true],
 ];
-const COLORS = 8; // of style.css
-const HEIGHT = 190;
+const OF_METRICS = [
+  ["Time of a tuple, of the slowest task", { "latency-p50-s": " p50", "latency-p99-s": " p99" }, format.latency, () => true],
+  ["Busy share of time, mean of the tasks", { busy: "" }, format.percent, () => true],
+  ["Memory of its processes", { "resident-bytes": "" }, format.bytes, () => true],
+  ["Share of time in Python's cycle collector", { "gc-share": "" }, format.percent, () => true],
+];
 const LEAST_S = 60; // a chart of some seconds has no time axis to speak of
+const METRICS_STEP_S = 15; // metrics are read every 10 s, or a little later
 const MOST_SERIES = 16; // lines of a chart that a person can tell apart, and then some
+const MOST_POINTS = 450; // of a line, as the charts have columns
 
 export function TimelinesView({ cluster, topology, query, go, status }) {
   const last = SPANS[query.get("last")] ? query.get("last") : "15m";
-  const [, span] = SPANS[last];
+  const [from, to] = [Number(query.get("from")) || 0, Number(query.get("to")) || 0];
+  const zoomed = from > 0 && to > from;
+  const span = zoomed ? to - from : SPANS[last][1];
   const place = placeOf(cluster, topology);
-  const history = usePolled(
-    (signal) => read(`${place}/history?start=${Math.ceil(Date.now() / 1000) - span + 5}`, signal),
-    Math.max(2, span / 450),
-    [place, last],
+  const shown = useRef(null);
+  const range = () => (zoomed ? `start=${from}&end=${to}` : `start=${Math.ceil(Date.now() / 1000) - span + 5}`);
+  const period = Math.max(2, span / MOST_POINTS);
+  const keys = [place, last, from, to];
+  const history = usePolled((signal) => read(`${place}/history?${range()}`, signal), period, keys);
+  const slower = usePolled(
+    (signal) => read(`${place}/history?${range()}&step=${Math.max(METRICS_STEP_S, Math.ceil(span / MOST_POINTS))}`, signal),
+    Math.max(10, period),
+    keys,
   );
   const events = usePolled((signal) => readEvents(place, signal), 2, [place]);
+  const decisions = usePolled((signal) => readAll(`${place}/health`, signal), 2, [place]);
   const path = viewPath(cluster, topology, "timelines");
-  const choose = (key) => go(withQuery(path, { last: key === "15m" ? "" : key }), { replace: true });
+  const choose = (values) => go(withQuery(path, values), { replace: true });
+  const zoom = (start, end) => choose({ last: last === "15m" ? "" : last, from: Math.floor(start), to: Math.ceil(Math.max(end, start + LEAST_S)) });
   const kinds = new Map((status ? status.components : []).map((each) => [each.name, each.kind]));
-  const all = history.data ? history.data.series.filter((each) => each.task_id === 0) : [];
-  const range = history.data ? [beginOf(all, history.data), history.data.end_s] : [0, 0];
-  const marks = events.data ? events.data.items.filter((each) => each.kind !== "checkpoint-completed") : [];
+  const marks = [...(events.data ? events.data.items : []), ...(decisions.data ? decisions.data.items : [])].map(markOf).filter(Boolean);
+  const charts = (answer, listed) => answer.data && listed.map(([title, metrics, textOf, fits]) => {
+    const series = seriesOf(answer.data, metrics, (name) => fits(kinds.get(name)));
+    const limits = zoomed ? [from, to] : [beginOf(history.data || answer.data), answer.data.end_s];
+    return series.length > 0 && html`<${Chart} key=${`${title} ${last}`} title=${title} textOf=${textOf} series=${series} step=${answer.data.step_s} range=${limits} marks=${marks} onZoom=${zoom} onAll=${() => choose({ last: last === "15m" ? "" : last })} onCursor=${(at, tolerance) => show(shown.current, marks, at, tolerance)} />`;
+  });
   return html`
     <h2>Timelines</h2>
     <div class="choices">
-      <${Choice} label="Last" value=${last} values=${Object.entries(SPANS).map(([key, [title]]) => [key, title])} onChange=${choose} />
+      <${Choice} label="Last" value=${last} values=${Object.entries(SPANS).map(([key, [title]]) => [key, title])} onChange=${(key) => choose({ last: key === "15m" ? "" : key })} />
+      ${zoomed && html`<span>${format.moment(from)} to ${format.moment(to)} <button type="button" onClick=${() => choose({ last: last === "15m" ? "" : last })}>Show all</button></span>`}
     </div>
-    <p class="legend">Drag over a chart to enlarge a part of it; double-click shows all again. Vertical lines are events.</p>
+    <p class="legend">Drag over a chart to enlarge a part in all of them; double-click shows all again. Vertical lines are events:
+      ${Object.values(MARKS).map(([letter, title]) => html` <span key=${letter} class="mark-key"><b>${letter}</b> ${title}</span>`)}</p>
     ${!history.data && html`<${Freshness} polled=${history} wanted="the history" />`}
     ${history.data && history.data.error && html`<p class="notice bad" role="status">Nothing is recorded now: ${history.data.error}</p>`}
-    ${history.data && !all.length && html`<p>The history has no values of this time yet.</p>`}
-    ${CHARTS.map(([metric, title, textOf, fits]) => {
-      const series = all.filter((each) => each.metric === metric && fits(kinds.get(each.component)) && each.points.some((point) => point.value));
-      return series.length > 0 && html`<${Chart} key=${`${metric} ${last}`} title=${title} textOf=${textOf} series=${series.slice(0, MOST_SERIES)} step=${history.data.step_s} range=${range} marks=${marks} />`;
-    })}
+    ${history.data && !history.data.series.length && html`<p>The history has no values of this time yet.</p>`}
+    <div class="charts">${charts(history, OF_STATUS)}${charts(slower, OF_METRICS)}</div>
+    <p class="at-cursor" ref=${shown} hidden></p>
     <h2>Events</h2>
-    <${Events} events=${marks} cluster=${cluster} topology=${topology} />
+    <${Events} events=${events.data ? events.data.items.filter((each) => each.kind !== "checkpoint-completed") : []} cluster=${cluster} topology=${topology} />
   `;
 }
 
+// The lines of a chart: the chosen metrics of the components that fit and have a value.
+function seriesOf({ series }, metrics, fits) {
+  return series
+    .filter((each) => each.task_id === 0 && each.metric in metrics && fits(each.component) && each.points.some((point) => point.value))
+    .slice(0, MOST_SERIES)
+    .map((each) => ({ name: each.component + metrics[each.metric], points: each.points }));
+}
+
 // A young topology fills its charts, and not their last pixels.
-function beginOf(series, { start_s, end_s, step_s }) {
+function beginOf({ series, start_s, end_s, step_s }) {
   const first = Math.min(end_s, ...series.filter((each) => each.points.length).map((each) => each.points[0].at_s));
   return Math.max(start_s, Math.min(first, end_s - LEAST_S) - step_s);
+}
+
+// What happened at the cursor, in words; it stays at the lower edge of the window.
+function show(element, marks, at, tolerance) {
+  if (!element) return;
+  const near = at === null ? [] : marksNear(marks, at, tolerance);
+  element.hidden = !near.length;
+  element.textContent = near.slice(0, 4).map((each) => `${format.moment(each.at)}: ${each.text}`).join(" · ");
 }
 
 export async function readEvents(place, signal) {
@@ -81,102 +121,4 @@ export function Events({ events, cluster, topology }) {
       </tbody>
     </table>
   <//>`;
-}
-
-// One column of times for all series; a hole in one of them stays a hole.
-function columns(series, step, [start, end]) {
-  const first = Math.ceil(start / step) * step;
-  const times = [];
-  for (let at = first; at < end; at += step) times.push(at);
-  const place = new Map(times.map((at, number) => [at, number]));
-  const values = series.map((each) => {
-    const found = new Array(times.length).fill(null);
-    for (const point of each.points) if (place.has(point.at_s)) found[place.get(point.at_s)] = point.value;
-    return found;
-  });
-  return [times, ...values];
-}
-
-function color(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
-function Chart({ title, textOf, series, step, range, marks }) {
-  const where = useRef(null);
-  const chart = useRef(null);
-  const marked = useRef([]);
-  const [library, setLibrary] = useState(null);
-  const names = series.map((each) => each.component);
-  const key = names.join("\n");
-  marked.current = marks;
-  useEffect(() => {
-    import("./vendor/uPlot.js").then((module) => setLibrary(() => module.default));
-  }, []);
-  useEffect(() => {
-    if (!library) return undefined;
-    const options = chartOptions(library, names, textOf, where.current.clientWidth, marked);
-    const made = new library(options, columns(series, step, range), where.current);
-    chart.current = made;
-    const watcher = new ResizeObserver(() => made.setSize({ width: where.current.clientWidth, height: HEIGHT }));
-    watcher.observe(where.current);
-    return () => {
-      watcher.disconnect();
-      made.destroy();
-      chart.current = null;
-    };
-  }, [library, key]);
-  useEffect(() => {
-    const made = chart.current;
-    if (!made) return;
-    const [before] = made.data;
-    const { min, max } = made.scales.x; // null until the chart is drawn for the first time
-    const zoomed = typeof min === "number" && (min > before[0] || max < before[before.length - 1]);
-    made.setData(columns(series, step, range), !zoomed); // a part that a person looks at stays
-    if (zoomed) made.redraw();
-  });
-  const newest = series.map((each) => `${each.component} ${textOf(each.points[each.points.length - 1].value)}`).join(", ");
-  return html`<figure class="chart">
-    <figcaption>${title}</figcaption>
-    <div ref=${where} role="img" aria-label=${`${title} by time. Newest values: ${newest}`}></div>
-  </figure>`;
-}
-
-function chartOptions(library, names, textOf, width, marked) {
-  const axis = { stroke: color("--text"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line") } };
-  return {
-    width,
-    height: HEIGHT,
-    cursor: { sync: { key: "heron-timelines", setSeries: false, scales: ["x", null] }, drag: { x: true, y: false } },
-    scales: { x: { time: true }, y: { range: (_chart, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },
-    axes: [axis, { ...axis, size: 76, values: (_chart, values) => values.map((each) => textOf(each)) }],
-    series: [
-      { label: "time" },
-      ...names.map((name, number) => ({
-        label: format.cut(name, 40),
-        stroke: color(`--series-${number % COLORS}`),
-        dash: number < COLORS ? [] : [6, 4],
-        width: 2,
-        spanGaps: false,
-        value: (_chart, value) => textOf(value),
-      })),
-    ],
-    hooks: { draw: [(made) => drawMarks(made, marked.current)] },
-  };
-}
-
-function drawMarks(made, marks) {
-  const { ctx, bbox } = made;
-  ctx.save();
-  ctx.strokeStyle = color("--mark");
-  ctx.setLineDash([4, 4]);
-  ctx.lineWidth = 1.5;
-  for (const each of marks) {
-    const left = made.valToPos(each.at_s, "x", true);
-    if (left < bbox.left || left > bbox.left + bbox.width) continue;
-    ctx.beginPath();
-    ctx.moveTo(left, bbox.top);
-    ctx.lineTo(left, bbox.top + bbox.height);
-    ctx.stroke();
-  }
-  ctx.restore();
 }

@@ -1,0 +1,133 @@
+// One chart of lines by time, on a canvas, with marks. All charts of a page share the cursor.
+
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import * as format from "./formats.js";
+import { MARKS } from "./chart_marks.js";
+
+const COLORS = 8; // of style.css
+const HEIGHT = 190;
+const NEAR = 6; // pixels between the cursor and a mark that it shows
+
+// `series` have a name and points; `range` are the seconds since 1970 of both edges. `onZoom(start, end)` follows a drag,
+// `onAll()` a double-click, and `onCursor(at, tolerance)` the cursor, in seconds; null when it leaves.
+export function Chart({ title, textOf, series, step, range, marks, onZoom, onAll, onCursor }) {
+  const where = useRef(null);
+  const chart = useRef(null);
+  const now = useRef(null);
+  const [library, setLibrary] = useState(null);
+  const names = series.map((each) => each.name);
+  const key = names.join("\n");
+  now.current = { marks, onZoom, onAll, onCursor };
+  useEffect(() => {
+    import("./vendor/uPlot.js").then((module) => setLibrary(() => module.default));
+  }, []);
+  useEffect(() => {
+    if (!library) return undefined;
+    const options = chartOptions(names, textOf, where.current.clientWidth, now);
+    const made = new library(options, columns(series, step, range), where.current);
+    chart.current = made;
+    const watcher = new ResizeObserver(() => made.setSize({ width: where.current.clientWidth, height: HEIGHT }));
+    watcher.observe(where.current);
+    return () => {
+      watcher.disconnect();
+      made.destroy();
+      chart.current = null;
+    };
+  }, [library, key]);
+  useEffect(() => {
+    if (chart.current) chart.current.setData(columns(series, step, range));
+  });
+  const newest = series.map((each) => `${each.name} ${textOf(each.points[each.points.length - 1].value)}`).join(", ");
+  return html`<figure class="chart">
+    <figcaption>${title}</figcaption>
+    <div ref=${where} role="img" aria-label=${`${title} by time. Newest values: ${newest}`}></div>
+  </figure>`;
+}
+
+// One column of times for all series; a hole in one of them stays a hole.
+function columns(series, step, [start, end]) {
+  const first = Math.ceil(start / step) * step;
+  const times = [];
+  for (let at = first; at < end; at += step) times.push(at);
+  const place = new Map(times.map((at, number) => [at, number]));
+  const values = series.map((each) => {
+    const found = new Array(times.length).fill(null);
+    for (const point of each.points) if (place.has(point.at_s)) found[place.get(point.at_s)] = point.value;
+    return found;
+  });
+  return [times, ...values];
+}
+
+function color(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function chartOptions(names, textOf, width, now) {
+  const axis = { stroke: color("--text"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line") } };
+  return {
+    width,
+    height: HEIGHT,
+    padding: [16, null, null, null], // room for the letters of the marks
+    cursor: {
+      sync: { key: "heron-timelines", setSeries: false, scales: ["x", null] },
+      drag: { x: true, y: false, setScale: false },
+      bind: { dblclick: () => () => now.current.onAll() },
+    },
+    scales: { x: { time: true }, y: { range: (_chart, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },
+    axes: [axis, { ...axis, size: 76, values: (_chart, values) => values.map((each) => textOf(each)) }],
+    series: [
+      { label: "time" },
+      ...names.map((name, number) => ({
+        label: format.cut(name, 40),
+        stroke: color(`--series-${number % COLORS}`),
+        dash: number < COLORS ? [] : [6, 4],
+        width: 2,
+        spanGaps: false,
+        value: (_chart, value) => textOf(value),
+      })),
+    ],
+    hooks: {
+      draw: [(made) => drawMarks(made, now.current.marks)],
+      setSelect: [(made) => zoom(made, now.current.onZoom)],
+      setCursor: [(made) => follow(made, now.current.onCursor)],
+    },
+  };
+}
+
+// Every chart is told of the drag; the one under the pointer asks for the range.
+function zoom(made, onZoom) {
+  const { left, width } = made.select;
+  if (width < NEAR) return;
+  const range = [made.posToVal(left, "x"), made.posToVal(left + width, "x")];
+  made.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  if (made.cursor.event) onZoom(...range);
+}
+
+function follow(made, onCursor) {
+  if (!made.cursor.event) return;
+  const { left } = made.cursor;
+  if (left < 0) onCursor(null, 0);
+  else onCursor(made.posToVal(left, "x"), Math.abs(made.posToVal(NEAR, "x") - made.posToVal(0, "x")));
+}
+
+function drawMarks(made, marks) {
+  const { ctx, bbox } = made;
+  ctx.save();
+  ctx.strokeStyle = color("--mark");
+  ctx.fillStyle = color("--text");
+  ctx.lineWidth = 1.5;
+  ctx.textAlign = "center";
+  ctx.font = `bold ${Math.round(11 * devicePixelRatio)}px system-ui, sans-serif`;
+  for (const each of marks) {
+    const left = made.valToPos(each.at, "x", true);
+    if (left < bbox.left || left > bbox.left + bbox.width) continue;
+    const [letter, , gaps] = MARKS[each.kind];
+    ctx.setLineDash(gaps);
+    ctx.beginPath();
+    ctx.moveTo(left, bbox.top);
+    ctx.lineTo(left, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.fillText(letter, left, bbox.top - 3);
+  }
+  ctx.restore();
+}
