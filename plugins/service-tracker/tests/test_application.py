@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from urllib.parse import quote, urlencode
 
 import httpx
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from heron_cli.client import TopologyEntry, TopologyStatus
 from heron_service_tracker.access import Access
@@ -261,39 +258,3 @@ def test_the_document_describes_every_path() -> None:
     text = openapi_document().decode()
     for reference in {part.split('"')[0] for part in text.split('"$ref":"#/components/schemas/')[1:]}:
         assert reference in DOCUMENT["components"]["schemas"]
-
-
-TEXTS = st.one_of(
-    st.text(max_size=40), st.sampled_from(["near", "far", "words", "count", "0", "-1", "1e9", "9" * 400, "../.."])
-)
-NAMES = sorted(
-    {each["name"] for path in DOCUMENT["paths"].values() for way in path.values() for each in way["parameters"]}
-)
-QUERIES = st.lists(st.tuples(st.one_of(st.sampled_from(NAMES), st.text(max_size=10)), TEXTS), max_size=5)
-FROM_MEMORY = [path for path in DOCUMENT["paths"] if not path.endswith("/live") and "{task}" not in path]
-PATHS = st.sampled_from(FROM_MEMORY)
-
-
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(path=PATHS, places=st.tuples(TEXTS, TEXTS), query=QUERIES, known=st.booleans())
-def test_no_query_makes_the_tracker_fail(
-    observations: Observations, path: str, places: tuple[str, str], query: list[tuple[str, str]], known: bool
-) -> None:
-    """Every answer is one that the document declares, with the type that it declares."""
-    cluster, topology = ("near", "words") if known else places
-    encodable = [(name, text) for name, text in query if _encodable(name) and _encodable(text)]
-    if not (_encodable(cluster) and _encodable(topology)):
-        return
-    url = path.format(cluster=quote(cluster, safe=""), topology=quote(topology, safe=""))
-    response = get(observations, f"{url}?{urlencode(encodable)}")
-    unrecorded = path.endswith("/history")  # this tracker keeps none
-    assert response.status_code in ({400, 404, 503} if unrecorded else {200, 400, 404}), response.text
-    if response.status_code == 200 and "openapi" not in path:
-        operation = next(each for each in OPERATIONS if each.path == path)
-        msgspec.json.decode(response.content, type=operation.answer_type)
-    elif response.status_code != 200:
-        msgspec.json.decode(response.content, type=Problem)
-
-
-def _encodable(text: str) -> bool:
-    return not any("\ud800" <= each <= "\udfff" for each in text)

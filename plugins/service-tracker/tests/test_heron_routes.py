@@ -119,6 +119,14 @@ def test_metrics_are_totals_under_the_names_that_were_asked_for(observations: Ob
     assert set(answer(observations, "/topologies/metrics", component="count")["metrics"]) == {"execute-count"}
 
 
+def test_an_instance_has_its_process_id(observations: Observations) -> None:
+    """The document is that of a command that has run."""
+    found = answer(observations, "/topologies/pid", instance="container_1_count_2")
+    assert (found["stdout"], found["stderr"]) == ("12", "")
+    missing = ask(observations, "/topologies/pid", {**WORDS, "instance": "container_1_cound_2"})
+    assert (missing.status_code, "(nearest: 'container_1_count_2')" in missing.json()) == (400, True)
+
+
 def test_exceptions_are_listed_and_summed_up_by_class(
     observations: Observations, make_status: Callable[..., TopologyStatus]
 ) -> None:
@@ -154,7 +162,19 @@ def test_a_request_without_an_answer_fails_as_in_heron(
     assert reason in response.json()
 
 
-NAMES = ["cluster", "environ", "topology", "role", "component", "instance", "metricname", "interval", "x"]
+NAMES = [
+    "cluster",
+    "environ",
+    "topology",
+    "role",
+    "component",
+    "instance",
+    "metricname",
+    "interval",
+    "query",
+    "starttime",
+    "x",
+]
 TEXTS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
     st.sampled_from(["near", "far", "prod", "words", "count", "-1", "1e9"]),

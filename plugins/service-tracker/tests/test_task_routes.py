@@ -65,7 +65,7 @@ def ask(observations: Observations) -> Ask:
             app = application(observations, access, asyncio.Event(), None, questions)
             transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8888") as sender:
-                return await sender.get(TASK + path)
+                return await sender.get(path if path.startswith("/topologies") else TASK + path)
 
         return asyncio.run(once())
 
@@ -78,6 +78,15 @@ def test_a_stack_has_the_line_of_the_authors_code(ask: Ask) -> None:
     assert answer.status_code == 200
     (frame,) = answer.json()["stacks"]["threads"][0]["frames"]
     assert (frame["file"], frame["line"], frame["origin"]) == ("words.py", 3, "user")
+
+
+def test_the_stack_of_an_instance_is_a_text_as_of_jstack(ask: Ask) -> None:
+    """Scripts for Heron Tracker look for a function in it."""
+    path = "/topologies/jstack?cluster=near&environ=prod&topology=words&instance=container_1_count_2"
+    found = ask(path).json()
+    assert found["stdout"] == '"MainThread" (task) waits, for a lock\n    at Count.process (words.py, line 3)'
+    refused = ask(path, UnreachableError("the task does not answer"))
+    assert (refused.status_code, refused.json()) == (400, "request failed: the task does not answer")
 
 
 @pytest.mark.parametrize(

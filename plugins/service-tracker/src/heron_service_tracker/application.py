@@ -29,10 +29,11 @@ from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.live_stream import LiveStream
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.observed import ObservedTopology
-from heron_service_tracker.openapi import HISTORY_PATH, openapi_document
+from heron_service_tracker.openapi import HISTORY_PATH, QUERY_PATH, openapi_document
 from heron_service_tracker.operations import API, OPERATIONS, Operation
 from heron_service_tracker.parameters import parsed
 from heron_service_tracker.problems import problem_response, status_of
+from heron_service_tracker.query.answer import QUERY_PARAMETERS, query_answer
 from heron_service_tracker.questions import Questions
 from heron_service_tracker.task_routes import task_routes
 
@@ -86,7 +87,8 @@ def application(
             methods=["GET"],
         ),
         Route(HISTORY_PATH, _history_endpoint(observations, recorder), methods=["GET"]),
-        *heron_routes(observations),
+        Route(QUERY_PATH, _query_endpoint(observations, recorder), methods=["GET"]),
+        *heron_routes(observations, recorder, questions),
         *(task_routes(observations, questions) if questions else ()),
         *(action_routes(observations, actions) if actions else ()),
         *pages.routes,
@@ -115,6 +117,16 @@ def _history_endpoint(observations: Observations, recorder: Recorder | None) -> 
         return _json(await asyncio.to_thread(history_answer, observations, recorder, place, values))
 
     return history
+
+
+def _query_endpoint(observations: Observations, recorder: Recorder | None) -> Endpoint:
+    async def query(request: Request) -> Response:
+        values = parsed(QUERY_PARAMETERS, request.query_params.multi_items())
+        topology = observations.topology(request.path_params["cluster"], request.path_params["topology"])
+        now_s = observations.clock.monotonic_s()
+        return _json(await asyncio.to_thread(query_answer, topology, recorder, values, now_s))
+
+    return query
 
 
 def _live_endpoint(observations: Observations, ended: asyncio.Event) -> Endpoint:

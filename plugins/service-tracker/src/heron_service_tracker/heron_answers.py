@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from heron_cli.client import MetricsRow, TopologyPlans
+from heron_cli.client import MetricsRow, TaskStacks, TopologyPlans
 from heron_service_tracker.answer_parts import exception_items, shown_config
 from heron_service_tracker.observed import ObservedTopology
 
@@ -25,6 +25,7 @@ __all__ = [
     "physical_plan",
     "runtime_state",
     "scheduler_location",
+    "stack_text",
     "tmanager_location",
     "topology_info",
 ]
@@ -270,6 +271,17 @@ def exception_summary(topology: ObservedTopology, component: str, instances: Seq
         {"class_name": name, "last_time": str(max(times)), "first_time": str(min(times)), "count": str(len(times))}
         for name, times in grouped.items()
     ]
+
+
+def stack_text(stacks: TaskStacks) -> str:
+    """The threads of a task, each with its innermost call first, as ``jstack`` prints them."""
+    threads = []
+    for each in stacks.threads:
+        why = f", for {each.waits_for}" if each.waits_for else ""
+        head = f'"{each.name}" ({each.role}) {each.state}{why}'
+        calls = [f"    at {frame.function} ({frame.file}, line {frame.line})" for frame in reversed(each.frames)]
+        threads.append("\n".join([head, *calls]))
+    return "\n\n".join(threads)
 
 
 _NO_PHYSICAL_PLAN: Document = {

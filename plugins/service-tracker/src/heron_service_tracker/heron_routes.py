@@ -5,7 +5,8 @@ Errors are a JSON text ``request failed: …`` with the status 400, as there. Un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 import msgspec
 from starlette.requests import Request
@@ -27,11 +28,15 @@ from heron_service_tracker.heron_answers import (
     physical_plan,
     runtime_state,
     scheduler_location,
+    stack_text,
     topology_info,
 )
+from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.observations import Observations, UnknownPlaceError
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.parameters import Parameter, Values, parsed
+from heron_service_tracker.query.answer import heron_query, heron_timeline
+from heron_service_tracker.questions import Questions
 
 __all__ = ["heron_routes"]
 
@@ -47,6 +52,12 @@ _ONE = (
 )
 _COMPONENT = Parameter("component", "the component", required=True)
 _INSTANCES = Parameter("instance", "instances", many=True)
+_INSTANCE = Parameter("instance", "the instance", required=True)
+_QUERY = Parameter("query", "the query", required=True)
+_TIMES = (
+    Parameter("starttime", "seconds since 1970", "integer", None, 0, 10**11, required=True),
+    Parameter("endtime", "seconds since 1970", "integer", None, 0, 10**11, required=True),
+)
 _METRICS = Parameter("metricname", "metrics", many=True)
 _INTERVAL = Parameter("interval", "seconds; -1 is since the start", "number", -1, -1, -1)
 
@@ -54,7 +65,9 @@ Answer = Callable[[Observations, Values], object]
 OfTopology = Callable[[ObservedTopology, Values], object]
 
 
-def heron_routes(observations: Observations) -> Iterator[Route]:
+def heron_routes(
+    observations: Observations, recorder: Recorder | None = None, questions: Questions | None = None
+) -> Iterator[Route]:
     """Every path of Heron Tracker that this tracker serves."""
     yield _route("/clusters", observations, (), lambda seen, _: [each.name for each in seen.clusters()])
     yield _route("/version", observations, (), lambda _seen, _values: core_version())
@@ -65,13 +78,48 @@ def heron_routes(observations: Observations) -> Iterator[Route]:
         yield _route(f"/topologies/{path}", observations, _ONE, _about_one(of_topology))
     for path, (more, of_component) in _OF_COMPONENT.items():
         yield _route(f"/topologies/{path}", observations, (*_ONE, _COMPONENT, *more), _about_one(of_component))
+    yield from _of_history(observations, recorder)
+    yield _route("/topologies/pid", observations, (*_ONE, _INSTANCE), _about_one(_pid))
+    if questions is not None:
+        asked = questions
+
+        def jstack(topology: ObservedTopology, values: Values) -> object:
+            return _jstack(asked, topology, _task_of(topology, values))
+
+        yield _route("/topologies/jstack", observations, (*_ONE, _INSTANCE), _about_one(jstack))
 
 
-def _route(path: str, observations: Observations, parameters: tuple[Parameter, ...], answer: Answer) -> Route:
+def _of_history(observations: Observations, recorder: Recorder | None) -> Iterator[Route]:
+    def timeline(topology: ObservedTopology, values: Values) -> object:
+        return heron_timeline(topology, recorder, values)
+
+    def query(topology: ObservedTopology, values: Values) -> object:
+        return heron_query(topology, recorder, values)
+
+    for path in ("metrics/timeline", "metricstimeline"):
+        parameters = (*_ONE, _COMPONENT, _METRICS, _INSTANCES, *_TIMES)
+        yield _route(f"/topologies/{path}", observations, parameters, _about_one(timeline), waits=True)
+    for path in ("metrics/query", "metricsquery"):
+        yield _route(f"/topologies/{path}", observations, (*_ONE, _QUERY, *_TIMES), _about_one(query), waits=True)
+
+
+def _route(
+    path: str,
+    observations: Observations,
+    parameters: tuple[Parameter, ...],
+    answer: Answer,
+    *,
+    waits: bool = False,
+) -> Route:
+    """A path. An answer that `waits` for the disk is made in a thread."""
+
     async def endpoint(request: Request) -> Response:
         try:
             values = parsed(parameters, request.query_params.multi_items(), strict=False)
-            body, status = msgspec.json.encode(answer(observations, values)), 200
+            found = await asyncio.to_thread(answer, observations, values) if waits else answer(observations, values)
+            if isinstance(found, Awaitable):
+                found = await found
+            body, status = msgspec.json.encode(found), 200
         except HeronError as error:
             body, status = msgspec.json.encode(f"request failed: {error}"), 400
         return Response(body, status, media_type="application/json")
@@ -138,6 +186,23 @@ def _metrics(topology: ObservedTopology, values: Values) -> object:
     names = instance_names(plans_of(topology))
     _check_instances(names.values(), values.texts("instance"))
     return latest_metrics(topology.metrics, names, component, values.texts("metricname"), values.texts("instance"))
+
+
+def _pid(topology: ObservedTopology, values: Values) -> object:
+    task_id = _task_of(topology, values)
+    pids = [each.pid for each in topology.status.processes if each.task_id == task_id] if topology.status else []
+    return {"command": f"heron status {topology.name}", "stdout": "".join(map(str, pids)), "stderr": ""}
+
+
+async def _jstack(questions: Questions, topology: ObservedTopology, task_id: int) -> object:
+    stacks = (await questions.stack(topology.cluster, topology.name, task_id)).stacks
+    return {"command": f"heron stack {topology.name} {task_id}", "stdout": stack_text(stacks), "stderr": ""}
+
+
+def _task_of(topology: ObservedTopology, values: Values) -> int:
+    names = instance_names(plans_of(topology))
+    _check_instances(names.values(), (values.text("instance"),))
+    return next(task_id for task_id, name in names.items() if name == values.text("instance"))
 
 
 def _exceptions(topology: ObservedTopology, values: Values) -> object:

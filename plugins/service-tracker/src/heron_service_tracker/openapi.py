@@ -15,6 +15,7 @@ from heron_service_tracker.history.answer import HISTORY_PARAMETERS
 from heron_service_tracker.operations import API, OPERATIONS
 from heron_service_tracker.parameters import Parameter
 from heron_service_tracker.problems import PROBLEM_TYPE, Problem
+from heron_service_tracker.query.answer import QUERY_PARAMETERS, QueryAnswer
 
 __all__ = [
     "ACTIONS_PATH",
@@ -26,6 +27,7 @@ __all__ = [
     "MEMORY_PATH",
     "PROFILE_PARAMETERS",
     "PROFILE_PATH",
+    "QUERY_PATH",
     "STACK_PATH",
     "TUPLES_PARAMETERS",
     "TUPLES_PATH",
@@ -41,6 +43,7 @@ PROFILE_PATH = f"{_TASK}/profile"
 MEMORY_PATH = f"{_TASK}/memory"
 TUPLES_PATH = f"{_TASK}/tuples"
 LOGS_PATH = f"{_TASK}/logs"
+QUERY_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/query"
 EXPLANATION_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/explanation"
 ACTIONS_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/actions"
 LOGS_PARAMETERS = (
@@ -56,6 +59,7 @@ TUPLES_PARAMETERS = (
 )
 _OTHERS: tuple[type[msgspec.Struct], ...] = (
     HistoryAnswer,
+    QueryAnswer,
     StackAnswer,
     ProfileAnswer,
     MemoryAnswer,
@@ -79,6 +83,7 @@ def openapi_document() -> bytes:
         each.path: _path(each.path, each.summary, each.parameters, by_type[each.answer_type]) for each in OPERATIONS
     }
     found[HISTORY_PATH] = _path(HISTORY_PATH, "Shows values by time", HISTORY_PARAMETERS, by_type[HistoryAnswer])
+    found[QUERY_PATH] = _path(QUERY_PATH, "Evaluates a query over the history", QUERY_PARAMETERS, by_type[QueryAnswer])
     found[STACK_PATH] = _path(STACK_PATH, "Shows the threads of a task, as it answers", (), by_type[StackAnswer])
     found[LOGS_PATH] = _path(LOGS_PATH, "Shows the end of a task's logs", LOGS_PARAMETERS, by_type[LogsAnswer])
     found[PROFILE_PATH] = _observed(

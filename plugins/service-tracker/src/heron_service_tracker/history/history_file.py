@@ -18,7 +18,7 @@ from heron.errors import StoreError
 from heron_service_tracker.history.buckets import RESOLUTIONS, Bucket
 from heron_service_tracker.history.samples import Series
 
-__all__ = ["HistoryFile", "Point", "SeriesPoints"]
+__all__ = ["EVERY_TASK", "HistoryFile", "Point", "SeriesPoints"]
 
 _SCHEMA = """
 create table if not exists series (id integer primary key, cluster text, topology text, component text, task integer,
@@ -32,6 +32,9 @@ create table if not exists points_60 (series integer, at integer, total real, we
 """
 _BUSY_S = 5.0
 _PAGE_BYTES = 4096
+EVERY_TASK = -1
+"""For `HistoryFile.read`: all tasks, and not the sums over them."""
+
 _FULL = 0.8  # of the bound: then the oldest points make room, before the file cannot grow
 _ROUNDS = 20  # of making room; each removes a tenth of the time
 
@@ -95,14 +98,16 @@ class HistoryFile:
     ) -> list[SeriesPoints]:
         """Return the points of series between two times (seconds since 1970, `end` excluded).
 
-        `wanted` are cluster, topology, component, task and metric; "" and 0 for component and metric mean every one.
+        `wanted` are cluster, topology, component, task and metric; "" for component and metric means every one, and so
+        does `EVERY_TASK` for the task.
         """
         if not self._path.exists():
             return []
         cluster, topology, component, task_id, metric = wanted
         with self._reading, self._translated(), contextlib.closing(self._opened(read_only=True)) as connection:
             found: list[SeriesPoints] = []
-            series = connection.execute(_SERIES, (cluster, topology, component, component, task_id, metric, metric))
+            key = (cluster, topology, component, component, task_id, task_id, metric, metric)
+            series = connection.execute(_SERIES, key)
             for number, *key in series.fetchall():
                 rows = connection.execute(_POINTS[resolution_s], (step_s, step_s, number, start, end))
                 points = tuple(Point(at, total / weight, most, total) for at, total, weight, most in rows if weight > 0)
@@ -194,7 +199,8 @@ _NEW_SERIES = "insert or ignore into series (cluster, topology, component, task,
 _SERIES_ID = f"select id from series where {_KEY}"  # noqa: S608 - a constant
 _SERIES = (
     "select id, cluster, topology, component, task, metric from series where cluster = ? and topology = ? and "
-    "(? = '' or component = ?) and task = ? and (? = '' or metric = ?) order by component, task, metric limit 1000"
+    "(? = '' or component = ?) and (task = ? or (? = -1 and task > 0)) and (? = '' or metric = ?) "
+    "order by component, task, metric limit 10000"
 )
 _UPSERTS = {
     step: f"insert into points_{step} values (?, ?, ?, ?, ?) on conflict do update set "  # noqa: S608 - a constant

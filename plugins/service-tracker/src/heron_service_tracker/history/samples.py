@@ -17,7 +17,17 @@ from heron_service_tracker.flow import task_rows
 from heron_service_tracker.flow_answers import TaskRow
 from heron_service_tracker.observed import ObservedTopology
 
-__all__ = ["METRICS", "Increments", "Sample", "Series", "component_readings", "level_readings", "task_readings"]
+__all__ = [
+    "METRICS",
+    "TASK_COUNTERS",
+    "TASK_METRICS",
+    "Increments",
+    "Sample",
+    "Series",
+    "component_readings",
+    "level_readings",
+    "task_readings",
+]
 
 _COUNTERS = ("emit-count", "execute-count", "ack-count", "fail-count")
 """Totals of tuples; history has them per second, of components and of tasks."""
@@ -30,6 +40,11 @@ _METRIC_LEVELS = ("busy", "gc-share", "latency-p50-s", "latency-p99-s", "residen
 
 _TASK_LEVELS = frozenset({"back-pressure", "busy", "latency-p99-s", "resident-bytes"})
 """Those that tasks have, too. Each is 40 bytes of a task and minute."""
+
+TASK_COUNTERS = frozenset(_COUNTERS)
+
+TASK_METRICS = (*_COUNTERS, *sorted(_TASK_LEVELS))
+"""Every metric of tasks."""
 
 METRICS = (*_COUNTERS, *_STATUS_LEVELS, *_METRIC_LEVELS)
 """Every metric of the history."""

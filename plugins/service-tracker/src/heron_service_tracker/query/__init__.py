@@ -1,0 +1,1 @@
+"""Heron Tracker's query language: expressions of timelines by minute, over the history."""
