@@ -24,6 +24,7 @@ from bench.spark_word_count import SparkWordCount
 from bench.start_up import StartUp
 from bench.throughput import Throughput
 from bench.tracker_load import TrackerLoad
+from bench.ui_cost import UiCost
 from bench.yahoo import Yahoo
 
 __all__ = ["BENCHES", "FILE_READ", "FOUR_FIELDS", "SPARK", "WORD_COUNT"]
@@ -61,6 +62,8 @@ BENCHES: tuple[Bench, ...] = (
     Memory("Memory"),
     ManyContainers("ManyContainers"),
     TrackerLoad("TrackerLoad", topologies=20, tasks=100),
+    TrackerLoad("TrackerLoad1000", topologies=20, tasks=50, largest=1_000, clients=100),
+    UiCost("UiCost", _WORDS),
     Recovery("Recovery"),
     LiveUpdate("LiveUpdate", keys=1_000, value_bytes=10),
     LiveUpdate("LiveUpdateState", keys=10_000, value_bytes=10_000, interval_s=10.0),

@@ -1,8 +1,9 @@
 """A process that answers for the topology managers of topologies that do not run, with values as of real ones.
 
-    python -m bench.topologies_in_name_only STATE_FOLDER TOPOLOGIES TASKS
+    python -m bench.topologies_in_name_only STATE_FOLDER TOPOLOGIES TASKS [LARGEST]
 
-It writes their nodes, prints ``ready``, and answers until its input ends.
+The first one has LARGEST tasks, the others TASKS. It writes their nodes, prints ``ready``, and answers until its input
+ends. `started_at_s` of a status is the time of that answer.
 """
 
 from __future__ import annotations
@@ -209,13 +210,14 @@ def _announce(topology: NamedTopology, state: StateManager, folder: Path, reacto
     state.set(NodeKind.TMANAGER_LOCATION, name, encode_tmanager_location(location))
 
 
-def main(folder: str, topologies: str, tasks: str) -> None:
+def main(folder: str, topologies: str, tasks: str, largest: str = "0") -> None:
     """Answer until the input ends."""
     reactor = Reactor()
     driver = DriverRef("statemgr", "localfs", STATE_DRIVER, {"root": folder})
     with closing(open_driver(driver, StateManager)) as state:
         for number in range(int(topologies)):
-            _announce(NamedTopology(f"load-{number:02}", int(tasks)), state, Path(folder), reactor)
+            size = int(tasks) if number else int(largest) or int(tasks)
+            _announce(NamedTopology(f"load-{number:02}", size), state, Path(folder), reactor)
         reactor.on_readable(sys.stdin.fileno(), reactor.stop)
         print("ready", flush=True)  # the bench waits for it
         reactor.run()

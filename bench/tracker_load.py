@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ import psutil
 
 from bench.bench_kind import Bench
 from bench.findings import Findings, Pace, median_row
+from bench.live_clients import LiveClients
 from bench.records import BenchError
 from heron.clock import monotonic_s
 
@@ -32,18 +33,25 @@ _ROOT = Path(__file__).resolve().parents[1]
 _WITHIN_S = 60.0
 _SETTLED_S = 10.0  # the first questions of all topologies come at once
 _WINDOW_S = 20.0  # at the usual pace
-_REQUESTS = 300
+_REQUESTS = 600
+_BETWEEN_S = 0.02  # requests fall into all parts of a period
+_TOPOLOGIES = "/api/v1/clusters/load/topologies"
 _PROFILE = "extends: local\nstatemgr:\n  driver: localfs\n  root: {root}\n"
 _PATHS = ("", "/tasks?limit=1000", "/flow", "/events", "/metrics?component=count")
 
 
 @dataclass(frozen=True)
 class TrackerLoad(Bench):
-    """`topologies` of `tasks` each; one of them is looked at when its answers are measured."""
+    """`topologies` of `tasks` each, the first of `largest`; they are looked at when their answers are measured.
+
+    Meanwhile `clients` follow the live values of the first one.
+    """
 
     name: str
     topologies: int
     tasks: int
+    largest: int = 0
+    clients: int = 0
 
     def run(self, pace: Pace) -> Findings:
         """See `Bench.run`."""
@@ -56,9 +64,16 @@ class TrackerLoad(Bench):
                     time.sleep(_SETTLED_S)
                     window_s = _WINDOW_S * pace.window_s / Pace().window_s
                     found["nobody looks", "cores"].append(_cores(process, window_s))
-                    answers_s = sorted(self._answers(url))
-                    found["answer, p50", "ms"].append(1e3 * statistics.median(answers_s))
-                    found["answer, p99", "ms"].append(1e3 * answers_s[int(0.99 * len(answers_s))])
+                    with LiveClients(f"{url}{_TOPOLOGIES}/load-00/live", self.clients) as clients:
+                        answers = self._answers(url)
+                        delays_s = clients.delays_s()
+                    for subject, answers_s in answers.items():
+                        found[f"{subject}, p50", "ms"].append(1e3 * statistics.median(answers_s))
+                        found[f"{subject}, p99", "ms"].append(1e3 * _percentile(answers_s, 0.99))
+                    if delays_s:
+                        subject = f"live value, {self.clients} clients"
+                        found[f"{subject}, p50", "ms"].append(1e3 * statistics.median(delays_s))
+                        found[f"{subject}, p99", "ms"].append(1e3 * _percentile(delays_s, 0.99))
                     found["memory", "MiB resident"].append(process.memory_info().rss / 2**20)
         findings = Findings()
         for (subject, unit), values in found.items():
@@ -68,7 +83,7 @@ class TrackerLoad(Bench):
     @contextmanager
     def _answering(self, pace: Pace, home: Path) -> Iterator[None]:
         words = [pace.engine.python, "-m", "bench.topologies_in_name_only", str(home / "state")]
-        words += [str(self.topologies), str(self.tasks)]
+        words += [str(self.topologies), str(self.tasks), str(self.largest)]
         with _running(words, pace, home) as process:
             if _line_with(process, "ready") is None:
                 msg = "the process that answers for the topologies did not start"
@@ -98,15 +113,24 @@ class TrackerLoad(Bench):
         msg = f"the tracker does not know all {self.topologies} topologies within {_WITHIN_S:g} s"
         raise BenchError(msg)
 
-    def _answers(self, url: str) -> Iterator[float]:
-        """The seconds of each of some hundreds of answers, of all paths, one after the other."""
-        with httpx.Client(base_url=f"{url}/api/v1/clusters/load/topologies", timeout=_WITHIN_S) as client:
+    def _answers(self, url: str) -> dict[str, list[float]]:
+        """The seconds of each of some hundreds of answers, one after the other; those of the first one apart."""
+        found: defaultdict[str, list[float]] = defaultdict(list)
+        with httpx.Client(base_url=f"{url}{_TOPOLOGIES}", timeout=_WITHIN_S) as client:
             for number in range(_REQUESTS):
-                topology = f"load-{number % self.topologies:02}"
-                path = _PATHS[number % len(_PATHS)]
+                first = bool(self.largest) and number % 2 == 0
+                topology = "load-00" if first else f"load-{number % self.topologies:02}"
+                path = _PATHS[number // 2 % len(_PATHS)]
                 start_s = monotonic_s()
                 client.get(f"/{topology}{path}").raise_for_status()
-                yield monotonic_s() - start_s
+                subject = f"answer about {self.largest} tasks" if first else "answer"
+                found[subject].append(monotonic_s() - start_s)
+                time.sleep(_BETWEEN_S)
+        return found
+
+
+def _percentile(values: Sequence[float], share: float) -> float:
+    return sorted(values)[int(share * len(values))]
 
 
 def _cores(process: psutil.Process, window_s: float) -> float:

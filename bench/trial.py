@@ -9,7 +9,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -128,6 +129,24 @@ class Trial:
         if done.returncode:
             raise BenchError(self._failure(f"heron {' '.join(words)}: {done.stderr.strip()}"))
         return done.stdout
+
+    @contextmanager
+    def running(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """Run a command of ``heron`` beside this run until the block ends; its output is text."""
+        process = subprocess.Popen(
+            [self._engine.command, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self._folder,
+            env=self._engine.environment(self._folder),
+        )
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.communicate()
 
     def metric_files(self) -> list[Path]:
         """Return the metrics files of the engine: JSON lines, one file for each container."""

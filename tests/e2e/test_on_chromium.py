@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Error, Page, Route, expect
 from watched_pages import WAIT_MS, WatchedPage, start_ui
 
+from heron.clock import wall_s
 from servers.chromium import ChromiumBrowser
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ HOSTILE = "<script>window.hacked=1</script>" + "\u202e" + "x" * 168
 FRAME = (
     """[...document.querySelectorAll("h1, .summary dl, nav.tabs, main h2")].map((each) => each.tagName).slice(0, 4)"""
 )
-VIEWS = ("", "/tasks", "/timelines", "/containers", "/plans", "/problems", "/task/3")
+VIEWS = ("", "/tasks", "/timelines", "/containers", "/plans", "/problems", "/health", "/task/3")
 
 
 @pytest.fixture
@@ -65,6 +66,11 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     expect(page.locator(".guilty").first).to_contain_text("shop.py, line")
     assert watched.faults() == []
 
+    page.get_by_role("button", name="Explain what suffers, and why").click()
+    expect(page.locator(".explained")).to_contain_text("price")
+    expect(page.locator(".explained dt", has_text="why")).to_have_count(1)
+    assert watched.faults() == []
+
     page.get_by_role("link", name="Show the logs, and follow them").click()
     page.get_by_role("searchbox").fill("<B>PRICES")
     page.get_by_role("button", name="Find", exact=True).click()
@@ -84,6 +90,7 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     page.goto(f"{url}/local/shop/timelines")
     expect(page.locator(".chart canvas").first).to_be_visible()
     expect(page.get_by_role("cell", name="back-pressure-began")).to_be_visible()
+    enlarged(page)
 
     (run.out / "stop").touch()
     expect(page.get_by_text("It has ended: these are its last values.")).to_be_visible()
@@ -145,6 +152,80 @@ def test_a_person_finds_the_line_of_a_leak_and_sees_tuples(
     run.wait()
 
 
+def enlarged(page: Page) -> None:
+    """Drag over a chart: all of them show that part, which is in the URL; a double-click shows all again."""
+    charts = page.locator(".chart .u-over")
+    expect(charts.nth(1)).to_be_visible()
+    box = charts.first.bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.3 * box["width"], middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], middle, steps=5)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"/timelines\?from=\d+&to=\d+$"))
+    expect(page.get_by_role("button", name="Show all")).to_be_visible()
+    expect(charts.nth(1)).to_be_visible()
+    charts.nth(1).dblclick()
+    expect(page).to_have_url(re.compile(r"/timelines$"))
+
+
+def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """A decision has cause, evidence and reason; errors of one line are one group; both are marked by time."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    place = "/clusters/local/topologies/steady"
+    decision = {
+        "number": 7,
+        "at_s": wall_s() - 5,
+        "policy": "ds2",
+        "state": "effective",
+        "cause": "slow-task",
+        "subject": HOSTILE,
+        "confidence": 0.9,
+        "evidence": ["count/2 is busy 98 % of the time", "its host is idle"],
+        "kind": "update",
+        "action": "4 tasks for count",
+        "command": "heron update steady count=4",
+        "reason": "its effect was seen",
+        "undoes": 0,
+    }
+    page_of = {"total": 1, "next_offset": None, "age_s": 0.0, "error": ""}
+    answering(page, f"{place}/health", {"mode": "act", "paused": False, "problem": "", "items": [decision], **page_of})
+    page.goto(f"{url}/local/steady/health")
+    expect(page.locator(".decisions li")).to_contain_text("4 tasks for count")
+    expect(page.locator(".decisions li")).to_contain_text("slow-task of " + HOSTILE[:20])
+    expect(page.locator(".decisions li")).to_contain_text("count/2 is busy 98 % of the time; its host is idle")
+    assert watched.faults() == []
+
+    error = {"component": "pass", "first_at_s": 1000.0, "exception": "ValueError", "place": "steady.py, line 9"}
+    errors = [{**error, "task_id": number, "text": f"task {number} raised {HOSTILE}"} for number in (2, 3)]
+    other = {"component": "", "task_id": 0, "text": "else", "first_at_s": None, "exception": "", "place": ""}
+    answering(page, f"{place}/exceptions", {"items": [*errors, other], **page_of})
+    page.goto(f"{url}/local/steady/problems")
+    expect(page.locator(".errors > li")).to_have_count(2)
+    expect(page.locator(".errors > li").first).to_contain_text("ValueError at steady.py, line 9")
+    expect(page.locator(".errors > li").first).to_contain_text("pass, tasks 2, 3, 2 errors")
+    assert page.evaluate("window.hacked") is None
+    assert watched.faults() == []
+
+    page.goto(f"{url}/local/steady/timelines")
+    over = page.locator(".chart .u-over").first
+    expect(over).to_be_visible()
+    expect(page.locator(".at-cursor")).to_be_hidden()
+    said = page.locator(".at-cursor", has_text="health manager, effective: 4 tasks for count")
+    box = over.bounding_box()
+    assert box is not None
+    for at in range(int(box["width"]) - 1, 0, -3):  # where the mark is depends on the age of the topology
+        page.mouse.move(box["x"] + at, box["y"] + 20)
+        if said.is_visible():
+            break
+    expect(said).to_be_visible()
+    (run.out / "stop").touch()
+    run.finished()
+
+
 def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbox, watched: WatchedPage) -> None:
     """A page that looks alive would be believed."""
     run = sandbox.start("steady.py")
@@ -178,6 +259,8 @@ def test_hostile_texts_are_shown_as_they_are(sandbox: Sandbox, watched: WatchedP
         "culprits": 0,
         "errors": [],
         "trouble": [HOSTILE],
+        "health": HOSTILE,
+        "links": [],
         "age_s": 0.0,
         "error": "",
     }

@@ -1,0 +1,133 @@
+"""Measure how much a web UI that watches a topology at full speed takes from its throughput."""
+
+from __future__ import annotations
+
+import re
+import signal
+import statistics
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
+from typing import IO, cast
+
+import httpx
+import psutil
+
+from bench.bench_kind import Bench
+from bench.findings import Findings, Pace, median_row
+from bench.job import LAST, Job
+from bench.records import BenchError
+from bench.trial import Trial
+
+__all__ = ["UiCost"]
+
+_START_WITHIN_S = 60.0
+_SETTLED_S = 5.0
+_BETWEEN_S = 1.0  # after a change: what has waited for the process is done
+_ROUNDS = 6  # of each pair of the pace: a window differs by some percent from the next one
+_POLL_S = 1.0
+
+
+@dataclass(frozen=True)
+class UiCost(Bench):
+    """Windows of one run alternate: `heron ui` is stopped by a signal, serves no page, or serves an open page."""
+
+    name: str
+    job: Job
+
+    def run(self, pace: Pace) -> Findings:
+        """See `Bench.run`."""
+        tasks = self.job.last_tasks()
+        rates: defaultdict[str, list[float]] = defaultdict(list)
+        rounds = _ROUNDS * pace.pairs
+        limit_s = int(_START_WITHIN_S + rounds * 3 * (pace.window_s + 2 * _BETWEEN_S) + 120)
+        with Trial(self.job.topology, *self.job.arguments, engine=pace.engine, timeout_s=limit_s) as trial:
+            trial.wait_until(lambda _: trial.records.last_note_s(LAST, tasks) > 0, _START_WITHIN_S)
+            with _serving(trial) as (process, url), _OpenPage(url) as page:
+                trial.wait(_SETTLED_S)
+                for number in range(rounds):
+                    states = ["off", "no page", "a page"]
+                    for state in states[number % 3 :] + states[: number % 3]:  # no state is always behind the same one
+                        process.send_signal(signal.SIGSTOP if state == "off" else signal.SIGCONT)
+                        page.open(is_open=state == "a page")
+                        trial.wait(_BETWEEN_S)
+                        rates[state].append(_rate(trial, pace.window_s, tasks))
+                process.send_signal(signal.SIGCONT)
+            self.job.check(trial.records, trial.end())
+        findings = Findings()
+        for state, found in rates.items():
+            findings.rows.append(median_row(self.name, f"heron ui: {state}", "tuples/s", found))
+        for state, key in (("no page", "ui.vs_off"), ("a page", "ui_with_page.vs_off")):
+            pairs = zip(rates[state], rates["off"], strict=True)
+            findings.ratios[key] = statistics.median(one / other for one, other in pairs)
+        return findings
+
+
+def _rate(trial: Trial, window_s: float, tasks: int) -> float:
+    start_s = monotonic()
+    trial.wait(window_s)
+    end_s = monotonic()
+    trial.wait_for_note(LAST, tasks, end_s)
+    return (trial.records.total_at(LAST, end_s) - trial.records.total_at(LAST, start_s)) / (end_s - start_s)
+
+
+@contextmanager
+def _serving(trial: Trial) -> Iterator[tuple[psutil.Process, str]]:
+    with trial.running("ui", "--address", "127.0.0.1:0") as process:
+        line = next((each for each in cast("IO[str]", process.stdout) if "ui at " in each), None)
+        if line is None:
+            msg = "`heron ui` did not start"
+            raise BenchError(msg)
+        watched = psutil.Process(process.pid)
+        try:
+            yield watched, re.findall(r"ui at (http://[^/]*)/", line)[0]
+        finally:
+            watched.send_signal(signal.SIGCONT)
+
+
+class _OpenPage:
+    """Asks as the page of a topology does: its live status, and the graph once a second."""
+
+    def __init__(self, url: str) -> None:
+        self._url = f"{url}/api/v1/clusters/local/topologies"
+        self._opened = threading.Event()
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._poll, self._follow)]
+
+    def __enter__(self) -> _OpenPage:
+        name = httpx.get(self._url.replace("/clusters/local", "")).raise_for_status().json()["items"][0]["name"]
+        self._url += f"/{name}"
+        for each in self._threads:
+            each.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._opened.set()
+        for each in self._threads:
+            each.join(10.0)
+
+    def open(self, *, is_open: bool) -> None:
+        """Begin to ask, or end."""
+        if is_open:
+            self._opened.set()
+        else:
+            self._opened.clear()
+
+    def _poll(self) -> None:
+        while not self._ended.is_set():
+            if self._opened.wait(_POLL_S) and not self._ended.is_set():
+                httpx.get(f"{self._url}/flow", timeout=60.0).raise_for_status()
+                self._ended.wait(_POLL_S)
+
+    def _follow(self) -> None:
+        while not self._ended.is_set():
+            if not self._opened.wait(_POLL_S) or self._ended.is_set():
+                continue
+            with httpx.stream("GET", f"{self._url}/live", timeout=60.0) as stream:
+                for _ in stream.iter_lines():
+                    if not self._opened.is_set() or self._ended.is_set():
+                        break
