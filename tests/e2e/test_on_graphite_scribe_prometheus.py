@@ -1,4 +1,4 @@
-"""A word count with metrics in Graphite, Scribe and Prometheus, while each of them is killed and restarted."""
+"""A word count with metrics in Graphite, Scribe and Prometheus, while each is killed; the tracker's history."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 from flowing import write_profile
+from test_tracker import TrackerProcess
 from watched_words import OUTAGE, MetricsServers, WatchedWords
 
-from heron.clock import monotonic_s
+from heron.clock import monotonic_s, wall_s
 from servers.carbon import CarbonServer
 from servers.prometheus import PrometheusServer
 from servers.scribe import ScribeServer
@@ -18,6 +19,16 @@ from servers.scribe import ScribeServer
 if TYPE_CHECKING:
     from conftest import Sandbox
 
+SCRAPED = """\
+extends: local
+metricsink:
+  - driver: prometheus
+    port: 0
+    targets_directory: {targets}
+    server: {server}
+engine:
+  heron.metrics.export.s: 0.25
+"""
 ENDS_S = 15.0  # a few seconds, on a busy machine
 
 
@@ -58,3 +69,40 @@ def test_a_silent_server_delays_nothing(watched: WatchedWords) -> None:
     finally:
         process.resume()
     assert watched.servers.in_carbon() == watched.most()
+
+
+@pytest.mark.timeout(240)
+def test_the_tracker_shows_the_history_of_prometheus(sandbox: Sandbox, prometheus: PrometheusServer) -> None:
+    """It has values of before the tracker began; without Prometheus, those that the tracker itself has recorded."""
+    text = SCRAPED.format(targets=prometheus.targets, server=prometheus.url)
+    profile = write_profile(sandbox, "scraped", text)
+    run = sandbox.start("steady_words.py", *profile)
+    counted = 'sum(rate(heron_execute_count_total{topology="steady_words",component="count"}[10s]))'
+    run.until(lambda: any(each.value > 0 for each in prometheus.query(counted)), "Prometheus has rates")
+    began_s = wall_s()
+    tracker = TrackerProcess(sandbox, *profile)
+    path = f"/api/v1/clusters/scraped/topologies/steady_words/history?start={int(began_s) - 60}"
+
+    def known() -> bool:
+        if tracker.state("scraped", "steady_words") != "running":
+            return False
+        found = tracker.get(f"{path}&metric=execute-count&component=count")
+        points = [point for series in found["series"] for point in series["points"]]
+        assert all(0 <= point["value"] < 1_000_000 for point in points)
+        return any(point["at_s"] < began_s - 1 and point["value"] > 0 for point in points)
+
+    run.until(known, "a value of before the tracker began")
+    found = tracker.get(path)
+    assert found["error"] == ""
+    assert {"busy", "resident-bytes", "latency-p99-s", "restarts"} <= {each["metric"] for each in found["series"]}
+    busy = [point["value"] for each in found["series"] if each["metric"] == "busy" for point in each["points"]]
+    assert all(0 <= each <= 1.05 for each in busy)
+    prometheus.kill()
+    try:
+        found = tracker.get(path)
+        assert prometheus.url in found["error"]
+        assert any(each["metric"] == "execute-count" for each in found["series"])
+    finally:
+        prometheus.start()
+    (run.out / "stop").touch()
+    run.finished()

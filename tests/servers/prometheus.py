@@ -68,6 +68,11 @@ class PrometheusServer(ServerProcess):
         command = [_program(), *options, f"--web.listen-address=127.0.0.1:{port}"]
         super().__init__(command, folder / "prometheus.log", lambda: answers(f"{self._url}/-/ready"))
 
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return self._url
+
     def query(self, expression: str) -> list[Sample]:
         """Return the present value of an expression in its language."""
         words = urllib.parse.urlencode({"query": expression})

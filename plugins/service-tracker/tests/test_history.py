@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -333,6 +335,51 @@ def test_the_history_of_a_topology_outlives_it(tmp_path: Path, observations: Obs
     assert {each.value for each in task.series[0].points} == {10.0}
     assert task.step_s == 60
     assert get(later, reader, "", topology="other").status_code == 404
+
+
+def test_a_history_that_is_damaged_stops_nothing_else(
+    tmp_path: Path, observations: Observations, clock: FakeClock
+) -> None:
+    """Its path says why; a file of an older tracker has no events, and is none such."""
+    recorder = Recorder(tmp_path, 64 * MIB, clock, gap_s=5.0)
+    record(recorder, observations, clock, 3)
+    recorder.flush(everything=True)
+    recorder.file.close()
+    with closing(sqlite3.connect(tmp_path / "history.db")) as file, file:
+        file.execute("drop table events")
+    assert get(observations, recorder, "").status_code == 200
+    (tmp_path / "history.db").write_bytes(b"no database" * 1000)
+    found = get(observations, recorder, "")
+    assert (found.status_code, "history.db" in found.json()["detail"]) == (503, True)
+    record(recorder, observations, clock, 3)
+    recorder.flush(everything=True)
+    assert "history.db" in recorder.error
+
+
+def test_events_outlive_the_tracker_and_are_stored_once(
+    tmp_path: Path, observations: Observations, clock: FakeClock, make_status: MakeStatus
+) -> None:
+    """They are marked on charts of the last days. Another run of the name counts its events from one again."""
+    recorder = Recorder(tmp_path, 64 * MIB, clock, gap_s=5.0)
+    observations.on_status = recorder.take
+    for state in ("running", "paused", "paused"):
+        observations.put_status("near", make_status(state=state), None)
+        clock.advance(1.0)
+    recorder.flush()
+    reader = Recorder(tmp_path, 64 * MIB, clock, gap_s=5.0)
+    found = msgspec.json.decode(get(observations, reader, "").content, type=HistoryAnswer).events
+    assert [(each.kind, each.text) for each in found] == [
+        ("topology-seen", "run words-1 is running"),
+        ("state-changed", "from running to paused"),
+    ]
+    other = replace(observations.topology("near", "words").entry, id="words-2")
+    observations.put_list("near", [other])
+    observations.put_status("near", replace(make_status(), topology_id="words-2"), None)
+    recorder.flush()
+    found = msgspec.json.decode(get(observations, reader, "").content, type=HistoryAnswer).events
+    assert [each.text for each in found][2:] == ["run words-2 is running"]
+    recorder.file.prune(clock.wall_s() + 15 * 86400)
+    assert msgspec.json.decode(get(observations, reader, "").content, type=HistoryAnswer).events == ()
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,10 @@ _log = logging.getLogger(__name__)
 
 
 class PrometheusOptions(msgspec.Struct, frozen=True):
-    """The driver's section of a profile: the address of the page, the target file, and the limits of a page."""
+    """The driver's section of a profile: the address of the page, the target file, and the limits of a page.
+
+    `server` is the Prometheus that scrapes. The sink itself does not use it: the tracker reads its history there.
+    """
 
     host: Annotated[str, msgspec.Meta(min_length=1)] = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=_LAST_PORT)] = 9400
@@ -34,6 +37,7 @@ class PrometheusOptions(msgspec.Struct, frozen=True):
     max_series: Annotated[int, msgspec.Meta(ge=1)] = 10000
     expire_s: Annotated[float, msgspec.Meta(ge=1)] = 60.0
     silence_s: Annotated[float, msgspec.Meta(ge=1)] = 180.0  # three scrape intervals of 60 s, the default of Prometheus
+    server: Annotated[str, msgspec.Meta(pattern=r"^https?://[^\s?#@]+$")] | None = None
 
     def __post_init__(self) -> None:
         """Check the range of ports."""

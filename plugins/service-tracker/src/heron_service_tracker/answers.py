@@ -300,13 +300,15 @@ class SeriesItem(msgspec.Struct, frozen=True):
 class HistoryAnswer(msgspec.Struct, frozen=True):
     """The history of a topology, which may have ended.
 
-    `step_s` is the length of a point, and `error` says why nothing is recorded now.
+    `step_s` is the length of a point. `events` are those of that time, oldest first, the newest 1,000; their numbers
+    are those of the history. `error` says why nothing is recorded now, or what could not be read.
     """
 
     start_s: int
     end_s: int
     step_s: int
     series: tuple[SeriesItem, ...]
+    events: tuple[EventItem, ...]
     age_s: float
     error: str
 

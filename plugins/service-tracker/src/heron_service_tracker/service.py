@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import gc
+import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -15,8 +16,9 @@ from pathlib import Path
 import uvicorn
 
 from heron.clock import SystemClock
-from heron.errors import UsageError
-from heron_cli.client import Client, connect
+from heron.driver_kit.redaction import redact_for_command
+from heron.errors import HeronError, UsageError
+from heron_cli.client import Client, connect, metrics_sinks
 from heron_service_tracker.access import Access
 from heron_service_tracker.actions import Actions
 from heron_service_tracker.address import Address
@@ -24,11 +26,14 @@ from heron_service_tracker.application import Pages, application
 from heron_service_tracker.audit_file import AuditFile
 from heron_service_tracker.cluster_watch import ClusterWatch
 from heron_service_tracker.explain_command import ExplainCommand
+from heron_service_tracker.history.prometheus_history import PrometheusHistory
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.observations import METRICS_S, Observations
 from heron_service_tracker.questions import Questions
 
 __all__ = ["TrackerOptions", "serve", "watching"]
+
+_log = logging.getLogger(__name__)
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _BACKLOG = 256
@@ -68,6 +73,7 @@ def watching(options: TrackerOptions) -> Iterator[tuple[Observations, Recorder |
     if options.history is not None:
         gap_s = _GAP_PERIODS * max(METRICS_S, options.period_s)
         recorder = Recorder(options.history, options.history_bytes, observations.clock, gap_s=gap_s)
+        recorder.prometheus = {name: found for name in options.profiles if (found := _prometheus(options, name))}
         observations.on_status = recorder.take
         recorder.start()
     watches = [
@@ -174,6 +180,19 @@ def _actions(options: TrackerOptions, observations: Observations) -> Actions | N
         return None
     changing = functools.partial(_open, options, read_only=False)
     return Actions(changing, AuditFile(options.audit), observations.clock)
+
+
+def _prometheus(options: TrackerOptions, profile: str) -> PrometheusHistory | None:
+    """The Prometheus that the profile names; None without one, and where it has a fault, which a watch shows."""
+    try:
+        sinks = metrics_sinks(
+            profile, config_path=options.config_path, overrides=options.overrides, without=options.without
+        )
+    except HeronError as error:
+        _log.info("the metrics sinks of profile %s: %s", profile, redact_for_command(str(error)))
+        return None
+    servers = [server for each in sinks if each.name == "prometheus" and (server := each.options.get("server"))]
+    return PrometheusHistory(str(servers[0])) if servers else None
 
 
 def _command_options(options: TrackerOptions, profile: str) -> list[str]:

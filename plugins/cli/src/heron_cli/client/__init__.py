@@ -20,6 +20,7 @@ from heron.spi.uploader import PackageEntry
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords
 from heron_cli.client.client import Client, StateChange, SubmitResult, connect, profiles_of
+from heron_cli.client.sinks import metrics_sinks
 from heron_cli.client.views import open_store
 from heron_cli.topologies.kill_topology import HowKilled, KillResult
 from heron_cli.topologies.log_files import LogLine
@@ -61,6 +62,7 @@ __all__ = [
     "TopologyStatus",
     "connect",
     "function_times",
+    "metrics_sinks",
     "open_store",
     "profiles_of",
     "speedscope_file",

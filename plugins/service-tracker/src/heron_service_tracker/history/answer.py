@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from heron_service_tracker.answers import HistoryAnswer, PointItem, SeriesItem
+from heron.errors import StoreError
+from heron_service_tracker.answers import EventItem, HistoryAnswer, PointItem, SeriesItem
 from heron_service_tracker.history.buckets import resolution_for
+from heron_service_tracker.history.history_file import SeriesPoints
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.history.samples import METRICS
 from heron_service_tracker.observations import Observations, UnknownPlaceError
@@ -59,7 +61,7 @@ def history_answer(
         msg = f"start {start} and end {end} with steps of {step_s} s are not 1 to {_MOST_POINTS} points"
         raise MalformedQueryError(msg)
     key = (cluster, topology, values.text("component"), task_id, metric)
-    found = recorder.file.read(key, step_s, resolution.step_s, start, end)
+    found, error = _read(recorder, key, (step_s, resolution.step_s), start, end)
     if not found and not known:
         msg = f"cluster {cluster!r} has no topology {topology!r}, and the history has none of that name"
         raise UnknownPlaceError(msg)
@@ -73,4 +75,24 @@ def history_answer(
         for each in found
     )
     newest = max((each.points[-1].at_s + step_s for each in found if each.points), default=now_s)
-    return HistoryAnswer(start, end, step_s, series, round(max(0.0, now_s - newest), 3), recorder.error)
+    events = tuple(
+        EventItem(each.number, each.at_s, each.kind, each.subject, each.text)
+        for each in recorder.file.read_events(cluster, topology, start, end)
+    )
+    return HistoryAnswer(start, end, step_s, series, events, round(max(0.0, now_s - newest), 3), error)
+
+
+def _read(
+    recorder: Recorder, key: tuple[str, str, str, int, str], steps: tuple[int, int], start: int, end: int
+) -> tuple[list[SeriesPoints], str]:
+    """The series, and why some of them may be incomplete. A Prometheus that is away leaves those of the file."""
+    own = recorder.file.read(key, *steps, start, end)
+    prometheus = recorder.prometheus.get(key[0])
+    if prometheus is None:
+        return own, recorder.error
+    try:
+        found = prometheus.read(key, steps[0], start, end)
+    except StoreError as error:
+        return own, str(error)
+    there = {(each.series.component, each.series.metric) for each in found if each.points}
+    return [*found, *(each for each in own if (each.series.component, each.series.metric) not in there)], ""

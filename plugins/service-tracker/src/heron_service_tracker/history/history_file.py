@@ -9,16 +9,17 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from heron.driver_kit.private_files import make_private_dir
 from heron.errors import StoreError
 from heron_service_tracker.history.buckets import RESOLUTIONS, Bucket
 from heron_service_tracker.history.samples import Series
+from heron_service_tracker.observed import ObservedEvent
 
-__all__ = ["EVERY_TASK", "HistoryFile", "Point", "SeriesPoints"]
+__all__ = ["EVERY_TASK", "HistoryFile", "Point", "SeriesPoints", "StoredEvent"]
 
 _SCHEMA = """
 create table if not exists series (id integer primary key, cluster text, topology text, component text, task integer,
@@ -29,6 +30,9 @@ create table if not exists points_10 (series integer, at integer, total real, we
     primary key (series, at)) without rowid;
 create table if not exists points_60 (series integer, at integer, total real, weight real, most real,
     primary key (series, at)) without rowid;
+create table if not exists events (number integer primary key, cluster text, topology text, at real, kind text,
+    subject text, text text);
+create index if not exists events_by_time on events (cluster, topology, at);
 """
 _BUSY_S = 5.0
 _PAGE_BYTES = 4096
@@ -36,6 +40,7 @@ EVERY_TASK = -1
 """For `HistoryFile.read`: all tasks, and not the sums over them."""
 
 _FULL = 0.8  # of the bound: then the oldest points make room, before the file cannot grow
+_MOST_EVENTS = 100_000  # of all topologies: 20 MB
 _ROUNDS = 20  # of making room; each removes a tenth of the time
 
 
@@ -57,6 +62,14 @@ class SeriesPoints:
     points: tuple[Point, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event of a topology, whose place is the cluster and the name."""
+
+    place: tuple[str, str]
+    event: ObservedEvent
+
+
 class HistoryFile:
     """The file. `write`, `prune` and `close` are for one thread; `read` is for any thread.
 
@@ -70,8 +83,10 @@ class HistoryFile:
         self._ids: dict[Series, int] = {}
         self._reading = threading.Lock()
 
-    def write(self, buckets: Mapping[tuple[int, int], Mapping[Series, Bucket]]) -> None:
-        """Add buckets to those of the same time, in one transaction."""
+    def write(
+        self, buckets: Mapping[tuple[int, int], Mapping[Series, Bucket]], events: Sequence[StoredEvent] = ()
+    ) -> None:
+        """Add buckets to those of the same time, and events, in one transaction."""
         with self._translated(), self._transaction() as connection:
             for (step_s, start), by_series in buckets.items():
                 rows = [
@@ -79,6 +94,7 @@ class HistoryFile:
                     for series, each in by_series.items()
                 ]
                 connection.executemany(_UPSERTS[step_s], rows)
+            connection.executemany(_NEW_EVENT, [(*each.place, *astuple(each.event)[1:]) for each in events])
 
     def prune(self, now_s: float) -> None:
         """Remove points that are not kept any more, and make room when the file comes near its bound."""
@@ -91,6 +107,7 @@ class HistoryFile:
                 self._make_room(now_s)
             with self._transaction() as connection:
                 connection.execute(_UNUSED)
+                connection.execute(_OLD_EVENTS, (now_s - RESOLUTIONS[-1].kept_s, _MOST_EVENTS))
             self._ids.clear()
 
     def read(
@@ -113,6 +130,16 @@ class HistoryFile:
                 points = tuple(Point(at, total / weight, most, total) for at, total, weight, most in rows if weight > 0)
                 found.append(SeriesPoints(Series(*key), points))
             return found
+
+    def read_events(self, cluster: str, topology: str, start: int, end: int) -> list[ObservedEvent]:
+        """Return the events of a topology between two times, oldest first; of more than 1,000 the newest."""
+        if not self._path.exists():
+            return []
+        with self._reading, self._translated(), contextlib.closing(self._opened(read_only=True)) as connection:
+            if connection.execute("select 1 from sqlite_master where name = 'events'").fetchone() is None:
+                return []  # an older tracker made the file
+            rows = connection.execute(_EVENTS, (cluster, topology, start, end)).fetchall()
+            return [ObservedEvent(*row) for row in reversed(rows)]
 
     def close(self) -> None:
         """Close the file; idempotent."""
@@ -214,5 +241,11 @@ _POINTS = {
     "where series = ? and at >= ? and at < ? group by start order by start"
     for step in _STEPS
 }
+_NEW_EVENT = "insert into events (cluster, topology, at, kind, subject, text) values (?, ?, ?, ?, ?, ?)"
+_EVENTS = (
+    "select number, at, kind, subject, text from events where cluster = ? and topology = ? and at >= ? and at < ? "
+    "order by number desc limit 1000"
+)
+_OLD_EVENTS = "delete from events where at < ? or number <= (select max(number) from events) - ?"
 _USED = " and ".join(f"not exists (select 1 from points_{step} where series = id)" for step in _STEPS)  # noqa: S608
 _UNUSED = f"delete from series where {_USED}"  # noqa: S608 - a constant

@@ -17,7 +17,8 @@ from heron.clock import Clock
 from heron.driver_kit.private_files import make_private_dir
 from heron.errors import StoreError
 from heron_service_tracker.history.buckets import OpenBuckets
-from heron_service_tracker.history.history_file import HistoryFile
+from heron_service_tracker.history.history_file import HistoryFile, StoredEvent
+from heron_service_tracker.history.prometheus_history import PrometheusHistory
 from heron_service_tracker.history.samples import Increments
 from heron_service_tracker.observed import ObservedTopology
 
@@ -27,6 +28,7 @@ _FLUSH_S = 2.0
 _PRUNE_S = 60.0
 _JOIN_S = 10.0
 _FILE = "history.db"
+_FREQUENT = frozenset({"checkpoint-completed"})  # events that a chart does not show
 
 _log = logging.getLogger(__name__)
 
@@ -38,12 +40,16 @@ class Recorder:
         self.file = HistoryFile(folder / _FILE, most_bytes)
         self.error = ""
         """Why nothing is recorded now; "" when it is."""
+        self.prometheus: dict[str, PrometheusHistory] = {}
+        """The Prometheus of each cluster whose profile names one; set before the recorder starts."""
         self._folder = folder
         self._clock = clock
         self._gap_s = gap_s
         self._lock = threading.Lock()
         self._increments = Increments(gap_s)
         self._open = OpenBuckets()
+        self._events: list[StoredEvent] = []
+        self._seen: dict[tuple[str, str], tuple[str, int]] = {}
         self._stop = threading.Event()
         self._pruned_at_s = float("-inf")
         self._held: int | None = None
@@ -55,19 +61,27 @@ class Recorder:
 
     def take(self, topology: ObservedTopology) -> None:
         """Take an observation that is new."""
+        place = topology.cluster, topology.name
         with self._lock:
             self._open.add(self._increments.samples(topology), self._clock.wall_s())
+            run, last = self._seen.get(place, ("", 0))
+            if run != topology.entry.id:
+                last = 0  # its events are counted from 1
+            self._seen[place] = topology.entry.id, topology.events_seen
+            fresh = [each for each in topology.events if each.number > last and each.kind not in _FREQUENT]
+            self._events += [StoredEvent(place, each) for each in fresh]
 
     def flush(self, *, everything: bool = False) -> None:
         """Write the buckets that have ended, or all; called by the thread that writes."""
         now_s = self._clock.wall_s()
         with self._lock:
             ended = self._open.take(None if everything else now_s)
+            events, self._events = self._events, []
             self._increments.forget_before(self._clock.monotonic_s() - 2 * self._gap_s)
         try:
             self._hold()
-            if ended:
-                self.file.write(ended)
+            if ended or events:
+                self.file.write(ended, events)
             if self._clock.monotonic_s() - self._pruned_at_s >= _PRUNE_S:
                 self._pruned_at_s = self._clock.monotonic_s()
                 self.file.prune(now_s)

@@ -46,13 +46,13 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
     Math.max(10, period),
     keys,
   );
-  const events = usePolled((signal) => readEvents(place, signal), 2, [place]);
   const decisions = usePolled((signal) => readAll(`${place}/health`, signal), 2, [place]);
   const path = viewPath(cluster, topology, "timelines");
   const choose = (values) => go(withQuery(path, values), { replace: true });
   const zoom = (start, end) => choose({ last: last === "15m" ? "" : last, from: Math.floor(start), to: Math.ceil(Math.max(end, start + LEAST_S)) });
   const kinds = new Map((status ? status.components : []).map((each) => [each.name, each.kind]));
-  const marks = [...(events.data ? events.data.items : []), ...(decisions.data ? decisions.data.items : [])].map(markOf).filter(Boolean);
+  const events = history.data ? history.data.events : [];
+  const marks = [...events, ...(decisions.data ? decisions.data.items : [])].map(markOf).filter(Boolean);
   const charts = (answer, listed) => answer.data && listed.map(([title, metrics, textOf, fits]) => {
     const series = seriesOf(answer.data, metrics, (name) => fits(kinds.get(name)));
     const limits = zoomed ? [from, to] : [beginOf(history.data || answer.data), answer.data.end_s];
@@ -72,7 +72,7 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
     <div class="charts">${charts(history, OF_STATUS)}${charts(slower, OF_METRICS)}</div>
     <p class="at-cursor" ref=${shown} hidden></p>
     <h2>Events</h2>
-    <${Events} events=${events.data ? events.data.items.filter((each) => each.kind !== "checkpoint-completed") : []} cluster=${cluster} topology=${topology} />
+    <${Events} events=${events} cluster=${cluster} topology=${topology} />
   `;
 }
 
@@ -103,7 +103,7 @@ export async function readEvents(place, signal) {
 }
 
 export function Events({ events, cluster, topology }) {
-  if (!events.length) return html`<p>Nothing has happened since the tracker began to watch.</p>`;
+  if (!events.length) return html`<p>Nothing is known to have happened.</p>`;
   return html`<${Scrolled} label="Events">
     <table>
       <thead><tr><th scope="col">time</th><th scope="col">event</th><th scope="col">of</th><th scope="col">what</th></tr></thead>
