@@ -39,14 +39,21 @@ def encode_metrics(rows: tuple[MetricsRow, ...]) -> bytes:
     return msgspec.json.encode(rows)
 
 
+_PIECE = 500  # rows: two milliseconds
+
+
 def decode_metrics(data: bytes) -> tuple[MetricsRow, ...]:
     """The inverse of `encode_metrics`.
+
+    It decodes in pieces, between which other threads run: the metrics of a thousand tasks take a tenth of a second.
 
     Raises:
         RemoteProtocolError: when the bytes do not decode.
     """
     try:
-        return msgspec.json.decode(data, type=tuple[MetricsRow, ...])
+        rows = msgspec.json.decode(data, type=list[msgspec.Raw])
+        pieces = (b"[%b]" % b",".join(rows[at : at + _PIECE]) for at in range(0, len(rows), _PIECE))
+        return tuple(row for piece in pieces for row in msgspec.json.decode(piece, type=tuple[MetricsRow, ...]))
     except msgspec.MsgspecError as error:
         msg = f"metrics of {len(data)} bytes cannot be read: {error}"
         raise RemoteProtocolError(msg) from error

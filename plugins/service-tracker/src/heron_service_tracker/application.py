@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import ParamSpec
 
 import msgspec
 from starlette.applications import Starlette
@@ -17,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from heron.driver_kit.core_version import core_version
-from heron.errors import HeronError
+from heron.errors import HeronError, StoreError
 from heron_service_tracker.access import Access, AccessCheck
 from heron_service_tracker.action_routes import action_routes
 from heron_service_tracker.actions import Actions
@@ -32,7 +33,7 @@ from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.openapi import HISTORY_PATH, QUERY_PATH, openapi_document
 from heron_service_tracker.operations import API, OPERATIONS, Operation
 from heron_service_tracker.parameters import parsed
-from heron_service_tracker.problems import problem_response, status_of
+from heron_service_tracker.problems import NotYetKnownError, problem_response, status_of
 from heron_service_tracker.query.answer import QUERY_PARAMETERS, query_answer
 from heron_service_tracker.questions import Questions
 from heron_service_tracker.task_routes import task_routes
@@ -43,6 +44,8 @@ JSON = "application/json"
 
 _SAME_S = 0.2  # the age in an answer is true to this time
 _KEPT = 50  # values of topologies; that of a thousand tasks has a quarter of a megabyte
+
+P = ParamSpec("P")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -117,9 +120,17 @@ def _history_endpoint(observations: Observations, recorder: Recorder | None) -> 
     async def history(request: Request) -> Response:
         values = parsed(HISTORY_PARAMETERS, request.query_params.multi_items())
         place = request.path_params["cluster"], request.path_params["topology"]
-        return _json(await asyncio.to_thread(history_answer, observations, recorder, place, values))
+        return _json(await _of_history(history_answer, observations, recorder, place, values))
 
     return history
+
+
+async def _of_history(answer: Callable[P, msgspec.Struct], *args: P.args, **kwargs: P.kwargs) -> msgspec.Struct:
+    """Make an answer that waits for the disk. Without a history that can be read there is none now (503)."""
+    try:
+        return await asyncio.to_thread(answer, *args, **kwargs)
+    except StoreError as error:
+        raise NotYetKnownError(str(error)) from error
 
 
 def _query_endpoint(observations: Observations, recorder: Recorder | None) -> Endpoint:
@@ -127,7 +138,7 @@ def _query_endpoint(observations: Observations, recorder: Recorder | None) -> En
         values = parsed(QUERY_PARAMETERS, request.query_params.multi_items())
         topology = observations.topology(request.path_params["cluster"], request.path_params["topology"])
         now_s = observations.clock.monotonic_s()
-        return _json(await asyncio.to_thread(query_answer, topology, recorder, values, now_s))
+        return _json(await _of_history(query_answer, topology, recorder, values, now_s))
 
     return query
 

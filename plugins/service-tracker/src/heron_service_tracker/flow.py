@@ -3,62 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
-from heron_cli.client import MetricsRow, TopologyPlans
+from heron_cli.client import TopologyPlans
 from heron_service_tracker.flow_answers import FlowEdge, FlowNode, TaskRow
 from heron_service_tracker.observed import ObservedTopology
+from heron_service_tracker.task_figures import TaskFigures, share
 from heron_service_tracker.task_observers import shows_tuples
 
 __all__ = ["flow_edges", "flow_nodes", "task_rows"]
 
-_USEFUL = frozenset({"user-cpu", "user-blocked", "engine"})  # the uses of a task's time that are work
-
-
-@dataclass(slots=True)
-class _TaskFigures:
-    """What the metrics say of one task; None where nothing was measured."""
-
-    emit_per_s: float | None = None
-    execute_per_s: float | None = None
-    time: dict[str, float] = field(default_factory=dict)
-    cores: float | None = None
-    queue_bytes: float | None = None
-    resident_bytes: float | None = None
-    gc_share: float | None = None
-    p50_s: float | None = None
-    p99_s: float | None = None
-    from_stream: dict[tuple[str, str], float] = field(default_factory=dict)
-
-    def take(self, row: MetricsRow) -> None:
-        """Add one row of the task."""
-        rate = row.rate_per_s
-        if row.name == "emit-count":
-            self.emit_per_s = _sum(self.emit_per_s, rate)
-        elif row.name == "execute-count":
-            self.execute_per_s = _sum(self.execute_per_s, rate)
-            key = row.labels.get("component", ""), row.labels.get("stream", "")
-            self.from_stream[key] = self.from_stream.get(key, 0.0) + (rate or 0.0)
-        elif row.name == "task-time-s" and rate is not None:
-            self.time[row.labels.get("use", "")] = _share(rate)
-        elif row.name == "cpu-seconds":
-            self.cores = rate
-        elif row.name == "in-queue-bytes":
-            self.queue_bytes = row.value
-        elif row.name == "resident-bytes":
-            self.resident_bytes = row.value
-        elif row.name == "gc-pause-s" and rate is not None:
-            self.gc_share = _share(rate)
-        elif row.name in {"execute-latency", "complete-latency"}:
-            self.p50_s, self.p99_s = row.p50, row.p99
-
-    @property
-    def busy(self) -> tuple[float | None, str]:
-        """The share of time with work, and how it is known."""
-        if self.time:
-            return _share(sum(self.time.get(use, 0.0) for use in _USEFUL)), "task-time"
-        return (None, "") if self.cores is None else (_share(self.cores), "processor")
+_NOTHING = TaskFigures()
 
 
 def task_rows(topology: ObservedTopology, component: str = "") -> list[TaskRow]:
@@ -66,7 +21,7 @@ def task_rows(topology: ObservedTopology, component: str = "") -> list[TaskRow]:
     status = topology.status
     if status is None:
         return []
-    figures = _figures(topology.metrics)
+    figures = topology.known_figures().by_task
     processes = {each.task_id: each for each in status.processes if each.task_id}
     culprits = {each.task_id: each.cause or "its buffer is full" for each in status.backpressure}
     calls = {each.task_id: f"{each.function}, at {each.place}" for each in status.long_calls}
@@ -75,7 +30,7 @@ def task_rows(topology: ObservedTopology, component: str = "") -> list[TaskRow]:
     for each in sorted(status.tasks, key=lambda task: task.task_id):
         if component and each.component != component:
             continue
-        known, process = figures.get(each.task_id, _TaskFigures()), processes.get(each.task_id)
+        known, process = figures.get(each.task_id, _NOTHING), processes.get(each.task_id)
         busy, busy_from = known.busy
         found.append(
             TaskRow(
@@ -150,10 +105,11 @@ def flow_edges(topology: ObservedTopology) -> tuple[FlowEdge, ...]:
     if topology.plans is None:
         return ()
     rates: dict[tuple[str, str, str], float] = {}
-    for row in topology.metrics:
-        if row.name == "execute-count" and row.task_id and row.rate_per_s is not None:
-            key = row.labels.get("component", ""), row.labels.get("stream", ""), row.component
-            rates[key] = rates.get(key, 0.0) + row.rate_per_s
+    figures = topology.known_figures()
+    for task_id, of_task in figures.by_task.items():
+        for (source, stream), rate in of_task.from_stream.items():
+            key = source, stream, figures.components[task_id]
+            rates[key] = rates.get(key, 0.0) + rate
     return tuple(
         FlowEdge(
             source.component,
@@ -165,14 +121,6 @@ def flow_edges(topology: ObservedTopology) -> tuple[FlowEdge, ...]:
         for each in topology.plans.definition.components
         for source in each.inputs
     )
-
-
-def _figures(rows: Iterable[MetricsRow]) -> dict[int, _TaskFigures]:
-    found: dict[int, _TaskFigures] = {}
-    for row in rows:
-        if row.task_id:
-            found.setdefault(row.task_id, _TaskFigures()).take(row)
-    return found
 
 
 def _busy_of(tasks: list[TaskRow]) -> tuple[float | None, float | None, str]:
@@ -188,7 +136,7 @@ def _mean_time(tasks: list[TaskRow]) -> dict[str, float]:
     """The mean share of each use, over the tasks that account for their time."""
     known = [task.time for task in tasks if task.time]
     uses = {use: None for time in known for use in time}
-    return {use: _share(sum(time.get(use, 0.0) for time in known) / len(known)) for use in uses}
+    return {use: share(sum(time.get(use, 0.0) for time in known) / len(known)) for use in uses}
 
 
 def _held_back(topology: ObservedTopology) -> dict[str, tuple[str, ...]]:
@@ -213,11 +161,3 @@ def _ancestors(plans: TopologyPlans, name: str) -> set[str]:
         found |= new
         waiting += new
     return found
-
-
-def _sum(former: float | None, value: float | None) -> float | None:
-    return former if value is None else (former or 0.0) + value
-
-
-def _share(value: float) -> float:
-    return round(min(1.0, max(0.0, value)), 3)

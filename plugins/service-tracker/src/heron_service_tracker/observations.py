@@ -18,6 +18,7 @@ from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyP
 from heron_service_tracker.observed import EVENTS_KEPT, VERSIONS_KEPT, ObservedCluster, ObservedEvent, ObservedTopology
 from heron_service_tracker.plan_changes import new_versions
 from heron_service_tracker.status_events import events_between
+from heron_service_tracker.task_figures import figures_of_tasks
 
 __all__ = ["METRICS_S", "Observations", "UnknownPlaceError"]
 
@@ -105,6 +106,7 @@ class Observations:
 
     def put_status(self, cluster: str, status: TopologyStatus, metrics: tuple[MetricsRow, ...] | None) -> None:
         """Take an answer of a topology; None keeps the former metrics. Events come from what has changed."""
+        figures = None if metrics is None else figures_of_tasks(metrics)
         with self._lock:
             topologies = self._clusters[cluster].topologies
             former = topologies.get(status.topology)
@@ -121,6 +123,7 @@ class Observations:
                 status=status,
                 metrics=former.metrics if metrics is None else metrics,
                 metrics_at_s=former.metrics_at_s if metrics is None else now_s,
+                figures=figures or former.figures,
                 observed_at_s=now_s,
                 events=(*former.events, *numbered)[-EVENTS_KEPT:] if numbered else former.events,
                 events_seen=former.events_seen + len(numbered),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from heron.spi.scheduler import JobLink
 from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
+from heron_service_tracker.task_figures import NO_FIGURES, FiguresOfTasks, figures_of_tasks
 
 __all__ = [
     "EVENTS_KEPT",
@@ -66,6 +67,7 @@ class ObservedTopology:
     status: TopologyStatus | None = None
     metrics: tuple[MetricsRow, ...] = ()
     metrics_at_s: float = float("-inf")
+    figures: FiguresOfTasks = NO_FIGURES
     plans: TopologyPlans | None = None
     versions: tuple[ObservedVersion, ...] = ()
     health: HealthRecords | None = None
@@ -79,6 +81,10 @@ class ObservedTopology:
     def name(self) -> str:
         """The name of the topology; another cluster may have the same."""
         return self.entry.name
+
+    def known_figures(self) -> FiguresOfTasks:
+        """What the metrics say of each task; they are made here only if `figures` are those of other metrics."""
+        return self.figures if self.figures.rows is self.metrics else figures_of_tasks(self.metrics)
 
 
 @dataclass(frozen=True, slots=True)

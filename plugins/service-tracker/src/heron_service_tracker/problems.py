@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
-from heron.errors import AccessError, HeronError, StoreError, UsageError
+from heron.errors import AccessError, HeronError, UsageError
 from heron_service_tracker.observations import UnknownPlaceError
 
 __all__ = [
@@ -63,7 +63,7 @@ def status_of(error: HeronError) -> int:
     """The status of HTTP for an error."""
     if isinstance(error, UnknownPlaceError):
         return 404
-    if isinstance(error, NotYetKnownError | StoreError):
+    if isinstance(error, NotYetKnownError):
         return 503
     if isinstance(error, BusyError):
         return 409

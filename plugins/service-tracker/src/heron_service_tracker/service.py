@@ -9,6 +9,7 @@ import gc
 import logging
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,7 @@ _BACKLOG = 256
 _GAP_PERIODS = 3.0  # two totals further apart make no rate: what lies between is not known
 _LIST_PERIODS = 2.0  # a list reads many nodes of each topology, and a new topology takes longer to start
 _NEW_OBJECTS = 50_000  # metrics have no cycles, and looking for some in those of 2,000 tasks took half of the decoding
+_SWITCH_S = 0.001  # a request waits for each thread that is busy: watches read the metrics of a thousand tasks
 _STOP_S = 5  # an answer takes milliseconds; live streams end by an event
 
 
@@ -106,6 +108,7 @@ def serve(options: TrackerOptions, on_ready: Callable[[Address], None], pages: P
         UsageError: when the address is in use or does not belong to this machine.
     """
     gc.set_threshold(_NEW_OBJECTS)
+    sys.setswitchinterval(_SWITCH_S)
     with _listening(options.access.address) as listener, watching(options) as (observations, recorder):
         on_ready(Address(options.access.address.host, listener.getsockname()[1]))
         asyncio.run(_run(options, (observations, recorder), pages or Pages(), listener))

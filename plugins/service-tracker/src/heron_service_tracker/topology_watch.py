@@ -41,6 +41,7 @@ class TopologyWatch:
         self._plan_version: tuple[str, int] = ("", -1)
         self._health: HealthRecords | None = None
         self._health_at_s = float("-inf")
+        self._health_error = ""
         self._thread = threading.Thread(target=self._run, name=f"watch {place[0]}/{place[1]}", daemon=True)
 
     def start(self) -> None:
@@ -96,8 +97,10 @@ class TopologyWatch:
         self._health_at_s = now_s
         try:
             records = remote.health_records()
-        except StateError as error:  # a damaged node must not hide the status
-            _log.warning("the decisions about %s/%s: %s", self._cluster, self._name, redact_for_command(str(error)))
+        except StateError as error:  # a damaged node, or one of a newer version, must not hide the status
+            if str(error) != self._health_error:
+                self._health_error = str(error)
+                _log.warning("the decisions about %s/%s: %s", self._cluster, self._name, redact_for_command(str(error)))
             return
         if records != self._health:
             self._health = records

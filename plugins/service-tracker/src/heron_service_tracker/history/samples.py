@@ -16,6 +16,7 @@ from statistics import fmean
 from heron_service_tracker.flow import task_rows
 from heron_service_tracker.flow_answers import TaskRow
 from heron_service_tracker.observed import ObservedTopology
+from heron_service_tracker.task_figures import COUNTERS
 
 __all__ = [
     "METRICS",
@@ -29,9 +30,6 @@ __all__ = [
     "task_readings",
 ]
 
-_COUNTERS = ("emit-count", "execute-count", "ack-count", "fail-count")
-"""Totals of tuples; history has them per second, of components and of tasks."""
-
 _STATUS_LEVELS = ("queue-bytes", "latency-s", "back-pressure", "restarts")
 """Levels of components in each status. `back-pressure` is 1 while a task of it holds spouts back, else 0."""
 
@@ -41,12 +39,12 @@ _METRIC_LEVELS = ("busy", "gc-share", "latency-p50-s", "latency-p99-s", "residen
 _TASK_LEVELS = frozenset({"back-pressure", "busy", "latency-p99-s", "resident-bytes"})
 """Those that tasks have, too. Each is 40 bytes of a task and minute."""
 
-TASK_COUNTERS = frozenset(_COUNTERS)
+TASK_COUNTERS = frozenset(COUNTERS)
 
-TASK_METRICS = (*_COUNTERS, *sorted(_TASK_LEVELS))
+TASK_METRICS = (*COUNTERS, *sorted(_TASK_LEVELS))
 """Every metric of tasks."""
 
-METRICS = (*_COUNTERS, *_STATUS_LEVELS, *_METRIC_LEVELS)
+METRICS = (*COUNTERS, *_STATUS_LEVELS, *_METRIC_LEVELS)
 """Every metric of the history."""
 
 _LEARNS_S = 10.0  # a process reports its totals every second; one that is started again takes some
@@ -89,19 +87,16 @@ def component_readings(topology: ObservedTopology) -> Iterator[tuple[Series, flo
     for each in status.components:
         totals = each.emitted, each.executed, each.acked, each.failed
         levels = each.queue_bytes, each.latency_s, each.name in culprits, restarts[each.name]
-        for metric, value in zip((*_COUNTERS, *_STATUS_LEVELS), (*totals, *levels), strict=True):
+        for metric, value in zip((*COUNTERS, *_STATUS_LEVELS), (*totals, *levels), strict=True):
             yield Series(cluster, name, each.name, 0, metric), float(value)
 
 
 def task_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
     """The totals of the counters of tasks in the metrics of an observation."""
-    totals: dict[tuple[str, int, str], float] = {}
-    for row in topology.metrics:
-        if row.task_id and row.name in _COUNTERS:
-            key = row.component, row.task_id, row.name
-            totals[key] = totals.get(key, 0.0) + row.value
-    for key, value in totals.items():
-        yield Series(topology.cluster, topology.name, *key), value
+    figures = topology.known_figures()
+    for task_id, of_task in figures.by_task.items():
+        for metric, total in of_task.totals.items():
+            yield Series(topology.cluster, topology.name, figures.components[task_id], task_id, metric), total
 
 
 def level_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
