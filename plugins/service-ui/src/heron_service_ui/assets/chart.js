@@ -17,7 +17,7 @@ export function Chart({ title, textOf, series, step, range, marks, onZoom, onAll
   const [library, setLibrary] = useState(null);
   const names = series.map((each) => each.name);
   const key = names.join("\n");
-  now.current = { marks, onZoom, onAll, onCursor };
+  now.current = { marks, range, onZoom, onAll, onCursor };
   useEffect(() => {
     import("./vendor/uPlot.js").then((module) => setLibrary(() => module.default));
   }, []);
@@ -73,7 +73,7 @@ function chartOptions(names, textOf, width, now) {
       drag: { x: true, y: false, setScale: false },
       bind: { dblclick: () => () => now.current.onAll() },
     },
-    scales: { x: { time: true }, y: { range: (_chart, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },
+    scales: { x: { time: true, range: () => now.current.range }, y: { range: (_chart, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },
     axes: [axis, { ...axis, size: 76, values: (_chart, values) => values.map((each) => textOf(each)) }],
     series: [
       { label: "time" },

@@ -13,7 +13,7 @@ const KINDS = [
   [/^(process-|task-(failed|down|restarting)|leader-changed|restored)/, "death"],
   [/^back-pressure-/, "pressure"],
 ];
-const HIDDEN = new Set(["checkpoint-completed", "task-running", "task-starting", "process-running"]);
+const HIDDEN = new Set(["topology-seen", "task-running", "task-starting", "process-running"]);
 
 // The mark of an event or a decision; null where it is not worth a line.
 export function markOf(each) {
