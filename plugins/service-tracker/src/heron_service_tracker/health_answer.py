@@ -17,7 +17,7 @@ class DecisionItem(msgspec.Struct, frozen=True):
     """A decision, its cause and its reason.
 
     `at_s` is wall-clock seconds. `cause` and `subject` say what was found, with a `confidence` from 0 to 1, and
-    `evidence` shows it, the strongest first. `kind` is ``update``, ``restart``, ``rebalance`` or ``advise``; `action`
+    `evidence` shows it, the strongest first. `kind` is a value of `heron.spi.health_values.ActionKind`; `action`
     says it in words, and `command` does the same by hand ("" if there is none). `reason` says why the decision is in
     its `state`. `undoes` is the number of the decision that it undoes, or 0.
     """
