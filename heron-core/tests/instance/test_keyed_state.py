@@ -8,8 +8,15 @@ import threading
 import pytest
 
 from heron.api import CounterState, ListState, MapState, State, StatefulComponent, ValueState
+from heron.api.definition import (
+    ComponentDefinition,
+    ComponentKind,
+    GroupingDefinition,
+    GroupingKind,
+    InputDefinition,
+)
 from heron.errors import CheckpointError, SerializationError, UsageError
-from heron.instance.keyed_state import KeyedStateStore
+from heron.instance.keyed_state import KeyedStateStore, receives_by_key
 from heron.instance.stream_routes import KeyMemo
 from heron.planner.key_group import key_group
 from heron_testing.fake_clock import FakeClock
@@ -124,6 +131,30 @@ def test_a_lost_group_is_dropped_and_a_new_group_is_empty() -> None:
     store.set_owned(lambda: frozenset(range(GROUPS)))
     assert counts.get(key_in(1)) == 0
     assert set(taken(store)) == {2}
+
+
+def test_without_checkpoints_a_tuple_of_another_plan_has_a_state() -> None:
+    """It was on its way during an update; an error would lose it."""
+    store = new_store()
+    store.set_owned(lambda: frozenset({1, 2}), strict=False)
+    counts = store.state("counts", CounterState[str])
+    counts.add(key_in(1))
+    counts.add(key_in(5))
+    store.set_owned(lambda: frozenset({2, 5}), strict=False)
+    counts.add(key_in(1))
+    assert (counts.get(key_in(5)), counts.get(key_in(1))) == (1, 1)
+    assert not store.owns(key_in(1))
+
+
+@pytest.mark.parametrize(
+    ("groupings", "expected"),
+    [((), False), ((GroupingKind.SHUFFLE,), False), ((GroupingKind.SHUFFLE, GroupingKind.FIELDS), True)],
+)
+def test_only_inputs_by_key_bring_keys_of_another_plan(groupings: tuple[GroupingKind, ...], expected: bool) -> None:
+    """With a shuffle grouping, a key of another task is an error of the topology, and stays one."""
+    inputs = tuple(InputDefinition("lines", each.value, GroupingDefinition(each, ("word",))) for each in groupings)
+    bolt = ComponentDefinition("count", ComponentKind.BOLT, "words:Count", 2, inputs=inputs)
+    assert receives_by_key(bolt) is expected
 
 
 def test_a_second_request_gives_the_same_handle() -> None:

@@ -13,7 +13,17 @@ from typing import Any
 
 from recording import arguments, write_result
 
-from heron.api import Bolt, Grouping, IUpdatable, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+from heron.api import (
+    Bolt,
+    CounterState,
+    Grouping,
+    IUpdatable,
+    Spout,
+    TopologyBuilder,
+    TopologyContext,
+    Tuple,
+    api_constants,
+)
 from heron.planner.key_group import DEFAULT_KEY_GROUPS, key_group
 
 KEYS = 997
@@ -55,7 +65,7 @@ class NumberSpout(Spout):
 
 
 class PassBolt(Bolt, IUpdatable):
-    """Forwards numbers; writes the value of ``limit`` that its task knows."""
+    """Counts numbers by key, and forwards them; writes the value of ``limit`` that its task knows."""
 
     outputs = ("task", "number", "key")
 
@@ -66,6 +76,7 @@ class PassBolt(Bolt, IUpdatable):
             raise RuntimeError(message)
         while Path(config["out"], "wait").exists():
             time.sleep(0.02)  # user code that starts slowly: the engine cannot be told to wait
+        self.seen = context.keyed_state("seen", CounterState[int])
         self.update(context)
 
     def update(self, context: TopologyContext) -> None:
@@ -74,7 +85,8 @@ class PassBolt(Bolt, IUpdatable):
         Path(config["out"], f"limit-{context.get_task_id()}").write_text(str(config.get("limit")), encoding="utf-8")
 
     def process(self, tup: Tuple) -> None:
-        """Forwards a number."""
+        """Forwards a number. Also one that was on its way while its key got another task has a state."""
+        self.seen.add(tup.values[2])
         self.emit(tup.values, anchors=[tup])
         self.ack(tup)
 

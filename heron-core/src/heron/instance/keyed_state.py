@@ -27,7 +27,7 @@ from heron.spi.state import TaskStore
 if TYPE_CHECKING:  # tasks that keep their state in dicts need not import it
     from heron.instance.stored_state import StateCache
 
-__all__ = ["KeyedStateStore", "has_single_keys"]
+__all__ = ["KeyedStateStore", "has_single_keys", "receives_by_key"]
 
 S = TypeVar("S", bound=KeyedState[Any])
 
@@ -42,6 +42,15 @@ def has_single_keys(definition: ComponentDefinition) -> bool:
     """Whether each grouping of the component names one field, so that a key which is a tuple is one value."""
     groupings = [each.grouping for each in definition.inputs]
     return all(len(each.fields) == 1 for each in groupings if each.kind in _BY_KEY)
+
+
+def receives_by_key(definition: ComponentDefinition) -> bool:
+    """Whether an input of the component has a fields grouping.
+
+    Without checkpoints, tuples that were routed under another plan reach such a task during an update: with keys that
+    it owns no longer, or not yet. Their state belongs to it all the same. Only an aligned restore excludes that.
+    """
+    return any(each.grouping.kind is GroupingKind.FIELDS for each in definition.inputs)
 
 
 class KeyedStateStore:
@@ -69,6 +78,7 @@ class KeyedStateStore:
         self._clock = clock
         self._owner = f"task {task_id} of {component!r}"
         self._single = single
+        self._strict = True
         self._tables: dict[str, GroupedTable] = {}
         self._handles: dict[str, tuple[tuple[object, ...], KeyedState[Any]]] = {}
         self._version = 0
@@ -101,11 +111,13 @@ class KeyedStateStore:
         for table in self._tables.values():
             table.version = self._version
 
-    def set_owned(self, owned: Callable[[], frozenset[int]]) -> None:
+    def set_owned(self, owned: Callable[[], frozenset[int]], *, strict: bool = True) -> None:
         """Replaces the groups that the task owns; the entries of groups that it loses are dropped.
 
-        `owned` is called when the groups are needed: at once if there is a state.
+        `owned` is called when the groups are needed: at once if there is a state. If not `strict`, keys of other groups
+        have a state too: see `receives_by_key`.
         """
+        self._strict = strict
         self._find_owned = owned
         if self.is_used:
             self._update_owned()
@@ -313,7 +325,7 @@ class KeyedStateStore:
 
     def _owned_group(self, name: str, key: object) -> int:
         group = self._group(name, key)
-        if not self._owns_group(group):
+        if not self._owns_group(group) and self._strict:
             msg = (
                 f"{self._owner}: keyed state {name!r}: key {key!r:.80} is in key group {group} of {self._groups}, "
                 "which this task does not own; use the key of a fields grouping, and group every input by that key"

@@ -19,7 +19,7 @@ from heron.instance.emitter import Emitter
 from heron.instance.flow_limits import OutputLimit
 from heron.instance.garbage import GarbagePauses
 from heron.instance.gateway import Gateway
-from heron.instance.keyed_state import KeyedStateStore, has_single_keys
+from heron.instance.keyed_state import KeyedStateStore, has_single_keys, receives_by_key
 from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.serializers import Serializers
 from heron.instance.state_backends import task_store
@@ -83,7 +83,7 @@ class Task:
         groups, single = key_groups_of(plan.topology), has_single_keys(self.definition)
         store = task_store(spec, self.config)
         self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single, store=store)
-        self.keyed.set_owned(self._owned_groups)
+        self._set_owned()
         inspected = gateway.inspected
         inspected.states = self.keyed.held_parts
         inspected.inputs, inspected.outputs = len(self.definition.inputs), len(self.definition.outputs)
@@ -163,7 +163,7 @@ class Task:
         self.definition = plan.topology.component(self.spec.component)
         self.config = merged_config(plan.topology.config, self.definition.config)
         self.index = self.context.index = PlanIndex(plan, self.spec.task_id)
-        self.keyed.set_owned(self._owned_groups)
+        self._set_owned()
         self._limit_output()
         return (plan.tasks, plan.update, plan.key_owners) != (before.tasks, before.update, before.key_owners)
 
@@ -173,6 +173,10 @@ class Task:
         self.metrics.forget_registered()
         self.take_plan(plan)
         self._make_context()
+
+    def _set_owned(self) -> None:
+        strict = self.index.plan.checkpoints is not None or not receives_by_key(self.definition)
+        self.keyed.set_owned(self._owned_groups, strict=strict)
 
     def _owned_groups(self) -> frozenset[int]:
         return self.index.owned_groups(self.spec.task_id)
