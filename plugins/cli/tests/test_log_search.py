@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from heron.errors import UsageError
 from heron_cli.commands.logs import logs
+from heron_cli.topologies.log_reader import last_logs
 from heron_cli.topologies.log_search import search_logs
 
 
@@ -79,3 +80,11 @@ def test_following_and_searching_exclude_each_other() -> None:
     result = CliRunner().invoke(logs, ["words", "--follow", "--search", "x"])
     assert isinstance(result.exception, UsageError)
     assert "give one of them" in str(result.exception)
+
+
+def test_the_last_ones_of_a_million_lines_are_returned(tmp_path: Path) -> None:
+    """A page asks for the last lines of a task that prints all the time."""
+    lines = "".join(f"order {number}\n" for number in range(1_000_000))
+    (tmp_path / "count-3.out").write_text(lines, encoding="utf-8")
+    assert texts(tmp_path, "order 99999", 3) == ["order 999997", "order 999998", "order 999999"]
+    assert [each.text for each in last_logs(tmp_path, 3, 2)] == ["order 999998", "order 999999"]
