@@ -46,7 +46,7 @@ class UiCost(Bench):
         limit_s = int(_START_WITHIN_S + rounds * 3 * (pace.window_s + 2 * _BETWEEN_S) + 120)
         with Trial(self.job.topology, *self.job.arguments, engine=pace.engine, timeout_s=limit_s) as trial:
             trial.wait_until(lambda _: trial.records.last_note_s(LAST, tasks) > 0, _START_WITHIN_S)
-            with _serving(trial) as (process, url), _OpenPage(url) as page:
+            with _serving(trial) as (process, url), _OpenPage(_page_of(trial, url)) as page:
                 trial.wait(_SETTLED_S)
                 for number in range(rounds):
                     states = ["off", "no page", "a page"]
@@ -88,18 +88,29 @@ def _serving(trial: Trial) -> Iterator[tuple[psutil.Process, str]]:
             watched.send_signal(signal.SIGCONT)
 
 
+def _page_of(trial: Trial, url: str) -> str:
+    """The path of the one topology, when the tracker knows its rate."""
+    found: list[str] = []
+
+    def known(_now_s: float) -> bool:
+        items = httpx.get(f"{url}/api/v1/topologies", timeout=_START_WITHIN_S).raise_for_status().json()["items"]
+        found[:] = [each["name"] for each in items if each["rate_per_s"]]
+        return bool(found)
+
+    trial.wait_until(known, _START_WITHIN_S)
+    return f"{url}/api/v1/clusters/local/topologies/{found[0]}"
+
+
 class _OpenPage:
     """Asks as the page of a topology does: its live status, and the graph once a second."""
 
     def __init__(self, url: str) -> None:
-        self._url = f"{url}/api/v1/clusters/local/topologies"
+        self._url = url
         self._opened = threading.Event()
         self._ended = threading.Event()
         self._threads = [threading.Thread(target=each, daemon=True) for each in (self._poll, self._follow)]
 
     def __enter__(self) -> _OpenPage:
-        name = httpx.get(self._url.replace("/clusters/local", "")).raise_for_status().json()["items"][0]["name"]
-        self._url += f"/{name}"
         for each in self._threads:
             each.start()
         return self

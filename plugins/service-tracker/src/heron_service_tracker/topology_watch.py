@@ -71,9 +71,12 @@ class TopologyWatch:
     def _follow(self, client: Client, remote: RemoteTopology) -> None:
         while not self._stop.is_set():
             status = remote.status()
-            due = self._observations.metrics_due(self._cluster, self._name)
-            metrics = remote.metrics(by_task=True) if due else None
-            self._observations.put_status(self._cluster, status, metrics)
+            metrics = None
+            try:
+                if self._observations.metrics_due(self._cluster, self._name):
+                    metrics = remote.metrics(by_task=True)
+            finally:  # a status is shown, also when the metrics of a thousand tasks do not come in time
+                self._observations.put_status(self._cluster, status, metrics)
             if self._plan_version != (status.topology_id, status.plan_version):
                 plans = remote.plans()
                 self._observations.put_plans(self._cluster, self._name, plans, self._links(client))
