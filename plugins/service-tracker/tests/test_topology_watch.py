@@ -1,0 +1,101 @@
+"""The watch of one topology, with a connection that answers as a test wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from heron.errors import StateError, UnreachableError
+from heron.spi.scheduler import JobLink
+from heron_cli.client import Client, HealthRecords, MetricsRow, TopologyPlans, TopologyStatus
+from heron_service_tracker.observations import Observations
+from heron_service_tracker.topology_watch import TopologyWatch
+from heron_testing.pytest_plugin import wait_until
+
+MakeStatus = Callable[..., TopologyStatus]
+
+
+class Connection:
+    """Answers with a status; the other answers are those that a test sets."""
+
+    def __init__(self, status: TopologyStatus, plans: TopologyPlans) -> None:
+        self._status = status
+        self._plans = plans
+        self.metrics_error: UnreachableError | None = None
+        self.health: HealthRecords | StateError = HealthRecords(status.topology_id)
+
+    def status(self) -> TopologyStatus:
+        """Answer."""
+        return self._status
+
+    def metrics(self, *, by_task: bool) -> tuple[MetricsRow, ...]:
+        """Answer, or fail."""
+        assert by_task
+        if self.metrics_error is not None:
+            raise self.metrics_error
+        return ()
+
+    def plans(self) -> TopologyPlans:
+        """Answer."""
+        return self._plans
+
+    def health_records(self) -> HealthRecords:
+        """Answer, or fail."""
+        if isinstance(self.health, StateError):
+            raise self.health
+        return self.health
+
+
+@pytest.fixture
+def connection(observations: Observations, make_status: MakeStatus) -> Connection:
+    """A connection to a topology that is paused since the tracker last asked."""
+    plans = observations.topology("near", "words").plans
+    assert plans is not None
+    return Connection(make_status(state="paused", plan_version=2), plans)
+
+
+@contextmanager
+def watched(observations: Observations, connection: Connection) -> Iterator[None]:
+    """Watch the topology, in whose scheduler it has one page."""
+    links = SimpleNamespace(links=(JobLink("Spark", "http://h1:4040"),))
+    client = SimpleNamespace(
+        topology=lambda _name, timeout_s: nullcontext(connection), status=lambda _name, timeout_s: links
+    )
+    watch = TopologyWatch(lambda: cast("Client", nullcontext(client)), observations, ("near", "words"), 0.01)
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.stop()
+        watch.join(20.0)
+
+
+def test_a_status_is_shown_although_its_metrics_do_not_come(observations: Observations, connection: Connection) -> None:
+    """The metrics of thousands of tasks may take longer than the time limit."""
+    connection.metrics_error = UnreachableError("no answer within 2 s")
+    observations.metrics_of("near", "words")  # somebody looks at them
+    with watched(observations, connection):
+        wait_until(lambda: observations.topology("near", "words").error != "", 20.0, "the reason")
+    found = observations.topology("near", "words")
+    assert found.status is not None
+    assert (found.status.state, found.error) == ("paused", "no answer within 2 s")
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+def test_decisions_and_pages_are_read_beside_the_status(
+    observations: Observations, connection: Connection, damaged: bool
+) -> None:
+    """Decisions that cannot be read hide nothing else."""
+    records = HealthRecords("words-1", "act")
+    connection.health = StateError("the node is damaged") if damaged else records
+    with watched(observations, connection):
+        wait_until(lambda: observations.topology("near", "words").links != (), 20.0, "the pages of the scheduler")
+        if not damaged:
+            wait_until(lambda: observations.topology("near", "words").health == records, 20.0, "the decisions")
+    found = observations.topology("near", "words")
+    assert [each.title for each in found.links] == ["Spark"]
+    assert (found.error, found.health) == ("", None if damaged else records)
