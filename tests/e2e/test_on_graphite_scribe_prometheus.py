@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from counted_words import CountedWords
 from flowing import write_profile
 from test_tracker import TrackerProcess
 from watched_words import OUTAGE, MetricsServers, WatchedWords
@@ -77,6 +78,7 @@ def test_the_tracker_shows_the_history_of_prometheus(sandbox: Sandbox, prometheu
     text = SCRAPED.format(targets=prometheus.targets, server=prometheus.url)
     profile = write_profile(sandbox, "scraped", text)
     run = sandbox.start("steady_words.py", *profile)
+    CountedWords(sandbox, run, profile).flows()
     counted = 'sum(rate(heron_execute_count_total{topology="steady_words",component="count"}[10s]))'
     run.until(lambda: any(each.value > 0 for each in prometheus.query(counted)), "Prometheus has rates")
     began_s = wall_s()
