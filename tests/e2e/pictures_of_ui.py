@@ -5,10 +5,12 @@ The topology is that of the tests: one task of four is slow. Nothing here is a t
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flowing import write_profile
 from playwright.sync_api import ViewportSize, expect
 from watched_pages import WatchedPage, start_ui
 
@@ -17,7 +19,9 @@ from servers.chromium import ChromiumBrowser
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-PICTURES = Path(__file__).resolve().parents[2] / "docs" / "images"
+ROOT = Path(__file__).resolve().parents[2]
+PICTURES = ROOT / "docs" / "images"
+TASKS = 1000
 MOST_BYTES = 150_000
 SIZE = ViewportSize(width=1180, height=760)
 SEEN_MS = 45_000.0  # a picture of timelines needs time, and no event ends it
@@ -76,3 +80,29 @@ def test_pictures(sandbox: Sandbox, chromium: ChromiumBrowser) -> None:
     watched.close()
     (run.out / "stop").touch()
     run.finished()
+
+
+def test_how_fast_a_thousand_tasks_are_shown(sandbox: Sandbox, chromium: ChromiumBrowser) -> None:
+    """With three pages open already. The topology has a plan and values, and no processes: one answers for it."""
+    text = f"extends: local\nstatemgr:\n  driver: localfs\n  root: {sandbox.root / 'load'}\n"
+    profile = write_profile(sandbox, "load", text)
+    words = [sys.executable, "-m", "bench.topologies_in_name_only", str(sandbox.root / "load"), "1", str(TASKS)]
+    with subprocess.Popen(
+        words, cwd=ROOT, env=sandbox.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as answering:
+        assert answering.stdout is not None
+        assert answering.stdout.readline() == "ready\n"
+        _, url = start_ui(sandbox, *profile)
+        first = WatchedPage(chromium)
+        first.page.goto(f"{url}/")
+        expect(first.page.get_by_role("cell", name=str(TASKS))).to_be_visible()
+        others = [first, WatchedPage(chromium), WatchedPage(chromium)]
+        for each in others:
+            each.page.goto(f"{url}/load/load-00/tasks")
+            expect(each.page.locator(".squares a")).to_have_count(TASKS)
+        for path, selector in (("", "a.node"), ("/tasks", ".squares a"), ("/containers", ".chips a")):
+            found = shown(chromium, f"{url}/load/load-00{path}", selector)
+            sys.stdout.write(f"\n{TASKS} tasks{path}: {found}\n")
+        for each in others:
+            each.close()
+        answering.communicate()
