@@ -148,7 +148,7 @@ def test_exceptions_are_listed_and_summed_up_by_class(
         ("/topologies/info", {**WORDS, "role": "other"}, "has environ 'prod' and role 'crew'"),
         ("/topologies/metrics", {**WORDS, "component": "cound"}, "(nearest: 'count')"),
         ("/topologies/metrics", {**WORDS, "component": "count", "instance": "x"}, "there is no instance 'x'"),
-        ("/topologies/metrics", {**WORDS, "component": "count", "interval": "60"}, "parameter 'interval'"),
+        ("/topologies/metrics", {**WORDS, "component": "count", "interval": "-60"}, "parameter 'interval'"),
         ("/topologies", {"cluster": "neer"}, "cluster 'neer' is unknown"),
     ],
 )

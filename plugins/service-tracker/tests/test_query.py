@@ -199,6 +199,15 @@ def test_a_timeline_has_each_metric_by_instance_and_minute(
     assert one["timeline"] == found["timeline"]
 
 
+def test_metrics_of_an_interval_are_what_its_minutes_have(observations: Observations, recorder: Recorder) -> None:
+    """Heron UI shows the last ten minutes and hours; a counter is added up, a level is a mean."""
+    names = "metricname=__emit-count/default&metricname=resident-bytes"
+    found = ask(observations, recorder, f"/topologies/metrics?{ONE}&component=lines&interval=120&{names}").json()
+    instance = "container_1_lines_1"
+    values = {"__emit-count/default": {instance: "1200"}, "resident-bytes": {instance: str(64 * MIB)}}
+    assert found == {"component": "lines", "interval": 120, "metrics": values}
+
+
 @pytest.mark.parametrize(
     ("query", "code", "detail"),
     [

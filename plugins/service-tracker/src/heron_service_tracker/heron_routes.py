@@ -35,7 +35,7 @@ from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.observations import Observations, UnknownPlaceError
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.parameters import Parameter, Values, parsed
-from heron_service_tracker.query.answer import heron_query, heron_timeline
+from heron_service_tracker.query.answer import heron_interval, heron_query, heron_timeline
 from heron_service_tracker.questions import Questions
 
 __all__ = ["heron_routes"]
@@ -59,7 +59,7 @@ _TIMES = (
     Parameter("endtime", "seconds since 1970", "integer", None, 0, 10**11, required=True),
 )
 _METRICS = Parameter("metricname", "metrics", many=True)
-_INTERVAL = Parameter("interval", "seconds; -1 is since the start", "number", -1, -1, -1)
+_INTERVAL = Parameter("interval", "seconds; -1 is since the start", "number", -1, -1, 14 * 86400)
 
 Answer = Callable[[Observations, Values], object]
 OfTopology = Callable[[ObservedTopology, Values], object]
@@ -79,6 +79,13 @@ def heron_routes(
     for path, (more, of_component) in _OF_COMPONENT.items():
         yield _route(f"/topologies/{path}", observations, (*_ONE, _COMPONENT, *more), _about_one(of_component))
     yield from _of_history(observations, recorder)
+    yield _route(
+        "/topologies/metrics",
+        observations,
+        (*_ONE, _COMPONENT, _METRICS, _INSTANCES, _INTERVAL),
+        lambda seen, values: _about_one(lambda topology, _: _metrics(topology, recorder, values, seen))(seen, values),
+        waits=True,
+    )
     yield _route("/topologies/pid", observations, (*_ONE, _INSTANCE), _about_one(_pid))
     if questions is not None:
         asked = questions
@@ -181,10 +188,12 @@ def _hosts(topology: ObservedTopology) -> list[str]:
     return sorted({each.host for each in managers})
 
 
-def _metrics(topology: ObservedTopology, values: Values) -> object:
+def _metrics(topology: ObservedTopology, recorder: Recorder | None, values: Values, seen: Observations) -> object:
     component = _component(topology, values.text("component"))
     names = instance_names(plans_of(topology))
     _check_instances(names.values(), values.texts("instance"))
+    if values.number("interval", -1) > 0:
+        return heron_interval(topology, recorder, values, seen.clock.wall_s())
     return latest_metrics(topology.metrics, names, component, values.texts("metricname"), values.texts("instance"))
 
 
@@ -242,7 +251,6 @@ _OF_TOPOLOGY: dict[str, OfTopology] = {
 }
 
 _OF_COMPONENT: dict[str, tuple[tuple[Parameter, ...], OfTopology]] = {
-    "metrics": ((_METRICS, _INSTANCES, _INTERVAL), _metrics),
     "exceptions": ((_INSTANCES,), _exceptions),
     "exceptionsummary": ((_INSTANCES,), _summary),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 import msgspec
 
 from heron_service_tracker.answer_parts import page, plans_of
@@ -20,6 +22,7 @@ __all__ = [
     "QueryAnswer",
     "QueryLine",
     "QueryPoint",
+    "heron_interval",
     "heron_query",
     "heron_timeline",
     "query_answer",
@@ -105,6 +108,22 @@ def heron_timeline(topology: ObservedTopology, recorder: Recorder | None, values
                 minutes = {str(at): f"{value:.15g}" for at, value in each.minutes.items()}
                 by_instance[each.instance or instance] = minutes
     return {"component": component, "starttime": start, "endtime": end, "timeline": found}
+
+
+def heron_interval(topology: ObservedTopology, recorder: Recorder | None, values: Values, now_s: float) -> object:
+    """What was counted in the last `interval` seconds, in whole minutes; of levels the means. `now_s` is wall-clock."""
+    interval, component = values.number("interval"), values.text("component")
+    end = int(now_s) // MINUTE_S * MINUTE_S - MINUTE_S  # the last minute that has ended
+    start = end - max(MINUTE_S, int(interval)) + MINUTE_S
+    history = _history(topology, recorder, start, end)
+    wanted = values.texts("instance")
+    found: dict[str, dict[str, str]] = {}
+    for metric in values.texts("metricname") or TASK_METRICS:
+        for each in history.read(Read(component, "*", metric)):
+            if each.minutes and (not wanted or each.instance in wanted):
+                join = sum if history.counts(metric) else fmean
+                found.setdefault(metric, {})[each.instance] = f"{join(each.minutes.values()):.15g}"
+    return {"component": component, "interval": int(interval), "metrics": found}
 
 
 def _timelines(

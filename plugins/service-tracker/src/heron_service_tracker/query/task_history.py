@@ -67,6 +67,10 @@ class TaskHistory:
             return found
         return [Timeline("", each.minutes) for each in found]
 
+    def counts(self, metric: str) -> bool:
+        """Return whether a metric counts, so that its minutes can be added up."""
+        return self._metric(metric)[0] in TASK_COUNTERS
+
     def _back_pressure(self, wanted: Read) -> list[Timeline]:
         """Heron's stream managers measure it: milliseconds of each minute, by the instance that causes it."""
         match = _BACK_PRESSURE.fullmatch(wanted.metric)
