@@ -100,6 +100,8 @@ def check_profile(sandbox: Sandbox, spin: int) -> None:
     assert "<title>BlockingBolt.spin (" in out.read_text(encoding="utf-8")
     samples = json.loads((sandbox.root / "spin.speedscope.json").read_bytes())
     assert "BlockingBolt.spin [user]" in {each["name"] for each in samples["shared"]["frames"]}
+    memory = sandbox.output_of("memory", "blocked", f"spin/{spin}", "--seconds", "0")
+    assert "memory of the process: " in memory
 
 
 def check_refusals(sandbox: Sandbox, run: HeronRun, hold: int) -> None:

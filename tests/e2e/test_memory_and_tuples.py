@@ -17,14 +17,9 @@ LEAK_LINE = 'self.seen.append(f"{page} {visit.number}".ljust(1000))'
 def test_a_leak_is_found_and_tuples_are_seen(sandbox: Sandbox) -> None:
     """The line of the author that grows is the first one, and the attribute that holds it is named."""
     run = sandbox.start("leaking.py")
-    tasks: dict[str, int] = {}
-
-    def data_flows() -> bool:
-        status = json.loads(sandbox.output_of("status", "leaking", "--json"))["status"]
-        tasks.update({each["component"]: each["task_id"] for each in status["tasks"]})
-        return any(each["name"] == "sink" and each["executed"] for each in status["components"])
-
-    wait_until(data_flows, 60.0, "tuples at the sink")
+    run.until((run.out / "flows").exists, "tuples at the sink")
+    status = json.loads(sandbox.output_of("status", "leaking", "--json"))["status"]
+    tasks = {each["component"]: each["task_id"] for each in status["tasks"]}
     check_memory(sandbox, tasks["leak"])
     check_tuples(sandbox, tasks)
     check_one_at_a_time(sandbox, run, tasks["leak"])

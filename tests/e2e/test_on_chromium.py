@@ -109,8 +109,8 @@ def test_a_person_finds_the_line_of_a_leak_and_sees_tuples(
     _, url = start_ui(sandbox, "--tuples")
     page = watched.page
     page.goto(f"{url}/")
-    expect(page.get_by_role("link", name="leaking")).to_be_visible()  # the server knows the topology
-    page.goto(f"{url}/local/leaking/tasks")
+    page.get_by_role("link", name="leaking").click()
+    page.get_by_role("link", name="Tasks", exact=True).click()
     page.locator(".squares a").nth(1).click()
     expect(page.get_by_role("heading", level=2)).to_contain_text("leak/2")
     memory = page.locator(".observed", has=page.get_by_role("heading", name="Memory", exact=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -154,6 +155,43 @@ def test_a_sample_stands_for_all_objects(monkeypatch: pytest.MonkeyPatch) -> Non
     seen = look_at_memory(None, {}, threading.Event())
     assert 0 < seen.look.share < 1
     assert seen.types[f"{__name__}.Event"][0] == pytest.approx(len(events), rel=0.2)
+
+
+def test_a_tuple_that_another_thread_makes_is_not_touched() -> None:
+    """CPython raises SystemError in the author's code if a tuple has a second owner when it is complete."""
+    ends = threading.Event()
+    failures: list[BaseException] = []
+
+    def items() -> Iterator[int]:
+        for number in range(50):
+            ends.wait(0.0005)  # another thread runs now
+            yield number
+
+    def make_tuples() -> None:
+        try:
+            while not ends.is_set():
+                assert len(tuple(items())) == 50
+        except BaseException as error:  # SystemError is the one that matters
+            failures.append(error)
+
+    maker = threading.Thread(target=make_tuples)
+    maker.start()
+    for _ in range(5):
+        objects = memory_look._tracked_objects(1)
+        assert objects
+        assert not any(type(each) is tuple for each in objects)
+    ends.set()
+    maker.join()
+    assert failures == []
+
+
+def test_every_so_many_objects_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of all objects would take too long, and much memory."""
+    events = [Event(number) for number in range(30_000)]
+    monkeypatch.setattr(memory_look, "_BLOCKS_A_STEP", sys.getallocatedblocks() // 5)
+    seen = look_at_memory(None, {}, threading.Event())
+    assert seen.look.share < 0.2
+    assert seen.types[f"{__name__}.Event"][0] == pytest.approx(len(events), rel=0.3)
 
 
 @pytest.mark.parametrize("component", [None, Slotted(), object()])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import operator
 import random
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, compress, islice
 
 from heron.clock import monotonic_s, wall_s
 from heron.instance.memory_holders import Holder, holders_of
@@ -17,7 +20,9 @@ from heron.ipc.task_memory import HeldMemory, LargeBuffer, MemoryLook, TypeMemor
 
 __all__ = ["MOST_BLOCKS", "HeldNow", "SeenMemory", "held_growth", "look_at_memory", "type_growth"]
 
-MOST_BLOCKS = 20_000_000  # the list of their objects takes up to 160 MB, and 0.3 s in which no other thread runs
+MOST_BLOCKS = 10_000_000  # the list of their objects stops the task as long as a full collection does
+_BLOCKS_A_STEP = 1_000_000
+_STEPS = (1, 3, 5, 7, 11)  # primes, because objects are made in patterns: three for each tuple, for example
 _SAMPLE = 30_000  # containers that are looked at
 _OBJECTS = 60_000  # that are counted: about 0.3 s of processor time
 _OF_A_HOLDER = 5_000
@@ -111,11 +116,13 @@ def _held_by(holders: Iterable[Holder], stop: threading.Event) -> tuple[dict[str
 def _sample(seen: set[int], stop: threading.Event) -> tuple[ObjectCount, float]:
     """Counts a random sample of the containers that the collector knows; returns also their share of all."""
     count = ObjectCount(_OBJECTS, seen)
-    if sys.getallocatedblocks() > MOST_BLOCKS:
+    blocks = sys.getallocatedblocks()
+    if blocks > MOST_BLOCKS:
         return count, 0.0
-    objects = gc.get_objects()
-    number = len(objects)
-    chosen = random.Random(0).sample(objects, min(number, _SAMPLE))  # noqa: S311  # the author's generator stays as it is
+    step = next(each for each in _STEPS if each * _BLOCKS_A_STEP >= blocks)
+    objects = _tracked_objects(step)
+    number = len(objects) * step
+    chosen = random.Random(0).sample(objects, min(len(objects), _SAMPLE))  # noqa: S311  # the author's stays as it is
     del objects  # it keeps everything alive
     counted = 0
     while chosen and not count.is_used_up and not stop.is_set():
@@ -126,6 +133,26 @@ def _sample(seen: set[int], stop: threading.Event) -> tuple[ObjectCount, float]:
         counted += len(now)
         stop.wait(_PAUSE_S)
     return count, counted / max(1, number)
+
+
+def _tracked_objects(step: int) -> list[object]:
+    """Every `step`-th object that the collector knows, without tuples: these are found in what holds them.
+
+    A tuple that another thread is making (`tuple(generator)`) is among these objects. If anything else refers to it
+    when it is complete, CPython raises SystemError there. So no other thread may run while this function has such
+    tuples. The interpreter changes threads at calls and jumps, and there is none between the two marks below.
+    """
+    objects: list[object] = []  # the iterators below read it after it is filled
+    source = islice(chain.from_iterable(map(gc.get_objects, (None,))), 0, None, step)
+    others = compress(objects, map(partial(operator.is_not, tuple), map(type, objects)))
+    was_enabled = gc.isenabled()
+    gc.disable()  # a collection would call finalizers
+    objects += source  # the first mark
+    found = [*others]
+    del objects[:]  # the second mark
+    if was_enabled:
+        gc.enable()
+    return found
 
 
 def _joined(roots: _Counted, sample: _Counted, share: float) -> dict[str, tuple[int, int]]:

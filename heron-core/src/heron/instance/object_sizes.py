@@ -132,7 +132,7 @@ class ObjectCount:
         return self._left <= 0
 
     def add(self, root: object) -> None:
-        """Counts an object, with the parts of it that no collector tracks."""
+        """Counts an object, with the parts of it that no collector tracks, and with tuples."""
         self._count([root], "", whole=False)
 
     def add_whole(self, roots: Iterable[object], name: str, budget: int) -> tuple[int, bool]:
@@ -158,7 +158,7 @@ class ObjectCount:
             total += self._add_one(held, weight, name) * weight
             parts, factor = _parts(held)
             for part in parts:
-                if part is not None and not (self._kind(part).is_program if whole else gc.is_tracked(part)):
+                if part is not None and (not self._kind(part).is_program if whole else _has_no_other_way(part)):
                     waiting.append((part, weight * factor))
         return total, not waiting
 
@@ -189,13 +189,22 @@ def _has_native_size(kind: type) -> bool:
     return False
 
 
+def _has_no_other_way(part: object) -> bool:
+    """Whether an object is only found in what holds it: it is not among the tracked ones that are looked at."""
+    return type(part) is tuple or not gc.is_tracked(part)
+
+
 def _parts(held: object) -> tuple[list[object], float]:
     """Some objects that an object refers to, and for how many each of them stands."""
     kind = type(held)
     for base, items, length, factor in _CONTAINERS:
         if issubclass(kind, base):
+            number = length(held) * factor
             try:
-                parts, number = list(islice(items(held), _ENTRIES * factor)), length(held) * factor
+                if base is list and number <= _REFERENTS:  # one that native code still fills has places without objects
+                    parts = gc.get_referents(held)[:_ENTRIES]
+                else:
+                    parts = list(islice(items(held), _ENTRIES * factor))
             except RuntimeError:  # another thread has changed it
                 return [], 1.0
             return parts, max(1.0, number / max(1, len(parts)))
