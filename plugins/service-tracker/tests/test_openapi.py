@@ -18,9 +18,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from heron.errors import UnreachableError
-from heron.ipc.task_stacks import TaskStacks
-from heron_cli.client import Client, LogLine, StateChange, TopologyStatus
+from heron.ipc.task_memory import MemoryLook
+from heron_cli.client import (
+    Client,
+    LogLine,
+    StateChange,
+    TaskMemory,
+    TaskProfile,
+    TaskStacks,
+    TaskTuples,
+    TopologyStatus,
+)
 from heron_service_tracker.access import Access
 from heron_service_tracker.action_items import ActionItem, ActionsAnswer
 from heron_service_tracker.actions import Actions
@@ -56,6 +64,9 @@ TYPES: dict[tuple[str, str], type[msgspec.Struct]] = {
     (HISTORY_PATH, "get"): HistoryAnswer,
     (QUERY_PATH, "get"): QueryAnswer,
     (STACK_PATH, "get"): StackAnswer,
+    (PROFILE_PATH, "post"): ProfileAnswer,
+    (MEMORY_PATH, "post"): MemoryAnswer,
+    (TUPLES_PATH, "post"): TuplesAnswer,
     (LOGS_PATH, "get"): LogsAnswer,
     (EXPLANATION_PATH, "get"): ExplanationAnswer,
     (ACTIONS_PATH, "get"): ActionsAnswer,
@@ -90,12 +101,18 @@ class Topology:
         """Answer."""
         return TaskStacks("words", "count", task_id, 1, 1, 12, "h1", 5.0, ())
 
-    def profile(self, *_words: object, **_options: object) -> None:
-        """Never answer."""
-        msg = "the task does not answer"
-        raise UnreachableError(msg)
+    def profile(self, task_id: int, *, seconds: float) -> TaskProfile:
+        """Answer."""
+        return TaskProfile("words", "count", task_id, 1, 1, 12, "h1", 5.0, seconds, 8, (), ())
 
-    memory = tuples = profile
+    def memory(self, task_id: int, *, seconds: float) -> TaskMemory:
+        """Answer."""
+        look = MemoryLook(0.0, 0.1, 100, 20, None, 40, 1, 1.0)
+        return TaskMemory("words", "count", task_id, 1, 1, 12, "h1", look, look, seconds, 0, (), (), (), ())
+
+    def tuples(self, task_id: int, *, tuples: int, seconds: float) -> TaskTuples:
+        """Answer."""
+        return TaskTuples("words", "count", task_id, 1, 1, 12, "h1", 5.0, seconds, tuples, (), ())
 
     def logs(self, _name: str, **_options: object) -> tuple[LogLine, ...]:
         """Answer."""
@@ -144,10 +161,12 @@ def ask(
         status = make_status(errors=(f"error {second}",))
         recorder.take(replace(topology, status=status, observed_at_s=at_s, metrics_at_s=at_s))
     recorder.flush(everything=True)
+    if topology.plans is not None:
+        shown = replace(topology.plans.definition, config={"topology.inspect.tuples": True})
+        observations.put_plans("near", "words", replace(topology.plans, definition=shown, physical=None))
     client = cast("Client", nullcontext(Topology()))
-    questions = Questions(
-        lambda _cluster: client, logs_allowed=True, tuples_allowed=True, explain=Explained(lambda _profile: ())
-    )
+    explain = Explained(lambda _profile: ())
+    questions = Questions(lambda _cluster: client, logs_allowed=True, tuples_allowed=True, explain=explain)
     actions = Actions(lambda _cluster: client, AuditFile(tmp_path / "audit.jsonl"), clock)
     access = Access(Address("127.0.0.1", 8888))
     app = application(observations, access, asyncio.Event(), recorder, questions, actions=actions)
