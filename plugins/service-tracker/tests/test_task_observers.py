@@ -22,7 +22,7 @@ from heron_service_tracker.flow import task_rows
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.problems import BusyError
 from heron_service_tracker.questions import Questions
-from heron_service_tracker.task_observers import TaskObservers, shows_tuples
+from heron_service_tracker.task_observers import TaskObservers, components_with_tuples
 
 TASK = "/api/v1/clusters/near/topologies/words/tasks/2"
 PLACE = ("words", "count", 2, 1, 1, 12, "h1")
@@ -203,10 +203,8 @@ def test_tuples_need_the_operator_and_the_topology(ask: Ask, observations: Obser
     changed = allow(observations, plans, submitted=False, now=True)
     shown = ask("/tuples?tuples=4&seconds=3", tuples=True)
     assert (shown.status_code, shown.json()["tuples"]["wanted"]) == (200, 4)
-    assert shows_tuples(changed, "count")
-    assert not shows_tuples(changed, "lines")
-    assert not shows_tuples(changed, "nothing")
-    assert not shows_tuples(None, "count")
+    assert components_with_tuples(changed) == {"count"}
+    assert components_with_tuples(None) == frozenset()
     assert {each.component: each.shows_tuples for each in task_rows(observations.topology("near", "words"))} == {
         "lines": False,
         "count": True,

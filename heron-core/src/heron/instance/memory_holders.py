@@ -13,6 +13,7 @@ from heron.instance.object_sizes import attributes_of, entries_of, is_program, t
 __all__ = ["Holder", "holders_of", "module_files"]
 
 _MOST = 500
+_NO_DATA = ("__future__.", "typing.")  # what a module imports for its annotations
 _ATOMS = (bool, int, float, complex, type(None))
 
 
@@ -61,4 +62,8 @@ def _modules(chosen: Callable[[CodeOrigin], bool]) -> Iterator[tuple[str, Module
 
 
 def _is_data(value: object) -> bool:
-    return not issubclass(type(value), _ATOMS) and not is_program(value)
+    return (
+        not issubclass(type(value), _ATOMS)
+        and not is_program(value)
+        and not type_name(type(value)).startswith(_NO_DATA)
+    )

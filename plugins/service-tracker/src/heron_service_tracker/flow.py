@@ -9,7 +9,7 @@ from heron_cli.client import TopologyPlans
 from heron_service_tracker.flow_answers import FlowEdge, FlowNode, TaskRow
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.task_figures import TaskFigures, share
-from heron_service_tracker.task_observers import shows_tuples
+from heron_service_tracker.task_observers import components_with_tuples
 
 __all__ = ["flow_edges", "flow_nodes", "task_rows"]
 
@@ -26,7 +26,7 @@ def task_rows(topology: ObservedTopology, component: str = "") -> list[TaskRow]:
     culprits = {each.task_id: each.cause or "its buffer is full" for each in status.backpressure}
     calls = {each.task_id: f"{each.function}, at {each.place}" for each in status.long_calls}
     spouts = {each.name for each in status.components if each.kind == "spout"}
-    found = []
+    with_tuples, found = components_with_tuples(topology.plans), []
     for each in sorted(status.tasks, key=lambda task: task.task_id):
         if component and each.component != component:
             continue
@@ -55,7 +55,7 @@ def task_rows(topology: ObservedTopology, component: str = "") -> list[TaskRow]:
                 culprit=culprits.get(each.task_id, ""),
                 long_call=calls.get(each.task_id, ""),
                 last_error=each.last_error or (process.last_error if process else ""),
-                shows_tuples=shows_tuples(topology.plans, each.component),
+                shows_tuples=each.component in with_tuples,
             )
         )
     return found

@@ -20,7 +20,7 @@ from heron_cli.client import Client, RemoteTopology, TopologyPlans, function_tim
 from heron_service_tracker.flow_answers import MemoryAnswer, ProfileAnswer, TuplesAnswer
 from heron_service_tracker.problems import BusyError
 
-__all__ = ["OpenCluster", "TaskObservers", "shows_tuples"]
+__all__ = ["OpenCluster", "TaskObservers", "components_with_tuples"]
 
 _AT_A_TIME = 4
 _FUNCTIONS = 100
@@ -75,14 +75,13 @@ class TaskObservers:
             return ask(remote)
 
 
-def shows_tuples(plans: TopologyPlans | None, component: str) -> bool:
-    """Return whether the present configuration of a component lets people see its tuples."""
+def components_with_tuples(plans: TopologyPlans | None) -> frozenset[str]:
+    """Return the components whose present configuration lets people see their tuples."""
     if plans is None:
-        return False
+        return frozenset()
     definition = plans.physical.topology if plans.physical else plans.definition
-    found = next((each for each in definition.components if each.name == component), None)
-    config = merged_config(definition.config, found.config if found else {})
-    return setting(config, TOPOLOGY_INSPECT_TUPLES) is True
+    configs = {each.name: merged_config(definition.config, each.config) for each in definition.components}
+    return frozenset(name for name, config in configs.items() if setting(config, TOPOLOGY_INSPECT_TUPLES) is True)
 
 
 async def _in_daemon(question: Callable[[], T]) -> T:

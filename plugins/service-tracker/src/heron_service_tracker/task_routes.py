@@ -26,7 +26,7 @@ from heron_service_tracker.openapi import (
 from heron_service_tracker.parameters import Parameter, Values, parsed
 from heron_service_tracker.problems import BusyError, NotYetKnownError, RefusedByOperatorError
 from heron_service_tracker.questions import Questions
-from heron_service_tracker.task_observers import shows_tuples
+from heron_service_tracker.task_observers import components_with_tuples
 
 __all__ = ["task_routes"]
 
@@ -63,7 +63,7 @@ def task_routes(observations: Observations, questions: Questions) -> list[Route]
         found = observations.topology(cluster, topology)
         tasks = found.status.tasks if found.status else ()
         component = next((each.component for each in tasks if each.task_id == task_id), "")
-        if not shows_tuples(found.plans, component):
+        if component not in components_with_tuples(found.plans):
             msg = f"topology.inspect.tuples of component {component!r} is false; `{command}` says how to allow it"
             raise RefusedByOperatorError(msg)
         return await observers.tuples(cluster, topology, task_id, values.integer("tuples"), values.number("seconds"))
