@@ -1,11 +1,13 @@
-"""The control messages about the inside of a task whose bytes are pinned."""
+"""The control messages about the inside of a task, and about traces, whose bytes are pinned."""
 
 from __future__ import annotations
+
+import struct
 
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 
-__all__ = ["TASK_MESSAGES"]
+__all__ = ["TASK_MESSAGES", "TRACED_SEGMENT"]
 
 _LONG_CALL = pb.LongCall(task_id=2, incarnation=3, on=True, function="process", place="words.py, line 7", lasts_s=12.5)
 
@@ -20,4 +22,23 @@ TASK_MESSAGES = (
     ),
     Envelope(task_answer=pb.TaskAnswer(request_id=16, document=b"{}", refusal="busy", failure="ended")),
     Envelope(long_call=_LONG_CALL),
+    Envelope(traces_request=pb.TracesRequest(request_id=17, limit=50)),
+    Envelope(traces_reply=pb.TracesReply(request_id=17, document=b"{}")),
 )
+
+_SLOTS = [(0xC10C, 1_000 + place, 1_700_000_000_000_000_000 + place) for place in range(4)] + [(0, 0, 0)] * 2
+_TRACE = b"".join(
+    (
+        struct.pack("<HHI", 10, 0, 6 * 24 + 2 * 32),
+        *(struct.pack("<IIqq", clock, 0, monotonic, wall) for clock, monotonic, wall in _SLOTS),
+        struct.pack("<QQIIq", 0xAB, 0xCD, 0, 255, 900),
+        struct.pack("<QQIIq", 0xEF, 0x12, 2, 7, 950),
+    )
+)
+_KEY = struct.pack("<HHIQ", 4, 0, 8, 77)
+_HEAD = struct.pack(
+    "<IBBHIIIIHHI", 32 + 4 + len(_TRACE) + len(_KEY) + 4, 1, 1, 0, 3, 5, 65537, 3, 1, 1, len(_TRACE + _KEY)
+)
+
+TRACED_SEGMENT = b"".join((_HEAD, struct.pack("<I", 6), _OPTIONS, b"rows"))
+"""Three rows for task 6, of which two are traced, on the way between two stream managers."""

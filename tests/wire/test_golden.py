@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from builders.pinned_statuses import FORMER_STATUSES, STATUS_WITH_LONG_CALLS
-from builders.pinned_task_messages import TASK_MESSAGES
+from builders.pinned_task_messages import TASK_MESSAGES, TRACED_SEGMENT
 from heron.api.definition import (
     ComponentDefinition,
     ComponentKind,
@@ -240,6 +240,7 @@ FRAMES: dict[str, bytes] = {
     "segment-tuples": TUPLES,
     "segment-tuples-retargeted": bytes(retargeted(TUPLES, (9,))),
     "segment-tuples-unit": TUPLES_OF_A_UNIT,
+    "segment-traced": TRACED_SEGMENT,
     "segment-no-destination": segment(
         (),
         b"",

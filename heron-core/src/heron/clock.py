@@ -7,13 +7,28 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock", "monotonic_s", "thread_cpu_clock", "wait_for", "wall_s"]
+__all__ = [
+    "Clock",
+    "SystemClock",
+    "monotonic_ns",
+    "monotonic_s",
+    "thread_cpu_clock",
+    "wait_for",
+    "wall_ns",
+    "wall_s",
+]
 
 monotonic_s = time.monotonic
 """Monotonic seconds; all processes of a host share the scale."""
 
 wall_s = time.time
 """Seconds since the epoch, for people. Never use it for a deadline: it may jump."""
+
+monotonic_ns = time.monotonic_ns
+"""The scale of `monotonic_s` in nanoseconds."""
+
+wall_ns = time.time_ns
+"""The scale of `wall_s` in nanoseconds."""
 
 
 class Clock(Protocol):

@@ -13,10 +13,14 @@ from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
+    FrameKind,
     Marker,
+    frame_header,
     marker_segment,
     parse_segment,
 )
+from heron.ipc.trace_field import TRACED, TraceEntry, parse_trace, trace_option, traced_segment
+from heron.spi.tracing import StampKind
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.outlet import Watermarks
@@ -268,3 +272,24 @@ def test_a_marker_for_a_task_that_has_left_is_no_loss() -> None:
     assert room.released == len(frame) - FRAME_HEADER_BYTES
     router.route(data_frame(tuples([9])), room)
     assert router.unroutable_segments == 1
+
+
+def test_a_traced_segment_is_stamped_and_the_others_are_not() -> None:
+    """The frame says that one of its segments is traced; its bytes stay as they are but for the time."""
+    router, room = router_of(1, 2), Room()
+    options = trace_option([TraceEntry(7, 8, 0, 9, 5)])
+    traced = traced_segment(tuple_segment([(b"a",)], [1], options=options))
+    other = tuples([2], b"b")
+    frame = frame_header(FrameKind.DATA, 1, 1, TRACED) + traced + other
+    router.route(frame, room)
+    (found,), (untouched,) = take_all(router, 1), take_all(router, 2)
+    field = parse_trace(parse_segment(found, 0))
+    assert field is not None
+    assert [each.kind for each in field.stamps] == [StampKind.FLUSHED, StampKind.ROUTED]
+    assert (len(found), untouched) == (len(traced), other)
+    assert room.released == len(frame) - FRAME_HEADER_BYTES
+    router.route_from_peer(frame, Peer())
+    (found,) = take_all(router, 1)
+    field = parse_trace(parse_segment(found, 0))
+    assert field is not None
+    assert [each.kind for each in field.stamps] == [StampKind.FLUSHED, StampKind.PEER_ROUTED]

@@ -36,6 +36,7 @@ TOPOLOGY_ON_FAILURE = "topology.on.failure"
 TOPOLOGY_TMANAGER_STANDBYS = "topology.tmanager.standbys"
 TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE = "topology.droptuples.upon.backpressure"
 TOPOLOGY_COMPONENT_OUTPUT_BPS = "topology.component.output.bps"
+TOPOLOGY_TRACE_ONE_IN = "topology.trace.one.in"
 
 TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS = "topology.stateful.checkpoint.interval.seconds"
 TOPOLOGY_STATEFUL_START_FROM = "topology.stateful.start.from"

@@ -205,7 +205,8 @@ def _flush(stream: TrackedStream, rows: list[object], root_options: RootOptions,
                 else:
                     flush.totals[places] ^= edge_keys(batch_key, keyed, task_id)
             options = option(OptionTag.BATCH_KEY, batch_key.to_bytes(8, "little")) + root_options(places)
-            flush.segments.append(stream.tuples_segment(tasks, payload, len(lot), options))
+            traced = stream.traced_in(lot) if stream.points else ()
+            flush.segments.append(stream.tuples_segment(tasks, payload, len(lot), options, traced=traced))
     return flush
 
 

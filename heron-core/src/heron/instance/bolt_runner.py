@@ -15,10 +15,11 @@ from heron.errors import RemoteProtocolError, SerializationError
 from heron.instance.batch_reader import BatchReader, MarkerAligner, ReceivedBatch
 from heron.instance.bolt_acks import BoltAcks, FinishRoots, TrackedBoltAcks
 from heron.instance.channel_alignment import ChannelAlignment, Verdict
-from heron.instance.data_queue import Command, PlanReceived, RootsSettled, SessionOpened
+from heron.instance.data_queue import Command, PlanReceived, RootsSettled, SessionOpened, TracedFrameArrived
 from heron.instance.emitter import BoltEmitter
 from heron.instance.key_sample import KeySample
 from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
+from heron.instance.received_traces import ReceivedTraces, received_traces
 from heron.instance.runner import ComponentRunner, ComponentStoppedError
 from heron.instance.task import Task
 from heron.instance.task_time import TimeUse
@@ -36,6 +37,7 @@ from heron.ipc.frame import (
     segment_routes,
 )
 from heron.planner.physical_plan import PlanUpdate
+from heron.spi.tracing import Stamp
 
 if TYPE_CHECKING:  # topologies without columns or checkpoints need not import them
     from pyarrow import RecordBatch
@@ -70,6 +72,7 @@ class BoltRunner(ComponentRunner):
         self._pacer = FlushPacer(task.settings.linger_s)
         self._slice = SliceSize()
         self._executed_any = False
+        self._arrived: Stamp | None = None  # of the frame in work, if it has traced rows
         self._keys = task.metrics.keys = KeySample.of(task.index, task.spec.component)
         self._column_input: ColumnInput | None = None
         if component_class.receives_columns():  # type: ignore[attr-defined]  # a bolt's class
@@ -96,6 +99,7 @@ class BoltRunner(ComponentRunner):
             self._idle()
         if isinstance(item, bytes):
             largest_bytes = self._process_frame(item)
+            self._arrived = None
             data_in.consume(len(item) - FRAME_HEADER_BYTES, largest_bytes)
         elif item is not None:
             self.handle(item)
@@ -109,7 +113,9 @@ class BoltRunner(ComponentRunner):
 
     def handle(self, command: Command) -> None:
         """`ComponentRunner.handle`."""
-        if isinstance(command, RootsSettled):
+        if isinstance(command, TracedFrameArrived):
+            self._arrived = command.at
+        elif isinstance(command, RootsSettled):
             self._finish_roots.settle(command)
         elif isinstance(command, SessionOpened):
             self._finish_roots.lose_all()
@@ -269,16 +275,18 @@ class BoltRunner(ComponentRunner):
             return
         if (sample := self.task.gateway.inspected.sample) is not None:
             sample.receive(batch, self.task.index)
+        traces = received_traces(head, batch.source, self._arrived, self.task.spans)
         if self._column_input is None:
-            self._process_batch(batch, tracked)
+            self._process_batch(batch, tracked, traces)
         else:
-            self._process_columns(self._column_input.columns_of(batch), tracked)
+            self._process_columns(self._column_input.columns_of(batch), tracked, traces)
         if not self._executed_any:
             self._executed_any = True
             self.task.note_first_tuple()
 
-    def _process_batch(self, batch: ReceivedBatch, tracked: TrackedBatch | None) -> None:
+    def _process_batch(self, batch: ReceivedBatch, tracked: TrackedBatch | None, traces: ReceivedTraces | None) -> None:
         """Calls `process` slice by slice; see `SliceSize`."""
+        streams = self.emitter.streams.values()
         source, rows = batch.source, batch.rows
         tuples = source.pool.take(rows)
         self._acks.begin(tracked, tuples)
@@ -290,22 +298,28 @@ class BoltRunner(ComponentRunner):
         if not self._has_output():
             self._pacer.start_waiting(monotonic_s())
         while done < rows and not self._signals.stop_requested:
-            size = min(self._slice.tuples, rows - done)
+            size = wanted = min(self._slice.tuples, rows - done)
+            if traces is not None:
+                size = traces.begin(done, wanted, streams)
             start_s = monotonic_s()
             with self.emitter.lock.released():
                 self._process_slice(islice(pairs, size))
             took_s = monotonic_s() - start_s
+            if traces is not None:
+                traces.end(streams)
             done += size
             executed[source.key] = executed.get(source.key, 0) + size
             latency.add(took_s / size, size)
-            if self._slice.adapt(size, took_s) or done < rows:
+            if self._slice.adapt(size, took_s, cut=size < wanted) or done < rows:
                 self._between_slices(start_s + took_s)
         del pairs  # a zip holds its last pair, and the pool would not reuse that object
         self._acks.end(tracked)  # before `recycle`, because acks that are not settled hold their tuples
         self._flush_due_acks()
         source.pool.recycle(rows, tracked or UNTRACKED)
 
-    def _process_columns(self, received: ReceivedColumns, tracked: TrackedBatch | None) -> None:
+    def _process_columns(
+        self, received: ReceivedColumns, tracked: TrackedBatch | None, traces: ReceivedTraces | None
+    ) -> None:
         """Calls `process_columns` once for all rows of a segment."""
         batch, source, component = received.batch, received.source, self._component
         received.report_lost(self.task.metrics, self.task.errors)
@@ -313,6 +327,9 @@ class BoltRunner(ComponentRunner):
         if not self._has_output():
             self._pacer.start_waiting(monotonic_s())
         component.received_from = received.received_from
+        streams = self.emitter.streams.values()
+        if traces is not None:
+            traces.begin_all(streams)
         start_s = monotonic_s()
         try:
             with self.emitter.lock.released():
@@ -321,6 +338,8 @@ class BoltRunner(ComponentRunner):
         except Exception as error:
             self._acks.settle_columns(batch, acked=False)
             self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
+        if traces is not None:
+            traces.end(streams)
         end_s, rows, metrics = monotonic_s(), batch.num_rows, self.task.metrics
         metrics.executed[source.key] = metrics.executed.get(source.key, 0) + rows
         metrics.executed_batches[source.key] = metrics.executed_batches.get(source.key, 0) + 1

@@ -92,7 +92,7 @@ class ColumnOutput:
 
     def segments_of(self, parts: Sequence[ColumnPart], rows: int) -> list[bytes]:
         """The segments of an untracked batch of `rows` rows, by its parts."""
-        self._stream.emitted += rows
+        self._stream.count(rows)
         return [self._segment(lot) for lot in self._lots(parts, [])]
 
     def add(self, batch: RecordBatch) -> list[bytes]:
@@ -122,7 +122,7 @@ class ColumnOutput:
         """The segments of a batch with roots from `base` on: one for `each` of its rows, or one in all."""
         stream, task_id = self._stream, self._stream.origin.task_id
         first = (task_id << COUNTER_BITS) | base
-        stream.emitted += rows
+        stream.count(rows)
         if each:
             segments, totals, bad = self._rows(parts, rows, first)
         else:
@@ -136,7 +136,7 @@ class ColumnOutput:
 
     def anchored_segments(self, parts: Sequence[ColumnPart], rows: int, roots: U64) -> tuple[list[bytes], int]:
         """``(segments, key)`` of a batch under these roots; `key` is the XOR of the keys of its copies."""
-        self._stream.emitted += rows
+        self._stream.count(rows)
         segments, total, lost = self._unit(parts, roots)
         if lost:
             total ^= secrets.randbits(64)  # never acked: acks of the anchors overtake data, and so would this fail
@@ -185,7 +185,9 @@ class ColumnOutput:
         self._record.segments += 1
         self._record.payload_bytes += len(lot.payload)
         padded = aligned_options(lot.tasks, options)
-        return stream.tuples_segment(lot.tasks, lot.payload, rows, padded, encoding=self._serializer.encoding)
+        traced = stream.traced_in(lot.numbers) if stream.points else ()  # type: ignore[arg-type]  # an array or a range
+        encoding = self._serializer.encoding
+        return stream.tuples_segment(lot.tasks, lot.payload, rows, padded, encoding=encoding, traced=traced)
 
     def _lots(self, parts: Sequence[ColumnPart], bad: list[int]) -> Iterator[_Lot]:
         """The parts as payloads of the wanted size; adds rows that are lost to `bad`."""

@@ -19,8 +19,19 @@ from heron.ipc.tracking import RootOutcome
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import PERIOD_S, QueueCapacity
 from heron.planner.physical_plan import PhysicalPlan
+from heron.spi.tracing import Stamp
 
-__all__ = ["Command", "DataIn", "DataOut", "PlanReceived", "ReportSeen", "RootsSettled", "SessionOpened", "Sleeper"]
+__all__ = [
+    "Command",
+    "DataIn",
+    "DataOut",
+    "PlanReceived",
+    "ReportSeen",
+    "RootsSettled",
+    "SessionOpened",
+    "Sleeper",
+    "TracedFrameArrived",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +62,14 @@ class RootsSettled:
     outcomes: tuple[tuple[RootOutcome, range | list[int]], ...]
 
 
-Command = PlanReceived | SessionOpened | ReportSeen | RootsSettled
+@dataclass(frozen=True, slots=True)
+class TracedFrameArrived:
+    """The next frame has traced rows; the time of its arrival."""
+
+    at: Stamp
+
+
+Command = PlanReceived | SessionOpened | ReportSeen | RootsSettled | TracedFrameArrived
 
 
 class Sleeper:

@@ -19,6 +19,7 @@ from heron.api.tuple import Tuple
 from heron.errors import EmitError, PluginError, UsageError, known, nearest
 from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.out_stream import ColumnRecord, OutStream, StreamOrigin, column_output
+from heron.instance.stream_traces import RootTraces
 from heron.instance.task_time import TaskTime
 from heron.instance.tracked_batch import TrackedBatch
 from heron.instance.tracked_stream import AnchoredStream, RootStream
@@ -142,6 +143,7 @@ class Emitter:
         self.stop_requested: Callable[[], bool] = _never  # an emit that waits for room gives up on a stop
         self.overflowed = False
         self.on_error: Callable[[Exception], None] = _raise  # the runner shows and counts errors
+        self._trace_one_in = 0
         out.on_linger_over(self.end_linger)
 
     def set_streams(self, streams: Iterable[OutStream], *, ids: list[object] | None = None) -> None:
@@ -158,6 +160,14 @@ class Emitter:
         self._adders = {
             name: make_add(stream, self._overflow_of(stream), ids=ids) for name, stream in self.streams.items()
         }
+        self.trace_roots(self._trace_one_in)
+
+    def trace_roots(self, one_in: int) -> None:
+        """Traces one in a number of the rows of each stream from now on; 0: none."""
+        if one_in or self._trace_one_in:
+            for stream in self.streams.values():
+                stream.traces = RootTraces(one_in, self.origin.spans) if one_in else None
+        self._trace_one_in = one_in
 
     def specialised(self) -> Callable[..., list[int] | None] | None:
         """The generated emit; None if hooks must see each call, or if there is no default stream."""
@@ -277,7 +287,10 @@ class Emitter:
             except PluginError as error:
                 msg = f"emit_columns: {error}; set columns = True in the class of the component"
                 raise EmitError(msg) from error
-        return target, target.columns, target.columns.checked(given)
+        rows = target.columns.checked(given)
+        if target.traces is not None:
+            target.traces.emitting(target.emitted + target.waiting(), rows.num_rows)
+        return target, target.columns, rows
 
     def send_columns(self, target: OutStream, batch: RecordBatch, segments_of: Callable[[], list[bytes]]) -> None:
         """Sends what an emit of columns made due, and waits for room."""
@@ -311,6 +324,8 @@ class Emitter:
     def _overflow_of(self, stream: OutStream) -> Callable[[], None]:
         def overflow() -> None:
             self.overflowed = True
+            if stream.traces is not None and stream.traces.passed(stream):
+                return
             self._flush_stream(stream)
             self._wait_for_room()
 

@@ -6,6 +6,7 @@ tasks receive whole (one task, `lowest`, `all`) become one segment with many des
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -19,8 +20,10 @@ from heron.errors import EmitError
 from heron.instance.batch_codec import encode_rows
 from heron.instance.inspected_task import InspectedTask
 from heron.instance.serializers import PICKLE, Serializers
-from heron.instance.stream_routes import StreamRoutes
+from heron.instance.stream_routes import StreamRoutes, Watch
+from heron.instance.stream_traces import SpanBuffer, StreamTraces, TracePoint
 from heron.ipc.frame import SegmentKind, segment
+from heron.ipc.trace_field import MOST_ENTRIES, TraceEntry, trace_option, traced_segment
 from heron.spi.serializer import Serializer
 
 if TYPE_CHECKING:  # needs numpy; loaded when a component first emits columns
@@ -53,6 +56,7 @@ class StreamOrigin:
     serializers: Serializers = field(default_factory=Serializers)
     config: Mapping[str, object] = field(default_factory=dict)
     inspected: InspectedTask = field(default_factory=InspectedTask)
+    spans: SpanBuffer = field(default_factory=lambda: SpanBuffer("", 0))
 
     def column_serializer(self) -> ColumnSerializer:
         """The serializer of columns; see `heron.instance.serializers.Serializers.for_columns`."""
@@ -100,7 +104,8 @@ class OutStream:
 
     `limit` is the number of rows that make the next flush. The generated emit compares the log with it and reads no
     clock: when the linger after a flush is over, the gateway sets `limit` to zero, and the next emit flushes. It also
-    starts at zero. `direct` holds the task of the present emit, if that emit names one.
+    starts at zero. `direct` holds the task of the present emit, if that emit names one. `points` are the traced rows of
+    the flush under way; only a task that traces has `traces`.
     """
 
     __slots__ = (
@@ -113,9 +118,11 @@ class OutStream:
         "limit",
         "number",
         "origin",
+        "points",
         "routes",
         "rows",
         "tasks_of_last",
+        "traces",
     )
 
     def __init__(self, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin) -> None:
@@ -131,6 +138,8 @@ class OutStream:
         self.direct: tuple[int, ...] = ()
         self.emitted = 0
         self.tasks_of_last: tuple[int, ...] = ()
+        self.traces: StreamTraces | None = None
+        self.points: Sequence[TracePoint] = ()
 
     def flush(self) -> list[bytes]:
         """Takes the batches and rows that wait, and returns their segments. Batches were emitted before rows."""
@@ -162,6 +171,8 @@ class OutStream:
         """The segments of rows that were taken from the head of the log."""
         if not rows:
             return []
+        if self.points:
+            return self._traced_segments_of(rows)
         segments: list[bytes] = []
         tasks: list[int] = []
         routes = self.routes
@@ -181,9 +192,16 @@ class OutStream:
         del self.rows[: len(rows)]
         if (sample := self.origin.inspected.sample) is not None:
             sample.emit(self.definition.name, self.definition.fields, rows)
-        self.emitted += len(rows)
         self.limit = self.full_limit
+        self.count(len(rows))
         return rows
+
+    def count(self, rows: int) -> None:
+        """Counts rows that a flush has taken."""
+        if self.traces is not None:
+            self.points = self.traces.taken(self.emitted, rows)
+            self.limit = self.traces.capped(self.limit, self.emitted + rows)
+        self.emitted += rows
 
     def wrong_values(self, values: object) -> EmitError:
         """The error for values that do not fit the declared fields."""
@@ -197,16 +215,64 @@ class OutStream:
             f"fields ({fields}); got {values!r:.80}"
         )
 
-    def _encode(self, tasks: tuple[int, ...], rows: list[object], segments: list[bytes]) -> None:
-        for part, payload in self.origin.encoded(rows, self.definition.fields, self._reject):
+    def _encode(
+        self, tasks: tuple[int, ...], rows: list[object], segments: list[bytes], places: Sequence[int] = ()
+    ) -> None:
+        """Appends the segments of a part of a flush; its traced rows have these places, in the order of `points`."""
+        traced: list[tuple[int, TracePoint]] = []
+        rejected, at = self._reject, 0
+        if places:
+            traced = [(place, point) for place, point in zip(places, self.points, strict=True) if place >= 0]
+
+            def rejected(row: object, error: Exception) -> None:
+                nonlocal at
+                at += 1
+                self._reject(row, error)
+
+        for part, payload in self.origin.encoded(rows, self.definition.fields, rejected):
             self.adapt(len(part), len(payload))
-            segments.append(self.tuples_segment(tasks, payload, len(part)))
+            found = [(place - at, point) for place, point in traced if at <= place < at + len(part)] if traced else ()
+            segments.append(self.tuples_segment(tasks, payload, len(part), traced=found))
+            at += len(part)
+
+    def _traced_segments_of(self, rows: list[object]) -> list[bytes]:
+        """The same, where some rows are traced."""
+        segments: list[bytes] = []
+        watch = Watch([each.row for each in self.points])
+        parts = [(self.routes.whole, rows, watch.rows)] if self.routes.whole else []
+        for splitter in self.routes.splitters:
+            split = [((task,), part) for task, part in splitter.split(rows, watch)]
+            parts += [(tasks, part, watch.take(tasks[0])) for tasks, part in split]
+        self.tasks_of_last = tuple(task for tasks, _, _ in parts for task in tasks)
+        for tasks, part, places in parts:
+            self._encode(tasks, part, segments, places)
+        return segments
+
+    def traced_in(self, numbers: Sequence[int]) -> list[tuple[int, TracePoint]]:
+        """``(place, traced row)`` for each traced row of the flush that is among these, which ascend."""
+        found = []
+        for point in self.points:
+            place = bisect_left(numbers, point.row)
+            if place < len(numbers) and numbers[place] == point.row:
+                found.append((place, point))
+        return found
 
     def tuples_segment(
-        self, tasks: Sequence[int], payload: bytes, rows: int, options: bytes = b"", encoding: int | None = None
+        self,
+        tasks: Sequence[int],
+        payload: bytes,
+        rows: int,
+        options: bytes = b"",
+        *,
+        encoding: int | None = None,
+        traced: Sequence[tuple[int, TracePoint]] = (),
     ) -> bytes:
-        """A segment of rows of this stream; `encoding` None is that of its rows."""
+        """A segment of rows of this stream; `encoding` None is that of its rows. `traced` has places in the segment."""
         origin = self.origin
+        if traced and (entries := self._entries(traced)):
+            return traced_segment(
+                self.tuples_segment(tasks, payload, rows, trace_option(entries) + options, encoding=encoding)
+            )
         return segment(
             tasks,
             payload,
@@ -220,12 +286,26 @@ class OutStream:
             options=options,
         )
 
+    def _entries(self, traced: Sequence[tuple[int, TracePoint]]) -> list[TraceEntry]:
+        """The traced rows of a segment; the copies of a row for several consumers share its budget."""
+        copies = len(self.routes.whole) + len(self.routes.splitters)
+        shares = [(place, point, point.budget // copies) for place, point in traced[:MOST_ENTRIES]]
+        entries = [
+            TraceEntry(point.trace_id, point.parent_id, place, share, point.emitted_ns)
+            for place, point, share in shares
+            if share
+        ]
+        self.origin.spans.cut += len(traced) - len(entries)
+        return entries
+
     def adapt(self, rows: int, payload_bytes: int) -> None:
         """Sets how many rows make a batch of the wanted size, by the size of the last rows."""
         destinations = max(1, min(_LIMIT_FACTOR, len(self.tasks_of_last)))
         fitting = self.origin.batch_bytes * rows // max(1, payload_bytes)
         wanted = max(1, min(self.origin.batch_rows, fitting)) * destinations
         self.limit = self.full_limit = min(wanted, 4 * max(self.full_limit, rows))
+        if self.traces is not None:
+            self.limit = self.traces.capped(self.limit, self.emitted)
 
     def _reject(self, row: object, error: Exception) -> None:
         self.origin.rejected(self.definition.name, row, error)

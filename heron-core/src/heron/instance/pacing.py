@@ -50,9 +50,13 @@ class SliceSize:
     def __init__(self) -> None:
         self.tuples = _FIRST_SLICE
 
-    def adapt(self, size: int, took_s: float) -> bool:
-        """Sets the size by the duration of the last slice; whether that slice was a long one."""
-        self.tuples = max(1, min(_LARGEST_SLICE, 4 * size, int(size * _SLICE_S / max(took_s, 1e-9))))
+    def adapt(self, size: int, took_s: float, *, cut: bool = False) -> bool:
+        """Sets the size by the duration of the last slice; whether that slice was a long one.
+
+        A slice that was `cut` for a traced tuple is no reason for short slices.
+        """
+        most = max(4 * size, self.tuples) if cut else 4 * size
+        self.tuples = max(1, min(_LARGEST_SLICE, most, int(size * _SLICE_S / max(took_s, 1e-9))))
         return took_s > _SLICE_S
 
 

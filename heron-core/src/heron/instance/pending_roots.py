@@ -14,6 +14,7 @@ from functools import partial
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
 from heron.instance.data_queue import RootsSettled
+from heron.instance.stream_traces import SpanBuffer
 from heron.instance.task_metrics import TaskMetrics
 from heron.instance.user_component import SpoutHookCalls
 from heron.ipc.tracking import COUNTER_BITS, RootOutcome
@@ -73,6 +74,12 @@ class _Page:
             }
             self._ids = []
 
+    def has(self, counter: int) -> bool:
+        """Whether the root with this counter is not settled."""
+        if self._few is not None:
+            return counter in self._few
+        return self.left > 0 and self._ids[counter - self.base] is not _SETTLED
+
     def unsettled(self) -> list[object]:
         """The ids of the roots that are not settled."""
         ids: Iterable[object] = self._ids if self._few is None else self._few.values()
@@ -131,6 +138,11 @@ class PendingRoots:
         self._forget_settled()
         return found
 
+    def has(self, counter: int) -> bool:
+        """Whether the root with this counter is in flight."""
+        page = self._page_of(counter)
+        return page is not None and page.has(counter)
+
     def settle_all(self) -> list[tuple[list[object], float]]:
         """Settles all roots in flight: the ledger that tracked them is gone."""
         found = [(list(page.unsettled()), page.since_s) for page in self._pages]
@@ -182,12 +194,15 @@ class RootCallbacks:
         self.on_ack: Callable[[object], None] | None = None
         self.on_fail: Callable[[object], None] | None = None
         self.hook_calls: SpoutHookCalls | None = None
+        self.spans: SpanBuffer | None = None
 
     def settle(self, settled: RootsSettled) -> None:
         """Handles the outcomes that the stream manager has sent."""
         for outcome, counters in settled.outcomes:
             now_s = monotonic_s()
-            for ids, since_s in self._pending.settle(counters):
+            found = self._pending.settle(counters)
+            self._note_traced(outcome)
+            for ids, since_s in found:
                 if outcome is RootOutcome.COMPLETE:
                     self._metrics.complete_latency.add(now_s - since_s, len(ids))
                     self._completed(ids, now_s - since_s)
@@ -197,8 +212,16 @@ class RootCallbacks:
     def lose_all(self) -> None:
         """Fails all roots in flight, because a new stream manager has no record of them."""
         now_s = monotonic_s()
-        for ids, since_s in self._pending.settle_all():
+        found = self._pending.settle_all()
+        self._note_traced(RootOutcome.LOST)
+        for ids, since_s in found:
             self._fail(ids, RootOutcome.LOST, now_s - since_s)
+
+    def _note_traced(self, outcome: RootOutcome) -> None:
+        """Reports the traced roots that are no longer in flight."""
+        if self.spans is not None and self.spans.in_flight:
+            for counter in [each for each in self.spans.in_flight if not self._pending.has(each)]:
+                self.spans.settled(counter, outcome.name.lower())
 
     def _completed(self, ids: list[object], latency_s: float) -> None:
         self._ack(ids, latency_s)

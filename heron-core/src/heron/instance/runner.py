@@ -364,7 +364,7 @@ class ComponentRunner(ABC):
     def _close(self) -> None:
         self.emitter.flush()
         self._close_component()
-        self.task.gateway.publish(self.task.record(self.emitter, final=True))
+        self.task.publish(self.emitter, final=True)
 
     def _close_component(self) -> None:
         self.task.metrics.backlog = None

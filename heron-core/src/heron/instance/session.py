@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heron.errors import RemoteProtocolError
-from heron.instance.data_queue import DataIn, DataOut, RootsSettled
+from heron.instance.data_queue import DataIn, DataOut, RootsSettled, TracedFrameArrived
 from heron.ipc.envelope import Envelope, control_frame
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
@@ -18,7 +18,9 @@ from heron.ipc.frame import (
 )
 from heron.ipc.link import CreditWindow, ReceiveLane, SendLane
 from heron.ipc.socket import Channel
+from heron.ipc.trace_field import frame_is_traced, stamp_now, stamp_sent
 from heron.ipc.tracking import parse_settled
+from heron.spi.tracing import StampKind
 
 __all__ = ["Session", "settled_roots"]
 
@@ -75,6 +77,8 @@ class Session:
         if kind == FrameKind.ACK:
             data_in.put(settled_roots(frame))  # does not count in the credit of data
         else:
+            if frame_is_traced(frame):
+                data_in.put(TracedFrameArrived(stamp_now(StampKind.RECEIVED)))
             data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
         return None
 
@@ -115,7 +119,8 @@ class Session:
             self._window.spend(size_bytes)
             if limit is not None:
                 limit.spend(size_bytes)
-            channel.send(b"".join((self._outgoing.header(FrameKind.DATA), *segments)))
+            flags = stamp_sent(segments)
+            channel.send(b"".join((self._outgoing.header(FrameKind.DATA, flags), *segments)))
             data_out.sent(size_bytes)
             sent = True
         return sent

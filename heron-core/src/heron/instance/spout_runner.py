@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from heron.api.api_constants import TOPOLOGY_TRACE_ONE_IN
+from heron.api.config import setting
 from heron.api.definition import StreamDefinition
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
@@ -52,6 +54,7 @@ class SpoutRunner(ComponentRunner):
 
             self._held = HeldRootCallbacks(self._roots, task.metrics, self._callback_failed)
             self._callbacks = self._held
+        self._callbacks.spans = task.spans
         self._immediate: ImmediateAcks | None = None
         batch_rows, linger_s = task.settings.batch_rows, task.settings.linger_s
         if task.tracks_acks:
@@ -103,6 +106,7 @@ class SpoutRunner(ComponentRunner):
     def apply_routes(self) -> None:
         """`ComponentRunner.apply_routes`."""
         origin = self.emitter.origin
+        self._trace_roots()
         if self._immediate is None:
             self.emitter.set_streams(self.task.out_streams(origin, self._root_stream))
         else:
@@ -134,6 +138,11 @@ class SpoutRunner(ComponentRunner):
         settings = self.task.settings
         if self.task.tracks_acks:
             self._quota = RootQuota.of(self.task.config, settings.batch_rows, settings.linger_s, monotonic_s)
+        self._trace_roots()
+
+    def _trace_roots(self) -> None:
+        one_in = setting(self.task.config, TOPOLOGY_TRACE_ONE_IN)
+        self._spout_emitter.trace_roots(one_in if isinstance(one_in, int) else 0)
 
     def _follow_checkpoints(self, checkpoints: TaskCheckpoints) -> None:
         super()._follow_checkpoints(checkpoints)

@@ -8,8 +8,9 @@ to their lists. Pure, except for the author's custom groupings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition, StreamDefinition
@@ -33,6 +34,7 @@ __all__ = [
     "ShuffleSplitter",
     "Splitter",
     "StreamRoutes",
+    "Watch",
     "routes_of",
 ]
 
@@ -45,11 +47,31 @@ CustomGroupings = Callable[[str, InputDefinition], ICustomGrouping]
 """Gives the author's grouping object for a consumer's subscription, prepared with its tasks."""
 
 
+class Watch:
+    """Follows some rows of a flush, ascending, to their places in the parts of tasks."""
+
+    def __init__(self, rows: list[int]) -> None:
+        self.rows = rows
+        self._places: dict[int, list[int]] = {}
+
+    def place(self, row: int, task: int, place: int) -> None:
+        """Notes the place of a row in the part of a task."""
+        places = self._places.setdefault(task, [-1] * len(self.rows))
+        places[self.rows.index(row)] = place
+
+    def take(self, task: int) -> list[int]:
+        """The place of each row in the part of a task, -1 for a row that is not there; forgets that part."""
+        return self._places.pop(task, [])
+
+
 class Splitter(Protocol):
     """Divides the rows of a flush among the tasks of one consumer."""
 
-    def split(self, rows: list[object]) -> Iterable[tuple[int, list[object]]]:
-        """``(task id, rows)`` for each task that gets rows, each task's rows in the order of emission."""
+    def split(self, rows: list[object], watch: Watch | None = None) -> Iterable[tuple[int, list[object]]]:
+        """``(task id, rows)`` for each task that gets rows, each task's rows in the order of emission.
+
+        `watch` learns the places of the rows that it follows.
+        """
         ...
 
 
@@ -212,10 +234,13 @@ class ShuffleSplitter:
         self._tasks = tuple(tasks)
         self._next = start % len(self._tasks)
 
-    def split(self, rows: list[object]) -> Iterable[tuple[int, list[object]]]:
+    def split(self, rows: list[object], watch: Watch | None = None) -> Iterable[tuple[int, list[object]]]:
         """`Splitter.split`."""
         count = len(self._tasks)
-        for offset, task in enumerate(self.deal(len(rows))):
+        dealt = self.deal(len(rows))
+        for row in () if watch is None else watch.rows:
+            watch.place(row, dealt[row % count], row // count)  # type: ignore[union-attr]  # it has rows
+        for offset, task in enumerate(dealt):
             yield task, rows[offset::count]
 
     def deal(self, parts: int) -> list[int]:
@@ -314,15 +339,32 @@ class KeySplitter:
         self.memo = memo
         self.picks: list[Append] = []
 
-    def split(self, rows: list[object]) -> Iterable[tuple[int, list[object]]]:
+    def split(self, rows: list[object], watch: Watch | None = None) -> Iterable[tuple[int, list[object]]]:
         """`Splitter.split`; the first `picks` belong to the rows."""
-        for pick, row in zip(self.picks, rows, strict=False):
+        pairs = zip(self.picks, rows, strict=False)
+        if watch is not None:
+            self._carry_watched(pairs, watch)
+        for pick, row in pairs:
             pick(row)
         del self.picks[: len(rows)]
         for task, chosen in self.memo.lists.items():
             if chosen:
                 yield task, chosen.copy()
                 chosen.clear()
+
+    def _carry_watched(self, pairs: Iterator[tuple[Append, object]], watch: Watch) -> None:
+        """Carries the rows up to the last one that is watched; the list that has grown shows where each of these is."""
+        lists, before = self.memo.lists, 0
+        for number in watch.rows:
+            for pick, row in islice(pairs, number - before):
+                pick(row)
+            sizes = {task: len(each) for task, each in lists.items()}
+            for pick, row in islice(pairs, 1):
+                pick(row)
+            before = number + 1
+            for task, each in lists.items():
+                if len(each) > sizes[task]:
+                    watch.place(number, task, sizes[task])
 
 
 class ChosenSplitter:
@@ -333,9 +375,12 @@ class ChosenSplitter:
     def __init__(self) -> None:
         self.picks: list[Sequence[int]] = []
 
-    def split(self, rows: list[object]) -> Iterable[tuple[int, list[object]]]:
+    def split(self, rows: list[object], watch: Watch | None = None) -> Iterable[tuple[int, list[object]]]:
         """`Splitter.split`; the first `picks` belong to the rows."""
         by_task: dict[int, list[object]] = {}
+        for number in () if watch is None else watch.rows:
+            for task in self.picks[number]:
+                watch.place(number, task, sum(task in tasks for tasks in self.picks[:number]))  # type: ignore[union-attr]
         for tasks, row in zip(self.picks, rows, strict=False):
             for task in tasks:
                 by_task.setdefault(task, []).append(row)

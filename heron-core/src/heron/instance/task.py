@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,9 @@ from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.serializers import Serializers
 from heron.instance.state_backends import task_store
 from heron.instance.stream_routes import StreamRoutes, routes_of
+from heron.instance.stream_traces import SpanBuffer
 from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskContext
-from heron.instance.task_metrics import TaskMetrics
+from heron.instance.task_metrics import TaskMetrics, trace_metrics
 from heron.instance.user_component import UserPackage
 from heron.instance.user_errors import UserErrors
 from heron.ipc import control_pb2 as pb
@@ -77,6 +79,7 @@ class Task:
         self.config = merged_config(plan.topology.config, self.definition.config)
         self.serializers = Serializers(spec.serializers)
         self.metrics = TaskMetrics()
+        self.spans = SpanBuffer(spec.component, spec.task_id)
         self.pauses = GarbagePauses()
         self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
         self.metrics.on_broken = self._metric_failed
@@ -133,6 +136,7 @@ class Task:
             self.serializers,
             self.config,
             self.gateway.inspected,
+            self.spans,
         )
 
     def is_member_of(self, plan: PhysicalPlan) -> bool:
@@ -230,7 +234,11 @@ class Task:
         """Sends the metrics, once per export period."""
         if now_s >= self._next_publish_s:
             self._next_publish_s = now_s + self.settings.metrics_export_s
-            self.gateway.publish(self.record(emitter))
+            self.publish(emitter)
+
+    def publish(self, emitter: Emitter, *, final: bool = False) -> None:
+        """Sends the metrics, and the events and spans since the last record."""
+        self.gateway.publish(replace(self.record(emitter, final=final), spans=self.spans.take()))
 
     def record(self, emitter: Emitter, *, final: bool = False) -> MetricsRecord:
         """The task's metrics and new events now."""
@@ -241,6 +249,7 @@ class Task:
         tuples_in = None if is_spout else self.metrics.executed_total()
         metrics += emitter.time.metrics(tuples_in, sum(count for _, count in emitted))
         metrics += emitter.column_metrics()
+        metrics += trace_metrics(self.spans)
         data_in, data_out = self.gateway.data_in, self.gateway.data_out
         metrics += [
             Metric(IN_QUEUE_BYTES, gauge, "bytes", data_in.queued_bytes()),

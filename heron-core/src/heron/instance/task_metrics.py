@@ -21,14 +21,16 @@ from heron.ipc.metric_names import (
     FAIL_COUNT,
     FAILED_BY,
     IGNORED_ACK_COUNT,
+    TRACE_GAPS,
     WATERMARK,
 )
 from heron.spi.metricsink import Histogram, Metric, MetricKind
 
 if TYPE_CHECKING:
     from heron.instance.key_sample import KeySample
+    from heron.instance.stream_traces import SpanBuffer
 
-__all__ = ["LATENCY_BOUNDS_S", "LatencyHistogram", "TaskMetrics"]
+__all__ = ["LATENCY_BOUNDS_S", "LatencyHistogram", "TaskMetrics", "trace_metrics"]
 
 LATENCY_BOUNDS_S = tuple(base * 10.0**exponent for exponent in range(-7, 2) for base in (1.0, 2.0, 5.0))
 """100 ns to 50 s in steps of about a factor of two."""
@@ -174,3 +176,13 @@ class TaskMetrics:
                 Metric(f"user/{name}{suffix}", MetricKind.GAUGE, "1", value) for suffix, value in user.values.items()
             ]
         return metrics
+
+
+def trace_metrics(spans: SpanBuffer) -> list[Metric]:
+    """What is missing in the traces that pass through a task; nothing while nothing is missing."""
+    missing = {"dropped": spans.dropped, "cut": spans.cut, "malformed": spans.malformed}
+    return [
+        Metric(TRACE_GAPS, MetricKind.COUNTER, "spans", count, {"reason": reason})
+        for reason, count in missing.items()
+        if count
+    ]

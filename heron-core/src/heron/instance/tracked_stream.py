@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -109,7 +110,10 @@ class RootStream(TrackedStream):
         parts = columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
         before = self.flush()
         base = self.pending.open([tup_id] if ids is None else list(ids))
-        return before + columns.root_segments(parts, batch.num_rows, base, each=ids is not None)
+        segments = columns.root_segments(parts, batch.num_rows, base, each=ids is not None)
+        if self.points:
+            self._await_outcomes(base, [0] * batch.num_rows if ids is None else range(batch.num_rows))
+        return before + segments
 
     def flush_rows(self) -> list[bytes]:
         """Makes roots of the rows that have an id; a batch without any id is sent untracked."""
@@ -122,10 +126,22 @@ class RootStream(TrackedStream):
         if untracked:
             with_id = [row for row, tup_id in enumerate(ids) if tup_id is not None]
             base = self.pending.open([ids[row] for row in with_id])
+            if self.points:
+                self._await_outcomes(
+                    base, [place - 1 for place in accumulate(tup_id is not None for tup_id in ids)], ids
+                )
             return array_tracking().root_segments(self, rows, base, with_id)
         base = self.pending.open(ids)
+        if self.points:
+            self._await_outcomes(base, range(len(rows)))
         whole = self._whole(rows, base) if self.routes.whole and not self.routes.splitters else None
         return whole if whole is not None else array_tracking().root_segments(self, rows, base, None)
+
+    def _await_outcomes(self, base: int, roots: Sequence[int], ids: Sequence[object] = ()) -> None:
+        """Notes the traced roots among rows that are roots from `base` on; `roots` are their numbers by row."""
+        for point in self.points:
+            if not ids or ids[point.row] is not None:
+                self.origin.spans.await_outcome(base + roots[point.row], point)
 
     def _whole(self, rows: list[object], base: int) -> list[bytes] | None:
         """The usual case: all rows in one segment, whose keys the receiver derives too; None in other cases."""
@@ -145,7 +161,8 @@ class RootStream(TrackedStream):
             OptionTag.ROOT_BASE, root_base.to_bytes(8, "little")
         )
         roots = new_roots_derived(task_id, base, batch_key, len(rows), tasks)
-        return [roots, self.tuples_segment(tasks, payloads[0], len(rows), options)]
+        traced = self.traced_in(range(len(rows))) if self.points else ()
+        return [roots, self.tuples_segment(tasks, payloads[0], len(rows), options, traced=traced)]
 
 
 class AnchorHost(Protocol):

@@ -43,7 +43,7 @@ PROCESS_PHASE_DIED: ProcessPhase
 PROCESS_PHASE_GIVEN_UP: ProcessPhase
 
 class Envelope(_message.Message):
-    __slots__ = ("epoch", "compressed", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "checkpoint_report", "peer_hello", "peer_welcome", "loss", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "container_tasks", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "begin_update", "withdraw_update", "take_checkpoint", "change_config", "stack_request", "profile_request", "task_answer", "memory_request", "tuples_request", "long_call", "refused")
+    __slots__ = ("epoch", "compressed", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "checkpoint_report", "peer_hello", "peer_welcome", "loss", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "container_tasks", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "begin_update", "withdraw_update", "take_checkpoint", "change_config", "stack_request", "profile_request", "task_answer", "memory_request", "tuples_request", "traces_request", "traces_reply", "long_call", "refused")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     COMPRESSED_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_HELLO_FIELD_NUMBER: _ClassVar[int]
@@ -80,6 +80,8 @@ class Envelope(_message.Message):
     TASK_ANSWER_FIELD_NUMBER: _ClassVar[int]
     MEMORY_REQUEST_FIELD_NUMBER: _ClassVar[int]
     TUPLES_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    TRACES_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    TRACES_REPLY_FIELD_NUMBER: _ClassVar[int]
     LONG_CALL_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     epoch: int
@@ -118,9 +120,11 @@ class Envelope(_message.Message):
     task_answer: TaskAnswer
     memory_request: MemoryRequest
     tuples_request: TuplesRequest
+    traces_request: TracesRequest
+    traces_reply: TracesReply
     long_call: LongCall
     refused: Refused
-    def __init__(self, epoch: _Optional[int] = ..., compressed: _Optional[bytes] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., checkpoint_report: _Optional[_Union[CheckpointReport, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., container_tasks: _Optional[_Union[ContainerTasks, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., begin_update: _Optional[_Union[BeginUpdate, _Mapping]] = ..., withdraw_update: _Optional[_Union[WithdrawUpdate, _Mapping]] = ..., take_checkpoint: _Optional[_Union[TakeCheckpoint, _Mapping]] = ..., change_config: _Optional[_Union[ChangeConfig, _Mapping]] = ..., stack_request: _Optional[_Union[StackRequest, _Mapping]] = ..., profile_request: _Optional[_Union[ProfileRequest, _Mapping]] = ..., task_answer: _Optional[_Union[TaskAnswer, _Mapping]] = ..., memory_request: _Optional[_Union[MemoryRequest, _Mapping]] = ..., tuples_request: _Optional[_Union[TuplesRequest, _Mapping]] = ..., long_call: _Optional[_Union[LongCall, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
+    def __init__(self, epoch: _Optional[int] = ..., compressed: _Optional[bytes] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., checkpoint_report: _Optional[_Union[CheckpointReport, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., container_tasks: _Optional[_Union[ContainerTasks, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., begin_update: _Optional[_Union[BeginUpdate, _Mapping]] = ..., withdraw_update: _Optional[_Union[WithdrawUpdate, _Mapping]] = ..., take_checkpoint: _Optional[_Union[TakeCheckpoint, _Mapping]] = ..., change_config: _Optional[_Union[ChangeConfig, _Mapping]] = ..., stack_request: _Optional[_Union[StackRequest, _Mapping]] = ..., profile_request: _Optional[_Union[ProfileRequest, _Mapping]] = ..., task_answer: _Optional[_Union[TaskAnswer, _Mapping]] = ..., memory_request: _Optional[_Union[MemoryRequest, _Mapping]] = ..., tuples_request: _Optional[_Union[TuplesRequest, _Mapping]] = ..., traces_request: _Optional[_Union[TracesRequest, _Mapping]] = ..., traces_reply: _Optional[_Union[TracesReply, _Mapping]] = ..., long_call: _Optional[_Union[LongCall, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
 
 class InstanceHello(_message.Message):
     __slots__ = ("task_id", "incarnation", "endpoint", "pid", "wire_version")
@@ -401,7 +405,7 @@ class Event(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., at_s: _Optional[float] = ..., subject: _Optional[str] = ..., cause: _Optional[str] = ..., attributes: _Optional[_Iterable[_Union[Label, _Mapping]]] = ...) -> None: ...
 
 class MetricsPublish(_message.Message):
-    __slots__ = ("topology", "container_id", "process", "incarnation", "component", "task_id", "at_s", "metrics", "events")
+    __slots__ = ("topology", "container_id", "process", "incarnation", "component", "task_id", "at_s", "metrics", "events", "spans")
     TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
     CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
     PROCESS_FIELD_NUMBER: _ClassVar[int]
@@ -411,6 +415,7 @@ class MetricsPublish(_message.Message):
     AT_S_FIELD_NUMBER: _ClassVar[int]
     METRICS_FIELD_NUMBER: _ClassVar[int]
     EVENTS_FIELD_NUMBER: _ClassVar[int]
+    SPANS_FIELD_NUMBER: _ClassVar[int]
     topology: str
     container_id: int
     process: str
@@ -420,7 +425,48 @@ class MetricsPublish(_message.Message):
     at_s: float
     metrics: _containers.RepeatedCompositeFieldContainer[Metric]
     events: _containers.RepeatedCompositeFieldContainer[Event]
-    def __init__(self, topology: _Optional[str] = ..., container_id: _Optional[int] = ..., process: _Optional[str] = ..., incarnation: _Optional[int] = ..., component: _Optional[str] = ..., task_id: _Optional[int] = ..., at_s: _Optional[float] = ..., metrics: _Optional[_Iterable[_Union[Metric, _Mapping]]] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ...) -> None: ...
+    spans: _containers.RepeatedCompositeFieldContainer[TraceSpan]
+    def __init__(self, topology: _Optional[str] = ..., container_id: _Optional[int] = ..., process: _Optional[str] = ..., incarnation: _Optional[int] = ..., component: _Optional[str] = ..., task_id: _Optional[int] = ..., at_s: _Optional[float] = ..., metrics: _Optional[_Iterable[_Union[Metric, _Mapping]]] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[TraceSpan, _Mapping]]] = ...) -> None: ...
+
+class TraceStamp(_message.Message):
+    __slots__ = ("kind", "clock", "monotonic_ns", "wall_ns")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
+    MONOTONIC_NS_FIELD_NUMBER: _ClassVar[int]
+    WALL_NS_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    clock: int
+    monotonic_ns: int
+    wall_ns: int
+    def __init__(self, kind: _Optional[str] = ..., clock: _Optional[int] = ..., monotonic_ns: _Optional[int] = ..., wall_ns: _Optional[int] = ...) -> None: ...
+
+class TraceSpan(_message.Message):
+    __slots__ = ("trace_id", "span_id", "parent_id", "kind", "stamps", "source", "source_task", "stream", "rows", "emitted", "followed", "outcome")
+    TRACE_ID_FIELD_NUMBER: _ClassVar[int]
+    SPAN_ID_FIELD_NUMBER: _ClassVar[int]
+    PARENT_ID_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    STAMPS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_TASK_FIELD_NUMBER: _ClassVar[int]
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    EMITTED_FIELD_NUMBER: _ClassVar[int]
+    FOLLOWED_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    trace_id: int
+    span_id: int
+    parent_id: int
+    kind: str
+    stamps: _containers.RepeatedCompositeFieldContainer[TraceStamp]
+    source: str
+    source_task: int
+    stream: str
+    rows: int
+    emitted: int
+    followed: int
+    outcome: str
+    def __init__(self, trace_id: _Optional[int] = ..., span_id: _Optional[int] = ..., parent_id: _Optional[int] = ..., kind: _Optional[str] = ..., stamps: _Optional[_Iterable[_Union[TraceStamp, _Mapping]]] = ..., source: _Optional[str] = ..., source_task: _Optional[int] = ..., stream: _Optional[str] = ..., rows: _Optional[int] = ..., emitted: _Optional[int] = ..., followed: _Optional[int] = ..., outcome: _Optional[str] = ...) -> None: ...
 
 class StatusRequest(_message.Message):
     __slots__ = ("request_id",)
@@ -491,6 +537,22 @@ class MetricsRequest(_message.Message):
     def __init__(self, request_id: _Optional[int] = ..., component: _Optional[str] = ..., task_id: _Optional[int] = ..., by_task: bool = ...) -> None: ...
 
 class MetricsReply(_message.Message):
+    __slots__ = ("request_id", "document")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    document: bytes
+    def __init__(self, request_id: _Optional[int] = ..., document: _Optional[bytes] = ...) -> None: ...
+
+class TracesRequest(_message.Message):
+    __slots__ = ("request_id", "limit")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    limit: int
+    def __init__(self, request_id: _Optional[int] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class TracesReply(_message.Message):
     __slots__ = ("request_id", "document")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     DOCUMENT_FIELD_NUMBER: _ClassVar[int]

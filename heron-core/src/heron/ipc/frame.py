@@ -93,6 +93,7 @@ class OptionTag(enum.IntEnum):
     ROOT_ROWS = 7  # u64 per entry of ROOTS: its row, unless each row has one root, in order
     UNIT = 8  # empty: to the fields above, all rows of the segment are one row, number 0
     PADDING = 9  # any bytes: they place the payload
+    TRACE = 10  # which rows are traced, and the times of the hops; see heron.ipc.trace_field
 
 
 class Marker(enum.IntEnum):
@@ -122,9 +123,9 @@ class SegmentHead:
     end: int
 
 
-def frame_header(kind: int, session: int, sequence: int) -> bytes:
+def frame_header(kind: int, session: int, sequence: int, flags: int = 0) -> bytes:
     """The 16 bytes at the start of a frame."""
-    return _FRAME.pack(WIRE_VERSION, kind, 0, session, sequence)
+    return _FRAME.pack(WIRE_VERSION, kind, flags, session, sequence)
 
 
 def parse_frame_header(data: bytes | memoryview) -> tuple[int, int, int]:
@@ -179,7 +180,7 @@ def aligned_options(destinations: Sequence[int], options: bytes) -> bytes:
     return options + option(OptionTag.PADDING, bytes(missing)) if missing else options
 
 
-def retargeted(source: bytes | memoryview, destinations: Sequence[int]) -> bytes | memoryview:
+def retargeted(source: bytes | bytearray | memoryview, destinations: Sequence[int]) -> bytes | bytearray | memoryview:
     """The segment addressed to `destinations`; the same object if it is addressed to them already."""
     view = memoryview(source)
     length, count, _, _ = _ROUTE.unpack_from(view)
@@ -285,7 +286,7 @@ def parse_segment(data: bytes | memoryview, start: int) -> SegmentHead:
     )
 
 
-def segment_plan(data: bytes | memoryview) -> int:
+def segment_plan(data: bytes | bytearray | memoryview) -> int:
     """The plan version of the segment that begins with `data`."""
     return int.from_bytes(data[_PLAN_AT : _PLAN_AT + 4], "little")
 

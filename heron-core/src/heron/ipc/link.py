@@ -81,10 +81,10 @@ class SendLane:
         self.session = session
         self.sequence = 0
 
-    def header(self, kind: FrameKind) -> bytes:
+    def header(self, kind: FrameKind, flags: int = 0) -> bytes:
         """The header of the session's next data or ack frame."""
         self.sequence += 1
-        return frame_header(kind, self.session, self.sequence)
+        return frame_header(kind, self.session, self.sequence, flags)
 
 
 class ReceiveLane:

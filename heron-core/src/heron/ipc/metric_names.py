@@ -61,6 +61,7 @@ __all__ = [
     "SINK_OUTAGE",
     "TAKEOVERS",
     "TASK_TIME",
+    "TRACE_GAPS",
     "TRUE_RATE_IN",
     "TRUE_RATE_OUT",
     "UNCONFIRMED_BYTES",
@@ -100,6 +101,7 @@ ROOTS_IN_FLIGHT = "roots-in-flight"  # gauge, roots; of all spouts of a stream m
 SETTLED_ROOTS = "settled-roots"  # counter, roots; label outcome: complete, failed, expired, lost; in a stream manager
 LATE_ACKS = "late-acks"  # counter, roots; label kind: ack, fail; of no root in flight; in a stream manager
 LATE_S = "late-s"  # counter, s; how late a stream manager's own timer has fired, in total
+TRACE_GAPS = "trace-gaps"  # counter, spans that are missing in traces; label reason: dropped, cut, malformed, refused
 HELD_BACK = "held-back-s"  # counter, s; time for which back pressure has throttled a spout
 DEPOSED_MESSAGES = "deposed-messages"  # counter, messages; refused messages of a deposed topology manager
 LEADER_EPOCH = "leader-epoch"  # gauge; the epoch of the topology manager that leads; it grows with each leader

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from heron.ipc import control_pb2 as pb
 from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRecord, Source
+from heron.spi.tracing import SpanKind, Stamp, StampKind, TraceSpan
 
 __all__ = ["publish_message", "record_of"]
+
+_SPAN_KINDS = frozenset(each.value for each in SpanKind)
+_STAMP_KINDS = frozenset(each.value for each in StampKind)
 
 
 def publish_message(record: MetricsRecord) -> pb.MetricsPublish:
@@ -36,11 +40,12 @@ def publish_message(record: MetricsRecord) -> pb.MetricsPublish:
             )
             for event in record.events
         ],
+        spans=[_span_message(span) for span in record.spans],
     )
 
 
 def record_of(message: pb.MetricsPublish) -> MetricsRecord:
-    """Decodes a record; metrics of an unknown kind are skipped."""
+    """Decodes a record; metrics and spans of an unknown kind, and stamps of one, are skipped."""
     source = Source(
         message.topology,
         message.container_id,
@@ -55,6 +60,7 @@ def record_of(message: pb.MetricsPublish) -> MetricsRecord:
         message.at_s,
         tuple([_metric(metric) for metric in message.metrics if metric.kind in kinds]),
         tuple([_event(event) for event in message.events]),
+        tuple([_span(span, source) for span in message.spans if span.kind in _SPAN_KINDS]),
     )
 
 
@@ -87,6 +93,50 @@ def _metric(message: pb.Metric) -> Metric:
         message.unit,
         value,
         {label.name: label.value for label in message.labels},
+    )
+
+
+def _span_message(span: TraceSpan) -> pb.TraceSpan:
+    return pb.TraceSpan(
+        trace_id=int(span.trace_id, 16),
+        span_id=int(span.span_id, 16),
+        parent_id=int(span.parent_id or "0", 16),
+        kind=span.kind.value,
+        stamps=[
+            pb.TraceStamp(kind=each.kind.value, clock=each.clock, monotonic_ns=each.monotonic_ns, wall_ns=each.wall_ns)
+            for each in span.stamps
+        ],
+        source=span.source,
+        source_task=span.source_task,
+        stream=span.stream,
+        rows=span.rows,
+        emitted=span.emitted,
+        followed=span.followed,
+        outcome=span.outcome,
+    )
+
+
+def _span(message: pb.TraceSpan, source: Source) -> TraceSpan:
+    stamps = [
+        Stamp(StampKind(each.kind), each.clock, each.monotonic_ns, each.wall_ns)
+        for each in message.stamps
+        if each.kind in _STAMP_KINDS
+    ]
+    return TraceSpan(
+        f"{message.trace_id:016x}",
+        f"{message.span_id:016x}",
+        f"{message.parent_id:016x}" if message.parent_id else "",
+        SpanKind(message.kind),
+        source.component,
+        source.task_id,
+        tuple(stamps),
+        source=message.source,
+        source_task=message.source_task,
+        stream=message.stream,
+        rows=message.rows,
+        emitted=message.emitted,
+        followed=message.followed,
+        outcome=message.outcome,
     )
 
 

@@ -18,6 +18,7 @@ from heron.api.api_constants import (
     TOPOLOGY_INSPECT_TUPLES,
     TOPOLOGY_MAX_SPOUT_PENDING,
     TOPOLOGY_MESSAGE_TIMEOUT_SECS,
+    TOPOLOGY_TRACE_ONE_IN,
 )
 from heron.api.config import check_config
 from heron.api.definition import TopologyDefinition
@@ -36,6 +37,7 @@ LIVE_KEYS = frozenset(
         TOPOLOGY_INSPECT_TUPLES,
         TOPOLOGY_MAX_SPOUT_PENDING,
         TOPOLOGY_MESSAGE_TIMEOUT_SECS,
+        TOPOLOGY_TRACE_ONE_IN,
     }
 )
 """The keys of the engine that take effect in a running topology. Keys of authors have no limit."""

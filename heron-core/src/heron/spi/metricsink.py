@@ -12,6 +12,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 
 from heron.spi.driver import Driver
+from heron.spi.tracing import TraceSpan
 
 __all__ = [
     "CAPABILITIES",
@@ -29,10 +30,11 @@ __all__ = [
 SPI_VERSION = 1
 OLDEST_SPI_VERSION = 1
 
-CAPABILITIES = frozenset({"events", "files", "histograms", "history", "server"})
+CAPABILITIES = frozenset({"events", "files", "histograms", "history", "server", "traces"})
 """``events``: the sink keeps events, not only metrics. ``histograms``: it keeps bounds and counts of histograms.
 ``history``: it keeps every value, also after the process has ended; without the flag, the newest value of a live
-process. ``files``: records go to files of the machine that uses it. ``server``: records go to a server."""
+process. ``files``: records go to files of the machine that uses it. ``server``: records go to a server. ``traces``: the
+sink keeps the spans of traced tuples."""
 
 
 class MetricKind(enum.Enum):
@@ -89,12 +91,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class MetricsRecord:
-    """The metrics and events of one process at one moment (wall-clock seconds)."""
+    """The metrics of one process at one moment (wall-clock seconds), and its events and spans since its last record."""
 
     source: Source
     at_s: float
     metrics: tuple[Metric, ...] = ()
     events: tuple[Event, ...] = ()
+    spans: tuple[TraceSpan, ...] = ()
 
 
 class MetricsSink(Driver):

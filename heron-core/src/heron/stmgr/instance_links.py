@@ -26,10 +26,11 @@ from heron.ipc.frame import (
 )
 from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
 from heron.ipc.socket import Channel
+from heron.ipc.trace_field import stamp_departure
 from heron.stmgr.back_pressure import SpoutChange
 from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.link_context import FRAMES_A_ROUND, LinkContext
-from heron.stmgr.outlet import JOIN_BYTES, Outlet
+from heron.stmgr.outlet import JOIN_BYTES, Outlet, Segment
 from heron.stmgr.router import Router
 
 __all__ = ["InstanceLink", "InstanceLinks", "TaskReports"]
@@ -149,13 +150,14 @@ class InstanceLink:
         sent_bytes = 0
         head = outlet.ready()
         while head is not None:
-            parts = [self._outgoing.header(FrameKind.DATA)]
+            parts: list[Segment] = []
             size = 0
             while head is not None and (size == 0 or size + len(head) <= JOIN_BYTES):
-                parts.append(outlet.pop(len(head)))  # type: ignore[arg-type]  # join takes any buffer
+                parts.append(outlet.pop(len(head)))
                 size += len(head)
                 head = outlet.ready()
-            self.channel.send(b"".join(parts))
+            flags = stamp_departure(parts)
+            self.channel.send(b"".join((self._outgoing.header(FrameKind.DATA, flags), *parts)))
             sent_bytes += size
         return sent_bytes
 

@@ -26,7 +26,8 @@ __all__ = [
     "Watermarks",
 ]
 
-Segment = bytes | memoryview
+Segment = bytes | bytearray | memoryview
+"""A bytearray has traced rows; see `heron.ipc.trace_field`."""
 
 JOIN_BYTES = 256 * 1024
 """The size up to which segments for one receiver are joined; larger ZeroMQ messages are not faster (measured)."""

@@ -19,6 +19,7 @@ from heron.ipc.frame import (
 )
 from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
 from heron.ipc.socket import Channel, Hub
+from heron.ipc.trace_field import TRACED, is_traced, stamp_departure
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.outlet import JOIN_BYTES, Outlet, Producer, Segment
@@ -108,7 +109,8 @@ class PeerOutbound:
         sent_bytes = 0
         outlets = [router.outlets[task_id] for task_id in self.task_ids if task_id in router.outlets]
         while segments := next_segments(outlets, JOIN_BYTES):
-            frame = b"".join((self._lane.header(FrameKind.DATA), *segments))
+            flags = TRACED if any(map(is_traced, segments)) else 0
+            frame = b"".join((self._lane.header(FrameKind.DATA, flags), *segments))
             self.channel.send(frame)
             sent_bytes += len(frame)
         return sent_bytes
@@ -152,6 +154,7 @@ def next_segments(outlets: Iterable[Outlet], limit_bytes: int) -> list[Segment]:
         for head, owners in heads.values():
             if taken and size_bytes + len(head) > limit_bytes:
                 continue
+            stamp_departure((head,))
             sent = retargeted(head, [outlet.task_id for outlet in owners])
             for outlet in owners:
                 outlet.pop(len(sent))

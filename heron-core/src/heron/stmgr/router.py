@@ -15,6 +15,8 @@ from heron.ipc.frame import (
     segment_plan,
     segment_routes,
 )
+from heron.ipc.trace_field import frame_is_traced, traced_copy
+from heron.spi.tracing import StampKind
 from heron.stmgr.outlet import HeldRelease, Outlet, Producer, Segment, Watermarks
 
 __all__ = ["AckDestination", "LastMarkers", "PeerProducers", "Router"]
@@ -121,11 +123,12 @@ class Router:
             RemoteProtocolError: when a segment does not fit into the frame; the segments before it were routed.
         """
         full: list[Outlet] = []
+        traced = frame_is_traced(data)
         for start, end, destinations in segment_routes(data):
             if data[start + SEGMENT_KIND_AT] >= _FIRST_OF_ACKS:
                 self._acks.take(data, start, end, destinations[0])
                 continue
-            segment = _cut(data, start, end)
+            segment = _cut(data, start, end) if not traced else _cut_traced(data, start, end, StampKind.ROUTED)
             for task_id in destinations:
                 outlet = self._put(task_id, segment)
                 if outlet is not None and outlet.full:
@@ -139,8 +142,9 @@ class Router:
         Raises:
             RemoteProtocolError: when a segment does not fit into the frame; the segments before it were routed.
         """
+        traced = frame_is_traced(data)
         for start, end, destinations in segment_routes(data):
-            segment = _cut(data, start, end)
+            segment = _cut(data, start, end) if not traced else _cut_traced(data, start, end, StampKind.PEER_ROUTED)
             for task_id in destinations:
                 outlet = self._put(task_id, segment)
                 full = [outlet] if outlet is not None and outlet.full else []
@@ -239,3 +243,8 @@ def _cut(data: bytes, start: int, end: int) -> Segment:
     if end - start >= _SMALL_BYTES and 2 * (end - start) >= len(data):
         return memoryview(data)[start:end]
     return data[start:end]
+
+
+def _cut_traced(data: bytes, start: int, end: int, kind: StampKind) -> Segment:
+    """A segment of a frame that has traced rows; such a segment is copied and stamped."""
+    return traced_copy(data, start, end, kind) or _cut(data, start, end)
