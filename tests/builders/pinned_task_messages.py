@@ -36,9 +36,9 @@ _TRACE = b"".join(
     )
 )
 _KEY = struct.pack("<HHIQ", 4, 0, 8, 77)
-_HEAD = struct.pack(
-    "<IBBHIIIIHHI", 32 + 4 + len(_TRACE) + len(_KEY) + 4, 1, 1, 0, 3, 5, 65537, 3, 1, 1, len(_TRACE + _KEY)
-)
+_OPTIONS = _TRACE + _KEY
+_LENGTH = 32 + 4 + len(_OPTIONS) + 4
+_HEAD = struct.pack("<IBBHIIIIHHI", _LENGTH, 1, 1, 0, 3, 5, 65537, 3, 1, 1, len(_OPTIONS))
 
 TRACED_SEGMENT = b"".join((_HEAD, struct.pack("<I", 6), _OPTIONS, b"rows"))
 """Three rows for task 6, of which two are traced, on the way between two stream managers."""
