@@ -164,9 +164,9 @@ class Emitter:
 
     def trace_roots(self, one_in: int) -> None:
         """Traces one in a number of the rows of each stream from now on; 0: none."""
-        if one_in or self._trace_one_in:
-            for stream in self.streams.values():
-                stream.traces = RootTraces(one_in, self.origin.spans) if one_in else None
+        for stream in self.streams.values() if one_in or self._trace_one_in else ():
+            traces = one_in and stream.routes.has_receivers
+            stream.traces = RootTraces(one_in, self.origin.spans) if traces else None
         self._trace_one_in = one_in
 
     def specialised(self) -> Callable[..., list[int] | None] | None:

@@ -85,6 +85,8 @@ class ReceivedTraces:
             return
         execution = self._begun[0][1]
         for stream in streams:
+            if not stream.routes.has_receivers:
+                continue
             if not isinstance(stream.traces, ChildTraces):
                 stream.traces = ChildTraces()
             stream.traces.begin(execution, stream.emitted + stream.waiting())

@@ -102,6 +102,11 @@ class StreamRoutes:
     direct_picks: tuple[list[Sequence[int]], ...] = ()
     direct_tasks: frozenset[int] = frozenset()
 
+    @property
+    def has_receivers(self) -> bool:
+        """Whether any task may receive a row."""
+        return bool(self.whole or self.splitters)
+
 
 def routes_of(index: PlanIndex, task_id: int, stream: StreamDefinition, custom: CustomGroupings) -> StreamRoutes:
     """The routes of the rows that this task emits on this stream."""

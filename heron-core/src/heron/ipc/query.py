@@ -20,6 +20,7 @@ from heron.ipc.task_memory import TaskMemory, decode_memory
 from heron.ipc.task_profile import TaskProfile, decode_profile
 from heron.ipc.task_stacks import TaskStacks, decode_stacks
 from heron.ipc.task_tuples import TaskTuples, decode_tuples
+from heron.ipc.traces_table import TracesTable, decode_traces
 from heron.ipc.watched_channel import ConnectionEnd, open_watched_channel
 
 __all__ = ["TManagerClient"]
@@ -63,6 +64,14 @@ class TManagerClient:
             )
 
         return decode_metrics(self._ask(question, timeout_s).metrics_reply.document)
+
+    def traces(self, limit: int, timeout_s: float) -> TracesTable:
+        """The newest traces that are kept, at most `limit`; 0: all."""
+
+        def question(number: int) -> Envelope:
+            return Envelope(traces_request=pb.TracesRequest(request_id=number, limit=limit))
+
+        return decode_traces(self._ask(question, timeout_s).traces_reply.document)
 
     def stacks(self, component: str, task_id: int, wait_s: float) -> TaskStacks | str:
         """The threads of a task; its failure to answer, for people, if it does not within `wait_s`."""

@@ -25,7 +25,7 @@ __all__ = [
     "totals_of",
 ]
 
-_QUESTIONS = frozenset({"metrics_request", "status_request"}) | TASK_QUESTIONS
+_QUESTIONS = frozenset({"metrics_request", "status_request", "traces_request"}) | TASK_QUESTIONS
 _COMMANDS = frozenset({"begin_update", "change_config", "change_state", "take_checkpoint", "withdraw_update"})
 
 _TASK_EVENTS: dict[int, TaskEvent] = {

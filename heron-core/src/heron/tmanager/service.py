@@ -9,19 +9,20 @@ from dataclasses import dataclass
 
 from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointManifest
-from heron.clock import SystemClock
+from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, StateConflictError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, parse_control
 from heron.ipc.guarded_hub import GuardedHub
 from heron.ipc.keys import Speaker
-from heron.ipc.metric_names import LEADER_EPOCH, TAKEOVERS
+from heron.ipc.metric_names import LEADER_EPOCH, TAKEOVERS, TRACE_GAPS
 from heron.ipc.metrics_codec import record_of
 from heron.ipc.metrics_table import encode_metrics
 from heron.ipc.process_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
 from heron.ipc.status import encode_status
 from heron.ipc.task_question import TASK_QUESTIONS
+from heron.ipc.traces_table import encode_traces
 from heron.kernel.observer_threads import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
@@ -56,6 +57,7 @@ from heron.tmanager.state_store import StateStore
 from heron.tmanager.task_relay import TaskRelay
 from heron.tmanager.topology_end import TopologyEnd
 from heron.tmanager.topology_state import Takeover
+from heron.tmanager.trace_store import TraceStore
 
 __all__ = ["Service", "ServiceHost"]
 
@@ -92,6 +94,7 @@ class Service:
             host.reactor, host.store, self._containers, self._leader.containers, takeover.leader.container_id
         )
         self._relay = TaskRelay(host.reactor, self._containers, self._leader.asked_task)
+        self._traces = TraceStore()
         self._manifests: ManifestWriter | None = None
         if host.archive is not None:
             kept = host.settings.checkpoints_kept
@@ -109,6 +112,7 @@ class Service:
             ),
             "status_request": self._status_request,
             "metrics_request": self._metrics_request,
+            "traces_request": self._traces_request,
             "change_state": self._change_state,
             "begin_update": self._begin_update,
             "change_config": self._change_config,
@@ -135,7 +139,9 @@ class Service:
 
     def _publish(self) -> None:
         given = self._takeover
+        refused_traces = Metric(TRACE_GAPS, MetricKind.COUNTER, "spans", self._traces.refused, {"reason": "refused"})
         own = (
+            *((refused_traces,) if self._traces.refused else ()),
             Metric("refused-messages", MetricKind.COUNTER, "messages", self._refused),
             Metric(LEADER_EPOCH, MetricKind.GAUGE, "epoch", given.leader.epoch),
             Metric(TAKEOVERS, MetricKind.COUNTER, "takeovers", int(given.former_epoch > 0)),
@@ -234,7 +240,9 @@ class Service:
         return []
 
     def _metrics_publish(self, _identity: bytes, envelope: Envelope) -> list[Instruction]:
-        self._leader.metrics_arrived(record_of(envelope.metrics_publish))
+        record = record_of(envelope.metrics_publish)
+        self._traces.add(record.spans, monotonic_s())
+        self._leader.metrics_arrived(record)
         return []
 
     def _pressure(self, _identity: bytes, envelope: Envelope) -> list[Instruction]:
@@ -255,6 +263,12 @@ class Service:
         rows = self._leader.metrics(request.component, request.task_id, by_task=request.by_task)
         reply = pb.MetricsReply(request_id=request.request_id, document=encode_metrics(rows))
         self._containers.answer(identity, Envelope(metrics_reply=reply))
+        return []
+
+    def _traces_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
+        request = envelope.traces_request
+        reply = pb.TracesReply(request_id=request.request_id, document=encode_traces(self._traces.table(request.limit)))
+        self._containers.answer(identity, Envelope(traces_reply=reply))
         return []
 
     def _change_state(self, identity: bytes, envelope: Envelope) -> list[Instruction]:

@@ -36,6 +36,7 @@ _COMMANDS = {
     "profile": "heron_cli.commands.profile:profile",
     "memory": "heron_cli.commands.memory:memory",
     "inspect": "heron_cli.commands.inspect:inspect",
+    "trace": "heron_cli.commands.trace:trace",
     "plugins": "heron_cli.commands.plugins:plugins",
     "profiles": "heron_cli.commands.profiles:profiles",
     "packages": "heron_cli.commands.packages:packages",

@@ -21,6 +21,7 @@ from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords
 from heron_cli.client.client import Client, StateChange, SubmitResult, connect, profiles_of
 from heron_cli.client.sinks import metrics_sinks
+from heron_cli.client.traces import AssembledTrace, HopSummary, TraceStep, TraceSummary, assembled, summary_of
 from heron_cli.client.views import open_store
 from heron_cli.topologies.kill_topology import HowKilled, KillResult
 from heron_cli.topologies.log_files import LogLine
@@ -35,10 +36,12 @@ from heron_cli.view.profile_tree import FunctionTime, function_times
 from heron_cli.view.speedscope import speedscope_file
 
 __all__ = [
+    "AssembledTrace",
     "Client",
     "ExecutionState",
     "FunctionTime",
     "HealthRecords",
+    "HopSummary",
     "HowKilled",
     "KillResult",
     "LogLine",
@@ -60,10 +63,14 @@ __all__ = [
     "TopologyList",
     "TopologyPlans",
     "TopologyStatus",
+    "TraceStep",
+    "TraceSummary",
+    "assembled",
     "connect",
     "function_times",
     "metrics_sinks",
     "open_store",
     "profiles_of",
     "speedscope_file",
+    "summary_of",
 ]

@@ -31,6 +31,7 @@ from heron.ipc.task_memory import TaskMemory
 from heron.ipc.task_profile import TaskProfile
 from heron.ipc.task_stacks import TaskStacks
 from heron.ipc.task_tuples import TaskTuples
+from heron.ipc.traces_table import TracesTable
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState
@@ -142,6 +143,10 @@ class RemoteTopology:
             False,
             lambda client, left_s: client.metrics(component, task_id, by_task=by_task, timeout_s=left_s),
         )
+
+    def traces(self, limit: int = 0) -> TracesTable:
+        """Return the traces of tuples that its topology manager keeps, at most the newest `limit`; 0 means all."""
+        return self._ask(False, lambda client, left_s: client.traces(limit, left_s))
 
     def stacks(self, task_id: int, component: str = "") -> TaskStacks:
         """Return the threads of a task, with the calls in which they are.

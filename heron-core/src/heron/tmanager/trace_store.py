@@ -1,0 +1,90 @@
+"""The newest traces of a topology, put together from the spans of all tasks. Pure and bounded.
+
+Each process publishes once per export period, so the spans of a trace arrive in any order, within some periods. A store
+that is full gives up its oldest trace, but not one that is still arriving: then it refuses new ones.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import replace
+
+from heron.ipc.traces_table import Trace, TracesTable
+from heron.spi.tracing import TraceSpan
+
+__all__ = ["TraceStore"]
+
+_MOST_TRACES = 512
+_MOST_SPANS = 256
+_ARRIVING_S = 5.0  # some export periods
+
+
+class _Gathered:
+    """The spans of one trace, by id."""
+
+    __slots__ = ("began_s", "cut", "spans")
+
+    def __init__(self, began_s: float) -> None:
+        self.began_s = began_s
+        self.spans: dict[str, TraceSpan] = {}
+        self.cut = False
+
+    def add(self, span: TraceSpan) -> None:
+        present = self.spans.get(span.span_id)
+        if present is not None:
+            self.spans[span.span_id] = _merged(present, span)
+        elif len(self.spans) < _MOST_SPANS:
+            self.spans[span.span_id] = span
+        else:
+            self.cut = True
+
+
+class TraceStore:
+    """Gathers spans; times are monotonic seconds."""
+
+    def __init__(self, *, most_traces: int = _MOST_TRACES, arriving_s: float = _ARRIVING_S) -> None:
+        self._most_traces = most_traces
+        self._arriving_s = arriving_s
+        self._traces: OrderedDict[str, _Gathered] = OrderedDict()
+        self._refused: OrderedDict[str, None] = OrderedDict()
+        self.refused = 0
+        """Traces that were not kept because too many were arriving."""
+
+    def add(self, spans: Iterable[TraceSpan], now_s: float) -> None:
+        """Adds the spans of a record. A span that arrives again changes nothing."""
+        for span in spans:
+            trace = self._traces.get(span.trace_id) or self._begun(span.trace_id, now_s)
+            if trace is not None:
+                trace.add(span)
+
+    def table(self, limit: int = 0) -> TracesTable:
+        """The newest traces, at most `limit`; 0: all."""
+        kept = [Trace(trace_id, tuple(each.spans.values()), each.cut) for trace_id, each in self._traces.items()]
+        return TracesTable(tuple(kept[-limit:] if limit else kept), self.refused)
+
+    def _begun(self, trace_id: str, now_s: float) -> _Gathered | None:
+        if trace_id in self._refused:
+            return None
+        if len(self._traces) >= self._most_traces:
+            oldest = next(iter(self._traces))
+            if now_s - self._traces[oldest].began_s < self._arriving_s:
+                self._refuse(trace_id)
+                return None
+            del self._traces[oldest]
+        trace = self._traces[trace_id] = _Gathered(now_s)
+        return trace
+
+    def _refuse(self, trace_id: str) -> None:
+        """Its later spans are refused too: a trace without its first spans misleads."""
+        self.refused += 1
+        self._refused[trace_id] = None
+        if len(self._refused) > self._most_traces:
+            self._refused.popitem(last=False)
+
+
+def _merged(present: TraceSpan, later: TraceSpan) -> TraceSpan:
+    """What is known of a span from two reports: the emit of a root, and its outcome."""
+    known = {each.kind for each in present.stamps}
+    stamps = (*present.stamps, *(each for each in later.stamps if each.kind not in known))
+    return replace(present, stamps=stamps, outcome=present.outcome or later.outcome)
