@@ -49,7 +49,7 @@ def end_marker(destinations: Sequence[int], source_task: int = 1) -> bytes:
     return marker_segment(destinations, Marker.END, 0, plan_version=1, source_task=source_task, incarnation=0)
 
 
-def data_frame(*segments: bytes, session: int = 1, sequence: int = 1) -> bytes:
+def data_frame(*segments: bytes | bytearray, session: int = 1, sequence: int = 1) -> bytes:
     """A data frame of these segments."""
     return b"".join((frame_header(FrameKind.DATA, session, sequence), *segments))
 

@@ -89,10 +89,10 @@ class Bench:
         return found
 
 
-def tuples(count: int, rows: Sequence[int], budget: int = 100, **changes: object) -> bytes:
+def tuples(count: int, rows: Sequence[int], budget: int = 100) -> bytes:
     entries = [TraceEntry(7 + row, 5, row, budget, 1) for row in rows]
     values = [(number,) for number in range(count)]
-    return traced_segment(tuple_segment(values, (BOLT,), options=trace_option(entries), **changes))
+    return traced_segment(tuple_segment(values, (BOLT,), options=trace_option(entries)))
 
 
 class Twice(Bolt):

@@ -33,9 +33,7 @@ SLOT_BYTES = 24
 
 def traced(*entries: TraceEntry, tasks: tuple[int, ...] = (2,), options: bytes = b"", rows: int = 3) -> bytearray:
     made = tuple_segment([(n,) for n in range(rows)], tasks, options=trace_option(entries or (ENTRY,)) + options)
-    segment = traced_segment(made)
-    assert isinstance(segment, bytearray)
-    return segment
+    return bytearray(traced_segment(made))
 
 
 def field_of(segment: bytes | bytearray) -> TraceField:

@@ -249,7 +249,7 @@ def segment_routes(
         start += length
 
 
-def parse_segment(data: bytes | memoryview, start: int) -> SegmentHead:
+def parse_segment(data: bytes | bytearray | memoryview, start: int) -> SegmentHead:
     """The head of the segment at `start`, with its optional fields; `segment_routes` must have checked the sizes."""
     view = memoryview(data)
     (length, kind, encoding, stream, plan_version, source_task, incarnation, rows, count, _, option_bytes) = (

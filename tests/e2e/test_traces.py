@@ -1,0 +1,97 @@
+"""`heron trace` on running topologies: it names the hop that takes the time."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from heron_testing.pytest_plugin import wait_until
+
+if TYPE_CHECKING:
+    from conftest import HeronRun, Sandbox
+
+COMPLETE = 15
+HOPS = {"emit batch", "gateway", "wire", "outlet", "queue", "execute"}
+
+
+def traced(sandbox: Sandbox, **arguments: int) -> HeronRun:
+    """The topology with these arguments, running."""
+    words = [word for name, value in arguments.items() for word in (f"--{name}", str(value))]
+    return sandbox.start("traced.py", args=tuple(words))
+
+
+def answer(sandbox: Sandbox, *options: str) -> dict[str, Any]:
+    """What ``heron trace`` prints as JSON."""
+    found: dict[str, Any] = json.loads(sandbox.output_of("trace", "traced", "--json", *options))
+    return found
+
+
+def complete_answer(sandbox: Sandbox, run: HeronRun) -> dict[str, Any]:
+    """The same when some complete traces are there."""
+    run.until(lambda: "running" in sandbox.output_of("status", "traced"), "the topology runs")
+    latest: dict[str, Any] = {}
+
+    def enough() -> bool:
+        latest.update(answer(sandbox, "--slowest"))
+        return bool(latest["summary"]["traces"] >= COMPLETE)
+
+    assert wait_until(enough, 60), latest.get("summary")
+    return latest
+
+
+def end(run: HeronRun) -> None:
+    run.process.send_signal(signal.SIGINT)
+    run.wait()
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_the_time_in_a_slow_bolt_is_in_its_execution(sandbox: Sandbox, acks: int) -> None:
+    """Nothing waits for it, because the spout is slower still."""
+    run = traced(sandbox, pause_ms=100, work_ms=20, acks=acks)
+    found = complete_answer(sandbox, run)
+    summary = found["summary"]
+    slowest_hop = summary["hops"][0]
+    assert (slowest_hop["component"], slowest_hop["kind"]) == ("work", "execute")
+    assert slowest_hop["p50_s"] >= 0.02
+    assert {each["kind"] for each in summary["hops"]} == (HOPS | {"ack"} if acks else HOPS)
+
+    shown = found["shown"]
+    assert shown["missing"] == 0
+    assert shown["outcome"] == ("complete" if acks else "")
+    steps = shown["steps"]
+    assert {each["component"] for each in steps if each["kind"] == "execute"} == {"split", "work"}
+    assert sum(each["kind"] == "execute" and each["component"] == "work" for each in steps) == 2  # both words
+    assert not any(each["is_estimate"] for each in steps)  # one host: all times are of one clock
+    assert sum(each["critical_s"] for each in steps) == pytest.approx(shown["duration_s"], abs=0.002)
+    assert sum(each["kind"] == "wire" for each in steps) > 2 * 3  # some hops lead to the other container
+
+    text = sandbox.output_of("trace", "traced", "--slowest")
+    assert "the slowest trace" in text
+    assert "execute" in text
+    end(run)
+
+
+def test_the_time_before_a_busy_bolt_is_in_its_queue(sandbox: Sandbox) -> None:
+    """The spout emits as fast as roots may be in flight, so the words wait for the bolt."""
+    run = traced(sandbox, pause_ms=1, work_ms=5, acks=1)
+    summary = complete_answer(sandbox, run)["summary"]
+    of_work = [each for each in summary["hops"] if each["component"] == "work"]
+    waits = sum(each["share"] for each in of_work if each["kind"] in ("queue", "outlet"))
+    executes = sum(each["share"] for each in of_work if each["kind"] == "execute")
+    assert waits > 0.5
+    assert executes < 0.2
+    end(run)
+
+
+def test_a_topology_that_traces_nothing_says_how_to_begin(sandbox: Sandbox) -> None:
+    """The setting takes effect while the topology runs, and ends the traces as well."""
+    run = traced(sandbox, pause_ms=20, one_in=0)
+    run.until(lambda: "running" in sandbox.output_of("status", "traced"), "the topology runs")
+    assert "--runtime-config topology.trace.one.in=10000" in sandbox.output_of("trace", "traced")
+    assert answer(sandbox)["traces"] == []
+    sandbox.output_of("update", "traced", "--runtime-config", "topology.trace.one.in=1")
+    complete_answer(sandbox, run)
+    end(run)

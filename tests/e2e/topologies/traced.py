@@ -1,0 +1,75 @@
+"""Lines between two containers at a pace, split into words; the bolt `work` takes some milliseconds for each word."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from recording import arguments
+
+from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+
+WORDS_A_LINE = 2
+
+
+class LineSpout(Spout):
+    """Emits a line, and waits."""
+
+    outputs = ("line",)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Begins at zero."""
+        self.pause_s = config["pause_ms"] / 1000
+        self.number = 0
+
+    def next_tuple(self) -> None:
+        """Emits one."""
+        self.number += 1
+        self.emit([self.number], tup_id=self.number)
+        time.sleep(self.pause_s)
+
+
+class SplitBolt(Bolt):
+    """Splits each line into words."""
+
+    outputs = ("word",)
+
+    def process(self, tup: Tuple) -> None:
+        """Splits a line."""
+        for word in range(WORDS_A_LINE):
+            self.emit([f"{tup.values[0]} {word}"], anchors=[tup])
+        self.ack(tup)
+
+
+class WorkBolt(Bolt):
+    """Sleeps for each word."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Takes its pace."""
+        self.work_s = config["work_ms"] / 1000
+
+    def process(self, tup: Tuple) -> None:
+        """Works."""
+        time.sleep(self.work_s)
+        self.ack(tup)
+
+
+if __name__ == "__main__":
+    options = arguments(pause_ms=50, work_ms=1, one_in=1, acks=0)
+    builder = TopologyBuilder("traced")
+    mode = "ATLEAST_ONCE" if options.acks else "ATMOST_ONCE"
+    builder.set_config(
+        {
+            api_constants.TOPOLOGY_STMGRS: 2,
+            api_constants.TOPOLOGY_RELIABILITY_MODE: mode,
+            api_constants.TOPOLOGY_MAX_SPOUT_PENDING: 200,
+            api_constants.TOPOLOGY_TRACE_ONE_IN: options.one_in,
+            "pause_ms": options.pause_ms,
+            "work_ms": options.work_ms,
+        }
+    )
+    lines = builder.add_spout("lines", LineSpout, par=1)
+    split = builder.add_bolt("split", SplitBolt, par=2, inputs={lines: Grouping.SHUFFLE})
+    builder.add_bolt("work", WorkBolt, par=1, inputs={split: Grouping.fields("word")})
+    builder.build_and_submit()
