@@ -20,7 +20,9 @@ HOPS = {"emit batch", "gateway", "wire", "outlet", "queue", "execute"}
 def traced(sandbox: Sandbox, **arguments: int) -> HeronRun:
     """The topology with these arguments, running."""
     words = [word for name, value in arguments.items() for word in (f"--{name}", str(value))]
-    return sandbox.start("traced.py", args=tuple(words))
+    run = sandbox.start("traced.py", args=tuple(words))
+    run.until((run.out / "began").exists, "the spout runs")
+    return run
 
 
 def answer(sandbox: Sandbox, *options: str) -> dict[str, Any]:
@@ -29,16 +31,15 @@ def answer(sandbox: Sandbox, *options: str) -> dict[str, Any]:
     return found
 
 
-def complete_answer(sandbox: Sandbox, run: HeronRun) -> dict[str, Any]:
+def complete_answer(sandbox: Sandbox) -> dict[str, Any]:
     """The same when some complete traces are there."""
-    run.until(lambda: "running" in sandbox.output_of("status", "traced"), "the topology runs")
     latest: dict[str, Any] = {}
 
     def enough() -> bool:
         latest.update(answer(sandbox, "--slowest"))
         return bool(latest["summary"]["traces"] >= COMPLETE)
 
-    assert wait_until(enough, 60), latest.get("summary")
+    wait_until(enough, 60.0, "complete traces")
     return latest
 
 
@@ -51,7 +52,7 @@ def end(run: HeronRun) -> None:
 def test_the_time_in_a_slow_bolt_is_in_its_execution(sandbox: Sandbox, acks: int) -> None:
     """Nothing waits for it, because the spout is slower still."""
     run = traced(sandbox, pause_ms=100, work_ms=20, acks=acks)
-    found = complete_answer(sandbox, run)
+    found = complete_answer(sandbox)
     summary = found["summary"]
     slowest_hop = summary["hops"][0]
     assert (slowest_hop["component"], slowest_hop["kind"]) == ("work", "execute")
@@ -77,7 +78,7 @@ def test_the_time_in_a_slow_bolt_is_in_its_execution(sandbox: Sandbox, acks: int
 def test_the_time_before_a_busy_bolt_is_in_its_queue(sandbox: Sandbox) -> None:
     """The spout emits as fast as roots may be in flight, so the words wait for the bolt."""
     run = traced(sandbox, pause_ms=1, work_ms=5, acks=1)
-    summary = complete_answer(sandbox, run)["summary"]
+    summary = complete_answer(sandbox)["summary"]
     of_work = [each for each in summary["hops"] if each["component"] == "work"]
     waits = sum(each["share"] for each in of_work if each["kind"] in ("queue", "outlet"))
     executes = sum(each["share"] for each in of_work if each["kind"] == "execute")
@@ -89,9 +90,8 @@ def test_the_time_before_a_busy_bolt_is_in_its_queue(sandbox: Sandbox) -> None:
 def test_a_topology_that_traces_nothing_says_how_to_begin(sandbox: Sandbox) -> None:
     """The setting takes effect while the topology runs, and ends the traces as well."""
     run = traced(sandbox, pause_ms=20, one_in=0)
-    run.until(lambda: "running" in sandbox.output_of("status", "traced"), "the topology runs")
     assert "--runtime-config topology.trace.one.in=10000" in sandbox.output_of("trace", "traced")
     assert answer(sandbox)["traces"] == []
     sandbox.output_of("update", "traced", "--runtime-config", "topology.trace.one.in=1")
-    complete_answer(sandbox, run)
+    complete_answer(sandbox)
     end(run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from recording import arguments
@@ -19,9 +20,10 @@ class LineSpout(Spout):
     outputs = ("line",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Begins at zero."""
+        """Begins at zero, and says so."""
         self.pause_s = config["pause_ms"] / 1000
         self.number = 0
+        Path(config["out"], "began").touch()
 
     def next_tuple(self) -> None:
         """Emits one."""
@@ -65,6 +67,7 @@ if __name__ == "__main__":
             api_constants.TOPOLOGY_RELIABILITY_MODE: mode,
             api_constants.TOPOLOGY_MAX_SPOUT_PENDING: 200,
             api_constants.TOPOLOGY_TRACE_ONE_IN: options.one_in,
+            "out": options.out,
             "pause_ms": options.pause_ms,
             "work_ms": options.work_ms,
         }
