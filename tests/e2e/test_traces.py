@@ -51,12 +51,12 @@ def end(run: HeronRun) -> None:
 @pytest.mark.parametrize("acks", [0, 1])
 def test_the_time_in_a_slow_bolt_is_in_its_execution(sandbox: Sandbox, acks: int) -> None:
     """Nothing waits for it, because the spout is slower still."""
-    run = traced(sandbox, pause_ms=100, work_ms=20, acks=acks)
+    run = traced(sandbox, pause_ms=150, work_ms=50, acks=acks)
     found = complete_answer(sandbox)
     summary = found["summary"]
     slowest_hop = summary["hops"][0]
     assert (slowest_hop["component"], slowest_hop["kind"]) == ("work", "execute")
-    assert slowest_hop["p50_s"] >= 0.02
+    assert slowest_hop["p50_s"] >= 0.05
     assert {each["kind"] for each in summary["hops"]} == (HOPS | {"ack"} if acks else HOPS)
 
     shown = found["shown"]
@@ -64,7 +64,6 @@ def test_the_time_in_a_slow_bolt_is_in_its_execution(sandbox: Sandbox, acks: int
     assert shown["outcome"] == ("complete" if acks else "")
     steps = shown["steps"]
     assert {each["component"] for each in steps if each["kind"] == "execute"} == {"split", "work"}
-    assert sum(each["kind"] == "execute" and each["component"] == "work" for each in steps) == 2  # both words
     assert not any(each["is_estimate"] for each in steps)  # one host: all times are of one clock
     assert sum(each["critical_s"] for each in steps) == pytest.approx(shown["duration_s"], abs=0.002)
     assert sum(each["kind"] == "wire" for each in steps) > 2 * 3  # some hops lead to the other container
@@ -77,13 +76,16 @@ def test_the_time_in_a_slow_bolt_is_in_its_execution(sandbox: Sandbox, acks: int
 
 def test_the_time_before_a_busy_bolt_is_in_its_queue(sandbox: Sandbox) -> None:
     """The spout emits as fast as roots may be in flight, so the words wait for the bolt."""
-    run = traced(sandbox, pause_ms=1, work_ms=5, acks=1)
-    summary = complete_answer(sandbox)["summary"]
+    run = traced(sandbox, pause_ms=1, work_ms=5, words=2, acks=1)
+    found = complete_answer(sandbox)
+    summary = found["summary"]
     of_work = [each for each in summary["hops"] if each["component"] == "work"]
     waits = sum(each["share"] for each in of_work if each["kind"] in ("queue", "outlet"))
     executes = sum(each["share"] for each in of_work if each["kind"] == "execute")
     assert waits > 0.5
     assert executes < 0.2
+    executions = [each for each in found["shown"]["steps"] if each["kind"] == "execute" and each["component"] == "work"]
+    assert len(executions) == 2  # both words of the line are followed
     end(run)
 
 

@@ -11,8 +11,6 @@ from recording import arguments
 
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 
-WORDS_A_LINE = 2
-
 
 class LineSpout(Spout):
     """Emits a line, and waits."""
@@ -37,9 +35,13 @@ class SplitBolt(Bolt):
 
     outputs = ("word",)
 
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Takes the number of words of a line."""
+        self.words = config["words"]
+
     def process(self, tup: Tuple) -> None:
         """Splits a line."""
-        for word in range(WORDS_A_LINE):
+        for word in range(self.words):
             self.emit([f"{tup.values[0]} {word}"], anchors=[tup])
         self.ack(tup)
 
@@ -58,7 +60,7 @@ class WorkBolt(Bolt):
 
 
 if __name__ == "__main__":
-    options = arguments(pause_ms=50, work_ms=1, one_in=1, acks=0)
+    options = arguments(pause_ms=50, work_ms=1, words=1, one_in=1, acks=0)
     builder = TopologyBuilder("traced")
     mode = "ATLEAST_ONCE" if options.acks else "ATMOST_ONCE"
     builder.set_config(
@@ -70,6 +72,7 @@ if __name__ == "__main__":
             "out": options.out,
             "pause_ms": options.pause_ms,
             "work_ms": options.work_ms,
+            "words": options.words,
         }
     )
     lines = builder.add_spout("lines", LineSpout, par=1)
