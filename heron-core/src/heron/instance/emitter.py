@@ -19,7 +19,7 @@ from heron.api.tuple import Tuple
 from heron.errors import EmitError, PluginError, UsageError, known, nearest
 from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.out_stream import ColumnRecord, OutStream, StreamOrigin, column_output
-from heron.instance.stream_traces import RootTraces
+from heron.instance.stream_traces import trace_roots
 from heron.instance.task_time import TaskTime
 from heron.instance.tracked_batch import TrackedBatch
 from heron.instance.tracked_stream import AnchoredStream, RootStream
@@ -164,10 +164,8 @@ class Emitter:
 
     def trace_roots(self, one_in: int) -> None:
         """Traces one in a number of the rows of each stream from now on; 0: none."""
-        for stream in self.streams.values() if one_in or self._trace_one_in else ():
-            traces = one_in and stream.routes.has_receivers
-            stream.traces = RootTraces(one_in, self.origin.spans) if traces else None
         self._trace_one_in = one_in
+        trace_roots(self.streams.values(), one_in, self.origin.spans)
 
     def specialised(self) -> Callable[..., list[int] | None] | None:
         """The generated emit; None if hooks must see each call, or if there is no default stream."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import itemgetter
@@ -32,6 +32,7 @@ __all__ = [
     "StreamTraces",
     "TracePoint",
     "span_text",
+    "trace_roots",
 ]
 
 BUDGET = 256
@@ -257,6 +258,12 @@ class ChildTraces:
         taken = [replace(each, row=each.row - emitted) for each in self.points if each.row < end]
         self.points = [each for each in self.points if each.row >= end]
         return taken
+
+
+def trace_roots(streams: Iterable[OutStream], one_in: int, spans: SpanBuffer) -> None:
+    """Traces one in a number of the rows of each of a spout's streams; 0: none. Rows that nobody receives are not."""
+    for stream in streams:
+        stream.traces = RootTraces(one_in, spans) if one_in and stream.routes.has_receivers else None
 
 
 def new_id() -> int:
