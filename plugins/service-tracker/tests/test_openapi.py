@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from heron.ipc.task_memory import MemoryLook
+from heron.ipc.traces_table import TracesTable
 from heron_cli.client import (
     Client,
     LogLine,
@@ -49,6 +50,7 @@ from heron_service_tracker.openapi import (
     PROFILE_PATH,
     QUERY_PATH,
     STACK_PATH,
+    TRACES_PATH,
     TUPLES_PATH,
     openapi_document,
 )
@@ -56,6 +58,7 @@ from heron_service_tracker.operations import OPERATIONS
 from heron_service_tracker.problems import Problem
 from heron_service_tracker.query.answer import QueryAnswer
 from heron_service_tracker.questions import Questions
+from heron_service_tracker.traces_answer import TracesAnswer
 from heron_testing.fake_clock import FakeClock
 
 DOCUMENT: dict[str, Any] = json.loads(openapi_document())
@@ -69,6 +72,7 @@ TYPES: dict[tuple[str, str], type[msgspec.Struct]] = {
     (TUPLES_PATH, "post"): TuplesAnswer,
     (LOGS_PATH, "get"): LogsAnswer,
     (EXPLANATION_PATH, "get"): ExplanationAnswer,
+    (TRACES_PATH, "get"): TracesAnswer,
     (ACTIONS_PATH, "get"): ActionsAnswer,
     (ACTIONS_PATH, "post"): ActionItem,
 }
@@ -113,6 +117,10 @@ class Topology:
     def tuples(self, task_id: int, *, tuples: int, seconds: float) -> TaskTuples:
         """Answer."""
         return TaskTuples("words", "count", task_id, 1, 1, 12, "h1", 5.0, seconds, tuples, (), ())
+
+    def traces(self) -> TracesTable:
+        """Answer."""
+        return TracesTable()
 
     def logs(self, _name: str, **_options: object) -> tuple[LogLine, ...]:
         """Answer."""

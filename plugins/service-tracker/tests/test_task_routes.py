@@ -12,6 +12,8 @@ import pytest
 
 from heron.errors import AccessError, HeronError, UnreachableError, UsageError
 from heron.ipc.task_stacks import StackFrame, TaskStacks, ThreadStack
+from heron.ipc.traces_table import Trace, TracesTable
+from heron.spi.tracing import SpanKind, Stamp, StampKind, TraceSpan
 from heron_cli.client import Client, LogLine
 from heron_service_tracker.access import Access
 from heron_service_tracker.address import Address
@@ -27,6 +29,13 @@ LINE = LogLine("count/2", "hello")
 LONG = LogLine("count/2", "x" * 2_000_000, error="y" * 2_000_000)
 
 Ask = Callable[..., httpx.Response]
+
+
+def root_span(number: int) -> TraceSpan:
+    """A trace without executions, which was acked after `number` milliseconds."""
+    emitted = Stamp(StampKind.EMITTED, 1, 10**9, 10**18)
+    settled = Stamp(StampKind.SETTLED, 1, 10**9 + number * 10**6, 10**18)
+    return TraceSpan(str(number), "r", "", SpanKind.ROOT, "lines", 1, (emitted, settled), outcome="complete")
 
 
 class OneTask:
@@ -47,6 +56,12 @@ class OneTask:
             raise self.error
         return STACKS
 
+    def traces(self) -> TracesTable:
+        """Answer."""
+        if self.error:
+            raise self.error
+        return TracesTable(tuple(Trace(str(each), (root_span(each),)) for each in range(3)), refused=4)
+
     def logs(self, _name: str, *, task_id: int, lines: int, search: str, timeout_s: float) -> tuple[LogLine, ...]:
         """Answer with as many lines as there are."""
         assert (task_id, timeout_s > 0) == (2, True)
@@ -65,7 +80,7 @@ def ask(observations: Observations) -> Ask:
             app = application(observations, access, asyncio.Event(), None, questions)
             transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8888") as sender:
-                return await sender.get(path if path.startswith("/topologies") else TASK + path)
+                return await sender.get(path if path.startswith(("/topologies", "/api")) else TASK + path)
 
         return asyncio.run(once())
 
@@ -87,6 +102,18 @@ def test_the_stack_of_an_instance_is_a_text_as_of_jstack(ask: Ask) -> None:
     assert found["stdout"] == '"MainThread" (task) waits, for a lock\n    at Count.process (words.py, line 3)'
     refused = ask(path, UnreachableError("the task does not answer"))
     assert (refused.status_code, refused.json()) == (400, "request failed: the task does not answer")
+
+
+def test_the_slowest_traces_come_first(ask: Ask) -> None:
+    """A page shows the waterfall of the first one."""
+    traces = TASK.removesuffix("tasks") + "traces"
+    found = ask(traces + "?limit=2").json()
+    assert [each["trace_id"] for each in found["slowest"]] == ["2", "1"]
+    assert (found["summary"]["traces"], found["refused"]) == (3, 4)
+    assert found["slowest"][0]["steps"][0]["kind"] == "ack"
+    assert ask(traces + "?limit=0").status_code == 400
+    assert ask(traces.replace("words", "other")).status_code == 404
+    assert ask(traces, UnreachableError("no answer")).status_code == 503
 
 
 @pytest.mark.parametrize(

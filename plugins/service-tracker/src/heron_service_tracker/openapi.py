@@ -16,6 +16,7 @@ from heron_service_tracker.operations import API, OPERATIONS
 from heron_service_tracker.parameters import Parameter
 from heron_service_tracker.problems import PROBLEM_TYPE, Problem
 from heron_service_tracker.query.answer import QUERY_PARAMETERS, QueryAnswer
+from heron_service_tracker.traces_answer import TracesAnswer
 
 __all__ = [
     "ACTIONS_PATH",
@@ -29,6 +30,8 @@ __all__ = [
     "PROFILE_PATH",
     "QUERY_PATH",
     "STACK_PATH",
+    "TRACES_PARAMETERS",
+    "TRACES_PATH",
     "TUPLES_PARAMETERS",
     "TUPLES_PATH",
     "openapi_document",
@@ -44,6 +47,8 @@ MEMORY_PATH = f"{_TASK}/memory"
 TUPLES_PATH = f"{_TASK}/tuples"
 LOGS_PATH = f"{_TASK}/logs"
 QUERY_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/query"
+TRACES_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/traces"
+TRACES_PARAMETERS = (Parameter("limit", "the greatest number of traces", "integer", 10, 1, 100),)
 EXPLANATION_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/explanation"
 ACTIONS_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/actions"
 LOGS_PARAMETERS = (
@@ -66,6 +71,7 @@ _OTHERS: tuple[type[msgspec.Struct], ...] = (
     TuplesAnswer,
     LogsAnswer,
     ExplanationAnswer,
+    TracesAnswer,
     ActionsAnswer,
     ActionItem,
     ActionRequest,
@@ -97,6 +103,8 @@ def openapi_document() -> bytes:
     )
     explained = "Says what suffers, and why, after some seconds"
     found[EXPLANATION_PATH] = _path(EXPLANATION_PATH, explained, (), by_type[ExplanationAnswer])
+    traced = "Shows where the time of traced tuples goes"
+    found[TRACES_PATH] = _path(TRACES_PATH, traced, TRACES_PARAMETERS, by_type[TracesAnswer])
     found[_LIVE] = _live()
     listed = _path(ACTIONS_PATH, "Lists the newest actions", (), by_type[ActionsAnswer])
     found[ACTIONS_PATH] = {**listed, "post": _begun(by_type[ActionRequest], by_type[ActionItem])}

@@ -1,4 +1,4 @@
-"""Questions that a request sends to one task or topology: the stack of a task, its logs, an explanation.
+"""Questions that a request sends to one task or topology: the stack of a task, its logs, traces, an explanation.
 
 Everything else is answered from memory. A question waits for a topology, so it runs in a thread with its own client.
 Few run at a time: requests that are too many wait here, and delay no other request.
@@ -14,6 +14,7 @@ from typing import TypeVar
 from heron_service_tracker.explain_command import ExplainCommand, ExplanationAnswer
 from heron_service_tracker.flow_answers import LogsAnswer, StackAnswer
 from heron_service_tracker.task_observers import OpenCluster, TaskObservers
+from heron_service_tracker.traces_answer import TracesAnswer, traces_answer
 
 __all__ = ["Questions"]
 
@@ -51,6 +52,10 @@ class Questions:
         """Return the last lines of a task's logs that contain a text ("" is in all), of the files of this machine."""
         return await self._ask(lambda: self._logs(cluster, topology, task_id, lines, search))
 
+    async def traces(self, cluster: str, topology: str, limit: int) -> TracesAnswer:
+        """Return where the time of traced tuples goes, with at most `limit` traces."""
+        return await self._ask(lambda: self._traces(cluster, topology, limit))
+
     async def explanation(self, cluster: str, topology: str) -> ExplanationAnswer:
         """Return what suffers in a topology, and why; it takes some seconds."""
         async with self._explaining:
@@ -63,6 +68,10 @@ class Questions:
     def _stack(self, cluster: str, topology: str, task_id: int) -> StackAnswer:
         with self._open_cluster(cluster) as client, client.topology(topology, timeout_s=_TIMEOUT_S) as remote:
             return StackAnswer(remote.stacks(task_id))
+
+    def _traces(self, cluster: str, topology: str, limit: int) -> TracesAnswer:
+        with self._open_cluster(cluster) as client, client.topology(topology, timeout_s=_TIMEOUT_S) as remote:
+            return traces_answer(remote.traces(), limit)
 
     def _logs(self, cluster: str, topology: str, task_id: int, lines: int, search: str) -> LogsAnswer:
         with self._open_cluster(cluster) as client:

@@ -1,4 +1,4 @@
-"""The paths for which a request waits: of one task, and the explanation. Everything else is answered from memory."""
+"""The paths for which a request waits: of a task, traces, the explanation. Everything else is answered from memory."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from heron_service_tracker.openapi import (
     PROFILE_PARAMETERS,
     PROFILE_PATH,
     STACK_PATH,
+    TRACES_PARAMETERS,
+    TRACES_PATH,
     TUPLES_PARAMETERS,
     TUPLES_PATH,
 )
@@ -68,6 +70,17 @@ def task_routes(observations: Observations, questions: Questions) -> list[Route]
             raise RefusedByOperatorError(msg)
         return await observers.tuples(cluster, topology, task_id, values.integer("tuples"), values.number("seconds"))
 
+    return [
+        Route(PROFILE_PATH, _endpoint(observations, profile, PROFILE_PARAMETERS), methods=["POST"]),
+        Route(MEMORY_PATH, _endpoint(observations, memory, MEMORY_PARAMETERS), methods=["POST"]),
+        Route(TUPLES_PATH, _endpoint(observations, tuples, TUPLES_PARAMETERS), methods=["POST"]),
+        *_topology_routes(observations, questions),
+        Route(STACK_PATH, _endpoint(observations, stack, ()), methods=["GET"]),
+        Route(LOGS_PATH, _endpoint(observations, logs, LOGS_PARAMETERS), methods=["GET"]),
+    ]
+
+
+def _topology_routes(observations: Observations, questions: Questions) -> list[Route]:
     async def explanation(request: Request) -> Response:
         parsed((), request.query_params.multi_items())
         cluster, topology = request.path_params["cluster"], request.path_params["topology"]
@@ -75,13 +88,15 @@ def task_routes(observations: Observations, questions: Questions) -> list[Route]
         answer = await questions.explanation(cluster, topology)
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
+    async def traces(request: Request) -> Response:
+        values = parsed(TRACES_PARAMETERS, request.query_params.multi_items())
+        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
+        observations.topology(cluster, topology)  # refuses an unknown one
+        return await _answered(questions.traces(cluster, topology, values.integer("limit")))
+
     return [
-        Route(PROFILE_PATH, _endpoint(observations, profile, PROFILE_PARAMETERS), methods=["POST"]),
-        Route(MEMORY_PATH, _endpoint(observations, memory, MEMORY_PARAMETERS), methods=["POST"]),
-        Route(TUPLES_PATH, _endpoint(observations, tuples, TUPLES_PARAMETERS), methods=["POST"]),
         Route(EXPLANATION_PATH, explanation, methods=["GET"]),
-        Route(STACK_PATH, _endpoint(observations, stack, ()), methods=["GET"]),
-        Route(LOGS_PATH, _endpoint(observations, logs, LOGS_PARAMETERS), methods=["GET"]),
+        Route(TRACES_PATH, traces, methods=["GET"]),
     ]
 
 
@@ -94,17 +109,21 @@ def _endpoint(observations: Observations, ask: Ask, parameters: tuple[Parameter,
         if found.status and all(each.task_id != task_id for each in found.status.tasks):
             msg = f"topology {topology!r} has no task {task_id}"
             raise UnknownPlaceError(msg)
-        try:
-            content = await ask(cluster, topology, task_id, values)
-        except (UnknownPlaceError, BusyError, RefusedByOperatorError, AccessError):
-            raise
-        except UsageError as error:  # it has ended, or has no logs here
-            raise UnknownPlaceError(str(error)) from error
-        except HeronError as error:
-            raise NotYetKnownError(str(error)) from error
-        return Response(msgspec.json.encode(content), media_type="application/json")
+        return await _answered(ask(cluster, topology, task_id, values))
 
     return answer
+
+
+async def _answered(question: Awaitable[msgspec.Struct]) -> Response:
+    try:
+        content = await question
+    except (UnknownPlaceError, BusyError, RefusedByOperatorError, AccessError):
+        raise
+    except UsageError as error:  # it has ended, or has no logs here
+        raise UnknownPlaceError(str(error)) from error
+    except HeronError as error:
+        raise NotYetKnownError(str(error)) from error
+    return Response(msgspec.json.encode(content), media_type="application/json")
 
 
 def _task_of(text: str) -> int:

@@ -12,6 +12,7 @@ import { ProblemsView } from "./problems_view.js";
 import { TaskView } from "./task_view.js";
 import { TasksView } from "./tasks_view.js";
 import { TimelinesView } from "./timelines_view.js";
+import { TracesView } from "./traces_view.js";
 import { Freshness, State, Troubles, hasEnded, useOld, viewPath } from "./pieces.js";
 import { ACTIONS_ALLOWED, EXPLAINS, useLive } from "./tracker_api.js";
 
@@ -19,6 +20,7 @@ const VIEWS = {
   graph: ["Graph", FlowView],
   tasks: ["Tasks", TasksView],
   timelines: ["Timelines", TimelinesView],
+  traces: ["Traces", TracesView],
   containers: ["Containers", ContainersView],
   plans: ["Plans", PlansView],
   problems: ["Problems", ProblemsView],
