@@ -23,6 +23,7 @@ from bench.spark_start import SparkStart
 from bench.spark_word_count import SparkWordCount
 from bench.start_up import StartUp
 from bench.throughput import Throughput
+from bench.trace_cost import TraceCost
 from bench.tracker_load import TrackerLoad
 from bench.ui_cost import UiCost
 from bench.yahoo import Yahoo
@@ -64,6 +65,7 @@ BENCHES: tuple[Bench, ...] = (
     TrackerLoad("TrackerLoad", topologies=20, tasks=100),
     TrackerLoad("TrackerLoad1000", topologies=20, tasks=50, largest=1_000, clients=100),
     UiCost("UiCost", _WORDS),
+    TraceCost("TraceCost", _WORDS),
     Recovery("Recovery"),
     LiveUpdate("LiveUpdate", keys=1_000, value_bytes=10),
     LiveUpdate("LiveUpdateState", keys=10_000, value_bytes=10_000, interval_s=10.0),

@@ -22,7 +22,7 @@ from bench.job import LAST, Job
 from bench.records import BenchError
 from bench.trial import Trial
 
-__all__ = ["UiCost"]
+__all__ = ["UiCost", "window_rate"]
 
 _START_WITHIN_S = 60.0
 _SETTLED_S = 5.0
@@ -54,7 +54,7 @@ class UiCost(Bench):
                         process.send_signal(signal.SIGSTOP if state == "off" else signal.SIGCONT)
                         page.open(is_open=state == "a page")
                         trial.wait(_BETWEEN_S)
-                        rates[state].append(_rate(trial, pace.window_s, tasks))
+                        rates[state].append(window_rate(trial, pace.window_s, tasks))
                 process.send_signal(signal.SIGCONT)
             self.job.check(trial.records, trial.end())
         findings = Findings()
@@ -66,7 +66,8 @@ class UiCost(Bench):
         return findings
 
 
-def _rate(trial: Trial, window_s: float, tasks: int) -> float:
+def window_rate(trial: Trial, window_s: float, tasks: int) -> float:
+    """Return the tuples a second that the last component receives in a window."""
     start_s = monotonic()
     trial.wait(window_s)
     end_s = monotonic()

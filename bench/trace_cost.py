@@ -1,0 +1,57 @@
+"""Measure how much tracing one in 10,000 roots takes from the throughput of a topology."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from dataclasses import dataclass
+
+from bench.bench_kind import Bench
+from bench.findings import Findings, Pace, median_row
+from bench.job import LAST, MODES, Job
+from bench.trial import Trial
+from bench.ui_cost import window_rate
+
+__all__ = ["TraceCost"]
+
+_START_WITHIN_S = 60.0
+_BETWEEN_S = 1.0  # after a change: the plan has arrived
+_ROUNDS = 4  # of each pair of the pace: a window differs by some percent from the next one
+_ONE_IN = 10_000
+
+
+@dataclass(frozen=True)
+class TraceCost(Bench):
+    """Windows of one run alternate: the setting is changed while the topology runs."""
+
+    name: str
+    job: Job
+
+    def run(self, pace: Pace) -> Findings:
+        """See `Bench.run`."""
+        findings = Findings()
+        for mode in MODES:
+            rates = self._rates(self.job.in_mode(mode), pace)
+            for one_in, found in rates.items():
+                subject = f"one in {one_in:,} roots traced" if one_in else "nothing traced"
+                findings.rows.append(median_row(self.name, subject, "tuples/s", found, mode))
+            ratios = [traced / other for traced, other in zip(rates[_ONE_IN], rates[0], strict=True)]
+            findings.ratios[f"traces.tuple.{mode}.vs_off"] = statistics.median(ratios)
+        return findings
+
+    def _rates(self, job: Job, pace: Pace) -> dict[int, list[float]]:
+        tasks, name = job.last_tasks(), job.definition().name
+        rates: defaultdict[int, list[float]] = defaultdict(list)
+        rounds = _ROUNDS * pace.pairs
+        limit_s = int(_START_WITHIN_S + rounds * 2 * (pace.window_s + 5 * _BETWEEN_S) + 120)
+        with Trial(job.topology, *job.arguments, engine=pace.engine, timeout_s=limit_s) as trial:
+            trial.wait_until(lambda _: trial.records.last_note_s(LAST, tasks) > 0, _START_WITHIN_S)
+            trial.wait(pace.warm_up_s + job.warm_up_s())
+            for number in range(rounds):
+                settings = (0, _ONE_IN) if number % 2 else (_ONE_IN, 0)  # neither is always behind the other
+                for one_in in settings:
+                    trial.command("update", name, "--runtime-config", f"topology.trace.one.in={one_in}")
+                    trial.wait(_BETWEEN_S)
+                    rates[one_in].append(window_rate(trial, pace.window_s, tasks))
+            job.check(trial.records, trial.end())
+        return rates
