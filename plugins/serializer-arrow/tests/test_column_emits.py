@@ -15,10 +15,15 @@ from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
 from heron.instance.emitter import SpoutEmitter
 from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.pending_roots import PendingRoots
 from heron.instance.serializers import PICKLE, Serializers
 from heron.instance.stream_routes import routes_of
+from heron.instance.stream_traces import TracePoint
+from heron.instance.tracked_stream import RootStream
 from heron.ipc.frame import Encoding, parse_segment
+from heron.ipc.trace_field import is_traced, parse_trace
 from heron.spi.driver import DriverRef
+from heron.spi.tracing import SpanKind
 from heron_serializer_arrow import ArrowSerializer
 
 REFS = (DriverRef("serializer", "arrow", "heron_serializer_arrow.serializer:ArrowSerializer", {}),)
@@ -285,3 +290,54 @@ def test_a_batch_is_what_it_was_at_its_emit(rows: int) -> None:
     sent.emitter.emit_columns({"key": pa.array(["a"] * rows), "n": pa.array(numbers)})
     numbers[:] = -1
     assert [row[1] for row in sent.rows()] == list(range(rows))
+
+
+def traced(segments: Sequence[bytes]) -> list[tuple[int, int]]:
+    """``(rows, place of the traced row)`` of each traced segment; its payload is aligned like any other."""
+    found = []
+    for each in segments:
+        head = parse_segment(each, 0)
+        if (fields := parse_trace(head)) is not None:
+            assert (head.payload_start % 8, is_traced(each)) == (0, True)
+            found += [(head.rows, entry.row) for entry in fields.entries]
+    return found
+
+
+def test_a_row_of_a_batch_is_traced_where_it_is_sent() -> None:
+    """Batches that wait leave as one, and rows behind them are of the same stream."""
+    sent = Sent()
+    sent.emitter.trace_roots(1)
+    sent.stream.limit = sent.stream.full_limit
+    sent.emitter.emit_columns(BATCH)
+    sent.emitter.emit_columns(BATCH)
+    sent.emitter.flush()
+    assert traced(sent.segments) == [(6, 0)]
+    (root,) = sent.emitter.origin.spans.take()
+    assert root.kind is SpanKind.ROOT
+
+
+def test_a_traced_row_is_in_the_part_of_its_task() -> None:
+    """With a fields grouping, rows of a batch go to several tasks."""
+    sent = Sent(BY_KEY)
+    sent.stream.points = [TracePoint(2, 7, 8, 100, 5)]
+    assert sent.emitter.column_target(BATCH, "default", None)  # makes the columns of the stream
+    columns = sent.stream.columns
+    assert columns is not None
+    parts = columns.parts(BATCH, None)
+    lots = [columns._segment(lot) for lot in columns._lots(parts, [])]
+    assert traced(lots) == [(3, 2)]
+
+
+@pytest.mark.parametrize("ids", [None, ["a", "b", "c"]])
+def test_the_outcome_of_a_batch_that_is_traced_is_awaited(ids: list[object] | None) -> None:
+    """A batch with one id is one root; with `ids` each row is one."""
+    sent = Sent()
+    pending = PendingRoots(lambda: 0.0)
+    given = sent.stream
+    stream = RootStream(0, given.definition, given.routes, given.origin, pending)
+    sent.emitter.trace_roots(1)
+    sent.emitter.set_streams([stream])
+    sent.emitter.emit_columns(BATCH, tup_id="whole" if ids is None else None, ids=ids)
+    assert traced(sent.segments) == [(3, 0)]
+    (counter,) = sent.emitter.origin.spans.in_flight
+    assert pending.has(counter)
