@@ -80,7 +80,7 @@ def test_the_tracker_shows_the_history_of_prometheus(sandbox: Sandbox, prometheu
     run = sandbox.start("steady_words.py", *profile)
     CountedWords(sandbox, run, profile).flows()
     counted = 'sum(rate(heron_execute_count_total{topology="steady_words",component="count"}[10s] offset 5s))'
-    run.until(lambda: any(each.value > 0 for each in prometheus.query(counted)), "Prometheus has rates of five seconds ago")
+    run.until(lambda: any(each.value > 0 for each in prometheus.query(counted)), "Prometheus has old rates")
     began_s = wall_s()
     tracker = TrackerProcess(sandbox, *profile)
     path = f"/api/v1/clusters/scraped/topologies/steady_words/history?start={int(began_s) - 60}"
