@@ -17,7 +17,7 @@ from heron.ipc.task_memory import AllocatingLine
 
 __all__ = ["AllocationTrace", "HeldByLine", "allocating_lines", "held_by_line"]
 
-_FRAMES = 5  # of each allocation: those of a library between the author's line and the allocation
+_FRAMES = 3  # of each allocation: the author's line, and a library's below; each one costs every allocation
 _MOST_BYTES = 8 << 20  # of the tracer: about 170,000 blocks, for which a snapshot takes less than 0.1 s
 _SHOWN = 30
 _SOURCE_CHARACTERS = 160

@@ -57,7 +57,7 @@ LOGS_PARAMETERS = (
 )
 _LONGEST_S = 60
 PROFILE_PARAMETERS = (Parameter("seconds", "how long the task is sampled", "integer", 10, 1, _LONGEST_S),)
-MEMORY_PARAMETERS = (Parameter("seconds", "the time between two looks; 0: one look", "integer", 10, 0, _LONGEST_S),)
+MEMORY_PARAMETERS = (Parameter("seconds", "the time between two looks; 0: one look", "integer", 5, 0, _LONGEST_S),)
 TUPLES_PARAMETERS = (
     Parameter("tuples", "the greatest number of tuples of each direction", "integer", 10, 1, 100),
     Parameter("seconds", "the longest wait for them", "integer", 10, 1, _LONGEST_S),

@@ -21,7 +21,7 @@ _LONGEST_S = 300.0
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0.0, max=_LONGEST_S),
-    default=10.0,
+    default=5.0,
     show_default=True,
     help="The time between two looks; 0: one look, which traces no allocations.",
 )

@@ -170,7 +170,7 @@ class RemoteTopology:
         wait_s = min(self.timeout_s, _LONGEST_S)
         return self._reached(self._ask(False, lambda client, _: client.profile(component, task_id, seconds, wait_s)))
 
-    def memory(self, task_id: int, component: str = "", *, seconds: float = 10.0) -> TaskMemory:
+    def memory(self, task_id: int, component: str = "", *, seconds: float = 5.0) -> TaskMemory:
         """Return what the memory of a task holds, and what grows in it over `seconds` (0 to 300; 0: a single look).
 
         The call takes `seconds` longer than others, and the task is slower meanwhile.

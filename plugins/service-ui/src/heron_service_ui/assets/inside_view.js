@@ -7,7 +7,7 @@ import { Profile } from "./profile_view.js";
 import { TUPLES_SHOWN, send } from "./tracker_api.js";
 import { Tuples } from "./tuples_view.js";
 
-const TIMES = { profile: 10, memory: 10, tuples: 10 }; // seconds
+const TIMES = { profile: 10, memory: 5, tuples: 10 }; // seconds
 
 export function Inside({ place, topology, row }) {
   const path = `${place}/tasks/${row.task_id}`;
@@ -19,7 +19,7 @@ export function Inside({ place, topology, row }) {
       view=${(answer) => html`<${Profile} answer=${answer} />`} />
     <${Observed} ...${words} title="Memory" path=${`${path}/memory`} seconds=${TIMES.memory} least=${0}
       button="Show what its memory holds" command="memory"
-      hint="Its allocations are traced meanwhile, so the task is slower. 0 seconds: one look, without the lines."
+      hint="Its allocations are traced meanwhile, so a task that allocates much is several times slower. 0 seconds: one look, without the lines."
       view=${(answer) => html`<${Memory} memory=${answer.memory} />`} />
     ${TUPLES_SHOWN && row.shows_tuples &&
     html`<${Observed} ...${words} title="Tuples" path=${`${path}/tuples`} seconds=${TIMES.tuples}
