@@ -75,20 +75,17 @@ class Received:
 class Receiver:
     """A server that keeps what it gets."""
 
+    address: tuple[str, int]
+
     def __init__(self) -> None:
         self.received = Received()
-
-    @property
-    @abstractmethod
-    def address(self) -> tuple[str, int]:
-        """Where it listens."""
 
     @abstractmethod
     def close(self) -> None:
         """Stops."""
 
 
-class GrpcReceiver(Receiver, MetricsServiceServicer, LogsServiceServicer, TraceServiceServicer):
+class GrpcReceiver(Receiver):
     """The services that the protocol's own generator makes; each is registered with its own method."""
 
     def __init__(self) -> None:
@@ -101,12 +98,8 @@ class GrpcReceiver(Receiver, MetricsServiceServicer, LogsServiceServicer, TraceS
             (_Service(self._take_traces), add_TraceServiceServicer_to_server),
         ):
             add(service, self._server)  # type: ignore[no-untyped-call]  # generated
-        self._port = self._server.add_insecure_port("127.0.0.1:0")
+        self.address = "127.0.0.1", self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
-
-    @property
-    def address(self) -> tuple[str, int]:
-        return "127.0.0.1", self._port
 
     def close(self) -> None:
         self._server.stop(None).wait()
@@ -185,12 +178,9 @@ class HttpReceiver(Receiver):
         handler = type("Handler", (_Handler,), {"received": self.received})
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
+        self.address = "127.0.0.1", self._server.server_port
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._thread.start()
-
-    @property
-    def address(self) -> tuple[str, int]:
-        return "127.0.0.1", self._server.server_port
 
     def close(self) -> None:
         self._server.shutdown()
