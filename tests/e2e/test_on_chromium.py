@@ -21,7 +21,7 @@ HOSTILE = "<script>window.hacked=1</script>" + "\u202e" + "x" * 168
 FRAME = (
     """[...document.querySelectorAll("h1, .summary dl, nav.tabs, main h2")].map((each) => each.tagName).slice(0, 4)"""
 )
-VIEWS = ("", "/tasks", "/timelines", "/containers", "/plans", "/problems", "/health", "/task/3")
+VIEWS = ("", "/tasks", "/timelines", "/traces", "/containers", "/plans", "/problems", "/health", "/task/3")
 
 
 @pytest.fixture
@@ -91,6 +91,7 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     expect(page.locator(".chart canvas").first).to_be_visible()
     expect(page.get_by_role("cell", name="back-pressure-began")).to_be_visible()
     enlarged(page)
+    traced(page, f"{url}/local/shop/traces")
 
     (run.out / "stop").touch()
     expect(page.get_by_text("It has ended: these are its last values.")).to_be_visible()
@@ -99,6 +100,13 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     assert watched.complaints + dark.complaints == []
     dark.close()
     sandbox.heron("kill", "shop")  # removes what an ended topology leaves
+
+
+def traced(page: Page, url: str) -> None:
+    """The traces say that the time goes in front of the slow bolt."""
+    page.goto(url)
+    expect(page.locator(".waterfall tr.critical rect").first).to_be_attached()
+    expect(page.get_by_role("row", name=re.compile("^(queue|outlet) .*price")).first).to_be_visible()
 
 
 def test_a_person_finds_the_line_of_a_leak_and_sees_tuples(

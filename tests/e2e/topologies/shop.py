@@ -72,7 +72,7 @@ class Total(Bolt):
 if __name__ == "__main__":
     options = arguments(name="shop")
     builder = TopologyBuilder(options.name)
-    builder.set_config({api_constants.TOPOLOGY_STMGRS: 2, "out": options.out})
+    builder.set_config({api_constants.TOPOLOGY_STMGRS: 2, api_constants.TOPOLOGY_TRACE_ONE_IN: 100, "out": options.out})
     orders = builder.add_spout("orders", Orders, par=1)
     price = builder.add_bolt("price", Price, par=4, inputs={orders: Grouping.fields("customer")})
     builder.add_bolt("total", Total, par=1, inputs={price: Grouping.SHUFFLE})
