@@ -64,6 +64,16 @@ def test_the_oldest_trace_leaves_when_it_has_arrived() -> None:
     assert store.refused == 1
 
 
+def test_all_traces_together_have_a_bound() -> None:
+    """Traces with many spans leave earlier; while they arrive, further spans are cut."""
+    store = TraceStore(most_spans=10, arriving_s=5.0)
+    store.add([span(1, number) for number in range(8)], 0.0)
+    store.add([span(2, number) for number in range(8)], 1.0)
+    assert [(len(each.spans), each.cut) for each in store.table().traces] == [(8, False), (2, True)]
+    store.add([span(3, number) for number in range(8)], 5.5)
+    assert [(int(each.trace_id, 16), len(each.spans)) for each in store.table().traces] == [(2, 2), (3, 8)]
+
+
 def test_the_newest_are_asked_for() -> None:
     """A page shows few traces."""
     store = TraceStore()

@@ -17,6 +17,7 @@ __all__ = ["TraceStore"]
 
 _MOST_TRACES = 512
 _MOST_SPANS = 256
+_MOST_SPANS_TOGETHER = 8192  # some 10 MB as JSON
 _ARRIVING_S = 5.0  # some export periods
 
 
@@ -30,11 +31,11 @@ class _Gathered:
         self.spans: dict[str, TraceSpan] = {}
         self.cut = False
 
-    def add(self, span: TraceSpan) -> None:
+    def add(self, span: TraceSpan, *, has_room: bool) -> None:
         present = self.spans.get(span.span_id)
         if present is not None:
             self.spans[span.span_id] = _merged(present, span)
-        elif len(self.spans) < _MOST_SPANS:
+        elif len(self.spans) < _MOST_SPANS and has_room:
             self.spans[span.span_id] = span
         else:
             self.cut = True
@@ -43,9 +44,17 @@ class _Gathered:
 class TraceStore:
     """Gathers spans; times are monotonic seconds."""
 
-    def __init__(self, *, most_traces: int = _MOST_TRACES, arriving_s: float = _ARRIVING_S) -> None:
+    def __init__(
+        self,
+        *,
+        most_traces: int = _MOST_TRACES,
+        most_spans: int = _MOST_SPANS_TOGETHER,
+        arriving_s: float = _ARRIVING_S,
+    ) -> None:
         self._most_traces = most_traces
+        self._most_spans = most_spans
         self._arriving_s = arriving_s
+        self._spans = 0
         self._traces: OrderedDict[str, _Gathered] = OrderedDict()
         self._refused: OrderedDict[str, None] = OrderedDict()
         self.refused = 0
@@ -54,9 +63,12 @@ class TraceStore:
     def add(self, spans: Iterable[TraceSpan], now_s: float) -> None:
         """Adds the spans of a record. A span that arrives again changes nothing."""
         for span in spans:
+            has_room = self._has_room(now_s)  # first: it may give up the trace of this span
             trace = self._traces.get(span.trace_id) or self._begun(span.trace_id, now_s)
             if trace is not None:
-                trace.add(span)
+                before = len(trace.spans)
+                trace.add(span, has_room=has_room)
+                self._spans += len(trace.spans) - before
 
     def table(self, limit: int = 0) -> TracesTable:
         """The newest traces, at most `limit`; 0: all."""
@@ -66,14 +78,23 @@ class TraceStore:
     def _begun(self, trace_id: str, now_s: float) -> _Gathered | None:
         if trace_id in self._refused:
             return None
-        if len(self._traces) >= self._most_traces:
-            oldest = next(iter(self._traces))
-            if now_s - self._traces[oldest].began_s < self._arriving_s:
-                self._refuse(trace_id)
-                return None
-            del self._traces[oldest]
+        if len(self._traces) >= self._most_traces and not self._drop_oldest(now_s):
+            self._refuse(trace_id)
+            return None
         trace = self._traces[trace_id] = _Gathered(now_s)
         return trace
+
+    def _has_room(self, now_s: float) -> bool:
+        """Whether one more span may be kept; makes room if it can."""
+        return self._spans < self._most_spans or self._drop_oldest(now_s)
+
+    def _drop_oldest(self, now_s: float) -> bool:
+        """Gives up the oldest trace, unless its spans may still be arriving."""
+        oldest = next(iter(self._traces))
+        if now_s - self._traces[oldest].began_s < self._arriving_s:
+            return False
+        self._spans -= len(self._traces.pop(oldest).spans)
+        return True
 
     def _refuse(self, trace_id: str) -> None:
         """Its later spans are refused too: a trace without its first spans misleads."""
