@@ -41,7 +41,7 @@ BUDGET = 256
 MOST_CHILDREN = 8
 """The most children of a span."""
 
-_LEAST_DISTANCE_NS = 50_000_000  # between two traces of a task: a trace costs all processes some 0.1 ms together
+_LEAST_DISTANCE_NS = 50_000_000  # between two traces of a task: each costs spans in the metrics of all tasks on its way
 _MOST_SPANS = 1_000  # of a task, until its next record
 _MOST_IN_FLIGHT = 256
 

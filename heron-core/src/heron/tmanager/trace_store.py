@@ -17,7 +17,7 @@ __all__ = ["TraceStore"]
 
 _MOST_TRACES = 512
 _MOST_SPANS = 256
-_MOST_SPANS_TOGETHER = 8192  # some 10 MB as JSON
+_MOST_SPANS_TOGETHER = 8192  # a reply has them all
 _ARRIVING_S = 5.0  # some export periods
 
 
