@@ -66,7 +66,8 @@ def test_the_time_in_a_slow_bolt_is_in_its_execution(sandbox: Sandbox, acks: int
     assert {each["component"] for each in steps if each["kind"] == "execute"} == {"split", "work"}
     assert not any(each["is_estimate"] for each in steps)  # one host: all times are of one clock
     assert sum(each["critical_s"] for each in steps) == pytest.approx(shown["duration_s"], abs=0.002)
-    assert sum(each["kind"] == "wire" for each in steps) > 2 * 3  # some hops lead to the other container
+    wires = [sum(each["kind"] == "wire" for each in trace["steps"]) for trace in found["traces"]]
+    assert max(wires) > 2 * 2  # some tuples went through the stream managers of both containers
 
     text = sandbox.output_of("trace", "traced", "--slowest")
     assert "the slowest trace" in text
