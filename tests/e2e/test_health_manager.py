@@ -72,7 +72,7 @@ def test_the_plan_changes_by_itself_and_a_killed_manager_repeats_nothing(sandbox
 
 
 def test_more_tuples_are_in_flight_by_itself(sandbox: Sandbox) -> None:
-    """The spout waits for acks, and no bolt is busy: the limit is raised in the running topology, and the rate grows."""
+    """The spout waits for acks, and no bolt is busy: the limit is raised while it runs, and the rate grows."""
     configured = "--set", "topology.reliability.mode=ATLEAST_ONCE", "--set", "topology.max.spout.pending=1"
     bounded = settings(mode="act", components="{split: {max: 2}}")
     run = sandbox.start("waiting.py", *configured, *bounded, args=("--split", "2"))
