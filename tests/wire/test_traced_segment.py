@@ -33,5 +33,5 @@ def test_a_hop_changes_only_its_own_slot() -> None:
     segment = bytearray(before)
     stamp_departure([segment])
     slot = 32 + 4 + 8 + 3 * 24
-    assert (segment[:slot], segment[slot + 24 :]) == (before[:slot], before[slot + 24 :])
+    assert bytes(segment[:slot]) + bytes(segment[slot + 24 :]) == before[:slot] + before[slot + 24 :]
     assert segment[slot : slot + 24] != before[slot : slot + 24]
