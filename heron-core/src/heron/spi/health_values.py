@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -142,8 +142,14 @@ class Sample:
     p99: float | None = None
 
 
+class _Indexed:
+    """Holds the samples by name. It is no field, so it is neither compared nor stored."""
+
+    __slots__ = ("_index",)
+
+
 @dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(_Indexed):
     """A topology at one moment. `at_s` is monotonic seconds of the observer.
 
     `restarts` counts the restarts of each task. `culprits` are the tasks whose full buffers throttle spouts now.
@@ -156,6 +162,16 @@ class Observation:
     restarts: Mapping[int, int] = field(default_factory=dict)
     culprits: frozenset[int] = frozenset()
     silent: Mapping[int, float] = field(default_factory=dict)
+
+    def named(self, name: str) -> Sequence[Sample]:
+        """Return the samples of that metric, in their order. Only the first call looks at all samples."""
+        index: dict[str, list[Sample]] | None = getattr(self, "_index", None)
+        if index is None:
+            index = {}
+            for sample in self.samples:
+                index.setdefault(sample.name, []).append(sample)
+            object.__setattr__(self, "_index", index)
+        return index.get(name, ())
 
 
 @dataclass(frozen=True, slots=True)

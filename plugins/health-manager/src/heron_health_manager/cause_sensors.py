@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Sample, Subject
-from heron_health_manager.window import Series, Window, labelled_task, slope, tasks_of
+from heron_health_manager.window import Series, Window, container_gauges, labelled_task, slope, tasks_of
 
 __all__ = ["CallSensor", "CrossingSensor", "HotKeySensor", "MemorySensor", "ProgressSensor"]
 
@@ -63,11 +63,10 @@ class MemorySensor(Sensor):
 
 def _free(newest: Observation) -> Iterator[Measurement]:
     """The memory that is left for each container: below its limit, or on its host."""
-    gauges = {(each.container_id, each.name): each.value for each in newest.samples if each.process == "metricsmgr"}
+    names = "host-memory-available-bytes", "container-memory-bytes", "container-memory-limit-bytes"
+    gauges = list(container_gauges(newest, *names))
     for container in newest.shape.containers():
-        available = gauges.get((container, "host-memory-available-bytes"))
-        used = gauges.get((container, "container-memory-bytes"))
-        limit = gauges.get((container, "container-memory-limit-bytes"))
+        available, used, limit = (each.get(container) for each in gauges)
         left = [limit - used] if used is not None and limit is not None else []
         if left or available is not None:
             free = min([*left, *([available] if available is not None else [])])
@@ -87,10 +86,11 @@ class CrossingSensor(Sensor):
         near: dict[int, list[float]] = {task: [0.0] * len(kept.kept) for task in owners}
         far: dict[tuple[int, int], list[float]] = {}
         for moment, observation in enumerate(kept.kept):
-            for sample in observation.samples:
-                if sample.name == "in-queue-bytes" and sample.task_id in owners:
+            for sample in observation.named("in-queue-bytes"):
+                if sample.task_id in owners:
                     near[sample.task_id][moment] += sample.value
-                elif sample.name == "outlet-bytes" and (task := labelled_task(sample)) in owners:
+            for sample in observation.named("outlet-bytes"):
+                if (task := labelled_task(sample)) in owners:
                     if sample.container_id == owners[task].tasks[task]:
                         near[task][moment] += sample.value
                     else:
@@ -108,10 +108,9 @@ class HotKeySensor(Sensor):
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
         kept = Window(window)
-        newest = kept.kept[-1].samples if kept.kept else ()
         for name, label in (("hot-key-share", "key"), ("hot-group-share", "group")):
-            for sample in newest:
-                if sample.name == name and sample.task_id:
+            for sample in kept.kept[-1].named(name) if kept.kept else ():
+                if sample.task_id:
                     yield Measurement(
                         name, Subject(sample.component, sample.task_id), sample.value, sample.labels[label]
                     )

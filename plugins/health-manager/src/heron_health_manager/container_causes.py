@@ -26,24 +26,18 @@ class SlowHost(Diagnoser):
         waits -= symptoms_of(symptoms, "collects-garbage").keys()
         waits -= {each.subject for each in measurements.of("still-s") if each.value >= _STILL_S}
         causes = {
-            "steal": "a hypervisor takes {:.0%} of its processors",
-            "throttled-container": "its limit of processors stops it {:.0%} of the time",
-            "host-pressed": "threads of the host wait for a processor {:.0%} of the time",
+            "a hypervisor takes {:.0%} of its processors": symptoms_of(symptoms, "steal"),
+            "its limit of processors stops it {:.0%} of the time": symptoms_of(symptoms, "throttled-container"),
+            "threads of the host wait for a processor {:.0%} of the time": symptoms_of(symptoms, "host-pressed"),
         }
-        for container in measurements.shape.containers():
+        waiting_in: dict[int, list[Subject]] = {}
+        for each in waits:
+            place = measurements.shape.component(each.component).tasks[each.task_id]
+            waiting_in.setdefault(place, []).append(each)
+        for container, waiting in sorted(waiting_in.items()):
             subject = Subject(container_id=container)
-            evidence = [
-                text.format(symptom.value)
-                for name, text in causes.items()
-                if (symptom := symptoms_of(symptoms, name).get(subject))
-            ]
-            waiting = [
-                Subject(component.name, task)
-                for component in measurements.shape.components
-                for task, place in component.tasks.items()
-                if place == container and Subject(component.name, task) in waits
-            ]
-            if waiting and evidence:
+            evidence = [text.format(found[subject].value) for text, found in causes.items() if subject in found]
+            if evidence:
                 longest = max(measurements.value("cpu-wait-share", each) or 0.0 for each in waiting)
                 shown = f"{len(waiting)} of its tasks wait for a processor, up to {longest:.0%} of the time"
                 # The host that keeps its tasks waiting for longest comes first.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterable
+import bisect
+from collections.abc import Iterable, Sequence
 
 from heron.spi.health import Detector
 from heron.spi.health_values import Measurements, Subject, Symptom
@@ -90,9 +90,9 @@ class StragglerDetector(Detector):
         """`Detector.detect`."""
         for component in measurements.shape.components:
             rates = measurements.of_tasks("true-rate", component.name)
+            ascending = sorted(rates.values())
             for task, rate in rates.items():
-                others = [each for other, each in rates.items() if other != task]
-                median = statistics.median(others) if others else 0.0
+                median = _median_without(ascending, rate)
                 if median > 0 and rate < self._share * median:
                     yield Symptom("slow-speed", Subject(component.name, task), rate / median, self._share)
 
@@ -187,6 +187,19 @@ class CrossingDetector(Detector):
             yield Symptom("waits-for-link", Subject(container_id=container), waiting, self._least_bytes)
 
 
+def _median_without(ascending: Sequence[float], value: float) -> float:
+    """The median without one of the values; 0 if there are no others."""
+    if len(ascending) < _FEWEST:
+        return 0.0
+    place = bisect.bisect_left(ascending, value)
+
+    def other(index: int) -> float:
+        return ascending[index if index < place else index + 1]
+
+    half, odd = divmod(len(ascending) - 1, 2)
+    return other(half) if odd else (other(half - 1) + other(half)) / 2
+
+
 class GrowthDetector(Detector):
     """The memory of a task grows, and the others of its component do not, or it fills what is free soon.
 
@@ -202,9 +215,10 @@ class GrowthDetector(Detector):
         """`Detector.detect`."""
         for component in measurements.shape.components:
             trends = measurements.of_tasks("memory-trend", component.name)
+            highest = sorted(trends.values())[-2:]
             for task, trend in trends.items():
-                others = [each for other, each in trends.items() if other != task]
-                apart = bool(others) and trend >= self._times * max(others)
+                other = highest[0] if trend == highest[-1] else highest[-1]
+                apart = len(highest) == _FEWEST and trend >= self._times * other
                 free = measurements.value("memory-free-bytes", Subject(container_id=component.tasks[task]))
                 soon = free is not None and free <= trend * self._full_s
                 if trend >= self._least and (apart or soon):

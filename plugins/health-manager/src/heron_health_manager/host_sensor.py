@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Subject
-from heron_health_manager.window import Window
+from heron_health_manager.window import Window, container_gauges, labels_of
 
 __all__ = ["HostSensor"]
 
@@ -19,13 +19,13 @@ class HostSensor(Sensor):
         kept = Window(window)
         if kept.newest is None:
             return
-        times = kept.processes("host-cpu-s", "metricsmgr", "mode")
+        times = labels_of(kept.processes("host-cpu-s", "metricsmgr", "mode"))
         pressure = kept.processes("host-cpu-pressure-s", "metricsmgr")
         throttled = kept.processes("container-throttled-s", "metricsmgr")
         late = kept.processes("late-s", "stmgr")
         for container in kept.newest.shape.containers():
             subject = Subject(container_id=container)
-            modes = {mode: rate for (owner, mode), rate in times.items() if owner == container}
+            modes = times.get(container, {})
             if total := sum(modes.values()):
                 yield Measurement("host-busy-share", subject, modes.get("busy", 0.0) / total)
                 yield Measurement("host-steal-share", subject, modes.get("steal", 0.0) / total)
@@ -43,9 +43,8 @@ class HostSensor(Sensor):
 
 
 def _memory(newest: Observation) -> Iterable[Measurement]:
-    gauges = {(each.container_id, each.name): each.value for each in newest.samples if each.process == "metricsmgr"}
+    used_by, limits = container_gauges(newest, "container-memory-bytes", "container-memory-limit-bytes")
     for container in newest.shape.containers():
-        used = gauges.get((container, "container-memory-bytes"))
-        limit = gauges.get((container, "container-memory-limit-bytes"))
+        used, limit = used_by.get(container), limits.get(container)
         if used is not None and limit:
             yield Measurement("memory-share", Subject(container_id=container), used / limit)

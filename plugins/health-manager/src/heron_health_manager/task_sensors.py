@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Subject
-from heron_health_manager.window import OBSTRUCTED, Window, by_task, tasks_of
+from heron_health_manager.window import OBSTRUCTED, Window, by_task, labels_of, tasks_of
 
 __all__ = ["StreamSensor", "TaskSensor"]
 
@@ -24,11 +24,10 @@ class TaskSensor(Sensor):
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
         kept = Window(window)
-        uses, tuples = kept.rates("task-time-s", "use"), _Tuples(kept)
+        uses, tuples = labels_of(kept.rates("task-time-s", "use")), _Tuples(kept)
         waits, pauses = kept.rates("cpu-wait-s"), kept.rates("gc-pause-s")
         for component, task in tasks_of(kept):
-            of_task = {use: share for (owner, use), share in uses.items() if owner == task}
-            if not of_task:
+            if (of_task := uses.get(task)) is None:
                 continue
             subject = Subject(component.name, task)
             useful = sum(of_task.get(use, 0.0) for use in _USEFUL)
@@ -73,15 +72,15 @@ class StreamSensor(Sensor):
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
         kept = Window(window)
-        came, went = kept.rates("execute-count", ""), kept.rates("emit-count", "stream")
+        came, went = by_task(kept.rates("execute-count", "")), labels_of(kept.rates("emit-count", "stream"))
         for component in kept.newest.shape.components if kept.kept and kept.newest else ():
             streams: dict[str, float] = {}
-            for (task, stream), rate in went.items():
-                if task in component.tasks:
+            for task in component.tasks:
+                for stream, rate in went.get(task, {}).items():
                     streams[stream] = streams.get(stream, 0.0) + rate
             done = sum(streams.values())
             if component.kind == "bolt":
-                done = sum(rate for (task, _), rate in came.items() if task in component.tasks)
+                done = sum(came.get(task, 0.0) for task in component.tasks)
             if done > 0:
                 for stream, rate in streams.items():
                     yield Measurement("ratio", Subject(component.name), rate / done, stream)

@@ -6,7 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 from heron.spi.health_values import ComponentShape, Observation, Sample
 
-__all__ = ["OBSTRUCTED", "Series", "Window", "by_task", "growth", "labelled_task", "slope", "tasks_of"]
+__all__ = [
+    "OBSTRUCTED",
+    "Series",
+    "Window",
+    "by_task",
+    "container_gauges",
+    "growth",
+    "labelled_task",
+    "labels_of",
+    "slope",
+    "tasks_of",
+]
 
 OBSTRUCTED = ("room", "throttled", "acks")
 """The uses of a task's time in which something holds it up."""
@@ -46,8 +57,8 @@ class Window:
         found: dict[int, Series] = {}
         for observation in self.kept:
             sums: dict[int, float] = {}
-            for sample in observation.samples:
-                if sample.name == metric and (task := task_of(sample)):
+            for sample in observation.named(metric):
+                if task := task_of(sample):
                     sums[task] = sums.get(task, 0.0) + sample.value
             for task, value in sums.items():
                 found.setdefault(task, []).append((observation.at_s, value))
@@ -57,8 +68,8 @@ class Window:
         """The mean rate of a counter by container and label, of the engine's processes of that name."""
         sums = _Means()
         for observation in self.kept:
-            for sample in observation.samples:
-                if sample.name == metric and sample.process == process and sample.rate_per_s is not None:
+            for sample in observation.named(metric):
+                if sample.process == process and sample.rate_per_s is not None:
                     sums.add((sample.container_id, sample.labels.get(label, "")), sample.rate_per_s)
             sums.end_moment()
         return sums.means()
@@ -68,8 +79,8 @@ class Window:
     ) -> dict[tuple[int, str], float]:
         sums = _Means()
         for observation in self.kept:
-            for sample in _of_tasks(observation, metric):
-                if (value := value_of(sample)) is not None:
+            for sample in observation.named(metric):
+                if sample.task_id and (value := value_of(sample)) is not None:
                     sums.add((sample.task_id, sample.labels.get(label, "")), value)
             sums.end_moment()
         return sums.means()
@@ -93,10 +104,6 @@ class _Means:
 
     def means(self) -> dict[tuple[int, str], float]:
         return {key: total / moments for key, (total, moments) in self._totals.items()}
-
-
-def _of_tasks(observation: Observation, metric: str) -> Iterator[Sample]:
-    return (each for each in observation.samples if each.task_id and each.name == metric)
 
 
 def slope(series: Series) -> float | None:
@@ -123,9 +130,24 @@ def labelled_task(sample: Sample) -> int:
     return int(label) if label.isdigit() else 0
 
 
+def labels_of(rates: dict[tuple[int, str], float]) -> dict[int, dict[str, float]]:
+    """The rates by label, of each task or container."""
+    found: dict[int, dict[str, float]] = {}
+    for (owner, label), rate in rates.items():
+        found.setdefault(owner, {})[label] = rate
+    return found
+
+
 def by_task(rates: dict[tuple[int, str], float]) -> dict[int, float]:
     """The rates of a counter whose labels were added up."""
     return {task: rate for (task, _), rate in rates.items()}
+
+
+def container_gauges(observation: Observation, *names: str) -> Iterator[dict[int, float]]:
+    """The values of gauges by container, one mapping for each name, as metrics managers report them."""
+    for name in names:
+        samples = observation.named(name)
+        yield {each.container_id: each.value for each in samples if each.process == "metricsmgr"}
 
 
 def tasks_of(window: Window) -> Iterator[tuple[ComponentShape, int]]:

@@ -27,9 +27,8 @@ class LatencySensor(Sensor):
             for observation in kept.kept:
                 found = [
                     each.p99
-                    for each in observation.samples
-                    if each.name == COMPLETE_LATENCY
-                    and each.task_id in component.tasks
+                    for each in observation.named(COMPLETE_LATENCY)
+                    if each.task_id in component.tasks
                     and each.p99 is not None
                     and math.isfinite(each.p99)
                 ]
