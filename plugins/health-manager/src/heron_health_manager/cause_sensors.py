@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Sample, Subject
-from heron_health_manager.window import Series, Window, container_gauges, labelled_task, slope, tasks_of
+from heron_health_manager.window import Window, container_gauges, labelled_task, slope, tasks_of
 
 __all__ = ["CallSensor", "CrossingSensor", "HotKeySensor", "MemorySensor", "ProgressSensor"]
 
@@ -28,7 +28,7 @@ class ProgressSensor(Sensor):
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
-        kept = Window(window)
+        kept = Window.over(window)
         totals = {kind: kept.series(name, _task) for kind, name in _COUNTS.items()}
         under_way = kept.series("unconfirmed-bytes", labelled_task)
         for component, task in tasks_of(kept):
@@ -49,7 +49,7 @@ class MemorySensor(Sensor):
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
-        kept = Window(window)
+        kept = Window.over(window)
         resident = kept.series("resident-bytes", _task)
         for component, task in tasks_of(kept):
             if series := resident.get(task, []):
@@ -81,7 +81,7 @@ class CrossingSensor(Sensor):
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
-        kept = Window(window)
+        kept = Window.over(window)
         owners = {task: component for component, task in tasks_of(kept)}
         near: dict[int, list[float]] = {task: [0.0] * len(kept.kept) for task in owners}
         far: dict[tuple[int, int], list[float]] = {}
@@ -107,7 +107,7 @@ class HotKeySensor(Sensor):
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
-        kept = Window(window)
+        kept = Window.over(window)
         for name, label in (("hot-key-share", "key"), ("hot-group-share", "group")):
             for sample in kept.kept[-1].named(name) if kept.kept else ():
                 if sample.task_id:
@@ -125,21 +125,16 @@ class CallSensor(Sensor):
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
-        kept = Window(window)
-        counts, ages = kept.series("execute-count", _task), kept.series("task-time-s", _task)
-        blocked = kept.series("task-time-s", lambda each: each.task_id if each.labels.get("use") == _BLOCKED else 0)
+        kept = Window.over(window)
+        counts, ages = kept.ends("execute-count", _task), kept.ends("task-time-s", _task)
+        blocked = kept.ends("task-time-s", lambda each: each.task_id if each.labels.get("use") == _BLOCKED else 0)
         for component, task in tasks_of(kept):
             (count, count_now), (age_s, _), (total_s, total_now_s) = (
-                _ends(each.get(task, [])) for each in (counts, ages, blocked)
+                each.get(task, (0.0, 0.0)) for each in (counts, ages, blocked)
             )
             if component.kind == "bolt" and age_s >= _LEAST_LIFE_S and total_s > 0 and count_now > count > 0:
                 times = (total_now_s - total_s) / (count_now - count) / (total_s / count)
                 yield Measurement("blocked-times", Subject(component.name, task), max(0.0, times))
-
-
-def _ends(series: Series) -> tuple[float, float]:
-    """The first and the last value; zeros without any."""
-    return (series[0][1], series[-1][1]) if series else (0.0, 0.0)
 
 
 def _task(sample: Sample) -> int:

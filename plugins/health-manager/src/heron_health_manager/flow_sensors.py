@@ -27,7 +27,7 @@ class SourceSensor(Sensor):
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
-        kept = Window(window)
+        kept = Window.over(window)
         went, uses = by_task(kept.rates("emit-count", "")), kept.rates("task-time-s", "use")
         backlogs = kept.series("backlog", lambda each: each.task_id)
         for component in kept.newest.shape.components if kept.kept and kept.newest else ():
@@ -65,7 +65,7 @@ class QueueSensor(Sensor):
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
-        kept = Window(window)
+        kept = Window.over(window)
         inside = kept.series("in-queue-bytes", lambda each: each.task_id)
         outside = kept.series("outlet-bytes", labelled_task)
         culprits, pressing = [each.culprits for each in kept.kept], _pressing(kept)

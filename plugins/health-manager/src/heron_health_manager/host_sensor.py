@@ -16,7 +16,7 @@ class HostSensor(Sensor):
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
-        kept = Window(window)
+        kept = Window.over(window)
         if kept.newest is None:
             return
         times = labels_of(kept.processes("host-cpu-s", "metricsmgr", "mode"))

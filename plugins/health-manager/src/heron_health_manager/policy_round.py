@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from heron.spi.health import HealthPolicy
 from heron.spi.health_values import Action, Diagnosis, Measurements, Observation, Symptom
+from heron_health_manager.window import Window
 
 __all__ = ["Finding", "Round", "run_round"]
 
@@ -45,8 +46,8 @@ def run_round(policy: HealthPolicy, window: Sequence[Observation]) -> Round | No
     """
     if not window:
         return None
-    parts = _Parts()
-    measured = [each for sensor in policy.sensors() for each in parts.results(sensor, sensor.measure, window)]
+    parts, kept = _Parts(), Window(window)
+    measured = [each for sensor in policy.sensors() for each in parts.results(sensor, sensor.measure, kept)]
     measurements = Measurements(window[-1].shape, measured)
     symptoms = tuple(
         each for detector in policy.detectors() for each in parts.results(detector, detector.detect, measurements)

@@ -23,7 +23,7 @@ class TaskSensor(Sensor):
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
-        kept = Window(window)
+        kept = Window.over(window)
         uses, tuples = labels_of(kept.rates("task-time-s", "use")), _Tuples(kept)
         waits, pauses = kept.rates("cpu-wait-s"), kept.rates("gc-pause-s")
         for component, task in tasks_of(kept):
@@ -71,7 +71,7 @@ class StreamSensor(Sensor):
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
-        kept = Window(window)
+        kept = Window.over(window)
         came, went = by_task(kept.rates("execute-count", "")), labels_of(kept.rates("emit-count", "stream"))
         for component in kept.newest.shape.components if kept.kept and kept.newest else ():
             streams: dict[str, float] = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import overload
 
 from heron.spi.health_values import ComponentShape, Observation, Sample
 
@@ -25,16 +26,16 @@ OBSTRUCTED = ("room", "throttled", "acks")
 Series = list[tuple[float, float]]
 """Times (monotonic seconds) and values, oldest first."""
 
-_Key = tuple[str, int, str, str]  # component, task, metric, label
 
+class Window(Sequence[Observation]):
+    """The look-back window. Only its observations of the newest plan count, and none of a plan in change.
 
-class Window:
-    """The observations of the look-back window that have the newest plan; those of a plan in change do not count.
-
-    `label` says which of a metric's labels tells its samples apart. Several samples of one key are added up.
+    `label` says which of a metric's labels tells its samples apart. Several samples of one key are added up. What one
+    sensor of a round has asked for is kept for the others.
     """
 
     def __init__(self, observations: Sequence[Observation]) -> None:
+        self._observations = observations
         newest = observations[-1] if observations else None
         self.newest = newest
         self.kept: tuple[Observation, ...] = ()
@@ -43,77 +44,98 @@ class Window:
             self.kept = tuple(
                 each for each in observations if each.shape.version == version and not each.shape.changing
             )
+        self._known: dict[tuple[str, str], dict[tuple[int, str], float]] = {}
+
+    @classmethod
+    def over(cls, observations: Sequence[Observation]) -> Window:
+        """That window, or a new one over plain observations."""
+        return observations if isinstance(observations, Window) else cls(observations)
+
+    @overload
+    def __getitem__(self, index: int) -> Observation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Observation]: ...
+    def __getitem__(self, index: int | slice) -> Observation | Sequence[Observation]:
+        return self._observations[index]
+
+    def __len__(self) -> int:
+        return len(self._observations)
 
     def rates(self, metric: str, label: str = "") -> dict[tuple[int, str], float]:
         """The mean rate of a counter by task and label, from the moments at which it was measured."""
-        return self._means(metric, label, lambda each: each.rate_per_s)
-
-    def gauges(self, metric: str, label: str = "") -> dict[tuple[int, str], float]:
-        """The mean of a gauge by task and label."""
-        return self._means(metric, label, lambda each: each.value)
+        if (metric, label) not in self._known:
+            self._known[metric, label] = _means(
+                [
+                    ((each.task_id, each.labels.get(label, "")), each.rate_per_s)
+                    for each in observation.named(metric)
+                    if each.task_id and each.rate_per_s is not None
+                ]
+                for observation in self.kept
+            )
+        return self._known[metric, label]
 
     def series(self, metric: str, task_of: Callable[[Sample], int]) -> dict[int, Series]:
         """The values of a gauge over time by task; `task_of` gives the task of a sample, 0 for none."""
         found: dict[int, Series] = {}
         for observation in self.kept:
-            sums: dict[int, float] = {}
-            for sample in observation.named(metric):
-                if task := task_of(sample):
-                    sums[task] = sums.get(task, 0.0) + sample.value
-            for task, value in sums.items():
+            for task, value in _sums(observation, metric, task_of).items():
                 found.setdefault(task, []).append((observation.at_s, value))
         return found
 
+    def ends(self, metric: str, task_of: Callable[[Sample], int]) -> dict[int, tuple[float, float]]:
+        """The first and the last value of a gauge by task; only tasks that have both."""
+        if not self.kept:
+            return {}
+        first, last = (_sums(each, metric, task_of) for each in (self.kept[0], self.kept[-1]))
+        return {task: (value, last[task]) for task, value in first.items() if task in last}
+
     def processes(self, metric: str, process: str, label: str = "") -> dict[tuple[int, str], float]:
         """The mean rate of a counter by container and label, of the engine's processes of that name."""
-        sums = _Means()
-        for observation in self.kept:
-            for sample in observation.named(metric):
-                if sample.process == process and sample.rate_per_s is not None:
-                    sums.add((sample.container_id, sample.labels.get(label, "")), sample.rate_per_s)
-            sums.end_moment()
-        return sums.means()
-
-    def _means(
-        self, metric: str, label: str, value_of: Callable[[Sample], float | None]
-    ) -> dict[tuple[int, str], float]:
-        sums = _Means()
-        for observation in self.kept:
-            for sample in observation.named(metric):
-                if sample.task_id and (value := value_of(sample)) is not None:
-                    sums.add((sample.task_id, sample.labels.get(label, "")), value)
-            sums.end_moment()
-        return sums.means()
+        return _means(
+            [
+                ((each.container_id, each.labels.get(label, "")), each.rate_per_s)
+                for each in observation.named(metric)
+                if each.process == process and each.rate_per_s is not None
+            ]
+            for observation in self.kept
+        )
 
 
-class _Means:
-    """Adds up the samples of a moment by key, and averages the moments in which a key had any."""
+def _sums(observation: Observation, metric: str, task_of: Callable[[Sample], int]) -> dict[int, float]:
+    sums: dict[int, float] = {}
+    for sample in observation.named(metric):
+        if task := task_of(sample):
+            sums[task] = sums.get(task, 0.0) + sample.value
+    return sums
 
-    def __init__(self) -> None:
-        self._now: dict[tuple[int, str], float] = {}
-        self._totals: dict[tuple[int, str], tuple[float, int]] = {}
 
-    def add(self, key: tuple[int, str], value: float) -> None:
-        self._now[key] = self._now.get(key, 0.0) + value
-
-    def end_moment(self) -> None:
-        for key, value in self._now.items():
-            total, moments = self._totals.get(key, (0.0, 0))
-            self._totals[key] = total + value, moments + 1
-        self._now = {}
-
-    def means(self) -> dict[tuple[int, str], float]:
-        return {key: total / moments for key, (total, moments) in self._totals.items()}
+def _means(moments: Iterable[Sequence[tuple[tuple[int, str], float]]]) -> dict[tuple[int, str], float]:
+    """Adds up the values of each moment by key, and averages over the moments in which a key had any."""
+    totals: dict[tuple[int, str], float] = {}
+    counts: dict[tuple[int, str], int] = {}
+    for moment in moments:
+        for key, value in moment:
+            totals[key] = totals.get(key, 0.0) + value
+        for key in {key for key, _ in moment}:
+            counts[key] = counts.get(key, 0) + 1
+    return {key: total / counts[key] for key, total in totals.items()}
 
 
 def slope(series: Series) -> float | None:
     """The growth per second of the line with the least squares; None with fewer than two moments."""
-    if len(series) < 2:
+    count = len(series)
+    if count < 2:
         return None
-    mean_s = sum(at_s for at_s, _ in series) / len(series)
-    mean = sum(value for _, value in series) / len(series)
-    spread = sum((at_s - mean_s) ** 2 for at_s, _ in series)
-    return sum((at_s - mean_s) * (value - mean) for at_s, value in series) / spread if spread else None
+    start_s = series[0][0]  # sums of small numbers lose no digits
+    sum_s = sum_value = sum_squares = sum_products = 0.0
+    for at_s, value in series:
+        passed_s = at_s - start_s
+        sum_s += passed_s
+        sum_value += value
+        sum_squares += passed_s * passed_s
+        sum_products += passed_s * value
+    spread = sum_squares - sum_s * sum_s / count
+    return (sum_products - sum_s * sum_value / count) / spread if spread else None
 
 
 def growth(series: Series) -> float | None:

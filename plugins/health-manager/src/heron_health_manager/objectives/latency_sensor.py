@@ -19,7 +19,7 @@ class LatencySensor(Sensor):
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
-        kept = Window(window)
+        kept = Window.over(window)
         for component in kept.newest.shape.components if kept.kept and kept.newest else ():
             if component.kind != "spout":
                 continue
@@ -28,9 +28,7 @@ class LatencySensor(Sensor):
                 found = [
                     each.p99
                     for each in observation.named(COMPLETE_LATENCY)
-                    if each.task_id in component.tasks
-                    and each.p99 is not None
-                    and math.isfinite(each.p99)
+                    if each.task_id in component.tasks and each.p99 is not None and math.isfinite(each.p99)
                 ]
                 if found:
                     moments.append(max(found))
