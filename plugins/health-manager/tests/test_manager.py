@@ -33,6 +33,7 @@ from heron_health_manager.bounds import bounded
 from heron_health_manager.carrier import PlannedAction
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.manager import HealthManager, Observed
+from heron_health_manager.pace import Pace
 from heron_health_manager.policy_runner import PolicyRunner
 from heron_health_manager.record_book import RecordBook
 from heron_health_manager.recovery import PlanFacts, is_current
@@ -131,7 +132,7 @@ class Desk:
     def dies(self) -> None:
         self.book = RecordBook(self.store, "model", "model-1")
         carrier = self.plant if self.control else None
-        self.manager = HealthManager(self.section, self.policies, self.book, self.look, carrier, self.clock)
+        self.manager = HealthManager(self.section, self.policies, self.book, self.look, carrier, self.clock, Pace(1.0))
 
     def look(self) -> Observed:
         if self.looks_fail is not None:
@@ -315,7 +316,7 @@ def test_another_writer_wins(tmp_path: Path) -> None:
     """Two health managers of one topology, after a network that was cut: only one of them carries the decision out."""
     desk = Desk(tmp_path, ACT)
     desk.runs(3)
-    other = HealthManager(ACT, desk.policies, desk.book, desk.look, desk.plant, desk.clock)
+    other = HealthManager(ACT, desk.policies, desk.book, desk.look, desk.plant, desk.clock, Pace(1.0))
     real = desk.plant.plan
 
     def plan(action: Action) -> PlannedAction:

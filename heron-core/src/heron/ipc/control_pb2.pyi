@@ -525,16 +525,18 @@ class TakeCheckpoint(_message.Message):
     def __init__(self, request_id: _Optional[int] = ...) -> None: ...
 
 class MetricsRequest(_message.Message):
-    __slots__ = ("request_id", "component", "task_id", "by_task")
+    __slots__ = ("request_id", "component", "task_id", "by_task", "names")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     COMPONENT_FIELD_NUMBER: _ClassVar[int]
     TASK_ID_FIELD_NUMBER: _ClassVar[int]
     BY_TASK_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
     request_id: int
     component: str
     task_id: int
     by_task: bool
-    def __init__(self, request_id: _Optional[int] = ..., component: _Optional[str] = ..., task_id: _Optional[int] = ..., by_task: bool = ...) -> None: ...
+    names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, request_id: _Optional[int] = ..., component: _Optional[str] = ..., task_id: _Optional[int] = ..., by_task: bool = ..., names: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class MetricsReply(_message.Message):
     __slots__ = ("request_id", "document")

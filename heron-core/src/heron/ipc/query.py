@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Self
 
@@ -53,13 +53,15 @@ class TManagerClient:
         answer = self._ask(lambda number: Envelope(status_request=pb.StatusRequest(request_id=number)), timeout_s)
         return decode_status(answer.status_reply.document)
 
-    def metrics(self, component: str, task_id: int, *, by_task: bool, timeout_s: float) -> tuple[MetricsRow, ...]:
-        """The newest metrics, summed up by component or by task; "" and 0 select all."""
+    def metrics(
+        self, component: str, task_id: int, *, by_task: bool, names: Collection[str] = (), timeout_s: float
+    ) -> tuple[MetricsRow, ...]:
+        """The newest metrics of these names, summed up by component or by task; "", 0 and no names select all."""
 
         def question(number: int) -> Envelope:
             return Envelope(
                 metrics_request=pb.MetricsRequest(
-                    request_id=number, component=component, task_id=task_id, by_task=by_task
+                    request_id=number, component=component, task_id=task_id, by_task=by_task, names=sorted(names)
                 )
             )
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from heron.spi.driver import Driver
 from heron.spi.health_values import Action, Diagnosis, Measurement, Measurements, Observation, Rhythm, Symptom
@@ -30,7 +31,13 @@ OLDEST_SPI_VERSION = 1
 
 
 class Sensor(ABC):
-    """Turns what was observed into measurements."""
+    """Turns what was observed into measurements.
+
+    `metrics` are the names of the metrics that it reads; None for any. The health manager does not ask for metrics that
+    no sensor reads.
+    """
+
+    metrics: ClassVar[frozenset[str] | None] = None
 
     @abstractmethod
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:

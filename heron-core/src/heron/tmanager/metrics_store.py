@@ -9,7 +9,7 @@ with the greatest total that it has reported. So late and repeated records chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from heron.ipc.metric_names import (
@@ -164,18 +164,22 @@ class MetricsStore:
             latency_s=latency_total_s / latency_entries if latency_entries else 0.0,
         )
 
-    def rows(self, component: str, task_id: int, *, by_task: bool, now_s: float) -> tuple[MetricsRow, ...]:
+    def rows(
+        self, component: str, task_id: int, *, by_task: bool, names: Collection[str] = (), now_s: float
+    ) -> tuple[MetricsRow, ...]:
         """The metrics of a component's tasks, of one task, or of all processes ("" and 0), ordered by owner and name.
 
-        The sum over the tasks of a component adds counters, gauges and the buckets of histograms.
+        `names` are those of the metrics; empty for all. The sum over the tasks of a component adds counters, gauges and
+        the buckets of histograms.
         """
+        wanted = frozenset(names)
         sums: dict[_Owner, dict[_Series, _Sum]] = {}
         for reports in self._reports.values():
             source = reports.newest.source
             if (component and source.component != component) or (task_id and source.task_id != task_id):
                 continue
             of_owner = sums.setdefault(_owner(source, by_task=by_task or bool(task_id)), {})
-            _add(of_owner, reports, fresh=self._fresh(reports, now_s))
+            _add(of_owner, reports, wanted, fresh=self._fresh(reports, now_s))
         return tuple(row for owner, of_owner in sorted(sums.items(), key=_order) for row in _rows_of(owner, of_owner))
 
     def outages(self, now_s: float) -> tuple[SinkOutage, ...]:
@@ -266,13 +270,18 @@ def _task_label(labels: Mapping[str, str]) -> int:
     return int(label) if label.isdigit() else 0
 
 
-def _add(sums: dict[_Series, _Sum], reports: _Reports, *, fresh: bool) -> None:
-    before = {_series(metric): metric for metric in reports.before.metrics} if reports.before and fresh else {}
+def _add(sums: dict[_Series, _Sum], reports: _Reports, wanted: frozenset[str], *, fresh: bool) -> None:
+    former = reports.before.metrics if reports.before and fresh else ()
+    before = {_series(metric): metric for metric in _named(former, wanted)}
     passed_s = reports.newest.at_s - reports.before.at_s if reports.before else 0.0
-    for metric in reports.newest.metrics:
+    for metric in _named(reports.newest.metrics, wanted):
         if fresh or metric.kind is not MetricKind.GAUGE:
             series = _series(metric)
             sums.setdefault(series, _Sum()).add(metric, before.get(series), passed_s)
+
+
+def _named(metrics: Iterable[Metric], wanted: frozenset[str]) -> Iterable[Metric]:
+    return (each for each in metrics if each.name in wanted) if wanted else metrics
 
 
 def _amount(metric: Metric) -> float:

@@ -260,7 +260,8 @@ class Service:
 
     def _metrics_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         request = envelope.metrics_request
-        rows = self._leader.metrics(request.component, request.task_id, by_task=request.by_task)
+        selection = request.component, request.task_id
+        rows = self._leader.metrics(*selection, by_task=request.by_task, names=request.names)
         reply = pb.MetricsReply(request_id=request.request_id, document=encode_metrics(rows))
         self._containers.answer(identity, Envelope(metrics_reply=reply))
         return []

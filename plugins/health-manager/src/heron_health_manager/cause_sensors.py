@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import ClassVar
 
 from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Sample, Subject
@@ -26,6 +27,8 @@ class ProgressSensor(Sensor):
     manager: they show that a task has work, even if its process is stopped.
     """
 
+    metrics: ClassVar[frozenset[str] | None] = frozenset({"execute-count", "emit-count", "unconfirmed-bytes"})
+
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
         kept = Window.over(window)
@@ -46,6 +49,10 @@ class MemorySensor(Sensor):
 
     One large allocation is no growth: it is in one half only.
     """
+
+    metrics: ClassVar[frozenset[str] | None] = frozenset(
+        {"resident-bytes", "host-memory-available-bytes", "container-memory-bytes", "container-memory-limit-bytes"}
+    )
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
@@ -79,6 +86,8 @@ class CrossingSensor(Sensor):
     The median over the window: data that only passes, or a burst, fills a queue less than half of the time.
     """
 
+    metrics: ClassVar[frozenset[str] | None] = frozenset({"in-queue-bytes", "outlet-bytes"})
+
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
         kept = Window.over(window)
@@ -105,6 +114,8 @@ class CrossingSensor(Sensor):
 class HotKeySensor(Sensor):
     """The largest share of a task's input that has one key, or keys of one group; `detail` is the key or the group."""
 
+    metrics: ClassVar[frozenset[str] | None] = frozenset({"hot-key-share", "hot-group-share"})
+
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
         kept = Window.over(window)
@@ -122,6 +133,8 @@ class CallSensor(Sensor):
     The totals of a task at the beginning of the window are those of its life before. If that is shorter than 10 s,
     there is no measurement.
     """
+
+    metrics: ClassVar[frozenset[str] | None] = frozenset({"execute-count", "task-time-s"})
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
 
 from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Subject
@@ -21,6 +22,8 @@ class SourceSensor(Sensor):
     the first moment to the last: another line through the backlog would not fit the mean rate. Without a backlog it is
     the spout's rate in the time in which it was not held up.
     """
+
+    metrics: ClassVar[frozenset[str] | None] = frozenset({"emit-count", "task-time-s", "backlog"})
 
     def __init__(self, drain_s: float) -> None:
         self._drain_s = drain_s
@@ -63,6 +66,8 @@ def _target(subject: Subject, rate: float, target: float) -> Iterator[Measuremen
 class QueueSensor(Sensor):
     """The bytes that wait for each task, in the task and in its stream manager, and their growth."""
 
+    metrics: ClassVar[frozenset[str] | None] = frozenset({"in-queue-bytes", "outlet-bytes", "backpressure-s"})
+
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
         kept = Window.over(window)
@@ -94,6 +99,8 @@ def _pressing(window: Window) -> dict[int, float]:
 
 class RestartSensor(Sensor):
     """How often each task was restarted within the window."""
+
+    metrics: ClassVar[frozenset[str] | None] = frozenset()
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""

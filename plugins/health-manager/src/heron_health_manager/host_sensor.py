@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Subject
@@ -13,6 +14,17 @@ __all__ = ["HostSensor"]
 
 class HostSensor(Sensor):
     """Processors and memory of each container's host, and whether its stream manager keeps up and is reached."""
+
+    metrics: ClassVar[frozenset[str] | None] = frozenset(
+        {
+            "host-cpu-s",
+            "host-cpu-pressure-s",
+            "container-throttled-s",
+            "late-s",
+            "container-memory-bytes",
+            "container-memory-limit-bytes",
+        }
+    )
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""

@@ -17,6 +17,7 @@ from heron.spi.health_values import Observation
 from heron_health_manager.acting import Attempt, Carries, attempt
 from heron_health_manager.agreement import Agreement
 from heron_health_manager.bounds import limits_of
+from heron_health_manager.pace import Pace
 from heron_health_manager.pilot import Mode, next_step
 from heron_health_manager.policy_round import Round
 from heron_health_manager.policy_runner import PolicyRunner
@@ -25,8 +26,7 @@ from heron_health_manager.recovery import PlanFacts, recovered
 
 __all__ = ["HealthManager", "Observed"]
 
-_KEPT = 2.0
-"""Look-back windows for which observations are kept, so that a full window can be told from a short one."""
+_FEWEST = 2  # periods in a look-back window
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +50,7 @@ class HealthManager:
         look: Callable[[], Observed],
         carrier: Carries | None,
         clock: Clock,
+        pace: Pace,
     ) -> None:
         self._section = section
         self._policies = policies
@@ -58,7 +59,9 @@ class HealthManager:
         self._carrier = carrier
         self._clock = clock
         self._limits = limits_of(section)
+        self._pace = pace
         self._window: list[Observation] = []
+        self._since_s = 0.0  # when the first observation of the present plan was made
         self._due_s = {each.name: 0.0 for each in policies}
         self._agreements = {each.name: Agreement(each.rhythm.look_back_s) for each in policies}
         self._longest_s = max((each.rhythm.look_back_s for each in policies), default=0.0)
@@ -79,8 +82,7 @@ class HealthManager:
     def _observe_and_act(self, problems: list[str]) -> None:
         observed = self._look()
         now_s = observed.observation.at_s
-        self._window = [each for each in self._window if now_s - each.at_s <= _KEPT * self._longest_s]
-        self._window.append(observed.observation)
+        self._keep(observed.observation)
         kept = self._recover(observed)
         for policy in self._policies:
             window = self._window_of(policy)
@@ -109,20 +111,30 @@ class HealthManager:
         return self._book.write(kept, kept.records.with_decisions(*changed)) if changed else kept
 
     def _window_of(self, policy: PolicyRunner) -> list[Observation]:
-        """The observations of the look-back window; none until the present plan has filled it.
-
-        What was seen before the health manager began, or of another plan, cannot be compared with it.
-        """
-        newest = self._window[-1]
-        since_s = newest.at_s
-        for each in reversed(self._window):
-            if each.shape.version != newest.shape.version or each.shape.changing:
-                break
-            since_s = each.at_s
-        look_back_s = policy.rhythm.look_back_s
-        if newest.at_s - since_s < look_back_s:
+        """The observations of the look-back window; none until the present plan has filled it."""
+        look_back_s = self._look_back_s(policy.rhythm.look_back_s)
+        if not self._window or self._window[-1].at_s - self._since_s < look_back_s:
             return []
-        return [each for each in self._window if newest.at_s - each.at_s <= look_back_s]
+        return _within(self._window, look_back_s)
+
+    def _keep(self, newest: Observation) -> None:
+        """Add an observation to those of the present plan.
+
+        What was seen of another plan, or before nothing was seen for a look-back window, cannot be compared with it.
+        """
+        longest_s = self._look_back_s(self._longest_s)
+        last = self._window[-1] if self._window else newest
+        if newest.shape.changing or last.shape.version != newest.shape.version or newest.at_s - last.at_s > longest_s:
+            self._window = []
+        if newest.shape.changing:
+            return
+        if not self._window:
+            self._since_s = newest.at_s
+        self._window = _within([*self._window, newest], longest_s)
+
+    def _look_back_s(self, look_back_s: float) -> float:
+        """The length of a window of a policy. A topology that is observed seldom has a longer one."""
+        return max(look_back_s, _FEWEST * self._pace.period_s)
 
     def _follow(self, kept: KeptRecords, found: Round, policy: str, problems: list[str]) -> bool:
         """Record what follows from a round, and carry it out if this process may; return whether it tried to."""
@@ -156,3 +168,8 @@ class HealthManager:
             self._book.change(lambda records: replace(records, mode=mode, problem=problem))
         except HeronError as error:
             _log.debug("the records cannot be written now: %s", error)
+
+
+def _within(window: Sequence[Observation], seconds: float) -> list[Observation]:
+    """The observations of the last seconds."""
+    return [each for each in window if window[-1].at_s - each.at_s <= seconds]

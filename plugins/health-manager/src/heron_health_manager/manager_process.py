@@ -7,9 +7,11 @@ is in the state manager.
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -35,6 +37,7 @@ from heron_cli.topologies.environment import Environment, ProfileChoice
 from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_health_manager.carrier import Carrier
 from heron_health_manager.manager import HealthManager
+from heron_health_manager.pace import Pace
 from heron_health_manager.policy_runner import PolicyRunner
 from heron_health_manager.record_book import RecordBook
 from heron_health_manager.topology_watch import TopologyWatch
@@ -42,6 +45,7 @@ from heron_health_manager.topology_watch import TopologyWatch
 __all__ = ["main"]
 
 _ANSWER_S = 5.0  # the topology manager answers in milliseconds, and its successor within seconds
+_NEW_OBJECTS = 50_000  # observations have no cycles, and looking for some took a third of the time of a round
 _LOOKS = 6  # observations in the shortest look-back window; more cost time and say little more
 
 _log = logging.getLogger(__name__)
@@ -57,6 +61,7 @@ def main(signals: Signals) -> int:
         process="health",
         secrets=tuple(text for driver in spec.drivers for text in driver.secrets),
     )
+    gc.set_threshold(_NEW_OBJECTS)
     with signals.abrupt():  # it has nothing to finish: what it began is recorded
         section = decode_options(_mapping(spec.options.get("section")), HealthSection, "health")
         policies = _open_policies(spec)
@@ -73,20 +78,23 @@ def _run(
 ) -> None:
     scheduler = open_driver(_required(spec, "scheduler"), Scheduler)
     connect = partial(_connect, spec, statemgr, scheduler)
-    watch = TopologyWatch(lambda: connect(_ANSWER_S), spec.topology_id, section.components)
+    watch = TopologyWatch(lambda: connect(_ANSWER_S), spec.topology_id, section.components, _metrics(policies))
     carrier = None
     if spec.control:
         profile = _profile(spec)
         environment = Environment(profile, statemgr, open_driver(profile.uploader, Uploader), scheduler)
         carrier = Carrier(environment, ProfileChoice(profile.name), connect)
     book = RecordBook(statemgr, spec.topology, spec.topology_id)
-    manager = HealthManager(section, policies, book, watch.look, carrier, SystemClock())
-    period_s = max(EngineSettings.from_keys(spec.settings).metrics_export_s, _shortest_s(policies) / _LOOKS)
+    export_s = EngineSettings.from_keys(spec.settings).metrics_export_s
+    pace = Pace(max(export_s, min(each.rhythm.look_back_s for each in policies) / _LOOKS))
+    manager = HealthManager(section, policies, book, watch.look, carrier, SystemClock(), pace)
     _log.info("health manager begins: mode %s, policies %s", section.mode, [each.name for each in policies])
     pause = threading.Event()
     while True:
+        start_s = time.process_time()
         manager.round()
-        pause.wait(period_s)
+        pace.took(time.process_time() - start_s)
+        pause.wait(pace.period_s)
 
 
 def _open_policies(spec: ServiceProcessSpec) -> tuple[PolicyRunner, ...]:
@@ -153,8 +161,10 @@ def _mapping(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _shortest_s(policies: Sequence[PolicyRunner]) -> float:
-    return min(each.rhythm.look_back_s for each in policies)
+def _metrics(policies: Sequence[PolicyRunner]) -> frozenset[str]:
+    """The names of the metrics that any policy reads; none if one reads any."""
+    names = [each.metrics() for each in policies]
+    return frozenset() if None in names else frozenset(name for each in names for name in each or ())
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
+from sys import intern
 
 from heron.api.api_constants import (
     TOPOLOGY_MAX_SPOUT_PENDING,
@@ -26,6 +27,8 @@ from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_health_manager.bounds import bounded
 
 __all__ = ["observation_of", "observe", "shape_of"]
+
+_Labels = dict[tuple[tuple[str, str], ...], Mapping[str, str]]
 
 _UNDIVIDED = frozenset({GroupingKind.ALL, GroupingKind.LOWEST})
 _PERIOD_S = 1.0  # the default export period of metrics
@@ -68,13 +71,14 @@ def observation_of(
     shape = shape_of(plan, changing=update is not None and update.phase in _CHANGING)
     if bounds:
         shape = bounded(shape, bounds)
+    labels: _Labels = {}
     silent: dict[int, float] = {}
     for each in status.unreached:
         silent[each.container_id] = max(each.silent_s, silent.get(each.container_id, 0.0))
     return Observation(
         at_s,
         shape,
-        tuple(_sample(row) for row in rows),
+        tuple(_sample(row, labels) for row in rows),
         {task.task_id: task.restarts for task in status.tasks},
         frozenset(culprit.task_id for culprit in status.backpressure),
         silent,
@@ -124,13 +128,24 @@ def _subscription(definition: InputDefinition) -> Subscription:
     return Subscription(definition.component, definition.stream, definition.grouping.kind not in _UNDIVIDED)
 
 
-def _sample(row: MetricsRow) -> Sample:
-    """A row of a task, or of a process of the engine, whose name is ``NAME-CONTAINER`` there."""
+def _sample(row: MetricsRow, labels: _Labels) -> Sample:
+    """A row of a task, or of a process of the engine, whose name is ``NAME-CONTAINER`` there.
+
+    Equal names and equal labels are stored once: a window of a large topology has millions of them.
+    """
     process, container = row.process, 0
     if not row.task_id:
         name, _, number = row.process.rpartition("-")
         if number.isdigit():
             process, container = name, int(number)
     return Sample(
-        row.name, row.value, row.component, row.task_id, container, process, row.labels, row.rate_per_s, row.p99
+        intern(row.name),
+        row.value,
+        intern(row.component),
+        row.task_id,
+        container,
+        intern(process),
+        labels.setdefault(tuple(row.labels.items()), row.labels),
+        row.rate_per_s,
+        row.p99,
     )

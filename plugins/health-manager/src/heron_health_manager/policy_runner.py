@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -16,6 +17,8 @@ from heron_health_manager.policy_round import Round, run_round
 __all__ = ["LIMIT_S", "PolicyRunner"]
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 LIMIT_S = 10.0
 """The longest time of a round, as the contract says."""
@@ -40,6 +43,15 @@ class PolicyRunner:
             ConfigError: when it refuses its options.
         """
         return cls(ref.name, open_driver(ref, HealthPolicy))
+
+    def metrics(self) -> frozenset[str] | None:
+        """The names of the metrics that its sensors read; None for any, also if it does not say."""
+        try:
+            names = [each.metrics for each in self._call(self._policy.sensors)]
+        except PluginError as error:
+            _log.warning("%s", error)
+            return None
+        return None if None in names else frozenset(name for each in names for name in each or ())
 
     def run(self, window: Sequence[Observation]) -> Round | None:
         """Run one round; None without observations.

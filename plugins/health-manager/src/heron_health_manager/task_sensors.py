@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
 
 from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Subject
@@ -20,6 +21,10 @@ class TaskSensor(Sensor):
     A task that waits for a processor is not slow itself, so the true rate leaves these waits out. They are those of the
     whole time of the task, and count in proportion to its useful time.
     """
+
+    metrics: ClassVar[frozenset[str] | None] = frozenset(
+        {"task-time-s", "cpu-wait-s", "gc-pause-s", "execute-count", "emit-count"}
+    )
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
@@ -68,6 +73,8 @@ def _rates(subject: Subject, tuples: _Tuples, kind: str, useful: float) -> Itera
 
 class StreamSensor(Sensor):
     """The tuples that a component emits on each stream for each tuple that it executes; a spout: that it emits."""
+
+    metrics: ClassVar[frozenset[str] | None] = frozenset({"execute-count", "emit-count"})
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from heron.clock import monotonic_s
 from heron.errors import StateError
@@ -19,14 +19,22 @@ __all__ = ["TopologyWatch"]
 
 
 class TopologyWatch:
-    """Observes one run of a topology. It reads the plans again only when their version has changed."""
+    """Observes one run of a topology. It reads the plans again only when their version has changed.
+
+    `metrics` are the names of the metrics that are observed; none for all.
+    """
 
     def __init__(
-        self, connect: Callable[[], RemoteTopology], topology_id: str, bounds: Mapping[str, ComponentBounds]
+        self,
+        connect: Callable[[], RemoteTopology],
+        topology_id: str,
+        bounds: Mapping[str, ComponentBounds],
+        metrics: Collection[str] = (),
     ) -> None:
         self._topology = connect()
         self._topology_id = topology_id
         self._bounds = bounds
+        self._metrics = metrics
         self._plans: TopologyPlans | None = None
         self._seen: tuple[int, UpdateStatus | None] | None = None
 
@@ -40,7 +48,7 @@ class TopologyWatch:
         if self._topology.run.topology_id != self._topology_id:
             msg = f"another run of topology {self._topology.name!r} has begun: {self._topology.run.topology_id}"
             raise StateError(msg)
-        rows, status = self._topology.metrics(by_task=True), self._topology.status()
+        rows, status = self._topology.metrics(by_task=True, names=self._metrics), self._topology.status()
         plans, physical = self._read_plans(status)
         observation = observation_of(physical, status, rows, monotonic_s(), self._bounds)
         update = status.update

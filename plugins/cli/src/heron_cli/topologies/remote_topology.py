@@ -7,7 +7,7 @@ limit, because one is being started or restarted. A fault that waiting cannot re
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, cast
@@ -137,11 +137,16 @@ class RemoteTopology:
         """Return the current status; with `control`, ask with the control key, which checks it."""
         return self._ask(control, lambda client, left_s: client.status(left_s))
 
-    def metrics(self, component: str = "", task_id: int = 0, *, by_task: bool = False) -> tuple[MetricsRow, ...]:
-        """Return its newest metrics, summed up by component or by task; "" and 0 mean all."""
+    def metrics(
+        self, component: str = "", task_id: int = 0, *, by_task: bool = False, names: Collection[str] = ()
+    ) -> tuple[MetricsRow, ...]:
+        """Return its newest metrics of these names, summed up by component or by task; "", 0 and no names mean all.
+
+        A topology manager of an earlier version returns those of all names.
+        """
         return self._ask(
             False,
-            lambda client, left_s: client.metrics(component, task_id, by_task=by_task, timeout_s=left_s),
+            lambda client, left_s: client.metrics(component, task_id, by_task=by_task, names=names, timeout_s=left_s),
         )
 
     def traces(self, limit: int = 0) -> TracesTable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from heron.ipc.metric_names import COMPLETE_LATENCY
 from heron.spi.health import Sensor
@@ -16,6 +17,8 @@ __all__ = ["LatencySensor"]
 
 class LatencySensor(Sensor):
     """``complete-p99-s`` of each source: that of its slowest task, in the middle of the window."""
+
+    metrics: ClassVar[frozenset[str] | None] = frozenset({COMPLETE_LATENCY})
 
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
