@@ -7,6 +7,7 @@ from bench.back_pressure import BackPressure
 from bench.bench_kind import Bench
 from bench.checkpoints import CheckpointLatency, Checkpoints, RestoreState
 from bench.encryption import Encryption
+from bench.health_cost import HealthCost
 from bench.job import ATLEAST, ATMOST, Job
 from bench.latency import Latency
 from bench.live_update import LiveUpdate
@@ -66,6 +67,7 @@ BENCHES: tuple[Bench, ...] = (
     TrackerLoad("TrackerLoad1000", topologies=20, tasks=50, largest=1_000, clients=100),
     UiCost("UiCost", _WORDS),
     TraceCost("TraceCost", _WORDS),
+    HealthCost("HealthCost", sizes=(200, 10_000)),
     Recovery("Recovery"),
     LiveUpdate("LiveUpdate", keys=1_000, value_bytes=10),
     LiveUpdate("LiveUpdateState", keys=10_000, value_bytes=10_000, interval_s=10.0),

@@ -53,7 +53,9 @@ _USES = ("user-cpu", "user-blocked", "engine", "input", "room", "throttled", "ac
 _GAUGES = ("in-queue-bytes", "in-queue-capacity-bytes", "out-queue-bytes", "out-queue-capacity-bytes", "resident-bytes")
 _OTHERS = ("cpu-wait-s", "held-back-s", "gc-pause-s", "ack-count", "fail-count", "ignored-ack-count")
 _RATES = ("true-rate-in", "true-rate-out", "selectivity")
-_ENGINE_ROWS = 35  # of each stream manager with its metrics manager
+_ENGINE_ROWS = 35  # of each container: its stream manager and its metrics manager
+_HOST_GAUGES = ("host-memory-available-bytes", "container-memory-bytes")
+_SELDOM = 0.001  # of the time
 _RATE = 1000.0  # tuples of a task per second
 
 
@@ -135,11 +137,12 @@ class NamedTopology:
     def metrics(self) -> tuple[MetricsRow, ...]:
         """Return the metrics now: 27 rows of each task, and those of the engine."""
         passed_s = monotonic_s() - self.begin_s
-        return tuple(row for each in self.tasks for row in _rows(each, passed_s)) + tuple(
-            MetricsRow("", 0, f"stmgr-{container}", f"metric-{number}", "counter", "tuples", passed_s, {}, 1.0)
-            for container in self.containers
-            for number in range(_ENGINE_ROWS)
-        )
+        of_tasks = (row for each in self.tasks for row in _rows(each, passed_s))
+        places: dict[int, list[int]] = {}
+        for each in self.tasks:
+            places.setdefault(each.container_id, []).append(each.task_id)
+        of_engine = (row for place, tasks in places.items() for row in _engine_rows(place, tasks, passed_s))
+        return (*of_tasks, *of_engine)
 
     def _component(self, number: int) -> tuple[str, int]:
         return ("word", number - 1) if number <= self._spouts else ("count", number - 1 - self._spouts)
@@ -164,7 +167,7 @@ def _rows(task: TaskPlan, passed_s: float) -> Iterator[MetricsRow]:
     for name in _GAUGES:
         yield replace(row, name=name, kind="gauge", unit="bytes", value=float(2**20))
     for name in _OTHERS:
-        yield replace(row, name=name, unit="s", value=passed_s, rate_per_s=1.0)
+        yield replace(row, name=name, unit="s", value=_SELDOM * passed_s, rate_per_s=_SELDOM)
     for name in _RATES:
         yield replace(row, name=name, kind="gauge", unit="tuples/s", value=_RATE)
     for generation in ("0", "1"):
@@ -172,6 +175,19 @@ def _rows(task: TaskPlan, passed_s: float) -> Iterator[MetricsRow]:
     yield replace(
         row, name="execute-latency", kind="histogram", unit="s", value=_RATE, rate_per_s=_RATE, p50=1e-4, p99=2e-3
     )
+
+
+def _engine_rows(container: int, tasks: list[int], passed_s: float) -> Iterator[MetricsRow]:
+    stmgr = MetricsRow("", 0, f"stmgr-{container}", "late-s", "counter", "s", _SELDOM * passed_s, {}, _SELDOM)
+    host = replace(stmgr, process=f"metricsmgr-{container}", name="host-cpu-s")
+    named = [stmgr, replace(host, name="host-cpu-pressure-s")]
+    named += [replace(host, value=passed_s, rate_per_s=1.0, labels={"mode": mode}) for mode in ("busy", "idle")]
+    named += [replace(host, name=name, kind="gauge", value=1e10, rate_per_s=None) for name in _HOST_GAUGES]
+    waiting = replace(stmgr, name="unconfirmed-bytes", unit="bytes", value=_RATE * passed_s)
+    named += [replace(waiting, labels={"task": str(task)}) for task in tasks]
+    yield from named
+    for number in range(_ENGINE_ROWS - len(named)):
+        yield replace(stmgr, name=f"metric-{number}")
 
 
 def _answer(topology: NamedTopology, hub: GuardedHub) -> None:
@@ -184,9 +200,11 @@ def _answer(topology: NamedTopology, hub: GuardedHub) -> None:
             )
             reply = Envelope(epoch=1, status_reply=status)
         else:
-            metrics = pb.MetricsReply(
-                request_id=question.metrics_request.request_id, document=encode_metrics(topology.metrics())
-            )
+            request = question.metrics_request
+            rows = topology.metrics()
+            if request.names:
+                rows = tuple(each for each in rows if each.name in request.names)
+            metrics = pb.MetricsReply(request_id=request.request_id, document=encode_metrics(rows))
             reply = Envelope(epoch=1, metrics_reply=metrics)
         hub.send(identity, control_frame(reply))
 

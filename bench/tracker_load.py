@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import statistics
-import subprocess
 import tempfile
 import time
 from collections import defaultdict
@@ -16,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
 
 import httpx
 import psutil
@@ -24,12 +22,12 @@ import psutil
 from bench.bench_kind import Bench
 from bench.findings import Findings, Pace, median_row
 from bench.live_clients import LiveClients
+from bench.named_topologies import answering, cores, line_with, running
 from bench.records import BenchError
 from heron.clock import monotonic_s
 
 __all__ = ["TrackerLoad"]
 
-_ROOT = Path(__file__).resolve().parents[1]
 _WITHIN_S = 60.0
 _SETTLED_S = 10.0  # the first questions of all topologies come at once
 _WINDOW_S = 20.0  # at the usual pace
@@ -59,11 +57,11 @@ class TrackerLoad(Bench):
         for _ in range(max(1, pace.pairs // 2)):
             with tempfile.TemporaryDirectory(prefix="hb-tracker-") as folder:
                 home = Path(folder)
-                with self._answering(pace, home), self._serving(pace, home) as (process, url):
+                with answering(pace, home, self.topologies, self.tasks), self._serving(pace, home) as (process, url):
                     self._wait_until_known(url)
                     time.sleep(_SETTLED_S)
                     window_s = _WINDOW_S * pace.window_s / Pace().window_s
-                    found["nobody looks", "cores"].append(_cores(process, window_s))
+                    found["nobody looks", "cores"].append(cores(process, window_s))
                     with LiveClients(f"{url}{_TOPOLOGIES}/load-00/live", self.clients) as clients:
                         answers = self._answers(url)
                         delays_s = clients.delays_s()
@@ -81,23 +79,13 @@ class TrackerLoad(Bench):
         return findings
 
     @contextmanager
-    def _answering(self, pace: Pace, home: Path) -> Iterator[None]:
-        words = [pace.engine.python, "-m", "bench.topologies_in_name_only", str(home / "state")]
-        words += [str(self.topologies), str(self.tasks), str(self.largest)]
-        with _running(words, pace, home) as process:
-            if _line_with(process, "ready") is None:
-                msg = "the process that answers for the topologies did not start"
-                raise BenchError(msg)
-            yield
-
-    @contextmanager
     def _serving(self, pace: Pace, home: Path) -> Iterator[tuple[psutil.Process, str]]:
         profiles = home / ".heron" / "profiles"
         profiles.mkdir(parents=True)
         (profiles / "load.yaml").write_text(_PROFILE.format(root=home / "state"), encoding="utf-8")
         words = [pace.engine.command, "ui", "--profile", "load", "--address", "127.0.0.1:0"]
-        with _running(words, pace, home) as process:
-            line = _line_with(process, "ui at ")
+        with running(words, pace, home) as process:
+            line = line_with(process, "ui at ")
             if line is None:
                 msg = "`heron ui` did not start"
                 raise BenchError(msg)
@@ -131,33 +119,3 @@ class TrackerLoad(Bench):
 
 def _percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[int(share * len(values))]
-
-
-def _cores(process: psutil.Process, window_s: float) -> float:
-    before, start_s = process.cpu_times(), monotonic_s()
-    time.sleep(window_s)
-    after, took_s = process.cpu_times(), monotonic_s() - start_s
-    return (after.user + after.system - before.user - before.system) / took_s
-
-
-@contextmanager
-def _running(words: list[str], pace: Pace, home: Path) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        words,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=_ROOT,
-        env=pace.engine.environment(home),
-    )
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.communicate()
-
-
-def _line_with(process: subprocess.Popen[str], text: str) -> str | None:
-    """The next line of output with a text; None when the process ends first."""
-    return next((line for line in cast("IO[str]", process.stdout) if text in line), None)

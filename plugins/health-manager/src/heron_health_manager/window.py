@@ -65,11 +65,11 @@ class Window(Sequence[Observation]):
         """The mean rate of a counter by task and label, from the moments at which it was measured."""
         if (metric, label) not in self._known:
             self._known[metric, label] = _means(
-                [
+                (
                     ((each.task_id, each.labels.get(label, "")), each.rate_per_s)
                     for each in observation.named(metric)
                     if each.task_id and each.rate_per_s is not None
-                ]
+                )
                 for observation in self.kept
             )
         return self._known[metric, label]
@@ -92,11 +92,11 @@ class Window(Sequence[Observation]):
     def processes(self, metric: str, process: str, label: str = "") -> dict[tuple[int, str], float]:
         """The mean rate of a counter by container and label, of the engine's processes of that name."""
         return _means(
-            [
+            (
                 ((each.container_id, each.labels.get(label, "")), each.rate_per_s)
                 for each in observation.named(metric)
                 if each.process == process and each.rate_per_s is not None
-            ]
+            )
             for observation in self.kept
         )
 
@@ -109,16 +109,19 @@ def _sums(observation: Observation, metric: str, task_of: Callable[[Sample], int
     return sums
 
 
-def _means(moments: Iterable[Sequence[tuple[tuple[int, str], float]]]) -> dict[tuple[int, str], float]:
+def _means(moments: Iterable[Iterable[tuple[tuple[int, str], float]]]) -> dict[tuple[int, str], float]:
     """Adds up the values of each moment by key, and averages over the moments in which a key had any."""
-    totals: dict[tuple[int, str], float] = {}
-    counts: dict[tuple[int, str], int] = {}
+    sums: list[dict[tuple[int, str], float]] = []
     for moment in moments:
+        of_moment: dict[tuple[int, str], float] = {}
         for key, value in moment:
-            totals[key] = totals.get(key, 0.0) + value
-        for key in {key for key, _ in moment}:
-            counts[key] = counts.get(key, 0) + 1
-    return {key: total / counts[key] for key, total in totals.items()}
+            of_moment[key] = of_moment[key] + value if key in of_moment else value
+        sums.append(of_moment)
+    means = {}
+    for key in dict.fromkeys(key for each in sums for key in each):
+        values = [each[key] for each in sums if key in each]
+        means[key] = sum(values) / len(values)
+    return means
 
 
 def slope(series: Series) -> float | None:
