@@ -157,6 +157,12 @@ def truth(session: nox.Session) -> None:
 
 
 @nox.session
+def scenarios(session: nox.Session) -> None:
+    """Let policies size models of topologies, and write what they do into docs/health.md."""
+    session.run(sys.executable, "-m", "ground_truth.scenarios", env={"PYTHONPATH": str(ROOT / "tests")})
+
+
+@nox.session
 def pictures(session: nox.Session) -> None:
     """Take the pictures of the web UI in docs/images, and measure how fast its pages appear."""
     _python_pytest(session, sys.executable, "-s", "--timeout=600", "tests/e2e/pictures_of_ui.py", *session.posargs)

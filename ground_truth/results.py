@@ -11,13 +11,13 @@ from ground_truth.causes import CAUSES, HEALTHY, Cause
 from ground_truth.errors import TruthError
 from ground_truth.trial import Trial, Watched
 
-__all__ = ["BEGIN", "END", "Results", "publish", "read_results", "section", "with_section"]
+__all__ = ["BEGIN", "DOCUMENT", "END", "Results", "publish", "read_results", "section", "table_row", "with_section"]
 
 BEGIN = "<!-- written by ./dev truth -->"
 END = "<!-- end of what ./dev truth wrote -->"
 
 _ROOT = Path(__file__).resolve().parents[1]
-_DOCUMENT = _ROOT / "docs" / "health.md"
+DOCUMENT = _ROOT / "docs" / "health.md"
 _FILE = Path(__file__).with_name("results.json")
 
 
@@ -48,22 +48,23 @@ def publish(results: Results) -> None:
     Raises:
         TruthError: when the document has no place for them.
     """
-    text = with_section(_DOCUMENT.read_text(encoding="utf-8"), section(results))
+    text = with_section(DOCUMENT.read_text(encoding="utf-8"), section(results))
     _FILE.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
-    _DOCUMENT.write_text(text, encoding="utf-8")
+    DOCUMENT.write_text(text, encoding="utf-8")
 
 
-def with_section(text: str, lines: Iterable[str]) -> str:
+def with_section(text: str, lines: Iterable[str], marks: tuple[str, str] = (BEGIN, END)) -> str:
     """Return the text of the document with other lines between the marks.
 
     Raises:
         TruthError: when the marks are not there, once and in order.
     """
-    begin, end = text.find(BEGIN), text.find(END)
-    if (text.count(BEGIN), text.count(END)) != (1, 1) or begin > end:
-        msg = f"docs/health.md does not have the lines {BEGIN!r} and {END!r} once, in this order"
+    first, last = marks
+    begin, end = text.find(first), text.find(last)
+    if (text.count(first), text.count(last)) != (1, 1) or begin > end:
+        msg = f"docs/health.md does not have the lines {first!r} and {last!r} once, in this order"
         raise TruthError(msg)
-    return text[:begin] + "\n".join([BEGIN, "", *lines, "", text[end:]])
+    return text[:begin] + "\n".join([first, "", *lines, "", text[end:]])
 
 
 def section(results: Results) -> list[str]:
@@ -114,4 +115,9 @@ def _codes(names: Sequence[str]) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+    return [table_row(cells) for cells in (head, ["---"] * len(head), *rows)]
+
+
+def table_row(cells: Iterable[str]) -> str:
+    """Return the line of a table."""
+    return f"| {' | '.join(cells)} |"

@@ -6,14 +6,13 @@ the same share. That is what the engine does once the buffers are full, so the m
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from heron.spi.health_values import ComponentShape, Observation, Sample, Subscription, TopologyShape
 
-__all__ = ["Model", "Part"]
+__all__ = ["Flow", "Model", "Part", "samples_of"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,8 @@ class Part:
     """A component: `cost_s` of useful time for each tuple, and tuples emitted for each one on the stream ``default``.
 
     `overhead_s` is added to the cost for each task beyond the first: true rates fall a little when a component grows.
-    `offered` is the rate of a source in tuples/s, and 0 for a bolt. `blocked` is the share of the cost off CPU.
+    `offered` is the rate of a source in tuples/s, and 0 for a bolt. `blocked` is the share of the cost off CPU. A
+    component with `window_s` emits its results at the ends of windows (only in `RunningModel`).
     """
 
     name: str
@@ -32,6 +32,25 @@ class Part:
     overhead_s: float = 0.0
     blocked: float = 0.0
     most: int | None = None
+    window_s: int = 0
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What each task of a component does in a second: tuples (a spout: that it emits), tuples emitted, shares of time.
+
+    `held` is the share in which back pressure holds a spout, and `pressing` that in which the component causes it.
+    `total` is the number of its tuples so far.
+    """
+
+    rate: float
+    emitted: float
+    useful: float
+    held: float = 0.0
+    pressing: float = 0.0
+    queue_bytes: float = 0.0
+    backlog: float | None = None
+    total: float = 1e6
 
 
 @dataclass
@@ -44,6 +63,7 @@ class Model:
     backlog: Mapping[str, float] = field(default_factory=dict)
     seed: int = 1
     version: int = 1
+    changing: bool = False
 
     def shape(self) -> TopologyShape:
         """The plan. The tasks of a component have dense ids, and containers hold ten tasks."""
@@ -54,7 +74,7 @@ class Model:
             kind = "bolt" if part.inputs else "spout"
             places = {task: 1 + task // 10 for task in ids}
             components.append(ComponentShape(part.name, kind, places, part.inputs, most=part.most))
-        return TopologyShape("model", tuple(components), self.version)
+        return TopologyShape("model", tuple(components), self.version, self.changing)
 
     def apply(self, parallelism: Mapping[str, int]) -> None:
         """Change the plan."""
@@ -81,7 +101,7 @@ class Model:
         for part in self.parts:
             used = self.load(part, share) * self.cost_s(part)
             if used > 1:
-                for source in self._sources(part):
+                for source in self.sources(part):
                     share[source] /= used
         return share
 
@@ -105,61 +125,68 @@ class Model:
         """The metrics of this moment."""
         shape, share = self.shape(), self.shares()
         noise = random.Random(f"{self.seed} {self.version} {at_s}")
-        samples: list[Sample] = []
-        for component in shape.components:
-            part = self._part(component.name)
-            for task, container in component.tasks.items():
-                samples += self._task(part, task, container, share, noise)
-        return Observation(at_s, shape, (*samples, *self._pressure(shape, share)))
+        flows = {part.name: self._flow(part, share) for part in self.parts}
+        return Observation(at_s, shape, tuple(samples_of(shape, self.parts, flows, self.noise, noise)))
 
-    def _pressure(self, shape: TopologyShape, share: Mapping[str, float]) -> list[Sample]:
-        """The tasks without time to spare are culprits for the time in which their sources are throttled."""
-        found = []
-        for component in shape.components:
-            part = self._part(component.name)
-            if part.inputs and self.load(part, share) * self.cost_s(part) > 1 - 1e-6:
-                held = 1.0 - min(share[source] for source in self._sources(part))
-                found += [
-                    Sample("backpressure-s", 0.0, "", 0, place, "stmgr", {"task": str(task)}, held)
-                    for task, place in component.tasks.items()
-                ]
-        return found
-
-    def _task(
-        self, part: Part, task: int, container: int, share: Mapping[str, float], noise: random.Random
-    ) -> list[Sample]:
-        rate = self.load(part, share) * (1 + noise.uniform(-self.noise, self.noise))
-        useful = min(1.0, rate * self.cost_s(part) * (1 + noise.uniform(-self.noise, self.noise)))
-        uses = {"user-cpu": useful * (1 - part.blocked), "user-blocked": useful * part.blocked, "engine": 0.0}
-        rest = 1.0 - useful
-        if part.inputs:
-            uses |= {"input": rest, "room": 0.0}
-        else:
-            throttled = min(rest, 1.0 - share[part.name])
-            uses |= {"throttled": throttled, "input": rest - throttled, "room": 0.0, "acks": 0.0}
-        base = Sample("", 1e6, part.name, task, container, f"{part.name}-{task}")
-        found = [
-            replace(base, name="task-time-s", labels={"use": use}, rate_per_s=value) for use, value in uses.items()
-        ]
-        emitted = rate if not part.inputs else rate * part.ratio
-        found.append(replace(base, name="emit-count", labels={"stream": "default"}, rate_per_s=emitted))
-        found.append(replace(base, name="in-queue-bytes", value=1e5 if useful > 1 - 1e-6 else 0.0))
-        if part.inputs:
-            labels = {"component": part.inputs[0].component, "stream": "default"}
-            found.append(replace(base, name="execute-count", labels=labels, rate_per_s=rate))
-        elif part.name in self.backlog:
-            found.append(replace(base, name="backlog", value=self.backlog[part.name]))
-        return found
+    def _flow(self, part: Part, share: Mapping[str, float]) -> Flow:
+        rate = self.load(part, share)
+        held = 1.0 - min(share[source] for source in self.sources(part))
+        full = rate * self.cost_s(part) > 1 - 1e-6
+        return Flow(
+            rate,
+            rate * part.ratio if part.inputs else rate,
+            rate * self.cost_s(part),
+            held=0.0 if part.inputs else held,
+            pressing=held if full and part.inputs else 0.0,
+            queue_bytes=1e5 if full else 0.0,
+            backlog=self.backlog.get(part.name),
+        )
 
     def _part(self, name: str) -> Part:
         return next(each for each in self.parts if each.name == name)
 
-    def _sources(self, part: Part) -> set[str]:
+    def sources(self, part: Part) -> set[str]:
+        """The spouts whose tuples reach a component."""
         if not part.inputs:
             return {part.name}
-        return {source for each in part.inputs for source in self._sources(self._part(each.component))}
+        return {source for each in part.inputs for source in self.sources(self._part(each.component))}
 
 
-def smallest(load: float, cost_s: float, utilisation: float) -> int:
-    """The known optimum of one component."""
-    return max(1, math.ceil(load * cost_s / utilisation - 1e-9))
+def samples_of(
+    shape: TopologyShape, parts: Iterable[Part], flows: Mapping[str, Flow], spread: float, noise: random.Random
+) -> Iterator[Sample]:
+    """The metrics of all tasks, and of the stream managers that see back pressure; `spread` is the relative noise."""
+    for component, part in zip(shape.components, parts, strict=True):
+        flow = flows[part.name]
+        for task, container in component.tasks.items():
+            yield from _samples(part, task, container, flow, spread, noise)
+            if flow.pressing:
+                yield Sample("backpressure-s", 0.0, "", 0, container, "stmgr", {"task": str(task)}, flow.pressing)
+
+
+def _samples(
+    part: Part, task: int, container: int, flow: Flow, spread: float, noise: random.Random
+) -> Iterator[Sample]:
+    swing = 1 + noise.uniform(-spread, spread)
+    useful = min(1.0, flow.useful * swing * (1 + noise.uniform(-spread, spread)))
+    rest = 1.0 - useful
+    uses = {"user-cpu": useful * (1 - part.blocked), "user-blocked": useful * part.blocked, "engine": 0.0}
+    if part.inputs:
+        uses |= {"input": rest, "room": 0.0}
+    else:
+        throttled = min(rest, flow.held)
+        uses |= {"throttled": throttled, "input": rest - throttled, "room": 0.0, "acks": 0.0}
+    process = f"{part.name}-{task}"
+
+    def sample(name: str, value: float, labels: Mapping[str, str], rate_per_s: float | None = None) -> Sample:
+        return Sample(name, value, part.name, task, container, process, labels, rate_per_s)
+
+    for use, share in uses.items():
+        yield sample("task-time-s", flow.total, {"use": use}, share)
+    yield sample("emit-count", flow.total, {"stream": "default"}, flow.emitted * swing)
+    yield sample("in-queue-bytes", flow.queue_bytes, {})
+    if part.inputs:
+        labels = {"component": part.inputs[0].component, "stream": "default"}
+        yield sample("execute-count", flow.total, labels, flow.rate * swing)
+    elif flow.backlog is not None:
+        yield sample("backlog", flow.backlog, {})

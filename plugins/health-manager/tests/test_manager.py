@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from heron.errors import AccessError, HeronError, RefusedError, StateUnavailableError, UnreachableError
-from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, InstancePlan, PackingPlan
+from heron.planner.packing_plan import PackingPlan
 from heron.spi.health import Diagnoser, Sensor
 from heron.spi.health_section import ComponentBounds, HealthSection
 from heron.spi.health_values import (
@@ -40,6 +40,7 @@ from heron_health_manager.recovery import PlanFacts, is_current
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
 from heron_testing.fake_clock import FakeClock
 from topology_model.fluid_model import Model, Part
+from topology_model.managed_model import packing_of
 
 RHYTHM = {"period_s": 1, "look_back_s": 3}
 OPTIMUM = {"lines": 1, "split": 6, "count": 12}
@@ -53,17 +54,6 @@ def word_count(offered: float = 1000.0) -> Model:
         Part("count", 0.0005, (words,), ratio=0.0),
     )
     return Model(parts, {"lines": 1, "split": 1, "count": 1})
-
-
-def packing_of(tasks: dict[str, int], number: int) -> PackingPlan:
-    """Two instances in each container."""
-    instances = [InstancePlan(name, 0, index, NO_RESOURCE) for name, many in tasks.items() for index in range(many)]
-    placed = [replace(each, task_id=task) for task, each in enumerate(instances, 1)]
-    containers = tuple(
-        ContainerPlan(1 + first // 2, tuple(placed[first : first + 2]), NO_RESOURCE)
-        for first in range(0, len(placed), 2)
-    )
-    return PackingPlan(f"plan-{number}", containers, len(placed))
 
 
 @dataclass
