@@ -53,6 +53,7 @@ _USES = ("user-cpu", "user-blocked", "engine", "input", "room", "throttled", "ac
 _GAUGES = ("in-queue-bytes", "in-queue-capacity-bytes", "out-queue-bytes", "out-queue-capacity-bytes", "resident-bytes")
 _OTHERS = ("cpu-wait-s", "held-back-s", "gc-pause-s", "ack-count", "fail-count", "ignored-ack-count")
 _RATES = ("true-rate-in", "true-rate-out", "selectivity")
+_COUNTS = ("emit-count", "execute-count")
 _ENGINE_ROWS = 35  # of each container: its stream manager and its metrics manager
 _HOST_GAUGES = ("host-memory-available-bytes", "container-memory-bytes")
 _SELDOM = 0.001  # of the time
@@ -66,6 +67,7 @@ class NamedTopology:
         self.name = name
         self.id = f"{name}-1"
         self.begin_s = monotonic_s()
+        self._encoded: dict[frozenset[str], bytes] = {}
         outputs = (StreamDefinition("default", ("word",)),)
         grouping = GroupingDefinition(GroupingKind.FIELDS, ("word",))
         self._spouts = tasks // 2
@@ -89,6 +91,10 @@ class NamedTopology:
             for number in range(1, tasks + 1)
         )
         self.containers = sorted({each.container_id for each in self.tasks})
+        self._running = tuple(
+            TaskStatus(each.task_id, each.component, each.container_id, "running", 1) for each in self.tasks
+        )
+        self._processes = tuple(self._all_processes())
 
     def plans(self) -> tuple[PackingPlan, PhysicalPlan]:
         """Return the packing plan and the physical plan."""
@@ -127,10 +133,8 @@ class NamedTopology:
                 ComponentStatus("word", "spout", self._spouts, emitted=total, rate_per_s=_RATE * self._spouts),
                 ComponentStatus("count", "bolt", bolts, executed=total, rate_per_s=_RATE * bolts, latency_s=1e-4),
             ),
-            tasks=tuple(
-                TaskStatus(each.task_id, each.component, each.container_id, "running", 1) for each in self.tasks
-            ),
-            processes=tuple(self._processes()),
+            tasks=self._running,
+            processes=self._processes,
             leader=LeaderStatus(0, 10, "h1", 1, wall_s()),
         )
 
@@ -144,10 +148,18 @@ class NamedTopology:
         of_engine = (row for place, tasks in places.items() for row in _engine_rows(place, tasks, passed_s))
         return (*of_tasks, *of_engine)
 
+    def named(self, names: frozenset[str]) -> bytes:
+        """Return the metrics of these names. Only the counts of tuples grow, so the others are encoded once."""
+        counts = tuple(_count(each, monotonic_s() - self.begin_s) for each in self.tasks)
+        if names not in self._encoded:
+            others = (row for row in self.metrics() if row.name in names and row.name not in _COUNTS)
+            self._encoded[names] = encode_metrics(tuple(others))
+        return self._encoded[names][:-1] + b"," + encode_metrics(counts)[1:]
+
     def _component(self, number: int) -> tuple[str, int]:
         return ("word", number - 1) if number <= self._spouts else ("count", number - 1 - self._spouts)
 
-    def _processes(self) -> Iterator[ProcessStatus]:
+    def _all_processes(self) -> Iterator[ProcessStatus]:
         for container in self.containers:
             for process in ("executor", "stmgr", "metricsmgr"):
                 yield ProcessStatus(container, process, "running", 100 + container, 1, host="h1")
@@ -156,11 +168,17 @@ class NamedTopology:
             yield ProcessStatus(each.container_id, name, "running", 1000 + each.task_id, 1, each.task_id, host="h1")
 
 
+def _count(task: TaskPlan, passed_s: float) -> MetricsRow:
+    spout = task.component == "word"
+    labels = {"stream": "default"} if spout else {"stream": "default", "component": "word"}
+    process = f"{task.component}-{task.task_id}"
+    name, total = _COUNTS[0 if spout else 1], _RATE * passed_s
+    return MetricsRow(task.component, task.task_id, process, name, "counter", "tuples", total, labels, _RATE)
+
+
 def _rows(task: TaskPlan, passed_s: float) -> Iterator[MetricsRow]:
     row = MetricsRow(task.component, task.task_id, f"{task.component}-{task.task_id}", "", "counter", "", 0.0)
-    counted = "emit-count" if task.component == "word" else "execute-count"
-    labels = {"stream": "default"} if task.component == "word" else {"stream": "default", "component": "word"}
-    yield replace(row, name=counted, unit="tuples", value=_RATE * passed_s, labels=labels, rate_per_s=_RATE)
+    yield _count(task, passed_s)
     for use in _USES:
         yield replace(row, name="task-time-s", unit="s", value=passed_s / 8, labels={"use": use}, rate_per_s=0.125)
     yield replace(row, name="cpu-seconds", unit="s", value=passed_s * 0.3, rate_per_s=0.3)
@@ -201,10 +219,8 @@ def _answer(topology: NamedTopology, hub: GuardedHub) -> None:
             reply = Envelope(epoch=1, status_reply=status)
         else:
             request = question.metrics_request
-            rows = topology.metrics()
-            if request.names:
-                rows = tuple(each for each in rows if each.name in request.names)
-            metrics = pb.MetricsReply(request_id=request.request_id, document=encode_metrics(rows))
+            document = topology.named(frozenset(request.names)) if request.names else encode_metrics(topology.metrics())
+            metrics = pb.MetricsReply(request_id=request.request_id, document=document)
             reply = Envelope(epoch=1, metrics_reply=metrics)
         hub.send(identity, control_frame(reply))
 

@@ -7,7 +7,7 @@ the same share. That is what the engine does once the buffers are full, so the m
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from heron.spi.health_values import ComponentShape, Observation, Sample, Subscription, TopologyShape
@@ -21,7 +21,8 @@ class Part:
 
     `overhead_s` is added to the cost for each task beyond the first: true rates fall a little when a component grows.
     `offered` is the rate of a source in tuples/s, and 0 for a bolt. `blocked` is the share of the cost off CPU. A
-    component with `window_s` emits its results at the ends of windows (only in `RunningModel`).
+    component whose input is grouped by key has `groups`, and at most as many tasks. A component with `window_s` emits
+    its results at the ends of windows (only in `RunningModel`).
     """
 
     name: str
@@ -32,12 +33,18 @@ class Part:
     overhead_s: float = 0.0
     blocked: float = 0.0
     most: int | None = None
+    groups: int | None = None
     window_s: int = 0
+
+    @property
+    def bound(self) -> int | None:
+        """The most tasks that it may have."""
+        return min((each for each in (self.most, self.groups) if each is not None), default=None)
 
 
 @dataclass(frozen=True)
 class Flow:
-    """What each task of a component does in a second: tuples (a spout: that it emits), tuples emitted, shares of time.
+    """What a task of a component does in a second: tuples (a spout: that it emits), tuples emitted, shares of time.
 
     `held` is the share in which back pressure holds a spout, and `pressing` that in which the component causes it.
     `total` is the number of its tuples so far.
@@ -73,7 +80,7 @@ class Model:
             first = ids.stop
             kind = "bolt" if part.inputs else "spout"
             places = {task: 1 + task // 10 for task in ids}
-            components.append(ComponentShape(part.name, kind, places, part.inputs, most=part.most))
+            components.append(ComponentShape(part.name, kind, places, part.inputs, most=part.bound, groups=part.groups))
         return TopologyShape("model", tuple(components), self.version, self.changing)
 
     def apply(self, parallelism: Mapping[str, int]) -> None:
@@ -85,15 +92,27 @@ class Model:
         return part.cost_s + part.overhead_s * (self.tasks[part.name] - 1)
 
     def load(self, part: Part, share: Mapping[str, float]) -> float:
-        """Tuples/s of one task, when each source emits that share of what it is offered."""
-        if not part.inputs:
-            return part.offered * share[part.name] / self.tasks[part.name]
-        load = 0.0
-        for each in part.inputs:
-            source = self._part(each.component)
-            flow = self.load(source, share) * self.tasks[source.name] * source.ratio
-            load += flow / self.tasks[part.name] if each.divides else flow
-        return load
+        """Tuples/s of the task that has most of them, when each source emits that share of what it is offered."""
+        return max(self.loads(share)[part.name])
+
+    def loads(self, share: Mapping[str, float]) -> dict[str, list[float]]:
+        """Tuples/s of each task by component. Tasks own key groups evenly, so their numbers differ by at most one."""
+        found: dict[str, list[float]] = {}
+        out: dict[str, float] = {}
+        for part in self.parts:
+            tasks = self.tasks[part.name]
+            groups = part.groups or tasks
+            parts_of = [(groups // tasks + (task < groups % tasks)) / groups for task in range(tasks)]
+            divided = sum(out[each.component] for each in part.inputs if each.divides)
+            if not part.inputs:
+                divided = part.offered * share[part.name]
+            loads = [divided * each for each in parts_of]
+            for each in part.inputs:
+                if not each.divides:
+                    for task in range(1 if each.lowest else tasks):
+                        loads[task] += out[each.component]
+            found[part.name], out[part.name] = loads, sum(loads) * part.ratio
+        return found
 
     def shares(self) -> dict[str, float]:
         """The share of its offer that each source can emit."""
@@ -125,11 +144,11 @@ class Model:
         """The metrics of this moment."""
         shape, share = self.shape(), self.shares()
         noise = random.Random(f"{self.seed} {self.version} {at_s}")
-        flows = {part.name: self._flow(part, share) for part in self.parts}
+        loads = self.loads(share)
+        flows = {part.name: [self._flow(part, rate, share) for rate in loads[part.name]] for part in self.parts}
         return Observation(at_s, shape, tuple(samples_of(shape, self.parts, flows, self.noise, noise)))
 
-    def _flow(self, part: Part, share: Mapping[str, float]) -> Flow:
-        rate = self.load(part, share)
+    def _flow(self, part: Part, rate: float, share: Mapping[str, float]) -> Flow:
         held = 1.0 - min(share[source] for source in self.sources(part))
         full = rate * self.cost_s(part) > 1 - 1e-6
         return Flow(
@@ -153,12 +172,18 @@ class Model:
 
 
 def samples_of(
-    shape: TopologyShape, parts: Iterable[Part], flows: Mapping[str, Flow], spread: float, noise: random.Random
+    shape: TopologyShape,
+    parts: Iterable[Part],
+    flows: Mapping[str, Sequence[Flow]],
+    spread: float,
+    noise: random.Random,
 ) -> Iterator[Sample]:
-    """The metrics of all tasks, and of the stream managers that see back pressure; `spread` is the relative noise."""
+    """The metrics of all tasks, and of the stream managers that see back pressure.
+
+    `flows` are those of each task of a component, by component; `spread` is the relative noise.
+    """
     for component, part in zip(shape.components, parts, strict=True):
-        flow = flows[part.name]
-        for task, container in component.tasks.items():
+        for (task, container), flow in zip(component.tasks.items(), flows[part.name], strict=True):
             yield from _samples(part, task, container, flow, spread, noise)
             if flow.pressing:
                 yield Sample("backpressure-s", 0.0, "", 0, container, "stmgr", {"task": str(task)}, flow.pressing)

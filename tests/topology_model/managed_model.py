@@ -93,6 +93,10 @@ class ManagedModel:
             self.second()
         return self.changes[before:]
 
+    def jump_wall(self, seconds: float) -> None:
+        """Set the wall clock."""
+        self._clock.jump_wall(seconds)
+
     def look(self) -> Observed:
         """What the health manager sees."""
         seen = self.running.observe()

@@ -72,7 +72,8 @@ class RunningModel:
         """What can be seen now."""
         shape = self.model.shape()
         noise = random.Random(f"{self.model.seed} {self.now_s}")
-        samples = tuple(samples_of(shape, self.model.parts, self.flows, self.model.noise, noise))
+        flows = {name: [flow] * self.model.tasks[name] for name, flow in self.flows.items()}
+        samples = tuple(samples_of(shape, self.model.parts, flows, self.model.noise, noise))
         return Observation(self.now_s, shape, samples)
 
     def update(self, parallelism: Mapping[str, int]) -> None:

@@ -17,7 +17,7 @@ __all__ = ["SCENARIOS", "Outcome", "Scenario", "step"]
 
 WANTED = 0.85
 _REST_S = 300  # without a change in this time, there will be none
-_LONGEST_S = 3600
+_LONGEST_S = 1800
 
 
 @dataclass(frozen=True)

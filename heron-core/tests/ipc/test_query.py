@@ -100,6 +100,25 @@ def test_requests_get_their_replies(tmanager: TManager) -> None:
         assert client.metrics("count", 5, by_task=True, timeout_s=LONG_S) == (row,)
 
 
+def test_metrics_of_some_names_are_made_into_something_else(tmanager: TManager) -> None:
+    """A window of 10,000 tasks has too many rows to hold them all as they come."""
+    row = MetricsRow("count", 7, "count-7", "execute-count", "counter", "tuples", 3.0)
+
+    def metrics(question: Envelope) -> bytes:
+        asked = question.metrics_request
+        assert (asked.component, asked.task_id, asked.by_task) == ("", 0, True)
+        assert list(asked.names) == ["emit-count", "execute-count"]
+        document = encode_metrics((row, row)) if asked.request_id == 1 else b'[{"name": 1}]'
+        return control_frame(Envelope(metrics_reply=pb.MetricsReply(request_id=asked.request_id, document=document)))
+
+    tmanager.answer = metrics
+    names = {"execute-count", "emit-count"}
+    with tmanager.client() as client:
+        assert client.task_metrics(names, lambda each: (each.task_id, each.value), LONG_S) == ((7, 3.0), (7, 3.0))
+        with pytest.raises(RemoteProtocolError, match="metrics of 13 bytes cannot be read"):
+            client.task_metrics(names, lambda each: each, LONG_S)
+
+
 def test_an_unknown_key_and_another_server_key_have_different_errors(tmanager: TManager) -> None:
     """Both errors come at once, because waiting does not help. Their remedies differ."""
     stranger, own = new_keys().connecting_as(Speaker.CONTROL), tmanager.keys.connecting_as(Speaker.CONTROL)

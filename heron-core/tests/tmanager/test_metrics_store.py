@@ -58,6 +58,16 @@ def test_a_rate_is_that_between_the_last_two_records(store: MetricsStore) -> Non
     assert (row.value, row.rate_per_s, row.labels) == (1010.0, 5.0, {"stream": "default"})
 
 
+def test_only_metrics_of_the_wanted_names_are_returned(store: MetricsStore) -> None:
+    """The others cost neither time nor bytes; without names all are returned, with the same rates."""
+    store.take(record(2, 100.0, counted(10)), 0.0)
+    store.take(record(2, 102.0, counted(30)), 2.0)
+    every = store.rows("", 0, by_task=True, now_s=2.0)
+    (name,) = {each.name for each in every}
+    assert store.rows("", 0, by_task=True, names=(name, "other"), now_s=2.0) == every
+    assert store.rows("", 0, by_task=True, names=("other",), now_s=2.0) == ()
+
+
 def test_late_and_repeated_records_change_nothing(store: MetricsStore) -> None:
     """The last record of a task can arrive over two paths."""
     store.take(record(2, 100.0, counted(10)), 0.0)

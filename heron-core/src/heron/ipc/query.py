@@ -6,14 +6,14 @@ import itertools
 import math
 from collections.abc import Callable, Collection
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from heron.clock import monotonic_s
 from heron.errors import AccessError, RefusedError, RemoteProtocolError, UnreachableError, UsageError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys
-from heron.ipc.metrics_table import MetricsRow, decode_metrics
+from heron.ipc.metrics_table import MetricsRow, decode_metrics, decode_metrics_as
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import TopologyStatus, decode_status
 from heron.ipc.task_memory import TaskMemory, decode_memory
@@ -24,6 +24,8 @@ from heron.ipc.traces_table import TracesTable, decode_traces
 from heron.ipc.watched_channel import ConnectionEnd, open_watched_channel
 
 __all__ = ["TManagerClient"]
+
+T = TypeVar("T")
 
 _OTHER_KEYS = (ConnectionEnd.UNKNOWN_KEY, ConnectionEnd.FOREIGN)
 _PASS_ON_S = 2.0  # after the wait of the topology manager for a task
@@ -53,15 +55,13 @@ class TManagerClient:
         answer = self._ask(lambda number: Envelope(status_request=pb.StatusRequest(request_id=number)), timeout_s)
         return decode_status(answer.status_reply.document)
 
-    def metrics(
-        self, component: str, task_id: int, *, by_task: bool, names: Collection[str] = (), timeout_s: float
-    ) -> tuple[MetricsRow, ...]:
-        """The newest metrics of these names, summed up by component or by task; "", 0 and no names select all."""
+    def metrics(self, component: str, task_id: int, *, by_task: bool, timeout_s: float) -> tuple[MetricsRow, ...]:
+        """The newest metrics, summed up by component or by task; "" and 0 select all."""
 
         def question(number: int) -> Envelope:
             return Envelope(
                 metrics_request=pb.MetricsRequest(
-                    request_id=number, component=component, task_id=task_id, by_task=by_task, names=sorted(names)
+                    request_id=number, component=component, task_id=task_id, by_task=by_task
                 )
             )
 
@@ -74,6 +74,15 @@ class TManagerClient:
             return Envelope(traces_request=pb.TracesRequest(request_id=number, limit=limit))
 
         return decode_traces(self._ask(question, timeout_s).traces_reply.document)
+
+    def task_metrics(self, names: Collection[str], make: Callable[[MetricsRow], T], timeout_s: float) -> tuple[T, ...]:
+        """What `make` makes of each of the newest metrics of these names, by task; no names select all."""
+
+        def question(number: int) -> Envelope:
+            request = pb.MetricsRequest(request_id=number, by_task=True, names=sorted(names))
+            return Envelope(metrics_request=request)
+
+        return decode_metrics_as(self._ask(question, timeout_s).metrics_reply.document, make)
 
     def stacks(self, component: str, task_id: int, wait_s: float) -> TaskStacks | str:
         """The threads of a task; its failure to answer, for people, if it does not within `wait_s`."""

@@ -62,11 +62,15 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """An input of a component. `divides`: each tuple goes to one task, so that more tasks have less each."""
+    """An input of a component. `divides`: each tuple goes to one task, so that more tasks have less each.
+
+    Otherwise each tuple goes to all tasks, or with `lowest` to the task with the lowest id.
+    """
 
     component: str
     stream: str
     divides: bool = True
+    lowest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,9 @@ class ComponentShape:
     """A component of the plan: its tasks by container, its inputs, and the bounds of its parallelism.
 
     `kind` is ``spout`` or ``bolt``. `tasks` is the container of each task. `most` includes the number of key groups
-    where an input is grouped by key; None without a bound. `most_pending` is the number of incomplete roots that each
-    task of a spout may have (`topology.max.spout.pending`); None of a bolt.
+    where an input is grouped by key; None without a bound. `groups` is that number, which tasks divide evenly; None
+    where no input is grouped by key. `most_pending` is the number of incomplete roots that each task of a spout may
+    have (`topology.max.spout.pending`); None of a bolt.
     """
 
     name: str
@@ -84,6 +89,7 @@ class ComponentShape:
     inputs: tuple[Subscription, ...] = ()
     least: int = 1
     most: int | None = None
+    groups: int | None = None
     most_pending: int | None = None
 
     @property

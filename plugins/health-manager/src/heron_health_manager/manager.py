@@ -26,7 +26,7 @@ from heron_health_manager.recovery import PlanFacts, recovered
 
 __all__ = ["HealthManager", "Observed"]
 
-_FEWEST = 2  # periods in a look-back window
+_FEWEST = 1  # periods in a look-back window: then it has two observations
 
 _log = logging.getLogger(__name__)
 

@@ -26,9 +26,7 @@ from heron.spi.health_values import ComponentShape, Observation, Sample, Subscri
 from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_health_manager.bounds import bounded
 
-__all__ = ["observation_of", "observe", "shape_of"]
-
-_Labels = dict[tuple[tuple[str, str], ...], Mapping[str, str]]
+__all__ = ["Sampler", "observation_of", "observe", "shape_of"]
 
 _UNDIVIDED = frozenset({GroupingKind.ALL, GroupingKind.LOWEST})
 _PERIOD_S = 1.0  # the default export period of metrics
@@ -43,9 +41,9 @@ def observe(topology: RemoteTopology, look_back_s: float) -> Iterator[Observatio
     """
     start_s, pause = monotonic_s(), threading.Event()
     while True:
-        metrics, status, plan = topology.metrics(by_task=True), topology.status(), _physical_plan(topology)
+        samples, status, plan = topology.task_metrics((), Sampler()), topology.status(), _physical_plan(topology)
         now_s = monotonic_s()
-        yield observation_of(plan, status, metrics, now_s)
+        yield observation_of(plan, status, samples, now_s)
         if now_s - start_s >= look_back_s:
             return
         pause.wait(_PERIOD_S)
@@ -62,23 +60,22 @@ def _physical_plan(topology: RemoteTopology) -> PhysicalPlan:
 def observation_of(
     plan: PhysicalPlan,
     status: TopologyStatus,
-    rows: tuple[MetricsRow, ...],
+    samples: tuple[Sample, ...],
     at_s: float,
     bounds: Mapping[str, ComponentBounds] | None = None,
 ) -> Observation:
-    """What is known of a topology at a moment; `rows` are those of single tasks, and `bounds` those of a profile."""
+    """What is known of a topology at a moment; `bounds` are those of a profile."""
     update = status.update
     shape = shape_of(plan, changing=update is not None and update.phase in _CHANGING)
     if bounds:
         shape = bounded(shape, bounds)
-    labels: _Labels = {}
     silent: dict[int, float] = {}
     for each in status.unreached:
         silent[each.container_id] = max(each.silent_s, silent.get(each.container_id, 0.0))
     return Observation(
         at_s,
         shape,
-        tuple(_sample(row, labels) for row in rows),
+        samples,
         {task.task_id: task.restarts for task in status.tasks},
         frozenset(culprit.task_id for culprit in status.backpressure),
         silent,
@@ -113,39 +110,49 @@ def _component(
     tasks = {task: index.tasks[task].container_id for task in index.tasks_of(definition.name)}
     keyed = any(each.grouping.kind is GroupingKind.FIELDS for each in definition.inputs)
     inputs = tuple(map(_subscription, definition.inputs))
+    of_keys = groups if keyed else None
     most_pending = setting(merged_config(config, definition.config), TOPOLOGY_MAX_SPOUT_PENDING)
     return ComponentShape(
         definition.name,
         definition.kind.value,
         tasks,
         inputs,
-        most=groups if keyed else None,
+        most=of_keys,
+        groups=of_keys,
         most_pending=most_pending if isinstance(most_pending, int) and not inputs else None,
     )
 
 
 def _subscription(definition: InputDefinition) -> Subscription:
-    return Subscription(definition.component, definition.stream, definition.grouping.kind not in _UNDIVIDED)
+    kind = definition.grouping.kind
+    divides = kind not in _UNDIVIDED
+    return Subscription(definition.component, definition.stream, divides, lowest=kind is GroupingKind.LOWEST)
 
 
-def _sample(row: MetricsRow, labels: _Labels) -> Sample:
-    """A row of a task, or of a process of the engine, whose name is ``NAME-CONTAINER`` there.
+class Sampler:
+    """Makes samples of the rows of one answer.
 
-    Equal names and equal labels are stored once: a window of a large topology has millions of them.
+    Equal names and equal labels are stored once: a window of a large topology has hundreds of thousands of them.
     """
-    process, container = row.process, 0
-    if not row.task_id:
-        name, _, number = row.process.rpartition("-")
-        if number.isdigit():
-            process, container = name, int(number)
-    return Sample(
-        intern(row.name),
-        row.value,
-        intern(row.component),
-        row.task_id,
-        container,
-        intern(process),
-        labels.setdefault(tuple(row.labels.items()), row.labels),
-        row.rate_per_s,
-        row.p99,
-    )
+
+    def __init__(self) -> None:
+        self._labels: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+
+    def __call__(self, row: MetricsRow) -> Sample:
+        """A row of a task, or of a process of the engine, whose name is ``NAME-CONTAINER`` there."""
+        process, container = row.process, 0
+        if not row.task_id:
+            name, _, number = row.process.rpartition("-")
+            if number.isdigit():
+                process, container = name, int(number)
+        return Sample(
+            intern(row.name),
+            row.value,
+            intern(row.component),
+            row.task_id,
+            container,
+            intern(process),
+            self._labels.setdefault(tuple(row.labels.items()), row.labels),
+            row.rate_per_s,
+            row.p99,
+        )

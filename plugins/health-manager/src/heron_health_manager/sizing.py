@@ -4,7 +4,8 @@ The load of a component follows from the target rates of the sources and from th
 can do their true rate: tuples per second of useful time. So one pass in the order of the data gives every parallelism;
 no component has to be scaled before the need of the next one is seen.
 
-Beyond DS2: tuples that every task gets (an ALL grouping) take a part of each task's capacity, and bounds are respected.
+Beyond DS2: tuples that every task gets (an ALL grouping), or one of them (LOWEST), take a part of a task's capacity; a
+task owns whole key groups, so with few groups one task has more than its share; and bounds are respected.
 If a component stays too small because of a bound, the sources that feed it can only have a share of their targets.
 Then the other components are sized for that share, not for load that never arrives.
 """
@@ -147,15 +148,20 @@ class _Flow:
         return ""
 
     def _size(self, component: ComponentShape, rates: ComponentRates, targets: Mapping[str, float]) -> None:
-        divided, whole = targets.get(component.name, 0.0), 0.0
+        divided, whole, lowest = targets.get(component.name, 0.0), 0.0, 0.0
         for each in component.inputs:
             flow = self._out.get((each.component, each.stream), 0.0)
-            divided, whole = (divided + flow, whole) if each.divides else (divided, whole + flow)
-        capacity = _Capacity(component, rates, divided, whole)
+            if each.divides:
+                divided += flow
+            elif each.lowest:
+                lowest += flow
+            else:
+                whole += flow
+        capacity = _Capacity(component, rates, divided, whole, lowest)
         needed, limit = capacity.needed(self._utilisation)
         if limit:
             self.shortages[component.name] = min(1.0, 1.0 / capacity.used(needed))
-        load = divided + whole * needed
+        load = divided + whole * needed + lowest
         self.needs.append(
             Need(component.name, component.parallelism, needed, load, capacity.used(component.parallelism), limit)
         )
@@ -165,39 +171,48 @@ class _Flow:
 
 @dataclass(frozen=True, slots=True)
 class _Capacity:
-    """A component and its load: tuples/s that its tasks divide, and tuples/s that each of them gets."""
+    """A component and its load: tuples/s that its tasks divide, that each of them gets, and that the first one gets."""
 
     component: ComponentShape
     rates: ComponentRates
     divided: float
     whole: float
+    lowest: float
 
     def used(self, tasks: int) -> float:
-        """The share of their time that the load takes."""
-        return (self.divided / tasks + self.whole) / self.rates.true_rate
+        """The share of its time that the load takes from the task that has most of it."""
+        groups = self.component.groups
+        most = 1.0 / tasks if groups is None else math.ceil(groups / tasks) / groups
+        return (self.divided * most + self.whole + self.lowest) / self.rates.true_rate
 
     def needed(self, utilisation: Utilisation) -> tuple[int, str]:
         """The number of tasks, and why it is not enough; "" if it is."""
         now, least, most = self.component.parallelism, self.component.least, self.component.most
         if not self._scales():
             if self.used(now) > 1 + _EXACT and self.component.inputs:
-                return now, "more tasks do not help: each task gets every tuple"
+                who = "one task" if self.lowest > self.whole else "each task"
+                return now, f"more tasks do not help: {who} gets every tuple"
             return now, ""
         enough = self._enough(utilisation)
         wanted = enough if self.used(now) > utilisation.most or enough < now else now
         bounded = max(least, min(wanted, most if most is not None else wanted))
         if self.used(bounded) > 1 + _EXACT:
-            if self.whole >= self.rates.true_rate:
-                return now, "more tasks do not help: what each task gets is more than it can do"
+            if self.whole + self.lowest >= self.rates.true_rate:
+                who = "one" if self.lowest > self.whole else "each"
+                return now, f"more tasks do not help: what {who} task gets is more than it can do"
             return bounded, f"{_whole(wanted)} tasks are needed, and at most {bounded} are possible"
         return bounded, ""
 
     def _enough(self, utilisation: Utilisation) -> int:
-        """The smallest number of tasks whose utilisation is as wanted; where that cannot be, at most 1."""
-        for share in (utilisation.wanted, 1.0):
-            room = self.rates.true_rate * share - self.whole
+        """The smallest number of tasks whose utilisation is as wanted; where that cannot be, as near as it can."""
+        for share in (utilisation.wanted, utilisation.most, 1.0):
+            room = self.rates.true_rate * share - self.whole - self.lowest
             if room > 0:
-                return max(1, math.ceil(min(self.divided / room, 1e9) * (1 - _EXACT)))
+                enough = max(1, math.ceil(min(self.divided / room, 1e9) * (1 - _EXACT)))
+                groups = self.component.groups
+                if groups is None or enough > groups or enough == 1:
+                    return enough
+                return math.ceil(groups / max(1, math.floor(groups * room / self.divided * (1 + _EXACT))))
         return self.component.parallelism
 
     def _scales(self) -> bool:

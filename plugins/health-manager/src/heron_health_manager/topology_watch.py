@@ -12,7 +12,7 @@ from heron.spi.health_section import ComponentBounds
 from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_cli.topologies.topology_plans import TopologyPlans
 from heron_health_manager.manager import Observed
-from heron_health_manager.observing import observation_of
+from heron_health_manager.observing import Sampler, observation_of
 from heron_health_manager.recovery import PlanFacts
 
 __all__ = ["TopologyWatch"]
@@ -48,9 +48,9 @@ class TopologyWatch:
         if self._topology.run.topology_id != self._topology_id:
             msg = f"another run of topology {self._topology.name!r} has begun: {self._topology.run.topology_id}"
             raise StateError(msg)
-        rows, status = self._topology.metrics(by_task=True, names=self._metrics), self._topology.status()
+        samples, status = self._topology.task_metrics(self._metrics, Sampler()), self._topology.status()
         plans, physical = self._read_plans(status)
-        observation = observation_of(physical, status, rows, monotonic_s(), self._bounds)
+        observation = observation_of(physical, status, samples, monotonic_s(), self._bounds)
         update = status.update
         withdrawn = update.target if update and update.phase == "withdrawn" else ""
         why = update.waits_for if update and withdrawn else ""

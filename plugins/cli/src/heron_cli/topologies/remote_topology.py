@@ -137,17 +137,19 @@ class RemoteTopology:
         """Return the current status; with `control`, ask with the control key, which checks it."""
         return self._ask(control, lambda client, left_s: client.status(left_s))
 
-    def metrics(
-        self, component: str = "", task_id: int = 0, *, by_task: bool = False, names: Collection[str] = ()
-    ) -> tuple[MetricsRow, ...]:
-        """Return its newest metrics of these names, summed up by component or by task; "", 0 and no names mean all.
+    def metrics(self, component: str = "", task_id: int = 0, *, by_task: bool = False) -> tuple[MetricsRow, ...]:
+        """Return its newest metrics, summed up by component or by task; "" and 0 mean all."""
+        return self._ask(
+            False,
+            lambda client, left_s: client.metrics(component, task_id, by_task=by_task, timeout_s=left_s),
+        )
+
+    def task_metrics(self, names: Collection[str], make: Callable[[MetricsRow], T]) -> tuple[T, ...]:
+        """Return what `make` makes of each of its newest metrics of these names, by task; no names mean all.
 
         A topology manager of an earlier version returns those of all names.
         """
-        return self._ask(
-            False,
-            lambda client, left_s: client.metrics(component, task_id, by_task=by_task, names=names, timeout_s=left_s),
-        )
+        return self._ask(False, lambda client, left_s: client.task_metrics(names, make, left_s))
 
     def traces(self, limit: int = 0) -> TracesTable:
         """Return the traces of tuples that its topology manager keeps, at most the newest `limit`; 0 means all."""
