@@ -83,7 +83,7 @@ def test_installed_entry_point_names_family_driver_and_package(folder: Path) -> 
     family, _, name = folder.name.partition("-")
     points = heron_entry_points(folder)
     if folder.name == "health-manager":  # it brings several policies, each with a name of its own
-        assert {point.group for point in points} == {"heron.health", "heron.command", "heron.service"}
+        assert {point.group for point in points} == {"heron.health", "heron.command", "heron.config", "heron.service"}
         assert {point.module.partition(".")[0] for point in points} == {import_name(folder)}
         return
     if family != "engine":  # a plugin may have several engines, NAME-MODE each: they share their code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from heron.errors import ConfigError
+from heron_cli.catalog.other_plugins import check_settings
 from heron_health_manager.objectives.cheapest_plan import PlanSearch, cheapest_plan
 from heron_health_manager.objectives.grammar import Objectives, parse_objectives
 from heron_health_manager.objectives.plan_model import PlanModel, Stage
@@ -238,3 +241,20 @@ def test_a_cost_bounds_the_tasks() -> None:
     assert model.most_tasks(Objectives(cost=1.0)) == (0, "cost <= 1")
     free = replace(model, container_cost=0.0, task_cost=0.0)
     assert cheapest_plan(free, Objectives(cost=0.5)).plan == {"split": 6}
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("tasks <= 4", "'tasks <= 4' is not a list of text"),
+        (["tasks <= 4", 5], "is not a list of text"),
+        ({"tasks": 4}, "is not a list of text"),
+        (["tasks <= 4", "cost < 1"], "objective 2, 'cost < 1': '<' at character 6; allowed: <="),
+    ],
+)
+def test_objectives_of_a_topology_are_checked_at_its_submission(value: object, why: str) -> None:
+    """The command finds the check by its entry point; topologies without objectives have nothing to check."""
+    check_settings({"topology.stmgrs": 2}, "topology 'words'")
+    check_settings({"topology.objectives": ["tasks <= 4"]}, "topology 'words'")
+    with pytest.raises(ConfigError, match=r"^topology 'words': topology\.objectives: .*" + re.escape(why)):
+        check_settings({"topology.objectives": value}, "topology 'words'")

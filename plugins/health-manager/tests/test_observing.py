@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from builders import bolt, physical_plan, spout, stream, subscription, topology
+import pytest
+
 from heron.api.definition import GroupingKind
 from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import Culprit, TaskStatus, TopologyStatus, Unreached, UpdateStatus
@@ -64,6 +66,17 @@ def test_the_version_changes_with_the_tasks_and_not_with_a_checkpoint() -> None:
     later = replace(plan, version=plan.version + 1, checkpoints=CheckpointPlan(7, 6))
     assert shape_of(later).version == shape_of(plan).version
     assert shape_of(plan_of(3, 4, 5)).version != shape_of(plan).version
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [((), ()), (["tasks <= 4", 5], ("tasks <= 4", "5")), ("tasks <= 4", ("tasks <= 4",)), (5, ("5",))],
+)
+def test_objectives_come_from_the_configuration_of_the_topology(value: object, seen: tuple[str, ...]) -> None:
+    """Whatever is not text becomes text, so that the policy names it."""
+    plan = plan_of(3)
+    config = {"topology.objectives": value} if value else {}
+    assert shape_of(replace(plan, topology=replace(plan.topology, config=config))).objectives == seen
 
 
 def test_an_update_under_way_is_seen_in_the_status() -> None:

@@ -167,3 +167,37 @@ def test_wrong_options_are_named(options: dict[str, object], message: str) -> No
     with pytest.raises(ConfigError, match="health") as caught:
         SloPolicy.open(options)
     assert message in str(caught.value)
+
+
+def shaped(model: Model, *objectives: str) -> list[Observation]:
+    """A window of a topology with objectives of its own."""
+    seen = [model.observe(float(second)) for second in range(4)]
+    return [replace(each, shape=replace(each.shape, objectives=objectives)) for each in seen]
+
+
+def test_objectives_of_the_topology_count_as_those_of_the_profile() -> None:
+    """Of two about the same, the stricter one counts, wherever it stands."""
+    for of_policy, of_topology, permitted in (
+        (["tasks <= 30"], ("tasks <= 10",), 10),
+        (["tasks <= 10"], ("tasks <= 30",), 10),
+        ([], ("tasks <= 8",), 8),
+    ):
+        found = run_round(SloPolicy.open({"objectives": of_policy}), shaped(word_count(), *of_topology))
+        assert found is not None
+        (evidence,) = findings(found)[CONTRADICT].diagnosis.evidence
+        assert evidence.endswith(f"permits {permitted} tasks")
+
+
+def test_a_backlog_is_drained_as_the_topology_asks() -> None:
+    """6,000 lines wait; in 6 s they are 1,000 lines/s more."""
+    found = run_round(SloPolicy.open({}), shaped(word_count(lines=6000.0), "backlog drained in <= 6 s"))
+    assert found is not None
+    assert sum(each.value for each in found.measurements.of("target-rate")) > 1000.0
+
+
+def test_a_wrong_objective_of_the_topology_is_named_and_changes_nothing() -> None:
+    """The health manager need not be installed where the topology is submitted, so it may be wrong."""
+    found = run_round(SloPolicy.open({}), shaped(word_count(), "latency p90 <= 1 s"))
+    assert found is not None
+    assert findings(found) == {}
+    assert any("topology.objectives: objective 1, 'latency p90 <= 1 s': 'p90'" in each for each in found.failed)

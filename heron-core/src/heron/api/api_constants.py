@@ -35,6 +35,7 @@ TOPOLOGY_ON_ERROR = "topology.on.error"
 TOPOLOGY_ON_FAILURE = "topology.on.failure"
 TOPOLOGY_TMANAGER_STANDBYS = "topology.tmanager.standbys"
 TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE = "topology.droptuples.upon.backpressure"
+TOPOLOGY_OBJECTIVES = "topology.objectives"
 TOPOLOGY_COMPONENT_OUTPUT_BPS = "topology.component.output.bps"
 TOPOLOGY_TRACE_ONE_IN = "topology.trace.one.in"
 

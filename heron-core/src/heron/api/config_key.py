@@ -174,6 +174,7 @@ _RUN = (
     ),
     _float(keys.TOPOLOGY_UPDATE_DEACTIVATE_WAIT_SECS, "wait between pause and update", 0.0, "s"),
     _float(keys.TOPOLOGY_UPDATE_REACTIVATE_WAIT_SECS, "wait for the topology after an update", 600.0, "s"),
+    ConfigKey(keys.TOPOLOGY_OBJECTIVES, ValueType.JSON, "objectives of the health policy slo, a list of text", ()),
     ConfigKey(keys.TOPOLOGY_ENVIRONMENT, ValueType.JSON, "environment of the instances, {name: string}"),
 )
 

@@ -104,6 +104,7 @@ class TopologyShape:
 
     `version` differs between plans with other tasks. `changing`: an update is under way, so rates say little about
     either plan. `loses`: a process that ends loses the tuples that it has, because delivery is at most once.
+    `objectives` are those that the topology itself sets (``topology.objectives``), as text.
     """
 
     name: str
@@ -111,6 +112,7 @@ class TopologyShape:
     version: int = 0
     changing: bool = False
     loses: bool = False
+    objectives: tuple[str, ...] = ()
 
     def component(self, name: str) -> ComponentShape:
         """Return the component of that name.

@@ -9,6 +9,7 @@ from sys import intern
 
 from heron.api.api_constants import (
     TOPOLOGY_MAX_SPOUT_PENDING,
+    TOPOLOGY_OBJECTIVES,
     TOPOLOGY_RELIABILITY_MODE,
     TopologyReliabilityMode,
 )
@@ -95,7 +96,13 @@ def shape_of(plan: PhysicalPlan, *, changing: bool = False) -> TopologyShape:
         _version(components),
         changing=changing or plan.update is not None,
         loses=mode == TopologyReliabilityMode.ATMOST_ONCE,
+        objectives=_texts(config.get(TOPOLOGY_OBJECTIVES, ())),
     )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """A list of text; anything else as one text, which its reader refuses."""
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
 
 
 def _version(components: tuple[ComponentShape, ...]) -> int:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, ClassVar, Self
 
 import msgspec
 
 from heron.spi.health import Detector, Diagnoser, HealthPolicy, Resolver, Sensor
-from heron.spi.health_values import Rhythm
+from heron.spi.health_values import Measurement, Observation, Rhythm
 from heron.spi.options import decode_options
 from heron_health_manager.detectors import DETECTORS
 from heron_health_manager.diagnosers import CAUSES
 from heron_health_manager.flow_sensors import SourceSensor
-from heron_health_manager.objectives.grammar import Objectives, parse_objectives
+from heron_health_manager.objectives.grammar import joint_objectives, parse_objectives
 from heron_health_manager.objectives.slo_findings import ObjectiveDiagnoser, ObjectiveResolver
 from heron_health_manager.objectives.slo_model import Costs
 from heron_health_manager.resolvers import RESOLVERS
@@ -42,6 +42,20 @@ class SloOptions(msgspec.Struct, frozen=True):
         Rhythm(self.period_s, self.look_back_s)
 
 
+class _ObjectiveSourceSensor(SourceSensor):
+    """The rates that sources need so that a backlog is drained in time, if an objective says so."""
+
+    def __init__(self, objectives: tuple[str, ...]) -> None:
+        super().__init__(math.inf)
+        self._lines = objectives
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        of_topology = window[-1].shape.objectives if window else ()
+        drain_s = joint_objectives(self._lines, of_topology).drain_s
+        return SourceSensor(drain_s or math.inf).measure(window)
+
+
 class SloPolicy(HealthPolicy):
     """Chooses the cheapest plan that meets all objectives in the model, and says why if there is none."""
 
@@ -50,9 +64,8 @@ class SloPolicy(HealthPolicy):
 
     def __init__(self, options: SloOptions) -> None:
         self._options = options
-        self._objectives: Objectives = parse_objectives(options.objectives)
         utilisation = Utilisation(options.wanted_utilisation, options.most_utilisation)
-        terms = (self._objectives, utilisation, Costs(options.container_cost, options.task_cost))
+        terms = (options.objectives, utilisation, Costs(options.container_cost, options.task_cost))
         self._diagnoser = ObjectiveDiagnoser(*terms)
         self._resolver = ObjectiveResolver(*terms)
 
@@ -67,8 +80,7 @@ class SloPolicy(HealthPolicy):
 
     def sensors(self) -> Sequence[Sensor]:
         """`HealthPolicy.sensors`."""
-        source = SourceSensor(self._objectives.drain_s or math.inf)
-        return source, *SENSORS
+        return _ObjectiveSourceSensor(self._options.objectives), *SENSORS
 
     def detectors(self) -> Sequence[Detector]:
         """`HealthPolicy.detectors`."""

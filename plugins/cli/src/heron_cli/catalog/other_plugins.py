@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from heron.driver_kit.loading import load_object
-from heron.errors import MissingDriverError, PluginError, known, nearest
+from heron.errors import ConfigError, MissingDriverError, PluginError, known, nearest
 from heron.spi.families import FAMILIES
 from heron_cli.catalog.drivers import GROUP_PREFIX, IMPORT_LIMIT_S, DriverInfo, info_of, provider_of
 from heron_cli.catalog.third_party import within
@@ -28,6 +28,7 @@ __all__ = [
     "COMPAT_FAMILY",
     "KINDS",
     "OBSERVER_FAMILY",
+    "check_settings",
     "check_without",
     "compat_catalog",
     "observer_catalog",
@@ -42,7 +43,8 @@ KINDS = (*FAMILIES, COMPAT_FAMILY, OBSERVER_FAMILY)
 """The families of `heron plugins`: those of drivers, compat plugins and observers."""
 
 _SERVICE_FAMILY = "service"
-_OTHER_GROUPS = ("command", _SERVICE_FAMILY)  # their entry points are no plugins that a user chooses
+_CONFIG_FAMILY = "config"
+_OTHER_GROUPS = ("command", _CONFIG_FAMILY, _SERVICE_FAMILY)  # their entry points are no plugins that a user chooses
 
 
 def compat_catalog() -> tuple[DriverInfo, ...]:
@@ -72,6 +74,23 @@ def service_module(name: str, distribution: str) -> str:
             return point.module
     msg = f"the section {name!r} needs {distribution}: `pip install {distribution}`, or take the section out"
     raise MissingDriverError(msg, distribution)
+
+
+def check_settings(config: Mapping[str, object], place: str) -> None:
+    """Check settings of a topology that a plugin reads, with the function of its entry point in ``heron.config``.
+
+    The entry point has the name of the setting. The function gets the value, and raises `ValueError`.
+
+    Raises:
+        ConfigError: when a value is refused; names the setting.
+    """
+    for point in _points(_CONFIG_FAMILY) if config else ():
+        if point.name in config:
+            try:
+                cast("Callable[[object], None]", load_object(point.value, f"check of {point.name}"))(config[point.name])
+            except ValueError as error:
+                msg = f"{place}: {point.name}: {error}"
+                raise ConfigError(msg) from error
 
 
 def unknown_groups() -> tuple[DriverInfo, ...]:

@@ -19,6 +19,7 @@ from heron.spi.engine import PipelineChoices
 from heron.spi.packing import Packing
 from heron.spi.serializer import Serializer
 from heron_cli.catalog.drivers import Drivers
+from heron_cli.catalog.other_plugins import check_settings
 from heron_cli.catalog.third_party import open_guarded
 from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
 from heron_cli.profiles import ALL_FAMILIES, ENGINE, STORE, Profile, Resolver
@@ -53,6 +54,7 @@ def prepare(loaded: LoadedTopology, profile: Profile, overrides: Overrides, *, w
     """
     loaded = replace(loaded, definition=overrides.configured(loaded.definition))
     verify(loaded.definition)
+    check_settings(loaded.definition.config, f"topology {loaded.definition.name!r}")
     resolve = Drivers(without=without).resolve
     serializers = named_serializers(loaded.definition, resolve)
     packing = open_guarded(profile.packing, Packing)

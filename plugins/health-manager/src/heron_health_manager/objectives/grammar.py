@@ -10,11 +10,14 @@ An error names the place, what stands there, and what is allowed.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Objectives", "parse_objectives"]
+from heron.api.api_constants import TOPOLOGY_OBJECTIVES
+
+__all__ = ["Objectives", "check_objectives", "joint_objectives", "parse_objectives"]
 
 _WORD = re.compile(r"\S+")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -66,6 +69,33 @@ def parse_objectives(lines: Sequence[str]) -> Objectives:
         int(found["tasks"]) if "tasks" in found else None,
         found.get("cost"),
     )
+
+
+def check_objectives(value: object) -> None:
+    """Check the value of ``topology.objectives``, before the topology starts.
+
+    Raises:
+        ValueError: when it is not a list of objectives.
+    """
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        msg = f'{value!r:.60} is not a list of text; give one such as ["latency p99 <= 200 ms"]'
+        raise ValueError(msg)
+    parse_objectives(value)
+
+
+@functools.lru_cache(maxsize=16)
+def joint_objectives(of_policy: tuple[str, ...], of_topology: tuple[str, ...]) -> Objectives:
+    """Return what the options of a policy and a topology ask for together, as `parse_objectives` does.
+
+    Raises:
+        ValueError: when a line of the topology is not an objective; names the setting.
+    """
+    try:
+        parse_objectives(of_topology)
+    except ValueError as error:
+        msg = f"{TOPOLOGY_OBJECTIVES}: {error}"
+        raise ValueError(msg) from None
+    return parse_objectives((*of_policy, *of_topology))
 
 
 class _Line:

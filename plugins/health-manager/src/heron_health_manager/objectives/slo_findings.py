@@ -16,7 +16,7 @@ from heron.spi.health_values import (
     Symptom,
 )
 from heron_health_manager.objectives.cheapest_plan import PlanSearch, cheapest_plan
-from heron_health_manager.objectives.grammar import Objectives
+from heron_health_manager.objectives.grammar import Objectives, joint_objectives
 from heron_health_manager.objectives.slo_model import Costs, SloModel, slo_model
 from heron_health_manager.provisioning import explained_components
 from heron_health_manager.sizing import Need, Utilisation
@@ -42,20 +42,24 @@ _SURE, _DOUBTFUL, _NOTE = 0.8, 0.4, 0.3
 class _Terms:
     """What both parts need to search."""
 
-    def __init__(self, objectives: Objectives, utilisation: Utilisation, costs: Costs) -> None:
-        self._objectives = objectives
+    def __init__(self, objectives: tuple[str, ...], utilisation: Utilisation, costs: Costs) -> None:
+        self._lines = objectives
         self._utilisation = utilisation
         self._costs = costs
 
+    def _objectives(self, measurements: Measurements) -> Objectives:
+        return joint_objectives(self._lines, measurements.shape.objectives)
+
     def _search(self, measurements: Measurements) -> tuple[SloModel, PlanSearch]:
-        found = slo_model(measurements, self._objectives, self._utilisation, self._costs)
+        objectives = self._objectives(measurements)
+        found = slo_model(measurements, objectives, self._utilisation, self._costs)
         if found.out_of_reach:
             return found, PlanSearch(None, f"throughput: {found.out_of_reach}")
-        if (limit_s := self._objectives.latency_s) is not None:
-            aimed = cheapest_plan(found.model, replace(self._objectives, latency_s=_AIMED_LATENCY * limit_s))
+        if (limit_s := objectives.latency_s) is not None:
+            aimed = cheapest_plan(found.model, replace(objectives, latency_s=_AIMED_LATENCY * limit_s))
             if aimed.plan is not None:
                 return found, aimed
-        return found, cheapest_plan(found.model, self._objectives)
+        return found, cheapest_plan(found.model, objectives)
 
 
 class ObjectiveDiagnoser(_Terms, Diagnoser):
@@ -73,15 +77,15 @@ class ObjectiveDiagnoser(_Terms, Diagnoser):
             return
         confidence = _DOUBTFUL if explained_components(symptoms, measurements) else _SURE
         if not found.met:
-            yield Diagnosis(MISSED, Subject(), confidence, tuple(self._missed(found)))
+            yield Diagnosis(MISSED, Subject(), confidence, tuple(self._missed(found, self._objectives(measurements))))
         elif found.model.tasks(search.plan) < found.model.tasks(found.present):
             yield Diagnosis(TOO_EXPENSIVE, Subject(), confidence, (_saving(found, search),))
 
-    def _missed(self, found: SloModel) -> Iterator[str]:
+    def _missed(self, found: SloModel, objectives: Objectives) -> Iterator[str]:
         for need in found.needs:
             if need.used > self._utilisation.most and need.needed != need.parallelism:
                 yield _load(need)
-        objectives, model = self._objectives, found.model
+        model = found.model
         if objectives.latency_s is not None and model.overhead_s is not None:
             latency_s = model.latency_s(found.present)
             if latency_s > objectives.latency_s:
@@ -124,7 +128,7 @@ class ObjectiveResolver(_Terms, Resolver):
             before={component: found.present[component] for component in changes},
             containers=containers if containers != present else 0,
             containers_before=present if containers != present else 0,
-            expected=_expectation(self._objectives, measurements),
+            expected=_expectation(self._objectives(measurements), measurements),
         )
 
 
