@@ -27,7 +27,7 @@ def step_rows(scenario: Scenario, policy: type[HealthPolicy]) -> Iterator[str]:
     before = scenario.low
     for outcome in step(scenario, policy):
         load = f"{before:,.0f} to {outcome.load:,.0f}/s"
-        updates = str(outcome.steps) if outcome.rests else f"{outcome.steps}, and no rest within an hour"
+        updates = str(outcome.steps) if outcome.rests else f"{outcome.steps}, and no rest within half an hour"
         sizes = (_sizes(outcome.tasks), _sizes(outcome.optimum))
         yield table_row((scenario.name, load, f"`{_NAMES[policy]}`", updates, f"{outcome.settled_s:.0f} s", *sizes))
         before = outcome.load

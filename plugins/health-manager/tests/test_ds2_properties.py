@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron.spi.health_section import ComponentBounds, HealthSection
-from heron.spi.health_values import ActionKind, Observation, Subscription
+from heron.spi.health_values import Action, ActionKind, Observation, Subscription
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.manager import Observed
 from heron_health_manager.policy_round import Round, run_round
@@ -81,6 +81,10 @@ def looked(model: Model, now_s: float) -> Round:
     return found
 
 
+def updates_of(found: Round) -> list[Action]:
+    return [each.action for each in found.findings if each.action and each.action.kind is ActionKind.UPDATE]
+
+
 def in_bounds(model: Model) -> bool:
     return all(1 <= model.tasks[each.name] <= (each.bound or 10**9) for each in model.parts)
 
@@ -90,14 +94,13 @@ def in_bounds(model: Model) -> bool:
 def test_any_topology_comes_to_rest_within_few_steps_or_is_explained(drawn: list[Bolt], offered: list[float]) -> None:
     """Costs are constant, so one step is enough, unless bounds limit several components: then a step shows the next."""
     model = model_of(drawn, offered)
-    for step in range(_STEPS + 1):
-        found = looked(model, 100.0 * step)
-        updates = [each.action for each in found.findings if each.action and each.action.kind is ActionKind.UPDATE]
-        if not updates:
+    for step in range(_STEPS):
+        if not (updates := updates_of(looked(model, 100.0 * step))):
             break
         model.apply(updates[0].parallelism)
         assert in_bounds(model)
-    assert not updates, f"it still wants {updates[0].text}"
+    found = looked(model, 1000.0)
+    assert updates_of(found) == []
     for source, share in model.shares().items():
         if share < 1 - 1e-9:
             limits = [each.diagnosis for each in found.findings if each.diagnosis.evidence[1:]]

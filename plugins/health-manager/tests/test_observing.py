@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from builders import bolt, physical_plan, spout, stream, subscription, topology
 import pytest
 
+from builders import bolt, physical_plan, spout, stream, subscription, topology
 from heron.api.definition import GroupingKind
 from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import Culprit, TaskStatus, TopologyStatus, Unreached, UpdateStatus
