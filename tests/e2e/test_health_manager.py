@@ -102,3 +102,22 @@ def test_advice_waits_for_a_person(sandbox: Sandbox) -> None:
     assert "has no decision 99" in sandbox.output_of("health", "waiting", "approve", "99", code=2)
     assert "`approve` needs the ID" in sandbox.output_of("health", "waiting", "approve", code=2)
     finished(run)
+
+
+def test_key_groups_move_from_a_busy_task_to_an_idle_one(sandbox: Sandbox) -> None:
+    """Nearly all keys belong to one of two tasks, which cannot follow. The two have the same load afterwards."""
+    marks = {"high": 65_536, "low": 32_768}  # bytes: back pressure comes within seconds
+    words = [f"engine.heron.stmgr.{name}.watermark.bytes={size}" for name, size in marks.items()]
+    run = sandbox.start("skewed.py", *settings(mode="act"), *(word for each in words for word in ("--set", each)))
+    node = sandbox.home / ".heron" / "state" / "health" / "skewed"
+    run.until(lambda: node.exists() and b'"state":"effective"' in node.read_bytes(), "an effective decision")
+    records = json.loads(sandbox.output_of("health", "skewed", "history", "--json"))
+    moved = [each for each in records["decisions"] if each["action"]["kind"] == "rebalance"]
+    assert [each["diagnosis"]["name"] for each in moved[:1]] == ["data-skew"]
+    assert moved[-1]["state"] == "effective"
+    planned = json.loads(sandbox.output_of("update", "skewed", "--rebalance", "work", "--dry-run", "--json"))
+    loads = [each["now_per_s"] for each in planned["loads"]]
+    assert max(loads) < 1.5 * min(loads)
+    (run.out / "stop").touch()
+    counts = run.finished().components
+    assert counts["work"].executed == counts["events"].emitted > 0

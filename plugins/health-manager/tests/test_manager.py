@@ -122,7 +122,8 @@ class Desk:
     def dies(self) -> None:
         self.book = RecordBook(self.store, "model", "model-1")
         carrier = self.plant if self.control else None
-        self.manager = HealthManager(self.section, self.policies, self.book, self.look, carrier, self.clock, Pace(1.0))
+        self.pace = Pace(1.0)
+        self.manager = HealthManager(self.section, self.policies, self.book, self.look, carrier, self.clock, self.pace)
 
     def look(self) -> Observed:
         if self.looks_fail is not None:
@@ -330,6 +331,28 @@ def test_a_topology_manager_that_is_away_is_named_until_it_is_back(tmp_path: Pat
     assert desk.runs(3).problem == "its topology manager is being restarted"
     desk.looks_fail = None
     assert desk.runs(10).problem == ""
+    assert desk.plant.done == [{"split": 6, "count": 12}]
+
+
+def test_a_gap_in_the_observations_begins_the_window_again(tmp_path: Path) -> None:
+    """The topology manager was away, or the process was stopped: rates from before the gap say nothing about now."""
+    desk = Desk(tmp_path, ACT)
+    desk.runs(3)
+    desk.clock.advance(60.0)
+    assert desk.runs(3).decisions == ()
+    assert desk.runs(2).decisions != ()
+
+
+def test_a_topology_that_is_observed_seldom_has_a_longer_window(tmp_path: Path) -> None:
+    """With rounds that are 5 s apart, a look-back window of 3 s would always have only one observation."""
+    desk = Desk(tmp_path, ACT)
+    desk.pace.took(0.2)  # s of a processor: then rounds are 5 s apart
+    for _ in range(2):
+        desk.clock.advance(5.0)
+        desk.manager.round()
+    assert desk.plant.done == []  # two rounds have to agree
+    desk.clock.advance(5.0)
+    desk.manager.round()
     assert desk.plant.done == [{"split": 6, "count": 12}]
 
 

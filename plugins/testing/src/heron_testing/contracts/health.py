@@ -91,6 +91,18 @@ class HealthPolicyContract(DriverContract):
         """The topology manager may be away when the health manager starts."""
         assert [each for sensor in policy.sensors() for each in sensor.measure(())] == []
 
+    def test_sensors_read_only_the_metrics_that_they_name(self, policy: HealthPolicy) -> None:
+        """The health manager does not ask for others, so a sensor that reads one would find nothing in a real run."""
+        observations = busy_topology()
+        for sensor in policy.sensors():
+            if (names := sensor.metrics) is None:
+                continue
+            some = [
+                replace(each, samples=tuple(sample for sample in each.samples if sample.name in names))
+                for each in observations
+            ]
+            assert list(sensor.measure(some)) == list(sensor.measure(observations)), type(sensor).__name__
+
     def test_finds_nothing_where_nothing_is_measured(self, policy: HealthPolicy) -> None:
         """What is not known is not ill: a topology that has just started has no metrics."""
         (silent, *_) = busy_topology()
