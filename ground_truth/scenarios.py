@@ -56,4 +56,5 @@ def _sizes(tasks: Mapping[str, int]) -> str:
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(with_section(DOCUMENT.read_text(encoding="utf-8"), section(), (BEGIN, END)), encoding="utf-8")
+    lines = list(section())  # takes minutes; the document may change meanwhile
+    DOCUMENT.write_text(with_section(DOCUMENT.read_text(encoding="utf-8"), lines, (BEGIN, END)), encoding="utf-8")

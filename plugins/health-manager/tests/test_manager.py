@@ -11,7 +11,7 @@ import pytest
 
 from heron.errors import AccessError, HeronError, RefusedError, StateUnavailableError, UnreachableError
 from heron.planner.packing_plan import PackingPlan
-from heron.spi.health import Diagnoser, Sensor
+from heron.spi.health import Diagnoser, Resolver, Sensor
 from heron.spi.health_section import ComponentBounds, HealthSection
 from heron.spi.health_values import (
     Action,
@@ -366,6 +366,54 @@ def test_missing_metrics_decide_nothing(tmp_path: Path) -> None:
 
     desk.plant.model.observe = without_samples  # type: ignore[method-assign]
     assert desk.runs(20).decisions == ()
+
+
+def test_without_rates_of_the_spout_nothing_is_sized(tmp_path: Path) -> None:
+    """What the source offers is not known then, and no number of tasks follows from what the bolts do now."""
+    desk = Desk(tmp_path, ACT)
+    full = desk.plant.model.observe
+
+    def without_spout(at_s: float) -> Observation:
+        seen = full(at_s)
+        return replace(seen, samples=tuple(each for each in seen.samples if each.component != "lines"))
+
+    desk.plant.model.observe = without_spout  # type: ignore[method-assign]
+    desk.runs(8)
+    assert desk.plant.done == []
+    desk.plant.model.observe = full  # type: ignore[method-assign]
+    desk.runs(8)
+    assert desk.plant.done == [{"split": 6, "count": 12}]
+
+
+class HangingResolver(Resolver):
+    """Returns when the event is set."""
+
+    def __init__(self, returns: threading.Event) -> None:
+        self._returns = returns
+
+    def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
+        self._returns.wait(30.0)
+        return None
+
+
+class Undecided(Ds2Policy):
+    """A policy whose resolver hangs."""
+
+    returns = threading.Event()
+
+    def resolvers(self) -> Sequence[Resolver]:
+        return (HangingResolver(self.returns),)
+
+
+def test_a_resolver_that_hangs_is_named_and_changes_nothing(tmp_path: Path) -> None:
+    """As soon as it returns, its policy is asked again."""
+    desk = Desk(tmp_path, ACT)
+    policy = Undecided.open(RHYTHM)
+    desk.policies = (PolicyRunner("undecided", policy, limit_s=0.2),)
+    desk.dies()
+    assert desk.runs(6).problem == "policy 'undecided' has not returned yet; it is left out until it does"
+    assert desk.plant.done == []
+    policy.returns.set()
 
 
 class Stubborn(Ds2Policy):
