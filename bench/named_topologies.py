@@ -21,10 +21,13 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 
 @contextmanager
-def answering(pace: Pace, home: Path, topologies: int, tasks: int) -> Iterator[None]:
-    """A process that answers for topologies of that many tasks, whose nodes are in the folder ``state``."""
+def answering(pace: Pace, home: Path, topologies: int, tasks: int, largest: int = 0) -> Iterator[None]:
+    """A process that answers for topologies of that many tasks, whose nodes are in the folder ``state``.
+
+    The first topology has `largest` tasks, unless that is 0.
+    """
     words = [pace.engine.python, "-m", "bench.topologies_in_name_only", str(home / "state")]
-    with running([*words, str(topologies), str(tasks)], pace, home) as process:
+    with running([*words, str(topologies), str(tasks), str(largest)], pace, home) as process:
         if line_with(process, "ready") is None:
             msg = "the process that answers for the topologies did not start"
             raise BenchError(msg)

@@ -57,7 +57,8 @@ class TrackerLoad(Bench):
         for _ in range(max(1, pace.pairs // 2)):
             with tempfile.TemporaryDirectory(prefix="hb-tracker-") as folder:
                 home = Path(folder)
-                with answering(pace, home, self.topologies, self.tasks), self._serving(pace, home) as (process, url):
+                size = self.topologies, self.tasks, self.largest
+                with answering(pace, home, *size), self._serving(pace, home) as (process, url):
                     self._wait_until_known(url)
                     time.sleep(_SETTLED_S)
                     window_s = _WINDOW_S * pace.window_s / Pace().window_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
 
 from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
 from heron.spi.health import Diagnoser, Resolver, Sensor
@@ -51,9 +52,11 @@ _FASTER = 1.1
 class BatchSensor(Sensor):
     """The tuples in a batch that a task receives, and the share of its time that the engine needs for them."""
 
+    metrics: ClassVar[frozenset[str] | None] = frozenset({"execute-count", "execute-batch-count", "task-time-s"})
+
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
-        kept = Window(window)
+        kept = Window.over(window)
         came, batches = by_task(kept.rates("execute-count")), by_task(kept.rates("execute-batch-count"))
         uses = kept.rates("task-time-s", "use")
         for component, task in tasks_of(kept):
