@@ -26,7 +26,7 @@ def passes(agreement: Agreement, found: Round, now_s: float) -> bool:
     return len(kept) > 2
 
 
-def test_the_rounds_of_half_a_window_decide() -> None:
+def test_the_rounds_of_a_third_of_the_window_decide() -> None:
     """A window that has rates from before and after the change wants less than it will, also twice the same."""
     agreement = Agreement(look_back_s=18.0)
     sizes = [2, 2, 3, 3, 6, 6, 6, 6]
@@ -52,5 +52,5 @@ def test_a_round_without_an_update_begins_again() -> None:
     assert not passes(agreement, wanting(split=2), 0.0)
     assert not passes(agreement, wanting(), 2.0)
     assert not passes(agreement, wanting(split=2), 100.0)
-    assert not passes(agreement, wanting(split=2), 102.0)
-    assert passes(agreement, wanting(split=2), 103.0)
+    assert not passes(agreement, wanting(split=2), 101.0)
+    assert passes(agreement, wanting(split=2), 102.0)

@@ -200,7 +200,7 @@ def test_a_death_before_the_action_is_noticed_and_made_good(tmp_path: Path) -> N
     """The plan is still the base of the decision, so nothing was begun: it is given up, and taken again later."""
     desk = Desk(tmp_path, ACT)
     desk.plant.fails = UnreachableError("the process ends here")
-    desk.runs(6)
+    desk.runs(5)
     assert desk.states == [DecisionState.STARTED]
     desk.plant.fails = None
     desk.dies()

@@ -1,4 +1,4 @@
-"""An update waits until the rounds of half a look-back window want the same, and at most for a whole one. Pure.
+"""An update waits until the rounds of a third of the look-back window want the same, and at most for a whole one. Pure.
 
 When the load has just changed, the look-back window has rates from before and after, and each round wants a little more
 than the last one. Waiting until the window has only new rates makes one step of several.
@@ -20,7 +20,7 @@ class Agreement:
     """The updates that one policy has wanted without a break, each since when. After a restart it begins again."""
 
     def __init__(self, look_back_s: float) -> None:
-        self._least_s = look_back_s / 2
+        self._least_s = look_back_s / 3
         self._longest_s = look_back_s
         self._since_s: dict[_Wanted, float] = {}
         self._first_s = 0.0
