@@ -129,6 +129,20 @@ def test_a_traced_row_causes_no_flush() -> None:
     assert len(out.segments) == 1
 
 
+def test_a_traced_row_neither_ends_a_round_of_the_spout_nor_lifts_its_limit() -> None:
+    """A round that ends would flush a small batch; at least once, few roots may be free."""
+    emitter, stream, out = spout(StreamRoutes(whole=(2,)), 5)
+    assert stream.traces is not None
+    stream.limit = stream.traces.capped(stream.limit, 0)
+    stream.limit_to(30)
+    for number in range(29):
+        emitter.emit([number])
+    assert (emitter.overflowed, out.segments) == (False, [])
+    emitter.emit([29])
+    assert emitter.overflowed
+    assert [len(decoded_rows(bytes(each))) for each in out.segments] == [30]
+
+
 def test_one_in_a_number_is_traced() -> None:
     """One row of each window, in a random place; the next one does not depend on flushes."""
     traces = RootTraces(10, SpanBuffer("s", 1))

@@ -321,9 +321,9 @@ class Emitter:
 
     def _overflow_of(self, stream: OutStream) -> Callable[[], None]:
         def overflow() -> None:
-            self.overflowed = True
             if stream.traces is not None and stream.traces.passed(stream):
                 return
+            self.overflowed = True
             self._flush_stream(stream)
             self._wait_for_room()
 

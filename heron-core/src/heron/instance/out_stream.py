@@ -196,6 +196,12 @@ class OutStream:
         self.count(len(rows))
         return rows
 
+    def limit_to(self, rows: int) -> None:
+        """The next flush must take no more rows."""
+        self.limit = min(self.limit, rows)
+        if self.traces is not None:
+            self.traces.most_rows = rows
+
     def count(self, rows: int) -> None:
         """Counts rows that a flush has taken."""
         if self.traces is not None:

@@ -238,7 +238,7 @@ class SpoutRunner(ComponentRunner):
         """The batches of all streams together must not exceed the free roots."""
         share = max(1, free // len(self.emitter.streams))
         for stream in self.emitter.streams.values():
-            stream.limit = min(stream.limit, share)
+            stream.limit_to(share)
 
     def _call_next_tuple(self) -> None:
         """Calls until a call emits nothing, or until there was a flush: a batch is full, or the linger is over.

@@ -7,6 +7,7 @@ traced row reaches the row limit of its stream, which is set to it.
 
 from __future__ import annotations
 
+import math
 import random
 import secrets
 from collections.abc import Iterable, Sequence
@@ -113,7 +114,12 @@ class SpanBuffer:
 
 
 class StreamTraces(Protocol):
-    """The traced rows of one stream. `emitted` is the number of the stream's first row that is not flushed."""
+    """The traced rows of one stream. `emitted` is the number of the stream's first row that is not flushed.
+
+    `most_rows` is a row limit besides that of the stream, which a traced row must not lift.
+    """
+
+    most_rows: float
 
     def passed(self, stream: OutStream) -> bool:
         """An emit has reached the row limit. Whether only a traced row was there, and no flush is due."""
@@ -136,6 +142,7 @@ class RootTraces:
     """Traces one in a number of the rows of a spout's stream, a random one of them."""
 
     def __init__(self, one_in: int, spans: SpanBuffer) -> None:
+        self.most_rows = math.inf
         self._one_in = one_in
         self._spans = spans
         self._window_end = 0
@@ -149,9 +156,10 @@ class RootTraces:
         if stream.emitted + stream.waiting() != self._next + 1:
             return False
         self._trace(self._next)
-        flush_is_due = not stream.limit or len(stream.rows) >= stream.full_limit
+        most = int(min(stream.full_limit, self.most_rows))
+        flush_is_due = not stream.limit or len(stream.rows) >= most
         if not flush_is_due:
-            stream.limit = self.capped(stream.full_limit, stream.emitted)
+            stream.limit = self.capped(most, stream.emitted)
         return not flush_is_due
 
     def capped(self, limit: int, emitted: int) -> int:
@@ -225,6 +233,7 @@ class ChildTraces:
     """The rows of a bolt's stream that belong to traced executions."""
 
     def __init__(self) -> None:
+        self.most_rows = math.inf
         self._execution: Execution | None = None
         self._first = 0
         self.points: list[TracePoint] = []
