@@ -150,7 +150,7 @@ def test_another_run_of_the_same_name_begins_at_zero(make_entry: MakeEntry, make
 def test_a_sample_is_in_one_bucket_of_each_resolution() -> None:
     """Tasks have buckets of a minute only: two thousand of them would write as many rows a second."""
     buckets = OpenBuckets()
-    task = replace(EMITTED, task_id=1)
+    task = EMITTED._replace(task_id=1)
     buckets.add([Sample(EMITTED, 10.0, 1.0), Sample(task, 10.0, 1.0)], NOW + 59.5)
     assert buckets.take(NOW + 59.9) == {}
     ended = buckets.take(NOW + 60.0)
@@ -244,7 +244,7 @@ def test_the_file_stays_below_its_bound(tmp_path: Path) -> None:
         buckets = OpenBuckets()
         for series in range(20):
             for minute in range(60):
-                sample = Sample(replace(EMITTED, task_id=series + 1), 1.0, 1.0)
+                sample = Sample(EMITTED._replace(task_id=series + 1), 1.0, 1.0)
                 buckets.add([sample], at + minute * 60)
         file.write(buckets.take(None))
         file.prune(at + 3600)

@@ -16,6 +16,13 @@ __all__ = ["COUNTERS", "NO_FIGURES", "FiguresOfTasks", "TaskFigures", "figures_o
 COUNTERS = ("emit-count", "execute-count", "ack-count", "fail-count")
 """The totals of tuples."""
 
+_TAKEN = frozenset(
+    {
+        *COUNTERS,
+        *("task-time-s", "cpu-seconds", "in-queue-bytes", "resident-bytes", "gc-pause-s"),
+        *("execute-latency", "complete-latency"),
+    }
+)
 _USEFUL = frozenset({"user-cpu", "user-blocked", "engine"})  # the uses of a task's time that are work
 
 
@@ -89,7 +96,7 @@ def figures_of_tasks(rows: tuple[MetricsRow, ...]) -> FiguresOfTasks:
     by_task: dict[int, TaskFigures] = {}
     components: dict[int, str] = {}
     for row in rows:
-        if row.task_id:
+        if row.task_id and row.name in _TAKEN:
             if (found := by_task.get(row.task_id)) is None:
                 found = by_task[row.task_id] = TaskFigures()
                 components[row.task_id] = row.component

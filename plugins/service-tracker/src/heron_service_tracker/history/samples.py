@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from heron_service_tracker.flow import task_rows
 from heron_service_tracker.flow_answers import TaskRow
@@ -52,9 +52,8 @@ _LEARNS_S = 10.0  # a process reports its totals every second; one that is start
 Levels = dict[str, float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """A metric of a component (`task_id` 0) or of a task."""
+class Series(NamedTuple):
+    """A metric of a component (`task_id` 0) or of a task; a tuple, because tuples are quick as keys."""
 
     cluster: str
     topology: str
@@ -63,8 +62,7 @@ class Series:
     metric: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(NamedTuple):
     """What one observation adds to a series: the value is `total` divided by `weight`.
 
     For a counter they are an increment and its seconds; for a level the level and 1.
