@@ -94,9 +94,10 @@ def test_the_tracker_shows_the_history_of_prometheus(sandbox: Sandbox, prometheu
         return any(point["at_s"] < began_s - 1 and point["value"] > 0 for point in points)
 
     run.until(known, "a value of before the tracker began")
+    both = {"busy", "resident-bytes", "latency-p99-s", "restarts"}  # Prometheus has no restarts, the tracker has
+    run.until(lambda: both <= {each["metric"] for each in tracker.get(path)["series"]}, "metrics of both")
     found = tracker.get(path)
     assert found["error"] == ""
-    assert {"busy", "resident-bytes", "latency-p99-s", "restarts"} <= {each["metric"] for each in found["series"]}
     busy = [point["value"] for each in found["series"] if each["metric"] == "busy" for point in each["points"]]
     assert all(0 <= each <= 1.05 for each in busy)
     prometheus.kill()
