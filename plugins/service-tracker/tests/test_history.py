@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from heron.ipc.status import ComponentStatus, Culprit, LeaderStatus, TaskStatus
@@ -77,6 +77,7 @@ LIFE = st.tuples(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(seconds=st.lists(LIFE, min_size=2, max_size=40))
+@example(seconds=[([0, 0, 99], "leader", [2, 0, 2]), ([76, 0, 100], "", [0] * 3), ([0, 0, 26], "", [0] * 3)])
 def test_no_restart_and_no_new_leader_makes_a_spike(
     make_entry: MakeEntry, make_status: MakeStatus, seconds: list[tuple[list[int], str, list[int]]]
 ) -> None:

@@ -163,12 +163,16 @@ class Increments:
         self._leaders = {place: leader for place, leader in self._leaders.items() if place in self._metrics_at_s}
 
     def _learning(self, topology: ObservedTopology) -> bool:
-        """Return whether another topology manager has led for so short a time that it may not know all processes."""
+        """Return whether another topology manager has led for so short a time that it may not know all processes.
+
+        The first leader of a run knows all of them. Since when a later one leads is not known at the first observation.
+        """
         leader = topology.status.leader if topology.status else None
         if leader is None:
             return False
         place, now_s = (topology.cluster, topology.name), topology.observed_at_s
-        epoch, since_s = self._leaders.get(place, (leader.epoch, float("-inf")))
+        first_s = float("-inf") if leader.epoch <= 1 else now_s
+        epoch, since_s = self._leaders.get(place, (leader.epoch, first_s))
         if epoch != leader.epoch:
             since_s = now_s
         self._leaders[place] = leader.epoch, since_s
