@@ -4,149 +4,34 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from heron.errors import AccessError, HeronError, RefusedError, StateUnavailableError, UnreachableError
-from heron.planner.packing_plan import PackingPlan
+from heron.errors import AccessError, HeronError, RefusedError, UnreachableError
 from heron.spi.health import Diagnoser, Resolver, Sensor
 from heron.spi.health_section import ComponentBounds, HealthSection
 from heron.spi.health_values import (
     Action,
-    ActionKind,
-    ComponentShape,
     DecisionState,
     Diagnosis,
     Measurements,
     Observation,
     Subject,
-    Subscription,
     Symptom,
-    TopologyShape,
 )
-from heron.spi.statemgr import NodeKind, Versioned
+from heron.spi.statemgr import NodeKind
 from heron.state_nodes.health_records import HealthRecords
-from heron_cli.launch.update import TopologyUpdate
-from heron_health_manager.bounds import bounded
 from heron_health_manager.carrier import PlannedAction
 from heron_health_manager.ds2_policy import Ds2Policy
-from heron_health_manager.manager import HealthManager, Observed
+from heron_health_manager.manager import HealthManager
 from heron_health_manager.pace import Pace
 from heron_health_manager.policy_runner import PolicyRunner
 from heron_health_manager.record_book import RecordBook
-from heron_health_manager.recovery import PlanFacts, is_current
-from heron_statemgr_localfs.state_manager import LocalFsStateManager
-from heron_testing.fake_clock import FakeClock
-from topology_model.fluid_model import Model, Part
-from topology_model.managed_model import packing_of
+from topology_model.desk import RHYTHM, Desk
 
-RHYTHM = {"period_s": 1, "look_back_s": 3}
 OPTIMUM = {"lines": 1, "split": 6, "count": 12}
-
-
-def word_count(offered: float = 1000.0) -> Model:
-    lines, words = Subscription("lines", "default"), Subscription("split", "default")
-    parts = (
-        Part("lines", 1e-6, offered=offered),
-        Part("split", 0.005, (lines,), ratio=20.0),
-        Part("count", 0.0005, (words,), ratio=0.0),
-    )
-    return Model(parts, {"lines": 1, "split": 1, "count": 1})
-
-
-@dataclass
-class Plant:
-    """The topology, and what carries actions out against it; `fails` is raised by the next plan or update."""
-
-    model: Model
-    fails_to_plan: HeronError | None = None
-    fails: HeronError | None = None
-    loses_answer: bool = False
-    done: list[dict[str, int]] = field(default_factory=list)
-
-    @property
-    def packing(self) -> PackingPlan:
-        return packing_of(self.model.tasks, self.model.version)
-
-    def plan(self, action: Action) -> PlannedAction:
-        if self.fails_to_plan is not None:
-            raise self.fails_to_plan
-        after = packing_of({**self.model.tasks, **action.parallelism}, self.model.version + 1)
-        return PlannedAction(action, TopologyUpdate("model", self.packing, after, {}))
-
-    def carry_out(self, planned: PlannedAction) -> None:
-        if self.fails is not None:
-            raise self.fails
-        self.model.apply(planned.action.parallelism)
-        self.done.append(dict(planned.action.parallelism))
-        if self.loses_answer:
-            msg = "no answer"
-            raise UnreachableError(msg)
-
-
-class Store(LocalFsStateManager):
-    """A state manager that can be away."""
-
-    away = False
-    writes_fail = False
-
-    def get(self, kind: NodeKind, topology: str) -> Versioned | None:
-        _check(self.away)
-        return super().get(kind, topology)
-
-    def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
-        _check(self.away or self.writes_fail)
-        return super().set(kind, topology, value, expected=expected)
-
-
-def _check(away: bool) -> None:
-    if away:
-        msg = "the store is away"
-        raise StateUnavailableError(msg)
-
-
-class Desk:
-    """A health manager with its topology and its store; `dies` makes a new one, which knows only the records."""
-
-    def __init__(self, folder: Path, section: HealthSection, *, control: bool = True) -> None:
-        self.store = Store.open({"root": str(folder)})
-        self.plant = Plant(word_count())
-        self.clock = FakeClock()
-        self.section, self.control = section, control
-        self.policies: Sequence[PolicyRunner] = (PolicyRunner("ds2", Ds2Policy.open(RHYTHM)),)
-        self.looks_fail: HeronError | None = None
-        self.dies()
-
-    def dies(self) -> None:
-        self.book = RecordBook(self.store, "model", "model-1")
-        carrier = self.plant if self.control else None
-        self.pace = Pace(1.0)
-        self.manager = HealthManager(self.section, self.policies, self.book, self.look, carrier, self.clock, self.pace)
-
-    def look(self) -> Observed:
-        if self.looks_fail is not None:
-            raise self.looks_fail
-        seen = self.plant.model.observe(self.clock.monotonic_s())
-        shape = bounded(seen.shape, self.section.components)
-        return Observed(replace(seen, shape=shape), PlanFacts(shape, self.plant.packing.id))
-
-    def runs(self, seconds: int) -> HealthRecords:
-        for _ in range(seconds):
-            self.clock.advance(1.0)
-            self.manager.round()
-        return self.records
-
-    @property
-    def records(self) -> HealthRecords:
-        return self.book.read().records
-
-    @property
-    def states(self) -> list[DecisionState]:
-        return [each.state for each in self.records.decisions]
-
-
 ACT = HealthSection(mode="act", cool_down_s=5.0, effect_s=20.0)
 
 
@@ -532,31 +417,3 @@ def test_a_restart_is_carried_out_at_most_once(tmp_path: Path) -> None:
     desk.runs(20)
     assert begun == [1]
     assert desk.states[0] is DecisionState.INEFFECTIVE
-
-
-@pytest.mark.parametrize(("containers", "is_done"), [(2, False), (3, True)])
-def test_the_containers_tell_whether_an_update_was_begun(containers: int, is_done: bool) -> None:
-    """An update of containers alone changes no number of tasks."""
-    places = {task: 1 + task % containers for task in range(1, 7)}
-    shape = TopologyShape("model", (ComponentShape("split", "bolt", places),))
-    assert is_current(Action(ActionKind.UPDATE, "spread", containers=3, containers_before=2), shape) is is_done
-
-
-def test_changed_values_end_a_decision_about_them() -> None:
-    """What an operator has set meanwhile is not overwritten."""
-    key = "topology.max.spout.pending"
-    action = Action(ActionKind.CONFIGURE, "raise", settings={"lines": {key: 20}}, settings_before={"lines": {key: 10}})
-    assert PlannedAction(action, settings={("lines", key): 10}).changed() == ""
-    assert PlannedAction(action, settings={("lines", key): None}).changed() == ""
-    assert PlannedAction(action).changed() == ""
-    changed = PlannedAction(action, settings={("lines", key): 15}).changed()
-    assert changed == f"{key} of lines was changed meanwhile: it is 15"
-
-
-def test_changed_containers_end_a_decision_about_them() -> None:
-    """The plan has three containers, and the decision is about two."""
-    packing = packing_of({"split": 6}, 1)
-    update = TopologyUpdate("model", packing, packing, {})
-    action = Action(ActionKind.UPDATE, "spread", containers=3, containers_before=2)
-    assert PlannedAction(action, update).changed() == "the plan was changed meanwhile: it has 3 containers, not 2"
-    assert PlannedAction(replace(action, containers_before=3), update).changed() == ""
