@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from heron.ipc.traces_table import TracesTable
-from heron_cli.client import AssembledTrace, TraceSummary, assembled, summary_of
+from heron_cli.client import AssembledTrace, TracesTable, TraceSummary, assembled, summary_of
 
 __all__ = ["TracesAnswer", "traces_answer"]
 

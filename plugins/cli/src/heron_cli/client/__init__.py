@@ -16,6 +16,7 @@ from heron.ipc.task_memory import TaskMemory
 from heron.ipc.task_profile import TaskProfile
 from heron.ipc.task_stacks import TaskStacks
 from heron.ipc.task_tuples import TaskTuples
+from heron.ipc.traces_table import TracesTable
 from heron.spi.uploader import PackageEntry
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords
@@ -65,6 +66,7 @@ __all__ = [
     "TopologyStatus",
     "TraceStep",
     "TraceSummary",
+    "TracesTable",
     "assembled",
     "connect",
     "function_times",
