@@ -77,8 +77,8 @@ def _saturated(symptoms: Sequence[Symptom], measurements: Measurements) -> bool:
     """
     if symptoms_of(symptoms, "full") or symptoms_of(symptoms, "back-pressure"):
         return True
-    held_s = any(each.value >= _HELD for each in measurements.of("obstructed-share"))
-    return held_s and not any(TooFewPending().diagnose(symptoms, measurements))
+    is_held = any(each.value >= _HELD for each in measurements.of("obstructed-share"))
+    return is_held and not any(TooFewPending().diagnose(symptoms, measurements))
 
 
 def explained_components(symptoms: Sequence[Symptom], measurements: Measurements) -> set[str]:
