@@ -49,7 +49,7 @@ SHIPPED: Mapping[str, tuple[str, ...]] = {
     "statemgr": ("hdfs", "localfs", "zookeeper"),
     "uploader": ("hdfs", "http", "localfs", "s3"),
     "packing": ("ffd", "rcrr", "roundrobin"),
-    "metricsink": ("file", "graphite", "prometheus", "scribe"),
+    "metricsink": ("file", "graphite", "otlp", "prometheus", "scribe"),
     "serializer": ("arrow", "msgpack"),
     "checkpoint": ("hdfs", "localfs", "s3"),
     "state": ("lmdb",),
