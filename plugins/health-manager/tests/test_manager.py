@@ -229,14 +229,17 @@ def test_a_gap_in_the_observations_begins_the_window_again(tmp_path: Path) -> No
 
 
 def test_a_topology_that_is_observed_seldom_has_a_longer_window(tmp_path: Path) -> None:
-    """With rounds that are 5 s apart, a look-back window of 3 s would always have only one observation."""
+    """With rounds that are 5 s apart, a look-back window of 3 s would always have only one observation.
+
+    A round takes time too, so observations are further apart than the pace, and not equally far.
+    """
     desk = Desk(tmp_path, ACT)
     desk.pace.took(0.2)  # s of a processor: then rounds are 5 s apart
-    for _ in range(2):
-        desk.clock.advance(5.0)
+    for gap_s in (5.5, 7.0):
+        desk.clock.advance(gap_s)
         desk.manager.round()
     assert desk.plant.done == []  # two rounds have to agree
-    desk.clock.advance(5.0)
+    desk.clock.advance(6.0)
     desk.manager.round()
     assert desk.plant.done == [{"split": 6, "count": 12}]
 

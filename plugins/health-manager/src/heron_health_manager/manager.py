@@ -26,7 +26,7 @@ from heron_health_manager.recovery import PlanFacts, recovered
 
 __all__ = ["HealthManager", "Observed"]
 
-_FEWEST = 1  # periods in a look-back window: then it has two observations
+_LONGEST_GAP = 3  # periods without an observation, after which a window begins anew
 
 _log = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ class HealthManager:
 
     def _window_of(self, policy: PolicyRunner) -> list[Observation]:
         """The observations of the look-back window; none until the present plan has filled it."""
-        look_back_s = self._look_back_s(policy.rhythm.look_back_s)
+        look_back_s = policy.rhythm.look_back_s
         if not self._window or self._window[-1].at_s - self._since_s < look_back_s:
             return []
         return _within(self._window, look_back_s)
@@ -122,7 +122,7 @@ class HealthManager:
 
         What was seen of another plan, or before nothing was seen for a look-back window, cannot be compared with it.
         """
-        longest_s = self._look_back_s(self._longest_s)
+        longest_s = max(self._longest_s, _LONGEST_GAP * self._pace.period_s)
         last = self._window[-1] if self._window else newest
         if newest.shape.changing or last.shape.version != newest.shape.version or newest.at_s - last.at_s > longest_s:
             self._window = []
@@ -130,11 +130,7 @@ class HealthManager:
             return
         if not self._window:
             self._since_s = newest.at_s
-        self._window = _within([*self._window, newest], longest_s)
-
-    def _look_back_s(self, look_back_s: float) -> float:
-        """The length of a window of a policy. A topology that is observed seldom has a longer one."""
-        return max(look_back_s, _FEWEST * self._pace.period_s)
+        self._window = _within([*self._window, newest], self._longest_s)
 
     def _follow(self, kept: KeptRecords, found: Round, policy: str, problems: list[str]) -> bool:
         """Record what follows from a round, and carry it out if this process may; return whether it tried to."""
@@ -171,5 +167,6 @@ class HealthManager:
 
 
 def _within(window: Sequence[Observation], seconds: float) -> list[Observation]:
-    """The observations of the last seconds."""
-    return [each for each in window if window[-1].at_s - each.at_s <= seconds]
+    """The observations of the last seconds. Of a topology that is observed seldom, they are the last two."""
+    within = [each for each in window if window[-1].at_s - each.at_s <= seconds]
+    return within if len(within) > 1 else list(window[-2:])
