@@ -29,7 +29,7 @@ def test_the_command_sees_what_the_run_sees() -> None:
     overrides = parse_overrides(("statemgr.root=/x", "topology.stmgrs=3"))
     words = ui_command(ProfileChoice("far", Path("/profiles"), overrides, ("file",)))
     assert words[3:] == [
-        *("ui", "--address", "127.0.0.1:0", "--profile", "far", "--config-path", "/profiles"),
+        *("ui", "--address", "127.0.0.1:0", "--tuples", "--profile", "far", "--config-path", "/profiles"),
         *("--set", "statemgr.root=/x", "--without", "file"),
     ]
 

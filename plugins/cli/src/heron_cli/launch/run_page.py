@@ -37,8 +37,11 @@ def check_ui_installed() -> None:
 
 
 def ui_command(choice: ProfileChoice) -> list[str]:
-    """The command line of ``heron ui`` that shows the profile of a run as the run sees it."""
-    words = [sys.executable, "-c", _HERON, "ui", "--address", "127.0.0.1:0", "--profile", choice.name]
+    """The command line of ``heron ui`` that shows the profile of a run as the run sees it.
+
+    It shows tuples where the topology allows that, but no logs: every user of this machine reaches the page.
+    """
+    words = [sys.executable, "-c", _HERON, "ui", "--address", "127.0.0.1:0", "--tuples", "--profile", choice.name]
     if choice.config_path is not None:
         words += ["--config-path", str(choice.config_path)]
     for key, value in choice.overrides.profile.items():
