@@ -10,7 +10,7 @@ import httpx
 import msgspec
 import pytest
 
-from heron_cli.client import TopologyEntry, TopologyStatus
+from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus
 from heron_service_tracker.access import Access
 from heron_service_tracker.address import Address
 from heron_service_tracker.answers import (
@@ -22,10 +22,11 @@ from heron_service_tracker.answers import (
     TopologyAnswer,
 )
 from heron_service_tracker.application import application
-from heron_service_tracker.observations import METRICS_S, Observations
+from heron_service_tracker.observations import METRICS_S, Observations, Reading
 from heron_service_tracker.openapi import openapi_document
 from heron_service_tracker.operations import OPERATIONS
 from heron_service_tracker.problems import Problem
+from heron_service_tracker.task_figures import figures_of_tasks
 from heron_testing.fake_clock import FakeClock
 
 LOOPBACK = Access(Address("127.0.0.1", 8888))
@@ -73,23 +74,35 @@ def test_a_cluster_that_goes_away_keeps_its_topologies(observations: Observation
 def test_metrics_are_read_often_while_somebody_looks_at_them(
     observations: Observations, clock: FakeClock, make_status: Callable[..., TopologyStatus]
 ) -> None:
-    """The metrics of all tasks cost fifteen times what the status costs, which is always read."""
-    assert not observations.metrics_due("near", "words")
+    """The metrics of all tasks cost fifteen times what the status costs, which is always read. Pages need half of them."""
+    assert observations.reading_due("near", "words") is Reading.NOTHING
     for path in (WORDS, f"{WORDS}/physical-plan", f"{WORDS}/events", "/api/v1/topologies"):
         assert get(observations, path).status_code == 200
     clock.advance(METRICS_S - 0.1)
-    assert not observations.metrics_due("near", "words")
+    assert observations.reading_due("near", "words") is Reading.NOTHING
     clock.advance(0.1)
-    assert observations.metrics_due("near", "words")
+    assert observations.reading_due("near", "words") is Reading.ALL
     observations.put_status("near", make_status(), ())
-    for path in ("flow", "tasks", "metrics"):
-        assert not observations.metrics_due("near", "words")
+    for path, reading in (("flow", Reading.FIGURES), ("tasks", Reading.FIGURES), ("metrics", Reading.ALL)):
+        assert observations.reading_due("near", "words") is Reading.NOTHING
         assert get(observations, f"{WORDS}/{path}").status_code == 200
-        assert observations.metrics_due("near", "words")
+        assert observations.reading_due("near", "words") is reading
         clock.advance(30.0)
         observations.put_status("near", make_status(), ())
     observations.put_list("near", [])
-    assert observations.metrics_due("near", "words")  # of a topology that comes back, nothing is known
+    assert observations.reading_due("near", "words") is Reading.ALL  # of one that comes back, nothing is known
+
+
+def test_figures_alone_keep_the_other_metrics_with_their_age(
+    observations: Observations, clock: FakeClock, make_status: Callable[..., TopologyStatus]
+) -> None:
+    """A page that shows rates must not make the other metrics look new."""
+    clock.advance(7.0)
+    row = MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", 100.0, {"stream": "default"}, 123.0)
+    observations.put_status("near", make_status(), None, figures_of_tasks([row]))
+    tasks, metrics = (get(observations, f"{WORDS}/{path}").json() for path in ("tasks", "metrics"))
+    assert (tasks["age_s"], tasks["items"][0]["emit_per_s"]) == (0.0, 123.0)
+    assert (metrics["age_s"], metrics["total"] > 1) == (7.0, True)
 
 
 def test_answers_from_metrics_have_the_age_of_the_metrics(

@@ -27,6 +27,7 @@ from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.history.samples import Increments, Sample, Series
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.observed import ObservedTopology
+from heron_service_tracker.task_figures import figures_of_tasks
 from heron_testing.fake_clock import FakeClock
 from heron_testing.faults import full_files
 
@@ -114,7 +115,7 @@ def test_levels_of_the_metrics_are_kept_of_components_and_tasks(
     )
     tasks = (TaskStatus(2, "count", 1, "running", 1, restarts=2), TaskStatus(3, "count", 1, "running", 1, restarts=1))
     status = make_status(tasks=tasks, backpressure=(Culprit(3, "count", 1, 1000.0),))
-    topology = replace(observations.topology("near", "words"), status=status, metrics=rows)
+    topology = replace(observations.topology("near", "words"), status=status, figures=figures_of_tasks(rows))
     found = {
         (each.series.task_id, each.series.metric): each.total
         for each in Increments(5.0).samples(topology)
@@ -171,7 +172,7 @@ def test_metrics_that_were_read_once_are_counted_once(make_entry: MakeEntry, mak
     for at_s, read_at_s, emitted in ((100, 100, 10), (101, 100, 10), (110, 110, 60), (111, 110, 60)):
         row = MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", float(emitted))
         topology = observed(make_entry(), make_status(), 0, at_s)
-        samples = increments.samples(replace(topology, metrics=(row,), metrics_at_s=float(read_at_s)))
+        samples = increments.samples(replace(topology, figures=figures_of_tasks([row]), figures_at_s=float(read_at_s)))
         found.append(
             [
                 (each.total, each.weight)
@@ -302,9 +303,9 @@ def record(recorder: Recorder, observations: Observations, clock: FakeClock, sec
             replace(
                 topology,
                 status=replace(status, components=(spout,)),
-                metrics=(row,),
+                figures=figures_of_tasks([row]),
                 observed_at_s=clock.monotonic_s(),
-                metrics_at_s=clock.monotonic_s(),
+                figures_at_s=clock.monotonic_s(),
             )
         )
 

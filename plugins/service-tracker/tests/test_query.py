@@ -23,6 +23,7 @@ from heron_service_tracker.problems import MalformedQueryError
 from heron_service_tracker.query.answer import QueryAnswer
 from heron_service_tracker.query.expression import Operation, Read, parse_query
 from heron_service_tracker.query.timelines import Timeline, evaluated
+from heron_service_tracker.task_figures import figures_of_tasks
 from heron_testing.fake_clock import FakeClock
 
 TIMES = range(0, 241, 60)
@@ -131,7 +132,7 @@ def recorder(tmp_path: Path, observations: Observations, clock: FakeClock) -> Re
             MetricsRow("count", 2, "count-2", "execute-count", "counter", "tuples", 5.0 * second),
         )
         at_s = clock.monotonic_s()
-        found.take(replace(topology, metrics=rows, metrics_at_s=at_s, observed_at_s=at_s))
+        found.take(replace(topology, figures=figures_of_tasks(rows), figures_at_s=at_s, observed_at_s=at_s))
         clock.advance(1.0)
     found.flush(everything=True)
     return found

@@ -11,10 +11,11 @@ import httpx
 import pytest
 
 from heron.errors import AccessError, HeronError, UnreachableError, UsageError
+from heron.ipc.task_memory import MemoryLook, TypeMemory
 from heron.ipc.task_stacks import StackFrame, TaskStacks, ThreadStack
 from heron.ipc.traces_table import Trace, TracesTable
 from heron.spi.tracing import SpanKind, Stamp, StampKind, TraceSpan
-from heron_cli.client import Client, LogLine
+from heron_cli.client import Client, LogLine, TaskMemory
 from heron_service_tracker.access import Access
 from heron_service_tracker.address import Address
 from heron_service_tracker.application import application
@@ -55,6 +56,15 @@ class OneTask:
         if self.error:
             raise self.error
         return STACKS
+
+    def memory(self, task_id: int, *, seconds: float) -> TaskMemory:
+        """Answer with two types, after one look."""
+        if self.error:
+            raise self.error
+        assert (task_id, seconds) == (2, 0.0)
+        look = MemoryLook(0.0, 0.1, 100, 20, None, 40, 1, 1.0)
+        types = TypeMemory("list", 3, 180, 0, 0), TypeMemory("words.Window", 2, 5_000, 0, 0)
+        return TaskMemory("words", "count", 2, 1, 1, 12, "h1", look, look, 0.0, 0, types, (), (), (), ("no lines",))
 
     def traces(self) -> TracesTable:
         """Answer."""
@@ -100,6 +110,18 @@ def test_the_stack_of_an_instance_is_a_text_as_of_jstack(ask: Ask) -> None:
     path = "/topologies/jstack?cluster=near&environ=prod&topology=words&instance=container_1_count_2"
     found = ask(path).json()
     assert found["stdout"] == '"MainThread" (task) waits, for a lock\n    at Count.process (words.py, line 3)'
+    refused = ask(path, UnreachableError("the task does not answer"))
+    assert (refused.status_code, refused.json()) == (400, "request failed: the task does not answer")
+
+
+def test_the_types_of_an_instance_are_a_text_as_of_jmap(ask: Ask) -> None:
+    """The largest first. Scripts for Heron Tracker read the columns."""
+    path = "/topologies/histo?cluster=near&environ=prod&topology=words&instance=container_1_count_2"
+    found = ask(path).json()
+    rows = [line.split() for line in found["stdout"].splitlines()]
+    assert rows[0] == ["num", "#instances", "#bytes", "class", "name"]
+    assert rows[2:] == [["1:", "2", "5000", "words.Window"], ["2:", "3", "180", "list"], ["Total", "5", "5180"]]
+    assert (found["command"], found["stderr"]) == ("heron memory words 2 --seconds 0", "no lines")
     refused = ask(path, UnreachableError("the task does not answer"))
     assert (refused.status_code, refused.json()) == (400, "request failed: the task does not answer")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import cast
@@ -12,7 +12,7 @@ import pytest
 from heron.errors import StateError, UnreachableError
 from heron.spi.scheduler import JobLink
 from heron_cli.client import Client, HealthRecords, MetricsRow, TopologyPlans, TopologyStatus
-from heron_service_tracker.observations import Observations
+from heron_service_tracker.observations import Observations, Reading
 from heron_service_tracker.topology_watch import TopologyWatch
 from heron_testing.pytest_plugin import wait_until
 
@@ -38,6 +38,13 @@ class Connection:
         if self.metrics_error is not None:
             raise self.metrics_error
         return ()
+
+    def task_metrics(self, names: Collection[str], make: Callable[[MetricsRow], None]) -> tuple[None, ...]:
+        """Answer with a rate, or fail."""
+        assert {"emit-count", "task-time-s"} <= set(names)
+        if self.metrics_error is not None:
+            raise self.metrics_error
+        return (make(MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", 9.0, {}, 123.0)),)
 
     def plans(self) -> TopologyPlans:
         """Answer."""
@@ -74,10 +81,23 @@ def watched(observations: Observations, connection: Connection) -> Iterator[None
         watch.join(20.0)
 
 
-def test_a_status_is_shown_although_its_metrics_do_not_come(observations: Observations, connection: Connection) -> None:
+def test_figures_are_read_without_the_other_metrics(observations: Observations, connection: Connection) -> None:
+    """Somebody looks at a page with the rates of tasks."""
+    before = observations.looked_at("near", "words", Reading.FIGURES)
+    with watched(observations, connection):
+        wait_until(lambda: observations.topology("near", "words").figures is not before.figures, 20.0, "the figures")
+    found = observations.topology("near", "words")
+    assert found.figures.by_task[1].emit_per_s == 123.0
+    assert (found.metrics, found.metrics_at_s) == (before.metrics, before.metrics_at_s)
+
+
+@pytest.mark.parametrize("reading", [Reading.FIGURES, Reading.ALL])
+def test_a_status_is_shown_although_its_metrics_do_not_come(
+    observations: Observations, connection: Connection, reading: Reading
+) -> None:
     """The metrics of thousands of tasks may take longer than the time limit."""
     connection.metrics_error = UnreachableError("no answer within 2 s")
-    observations.metrics_of("near", "words")  # somebody looks at them
+    observations.looked_at("near", "words", reading)  # somebody looks at them
     with watched(observations, connection):
         wait_until(lambda: observations.topology("near", "words").error != "", 20.0, "the reason")
     found = observations.topology("near", "words")

@@ -21,7 +21,7 @@ def task_rows(topology: ObservedTopology, component: str = "") -> list[TaskRow]:
     status = topology.status
     if status is None:
         return []
-    figures = topology.known_figures().by_task
+    figures = topology.figures.by_task
     processes = {each.task_id: each for each in status.processes if each.task_id}
     culprits = {each.task_id: each.cause or "its buffer is full" for each in status.backpressure}
     calls = {each.task_id: f"{each.function}, at {each.place}" for each in status.long_calls}
@@ -105,7 +105,7 @@ def flow_edges(topology: ObservedTopology) -> tuple[FlowEdge, ...]:
     if topology.plans is None:
         return ()
     rates: dict[tuple[str, str, str], float] = {}
-    figures = topology.known_figures()
+    figures = topology.figures
     for task_id, of_task in figures.by_task.items():
         for (source, stream), rate in of_task.from_stream.items():
             key = source, stream, figures.components[task_id]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from heron_cli.client import MetricsRow, TaskStacks, TopologyPlans
+from heron_cli.client import MetricsRow, TaskMemory, TaskStacks, TopologyPlans
 from heron_service_tracker.answer_parts import exception_items, shown_config
 from heron_service_tracker.observed import ObservedTopology
 
@@ -17,6 +17,7 @@ __all__ = [
     "exception_list",
     "exception_summary",
     "execution_state",
+    "histogram_text",
     "instance_names",
     "latest_metrics",
     "logical_plan",
@@ -282,6 +283,17 @@ def stack_text(stacks: TaskStacks) -> str:
         calls = [f"    at {frame.function} ({frame.file}, line {frame.line})" for frame in reversed(each.frames)]
         threads.append("\n".join([head, *calls]))
     return "\n\n".join(threads)
+
+
+def histogram_text(memory: TaskMemory) -> str:
+    """The objects of a task by type, the largest first, as ``jmap -histo`` prints them."""
+    rows = sorted(memory.types, key=lambda each: -each.own_bytes)
+    head = [" num     #instances         #bytes  class name", "-" * 46]
+    lines = [
+        f"{number:4}: {each.objects:14} {each.own_bytes:14}  {each.name}" for number, each in enumerate(rows, start=1)
+    ]
+    total = f"Total {sum(each.objects for each in rows):14} {sum(each.own_bytes for each in rows):14}"
+    return "\n".join([*head, *lines, total])
 
 
 _NO_PHYSICAL_PLAN: Document = {

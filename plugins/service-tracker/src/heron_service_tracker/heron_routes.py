@@ -21,6 +21,7 @@ from heron_service_tracker.heron_answers import (
     exception_summary,
     execution_state,
     instance_names,
+    histogram_text,
     latest_metrics,
     logical_plan,
     metadata,
@@ -32,7 +33,7 @@ from heron_service_tracker.heron_answers import (
     topology_info,
 )
 from heron_service_tracker.history.recorder import Recorder
-from heron_service_tracker.observations import Observations, UnknownPlaceError
+from heron_service_tracker.observations import Observations, Reading, UnknownPlaceError
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.parameters import Parameter, Values, parsed
 from heron_service_tracker.query.answer import heron_interval, heron_query, heron_timeline
@@ -93,7 +94,11 @@ def heron_routes(
         def jstack(topology: ObservedTopology, values: Values) -> object:
             return _jstack(asked, topology, _task_of(topology, values))
 
+        def histo(topology: ObservedTopology, values: Values) -> object:
+            return _histo(asked, topology, _task_of(topology, values))
+
         yield _route("/topologies/jstack", observations, (*_ONE, _INSTANCE), _about_one(jstack))
+        yield _route("/topologies/histo", observations, (*_ONE, _INSTANCE), _about_one(histo))
 
 
 def _of_history(observations: Observations, recorder: Recorder | None) -> Iterator[Route]:
@@ -194,6 +199,7 @@ def _metrics(topology: ObservedTopology, recorder: Recorder | None, values: Valu
     _check_instances(names.values(), values.texts("instance"))
     if values.number("interval", -1) > 0:
         return heron_interval(topology, recorder, values, seen.clock.wall_s())
+    seen.looked_at(topology.cluster, topology.name, Reading.ALL)
     return latest_metrics(topology.metrics, names, component, values.texts("metricname"), values.texts("instance"))
 
 
@@ -206,6 +212,12 @@ def _pid(topology: ObservedTopology, values: Values) -> object:
 async def _jstack(questions: Questions, topology: ObservedTopology, task_id: int) -> object:
     stacks = (await questions.stack(topology.cluster, topology.name, task_id)).stacks
     return {"command": f"heron stack {topology.name} {task_id}", "stdout": stack_text(stacks), "stderr": ""}
+
+
+async def _histo(questions: Questions, topology: ObservedTopology, task_id: int) -> object:
+    memory = (await questions.observers.memory(topology.cluster, topology.name, task_id, 0.0)).memory
+    command = f"heron memory {topology.name} {task_id} --seconds 0"
+    return {"command": command, "stdout": histogram_text(memory), "stderr": "\n".join(memory.notes)}
 
 
 def _task_of(topology: ObservedTopology, values: Values) -> int:

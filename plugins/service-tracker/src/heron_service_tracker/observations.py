@@ -6,6 +6,7 @@ never waits for a topology.
 
 from __future__ import annotations
 
+import enum
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -18,9 +19,9 @@ from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyP
 from heron_service_tracker.observed import EVENTS_KEPT, VERSIONS_KEPT, ObservedCluster, ObservedEvent, ObservedTopology
 from heron_service_tracker.plan_changes import new_versions
 from heron_service_tracker.status_events import events_between
-from heron_service_tracker.task_figures import figures_of_tasks
+from heron_service_tracker.task_figures import FiguresOfTasks, figures_of_tasks
 
-__all__ = ["METRICS_S", "Observations", "UnknownPlaceError"]
+__all__ = ["METRICS_S", "Observations", "Reading", "UnknownPlaceError"]
 
 Listener = Callable[[ObservedTopology], None]
 
@@ -28,6 +29,14 @@ METRICS_S = 10.0
 """The period of metrics that nobody looks at, in seconds; the history of tasks has buckets of a minute."""
 
 _LOOKED_S = 30.0  # a page asks every second, and nothing while it is hidden
+
+
+class Reading(enum.Enum):
+    """What a watch reads of the metrics: nothing, those that figures need, or all of them."""
+
+    NOTHING = enum.auto()
+    FIGURES = enum.auto()
+    ALL = enum.auto()
 
 
 class UnknownPlaceError(UsageError):
@@ -42,7 +51,7 @@ class Observations:
         self._lock = threading.Lock()
         self._clusters = {name: ObservedCluster(name, {}) for name in clusters}
         self._listeners: dict[tuple[str, str], list[Listener]] = {}
-        self._looked_at_s: dict[tuple[str, str], float] = {}
+        self._looked_at_s: dict[tuple[str, str, Reading], float] = {}
         self.on_status: Listener | None = None
         """Called after each status of any topology, from the thread of its watch; set before the watches start."""
 
@@ -69,20 +78,25 @@ class Observations:
         msg = f"cluster {cluster!r} has no topology {name!r}{nearest(name, names)}; known: {known(names)}{why}"
         raise UnknownPlaceError(msg)
 
-    def metrics_of(self, cluster: str, name: str) -> ObservedTopology:
-        """Return one topology for a reader of its metrics, which are then read more often for a while."""
+    def looked_at(self, cluster: str, name: str, reading: Reading) -> ObservedTopology:
+        """Return one topology for a reader of its figures or metrics, which are then read more often for a while."""
         found = self.topology(cluster, name)
         with self._lock:
-            self._looked_at_s[cluster, name] = self.clock.monotonic_s()
+            self._looked_at_s[cluster, name, reading] = self.clock.monotonic_s()
         return found
 
-    def metrics_due(self, cluster: str, name: str) -> bool:
-        """Return whether to read the metrics of a topology now: somebody looks at them, or they are 10 seconds old."""
+    def reading_due(self, cluster: str, name: str) -> Reading:
+        """Return what to read of a topology now: what somebody looks at, and all of its metrics every 10 seconds."""
         now_s = self.clock.monotonic_s()
         with self._lock:
             found = self._clusters[cluster].topologies.get(name)
-            looked_at_s = self._looked_at_s.get((cluster, name), float("-inf"))
-        return now_s - looked_at_s < _LOOKED_S or found is None or now_s - found.metrics_at_s >= METRICS_S
+            looked = {
+                each: now_s - self._looked_at_s.get((cluster, name, each), float("-inf")) < _LOOKED_S
+                for each in Reading
+            }
+        if found is None or looked[Reading.ALL] or now_s - found.metrics_at_s >= METRICS_S:
+            return Reading.ALL
+        return Reading.FIGURES if looked[Reading.FIGURES] else Reading.NOTHING
 
     def put_list(self, cluster: str, entries: Iterable[TopologyEntry]) -> None:
         """Take the list of a cluster that answered; topologies that are not in it are forgotten."""
@@ -96,7 +110,8 @@ class Observations:
                     former = ObservedTopology(cluster, entry, now_s)
                 topologies[entry.name] = replace(former, entry=entry)
             for name in set(before) - set(topologies):
-                self._looked_at_s.pop((cluster, name), None)
+                for each in Reading:
+                    self._looked_at_s.pop((cluster, name, each), None)
             self._clusters[cluster] = ObservedCluster(cluster, topologies, now_s, "")
 
     def fail_cluster(self, cluster: str, error: str) -> None:
@@ -104,9 +119,19 @@ class Observations:
         with self._lock:
             self._clusters[cluster] = replace(self._clusters[cluster], error=error)
 
-    def put_status(self, cluster: str, status: TopologyStatus, metrics: tuple[MetricsRow, ...] | None) -> None:
-        """Take an answer of a topology; None keeps the former metrics. Events come from what has changed."""
-        figures = None if metrics is None else figures_of_tasks(metrics)
+    def put_status(
+        self,
+        cluster: str,
+        status: TopologyStatus,
+        metrics: tuple[MetricsRow, ...] | None,
+        figures: FiguresOfTasks | None = None,
+    ) -> None:
+        """Take an answer of a topology; None keeps the former metrics. Events come from what has changed.
+
+        `figures` are given where they were read without the other metrics.
+        """
+        if metrics is not None:
+            figures = figures_of_tasks(metrics)
         with self._lock:
             topologies = self._clusters[cluster].topologies
             former = topologies.get(status.topology)
@@ -123,7 +148,8 @@ class Observations:
                 status=status,
                 metrics=former.metrics if metrics is None else metrics,
                 metrics_at_s=former.metrics_at_s if metrics is None else now_s,
-                figures=figures or former.figures,
+                figures=former.figures if figures is None else figures,
+                figures_at_s=former.figures_at_s if figures is None else now_s,
                 observed_at_s=now_s,
                 events=(*former.events, *numbered)[-EVENTS_KEPT:] if numbered else former.events,
                 events_seen=former.events_seen + len(numbered),

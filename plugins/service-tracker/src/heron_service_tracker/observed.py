@@ -1,16 +1,16 @@
 """What the tracker knows: frozen values, each with the time at which it was true.
 
 A watch replaces a value as a whole, so a request never sees half of a change. Times `*_at_s` are wall-clock seconds,
-except `observed_at_s` and `metrics_at_s`, which are monotonic and give the age of an answer.
+except `observed_at_s`, `metrics_at_s` and `figures_at_s`, which are monotonic and give the age of an answer.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from heron.spi.scheduler import JobLink
 from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
-from heron_service_tracker.task_figures import NO_FIGURES, FiguresOfTasks, figures_of_tasks
+from heron_service_tracker.task_figures import FiguresOfTasks
 
 __all__ = [
     "EVENTS_KEPT",
@@ -56,8 +56,9 @@ class ObservedVersion:
 class ObservedTopology:
     """One topology of a cluster.
 
-    `status`, `metrics` and `plans` are the newest that were read, and stay when reading fails; `error` says then why.
-    `observed_at_s` is the time of the status. `metrics_at_s` is that of the metrics, which may be read more rarely.
+    `status`, `metrics`, `figures` and `plans` are the newest that were read, and stay when reading fails; `error` says
+    then why. `observed_at_s` is the time of the status. `metrics_at_s` is that of the metrics, which may be read more
+    rarely, and `figures_at_s` that of the figures, which are made of them or of the part that they need.
     `health` are the decisions of its health manager, None before they were read. `links` are pages of its scheduler.
     """
 
@@ -67,7 +68,8 @@ class ObservedTopology:
     status: TopologyStatus | None = None
     metrics: tuple[MetricsRow, ...] = ()
     metrics_at_s: float = float("-inf")
-    figures: FiguresOfTasks = NO_FIGURES
+    figures: FiguresOfTasks = field(default_factory=FiguresOfTasks)
+    figures_at_s: float = float("-inf")
     plans: TopologyPlans | None = None
     versions: tuple[ObservedVersion, ...] = ()
     health: HealthRecords | None = None
@@ -81,10 +83,6 @@ class ObservedTopology:
     def name(self) -> str:
         """The name of the topology; another cluster may have the same."""
         return self.entry.name
-
-    def known_figures(self) -> FiguresOfTasks:
-        """What the metrics say of each task; they are made here only if `figures` are those of other metrics."""
-        return self.figures if self.figures.rows is self.metrics else figures_of_tasks(self.metrics)
 
 
 @dataclass(frozen=True, slots=True)

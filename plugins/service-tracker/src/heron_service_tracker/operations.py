@@ -40,7 +40,7 @@ from heron_service_tracker.answers import (
 from heron_service_tracker.flow import flow_edges, flow_nodes, task_rows
 from heron_service_tracker.flow_answers import FlowAnswer, TasksAnswer
 from heron_service_tracker.health_answer import HealthDecisionsAnswer, decision_items
-from heron_service_tracker.observations import Observations, UnknownPlaceError
+from heron_service_tracker.observations import Observations, Reading, UnknownPlaceError
 from heron_service_tracker.observed import ObservedTopology, age_s
 from heron_service_tracker.parameters import Parameter, Values
 
@@ -129,28 +129,30 @@ def _plan_versions(observations: Observations, cluster: str, topology: str, valu
 
 
 def _metrics(observations: Observations, cluster: str, topology: str, values: Values) -> MetricsAnswer:
-    found = observations.metrics_of(cluster, topology)
+    found = observations.looked_at(cluster, topology, Reading.ALL)
     component, task_id = values.text("component"), values.integer("task")
     _check_component(found, component)
     _check_task(found, task_id)
     rows = selected_metrics(found.metrics, component, task_id, values.texts("name"))
     items, after = page(rows, values.integer("offset"), values.integer("limit"))
-    return MetricsAnswer(items, len(rows), after, *_metrics_freshness(observations, found))
+    return MetricsAnswer(items, len(rows), after, *_freshness_of(observations, found, found.metrics_at_s))
 
 
 def _flow(observations: Observations, cluster: str, topology: str, _values: Values) -> FlowAnswer:
-    found = observations.metrics_of(cluster, topology)
+    found = observations.looked_at(cluster, topology, Reading.FIGURES)
     errors = Counter(each.component for each in exception_items(found))
-    return FlowAnswer(flow_nodes(found, errors), flow_edges(found), *_metrics_freshness(observations, found))
+    return FlowAnswer(
+        flow_nodes(found, errors), flow_edges(found), *_freshness_of(observations, found, found.figures_at_s)
+    )
 
 
 def _tasks(observations: Observations, cluster: str, topology: str, values: Values) -> TasksAnswer:
-    found = observations.metrics_of(cluster, topology)
+    found = observations.looked_at(cluster, topology, Reading.FIGURES)
     component = values.text("component")
     _check_component(found, component)
     rows = task_rows(found, component)
     items, after = page(rows, values.integer("offset"), values.integer("limit"))
-    return TasksAnswer(items, len(rows), after, *_metrics_freshness(observations, found))
+    return TasksAnswer(items, len(rows), after, *_freshness_of(observations, found, found.figures_at_s))
 
 
 def _events(observations: Observations, cluster: str, topology: str, values: Values) -> EventsAnswer:
@@ -187,10 +189,10 @@ def _freshness(observations: Observations, topology: ObservedTopology) -> tuple[
     return age_s(topology.observed_at_s, observations.clock.monotonic_s()), topology.error
 
 
-def _metrics_freshness(observations: Observations, topology: ObservedTopology) -> tuple[float, str]:
-    """The age of the metrics, or of the status while there are none yet."""
-    read_at_s = topology.metrics_at_s if topology.metrics else topology.observed_at_s
-    return age_s(read_at_s, observations.clock.monotonic_s()), topology.error
+def _freshness_of(observations: Observations, topology: ObservedTopology, read_at_s: float) -> tuple[float, str]:
+    """The age of the metrics or figures, or of the status while there are none yet."""
+    at_s = read_at_s if topology.metrics else topology.observed_at_s
+    return age_s(at_s, observations.clock.monotonic_s()), topology.error
 
 
 def _check_component(topology: ObservedTopology, component: str) -> None:

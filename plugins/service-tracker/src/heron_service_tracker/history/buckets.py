@@ -52,12 +52,14 @@ class OpenBuckets:
 
     def add(self, samples: Iterable[Sample], at_s: float) -> None:
         """Add the samples of one moment to a bucket of each resolution."""
+        places = [((each.step_s, int(at_s) // each.step_s * each.step_s), each.of_tasks) for each in RESOLUTIONS]
         for sample in samples:
-            for each in RESOLUTIONS:
-                if sample.series.task_id and not each.of_tasks:
-                    continue
-                start = int(at_s) // each.step_s * each.step_s
-                self._open.setdefault((each.step_s, start), {}).setdefault(sample.series, Bucket()).add(sample)
+            for place, of_tasks in places:
+                if of_tasks or not sample.series.task_id:
+                    buckets = self._open.setdefault(place, {})
+                    if (found := buckets.get(sample.series)) is None:
+                        found = buckets[sample.series] = Bucket()
+                    found.add(sample)
 
     def take(self, now_s: float | None) -> dict[tuple[int, int], dict[Series, Bucket]]:
         """Remove and return the buckets that have ended at `now_s`; all of them for None."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from heron.driver_kit.private_files import make_private_dir
 from heron.errors import StoreError
-from heron_service_tracker.history.buckets import RESOLUTIONS, Bucket
+from heron_service_tracker.history.buckets import RESOLUTIONS, Bucket, Resolution
 from heron_service_tracker.history.samples import Series
 from heron_service_tracker.observed import ObservedEvent
 
@@ -42,6 +42,7 @@ EVERY_TASK = -1
 _FULL = 0.8  # of the bound: then the oldest points make room, before the file cannot grow
 _MOST_EVENTS = 100_000  # of all topologies: 20 MB
 _ROUNDS = 20  # of making room; each removes a tenth of the time
+_OVERDUE = 0.05  # of the time that points are kept: so much longer they may stay, because looking for them has a cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ class HistoryFile:
         self._most_bytes = most_bytes
         self._connection: sqlite3.Connection | None = None
         self._ids: dict[Series, int] = {}
+        self._pruned_s: dict[int, float] = {}
         self._reading = threading.Lock()
 
     def write(
@@ -100,15 +102,15 @@ class HistoryFile:
         """Remove points that are not kept any more, and make room when the file comes near its bound."""
         with self._translated():
             for each in RESOLUTIONS:
-                self._remove_before(each.step_s, int(now_s) - each.kept_s)
+                if abs(now_s - self._pruned_s.get(each.step_s, 0.0)) >= _OVERDUE * each.kept_s:
+                    self._pruned_s[each.step_s] = now_s
+                    self._remove_before(each, int(now_s) - each.kept_s)
             for _ in range(_ROUNDS):
                 if self._used_bytes() <= _FULL * self._most_bytes:
                     break
                 self._make_room(now_s)
             with self._transaction() as connection:
-                connection.execute(_UNUSED)
                 connection.execute(_OLD_EVENTS, (now_s - RESOLUTIONS[-1].kept_s, _MOST_EVENTS))
-            self._ids.clear()
 
     def read(
         self, wanted: Iterable[str | int], step_s: int, resolution_s: int, start: int, end: int
@@ -157,17 +159,21 @@ class HistoryFile:
         self._ids[series] = int(number)
         return int(number)
 
-    def _remove_before(self, step_s: int, at: int) -> None:
+    def _remove_before(self, resolution: Resolution, at: int) -> None:
+        """Remove points, and series that have none any more: the longest resolution has points of every series."""
         with self._transaction() as connection:
-            for (number,) in connection.execute("select id from series").fetchall():
-                connection.execute(_REMOVES[step_s], (number, at))
+            known = connection.execute(_SERIES_WITH[resolution.of_tasks]).fetchall()
+            for (number,) in known:
+                connection.execute(_REMOVES[resolution.step_s], (number, at))
+            if resolution is RESOLUTIONS[-1] and connection.execute(_UNUSED).rowcount:
+                self._ids.clear()
 
     def _make_room(self, now_s: float) -> None:
         connection = self._writer()
         for each in RESOLUTIONS:
             (oldest,) = connection.execute(_OLDEST[each.step_s]).fetchone()
             if oldest is not None:
-                self._remove_before(each.step_s, int(oldest + max(each.step_s, (now_s - oldest) / 10)))
+                self._remove_before(each, int(oldest + max(each.step_s, (now_s - oldest) / 10)))
 
     def _used_bytes(self) -> int:
         connection = self._writer()
@@ -229,6 +235,7 @@ _SERIES = (
     "(? = '' or component = ?) and (task = ? or (? = -1 and task > 0)) and (? = '' or metric = ?) "
     "order by component, task, metric limit 10000"
 )
+_SERIES_WITH = {False: "select id from series where task = 0", True: "select id from series"}
 _UPSERTS = {
     step: f"insert into points_{step} values (?, ?, ?, ?, ?) on conflict do update set "  # noqa: S608 - a constant
     "total = total + excluded.total, weight = weight + excluded.weight, most = max(most, excluded.most)"

@@ -91,7 +91,7 @@ def component_readings(topology: ObservedTopology) -> Iterator[tuple[Series, flo
 
 def task_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
     """The totals of the counters of tasks in the metrics of an observation."""
-    figures = topology.known_figures()
+    figures = topology.figures
     for task_id, of_task in figures.by_task.items():
         for metric, total in of_task.totals.items():
             yield Series(topology.cluster, topology.name, figures.components[task_id], task_id, metric), total
@@ -134,7 +134,7 @@ class Increments:
     def __init__(self, gap_s: float) -> None:
         self._gap_s = gap_s
         self._last: dict[Series, tuple[str, float, float]] = {}
-        self._metrics_at_s: dict[tuple[str, str], float] = {}
+        self._figures_at_s: dict[tuple[str, str], float] = {}
         self._leaders: dict[tuple[str, str], tuple[int, float]] = {}
 
     def samples(self, topology: ObservedTopology) -> list[Sample]:
@@ -148,10 +148,10 @@ class Increments:
             elif (sample := self._increment(series, run, value, at_s)) is not None and not learning:
                 found.append(sample)
         place = topology.cluster, topology.name
-        if topology.metrics_at_s != self._metrics_at_s.get(place):
-            self._metrics_at_s[place] = topology.metrics_at_s
+        if topology.figures_at_s != self._figures_at_s.get(place):
+            self._figures_at_s[place] = topology.figures_at_s
             for series, value in task_readings(topology):
-                if (sample := self._increment(series, run, value, topology.metrics_at_s)) is not None and not learning:
+                if (sample := self._increment(series, run, value, topology.figures_at_s)) is not None and not learning:
                     found.append(sample)
             found += [Sample(series, value, 1.0) for series, value in level_readings(topology)]
         return found
@@ -159,8 +159,8 @@ class Increments:
     def forget_before(self, at_s: float) -> None:
         """Forget the totals that are older than a monotonic time, such as those of ended topologies."""
         self._last = {series: last for series, last in self._last.items() if last[2] >= at_s}
-        self._metrics_at_s = {place: last_s for place, last_s in self._metrics_at_s.items() if last_s >= at_s}
-        self._leaders = {place: leader for place, leader in self._leaders.items() if place in self._metrics_at_s}
+        self._figures_at_s = {place: last_s for place, last_s in self._figures_at_s.items() if last_s >= at_s}
+        self._leaders = {place: leader for place, leader in self._leaders.items() if place in self._figures_at_s}
 
     def _learning(self, topology: ObservedTopology) -> bool:
         """Return whether another topology manager has led for so short a time that it may not know all processes.
