@@ -13,11 +13,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import psutil
 import pytest
 
+from heron.ipc.status import encode_status
+from heron_cli.client import connect
 from heron_cli.launch.run_report import RunReport
 from heron_testing.pytest_plugin import wait_until
 
@@ -176,6 +179,19 @@ class Sandbox:
         )
         assert done.returncode == code, f"heron {' '.join(words)}\n{done.stdout}\n{done.stderr}"
         return done
+
+    def status(self, topology: str, timeout_s: float = 10.0) -> dict[str, Any]:
+        """Return the part of `heron status --json` about a running topology of the profile ``local``.
+
+        This process asks: a command needs a quarter of a second of a processor, and a test that waits asks often.
+        """
+        overrides = {"statemgr.root": str(self.home / ".heron" / "state")}
+        with (
+            connect("local", overrides=overrides, read_only=True) as client,
+            client.topology(topology, timeout_s=timeout_s) as remote,
+        ):
+            found: dict[str, Any] = json.loads(encode_status(remote.status()))
+        return found
 
     def output_of(self, *words: str, code: int = 0) -> str:
         """Run `heron WORDS` beside other runs, check the exit code, and return its output or error output."""

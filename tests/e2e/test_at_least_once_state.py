@@ -17,7 +17,7 @@ QUEUES, MESSAGES = 12, 800
 
 def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
     """Return the status of the checkpoints."""
-    found: dict[str, Any] = json.loads(sandbox.output_of("status", "acked_queue", "--json"))["status"]["checkpoints"]
+    found: dict[str, Any] = sandbox.status("acked_queue")["checkpoints"]
     return found
 
 

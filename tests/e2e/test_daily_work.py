@@ -33,8 +33,7 @@ _MANAGERS = {"executor", "tmanager", "metricsmgr"}
 
 def status(sandbox: Sandbox, name: str = "pausing") -> dict[str, Any]:
     """Return the part of `heron status` about the topology."""
-    document: dict[str, Any] = json.loads(sandbox.output_of("status", name, "--json"))["status"]
-    return document
+    return sandbox.status(name)
 
 
 def calls(run: HeronRun) -> list[str]:
@@ -202,7 +201,7 @@ def test_commands_wait_for_an_absent_topology_manager(sandbox: Sandbox) -> None:
     assert "its topology manager is being restarted; data flows on; given up after 1 s" in error
     assert "being restarted" in sandbox.output_of("deactivate", "pausing", "--timeout", "1", code=1)
     threading.Timer(1.0, executor.resume).start()
-    assert json.loads(sandbox.output_of("status", "pausing", "--json"))["status"]["state"] == "running"
+    assert sandbox.status("pausing")["state"] == "running"
     up = processes(sandbox)
     tmanager = psutil.Process(up[0, "tmanager"])
     tmanager.suspend()

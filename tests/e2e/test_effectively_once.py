@@ -19,8 +19,7 @@ PARTITIONS = 40
 
 def status(sandbox: Sandbox) -> dict[str, Any]:
     """Return the status document."""
-    found: dict[str, Any] = json.loads(sandbox.output_of("status", "exactly_once", "--json"))["status"]
-    return found
+    return sandbox.status("exactly_once")
 
 
 def checkpoints(sandbox: Sandbox) -> dict[str, Any]:

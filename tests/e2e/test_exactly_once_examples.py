@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections import Counter
 from itertools import accumulate
@@ -102,7 +101,7 @@ def test_partitions_move_between_tasks_and_each_entry_counts_once(sandbox: Sandb
     run.until(lambda: "partitioned_log" in sandbox.output_of("list"), "the topology")
 
     def executed() -> int:
-        components = json.loads(sandbox.output_of("status", "partitioned_log", "--json"))["status"]["components"]
+        components = sandbox.status("partitioned_log")["components"]
         return sum(each["executed"] for each in components if each["name"] == "balances")
 
     def grows(step: int) -> None:

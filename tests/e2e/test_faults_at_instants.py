@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -49,8 +48,7 @@ QUICK_JOURNAL: tuple[Strike, ...] = (("prepare", "tmanager"), ("switch", "split"
 
 def status(sandbox: Sandbox, name: str) -> dict[str, Any]:
     """Return the status document."""
-    found: dict[str, Any] = json.loads(sandbox.output_of("status", name, "--json", "--timeout", "60"))["status"]
-    return found
+    return sandbox.status(name, 60.0)
 
 
 def phase_of(sandbox: Sandbox, name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from heron_testing.pytest_plugin import wait_until
@@ -21,8 +20,7 @@ REASON = "exit code 7: the table of prices is missing"
 
 def status(sandbox: Sandbox) -> dict[str, Any]:
     """Return the part of `heron status` about the topology."""
-    document: dict[str, Any] = json.loads(sandbox.output_of("status", "left_down", "--json"))["status"]
-    return document
+    return sandbox.status("left_down")
 
 
 def the_task(document: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import zlib
@@ -26,8 +25,7 @@ NAME = "exactly_once"
 
 def status(sandbox: Sandbox) -> dict[str, Any]:
     """Return the status document."""
-    found: dict[str, Any] = json.loads(sandbox.output_of("status", NAME, "--json", "--timeout", "60"))["status"]
-    return found
+    return sandbox.status(NAME, 60.0)
 
 
 def started(sandbox: Sandbox, interval_s: float, *options: str) -> HeronRun:

@@ -18,8 +18,7 @@ STMGR_1, TMANAGER, EXECUTOR_2 = ("stmgr", "/c1/"), ("tmanager", "/c0/"), ("execu
 
 def status(sandbox: Sandbox) -> dict[str, Any]:
     """Return the output of `heron status` once the topology manager answers."""
-    document: dict[str, Any] = json.loads(sandbox.output_of("status", "journal", "--json", "--timeout", "60"))["status"]
-    return document
+    return sandbox.status("journal", 60.0)
 
 
 def epoch(sandbox: Sandbox) -> int:

@@ -45,7 +45,7 @@ def updates(records: dict[str, Any]) -> list[dict[str, Any]]:
 
 def tasks_of(sandbox: Sandbox, component: str) -> int:
     """The number of tasks that run."""
-    status = json.loads(sandbox.output_of("status", "waiting", "--json"))["status"]
+    status = sandbox.status("waiting")
     return sum(each["component"] == component and each["state"] == "running" for each in status["tasks"])
 
 

@@ -184,7 +184,7 @@ def test_a_stateful_program_runs_unchanged_and_its_counts_survive_deaths(sandbox
     run = sandbox.start(TOPOLOGIES / "heronpy_stateful.py", args=("old-counts", str(sandbox.root / "out0")))
 
     def checkpoints() -> dict[str, int]:
-        found: dict[str, int] = json.loads(sandbox.output_of("status", "old-counts", "--json"))["status"]["checkpoints"]
+        found: dict[str, int] = sandbox.status("old-counts")["checkpoints"]
         return found
 
     run.until(lambda: sum(word_counts(run).values()) > 0, "counts")

@@ -19,7 +19,7 @@ def blocked(sandbox: Sandbox, *options: str) -> tuple[HeronRun, dict[str, dict[s
     """A topology whose bolts block, and its tasks by component."""
     run = sandbox.start("blocked.py", *KILL_SOON, *options)
     run.until(lambda: all((run.out / way).exists() for way in WAYS), "all bolts block")
-    status = json.loads(sandbox.output_of("status", "blocked", "--json"))["status"]
+    status = sandbox.status("blocked")
     return run, {each["component"]: each for each in status["tasks"]}
 
 
@@ -77,7 +77,7 @@ def check_long_calls(sandbox: Sandbox, tasks: dict[str, dict[str, Any]]) -> None
     calls: dict[str, dict[str, Any]] = {}
 
     def all_reported() -> bool:
-        found = json.loads(sandbox.output_of("status", "blocked", "--json"))["status"]["long_calls"]
+        found = sandbox.status("blocked")["long_calls"]
         calls.update({each["component"]: each for each in found})
         return calls.keys() == expected.keys()
 

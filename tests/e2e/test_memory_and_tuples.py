@@ -18,7 +18,7 @@ def test_a_leak_is_found_and_tuples_are_seen(sandbox: Sandbox) -> None:
     """The line of the author that grows is the first one, and the attribute that holds it is named."""
     run = sandbox.start("leaking.py")
     run.until((run.out / "flows").exists, "tuples at the sink")
-    status = json.loads(sandbox.output_of("status", "leaking", "--json"))["status"]
+    status = sandbox.status("leaking")
     tasks = {each["component"]: each["task_id"] for each in status["tasks"]}
     check_memory(sandbox, tasks["leak"])
     check_tuples(sandbox, tasks)

@@ -175,7 +175,7 @@ class Overload:
 
     def status(self) -> TopologyStatus:
         """Return the output of ``heron status``."""
-        document = json.loads(self._sandbox.output_of("status", "overload", "--json"))["status"]
+        document = self._sandbox.status("overload")
         return decode_status(json.dumps(document).encode())
 
     def culprits(self) -> dict[int, Culprit]:

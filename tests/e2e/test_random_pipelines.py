@@ -5,7 +5,6 @@ The short form runs some on real processes of Heron. `./dev soak` runs more, on 
 
 from __future__ import annotations
 
-import json
 import os
 import random
 from collections.abc import Iterator
@@ -141,5 +140,5 @@ def check(run: HeronRun, first: int, last: int) -> None:
 
 
 def _complete(sandbox: Sandbox) -> int:
-    shown: int = json.loads(sandbox.output_of("status", "drawn", "--json"))["status"]["checkpoints"]["complete"]
+    shown: int = sandbox.status("drawn")["checkpoints"]["complete"]
     return shown

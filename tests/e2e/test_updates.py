@@ -18,8 +18,7 @@ ATMOST, ATLEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
 
 def status(sandbox: Sandbox) -> dict[str, Any]:
     """Return the status document."""
-    found: dict[str, Any] = json.loads(sandbox.output_of("status", "updating", "--json"))["status"]
-    return found
+    return sandbox.status("updating")
 
 
 def executed(sandbox: Sandbox) -> int:
