@@ -13,8 +13,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from heron.api.definition import (
     ComponentDefinition,

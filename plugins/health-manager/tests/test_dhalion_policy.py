@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from heron.spi.health_values import ActionKind, Observation, Sample, Subscription
 from heron_health_manager.dhalion_policy import DhalionPolicy
@@ -93,9 +94,9 @@ def test_one_long_queue_is_a_slow_task_or_skew(rate: float, diagnosis: str) -> N
 
     def changed(sample: Sample) -> Sample:
         if sample.name == "in-queue-bytes":
-            return replace(sample, value=1e7 if sample.task_id == 2 else 100.0)
+            return structs.replace(sample, value=1e7 if sample.task_id == 2 else 100.0)
         if sample.name == "execute-count" and sample.task_id == 2:
-            return replace(sample, rate_per_s=rate)
+            return structs.replace(sample, rate_per_s=rate)
         return sample
 
     window = [replace(each, samples=tuple(map(changed, each.samples))) for each in busy_topology()]

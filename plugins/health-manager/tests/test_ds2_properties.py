@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from heron.spi.health_section import ComponentBounds, HealthSection
 from heron.spi.health_values import Action, ActionKind, Observation, Subscription
@@ -131,7 +132,7 @@ def _contradictory(seen: Observation, model: Faulty) -> Observation:
     samples = []
     for each in seen.samples:
         factor = model.chance.choice((0.0, 0.01, 5.0, -3.0))
-        samples.append(each if each.rate_per_s is None else replace(each, rate_per_s=each.rate_per_s * factor))
+        samples.append(each if each.rate_per_s is None else structs.replace(each, rate_per_s=each.rate_per_s * factor))
     return replace(seen, samples=tuple(samples))
 
 
@@ -139,7 +140,8 @@ def _from_before_a_restart(seen: Observation, model: Faulty) -> Observation:
     """A task begins to count again, and has no rate yet."""
     restarted = model.chance.choice([task for each in seen.shape.components for task in each.tasks])
     samples = [
-        replace(each, value=0.0, rate_per_s=None) if each.task_id == restarted else each for each in seen.samples
+        structs.replace(each, value=0.0, rate_per_s=None) if each.task_id == restarted else each
+        for each in seen.samples
     ]
     return replace(seen, samples=tuple(samples), restarts={restarted: int(seen.at_s)})
 

@@ -16,14 +16,14 @@ def test_a_small_topology_is_observed_as_often_as_it_may() -> None:
 
 
 def test_rounds_of_seconds_are_far_apart() -> None:
-    """1.5 s of a processor each, with a policy in every second round, are 4 % of the time in the end."""
+    """With a policy in every second round, they take 1 and 2 s. That is never more than 4 % of the time."""
     pace, used_s, passed_s = Pace(2.5), 0.0, 0.0
     for number in range(200):
         cpu_s = 1.0 + number % 2
         pace.took(cpu_s)
-        if number >= 20:
-            used_s, passed_s = used_s + cpu_s, passed_s + pace.period_s
-    assert used_s / passed_s == pytest.approx(0.04, rel=0.05)
+        used_s, passed_s = used_s + cpu_s, passed_s + pace.period_s
+        assert used_s <= 0.04 * passed_s
+    assert used_s >= 0.03 * passed_s
 
 
 def test_the_pace_returns_when_the_topology_becomes_small() -> None:

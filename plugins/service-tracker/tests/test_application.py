@@ -74,7 +74,7 @@ def test_a_cluster_that_goes_away_keeps_its_topologies(observations: Observation
 def test_metrics_are_read_often_while_somebody_looks_at_them(
     observations: Observations, clock: FakeClock, make_status: Callable[..., TopologyStatus]
 ) -> None:
-    """The metrics of all tasks cost fifteen times what the status costs, which is always read. Pages need half of them."""
+    """All metrics of all tasks cost fifteen times what the status costs, which is always read; figures cost half."""
     assert observations.reading_due("near", "words") is Reading.NOTHING
     for path in (WORDS, f"{WORDS}/physical-plan", f"{WORDS}/events", "/api/v1/topologies"):
         assert get(observations, path).status_code == 200

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 import msgspec
@@ -15,9 +14,8 @@ __all__ = ["MetricsRow", "decode_metrics", "decode_metrics_as", "encode_metrics"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class MetricsRow:
-    """One metric.
+class MetricsRow(msgspec.Struct, frozen=True, gc=False):
+    """One metric; a struct of msgspec, because it is decoded twice as fast as a dataclass.
 
     `component` is "" for the engine's own processes, whose `process` is ``NAME-CONTAINER``. `task_id` is 0 if the row
     is a sum over tasks. `value` is the total of a counter since the start of its process, the present value of a gauge,
@@ -32,7 +30,7 @@ class MetricsRow:
     kind: str
     unit: str
     value: float
-    labels: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
     rate_per_s: float | None = None
     p50: float | None = None
     p99: float | None = None

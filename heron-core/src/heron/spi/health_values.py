@@ -1,4 +1,8 @@
-"""The values that the parts of a health policy exchange. All are frozen, and none refers to a process or a socket."""
+"""The values that the parts of a health policy exchange. All are frozen, and none refers to a process or a socket.
+
+Those of which a round has thousands are structs of msgspec, which are made ten times as fast as frozen dataclasses;
+`msgspec.structs.replace` copies them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 __all__ = [
     "Action",
@@ -45,8 +51,7 @@ class Rhythm:
             raise ValueError(msg)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Subject:
+class Subject(msgspec.Struct, frozen=True, order=True, gc=False):
     """What a value is about: a component, one of its tasks, a container, or the topology (all empty)."""
 
     component: str = ""
@@ -130,8 +135,7 @@ class TopologyShape:
         return tuple(sorted({container for each in self.components for container in each.tasks.values()}))
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True, gc=False):
     """A metric at one moment, as `heron metrics` shows it.
 
     `component` is "" and `task_id` is 0 for a process of the engine, whose `process` is its name, such as ``stmgr``.
@@ -145,7 +149,7 @@ class Sample:
     task_id: int = 0
     container_id: int = 0
     process: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     rate_per_s: float | None = None
     p99: float | None = None
 
@@ -182,8 +186,7 @@ class Observation(_Indexed):
         return index.get(name, ())
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(msgspec.Struct, frozen=True, gc=False):
     """A number about a subject. `detail` tells several of the same name apart, such as the streams of a component."""
 
     name: str

@@ -12,15 +12,15 @@ class Pace:
     """The seconds from one observation to the next: `period_s`, at least `shortest_s`.
 
     With thousands of tasks a round takes seconds of a processor. Then the rounds are as far apart as the share needs.
+    The pace follows a round that took longer at once, and one that took less slowly.
     """
 
     def __init__(self, shortest_s: float) -> None:
         self._shortest_s = shortest_s
-        self._mean_s: float | None = None
+        self._usual_s = 0.0
         self.period_s = shortest_s
 
     def took(self, cpu_s: float) -> None:
         """Note the processor time of a round."""
-        before = cpu_s if self._mean_s is None else self._mean_s
-        self._mean_s = before + _NEW * (cpu_s - before)
-        self.period_s = max(self._shortest_s, self._mean_s / _MOST_SHARE)
+        self._usual_s = max(cpu_s, self._usual_s + _NEW * (cpu_s - self._usual_s))
+        self.period_s = max(self._shortest_s, self._usual_s / _MOST_SHARE)

@@ -9,6 +9,7 @@ from heron.errors import StateError
 from heron.ipc.status import TopologyStatus, UpdateStatus
 from heron.planner.physical_plan import PhysicalPlan
 from heron.spi.health_section import ComponentBounds
+from heron.spi.health_values import Sample
 from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_cli.topologies.topology_plans import TopologyPlans
 from heron_health_manager.manager import Observed
@@ -16,6 +17,8 @@ from heron_health_manager.observing import Sampler, observation_of
 from heron_health_manager.recovery import PlanFacts
 
 __all__ = ["TopologyWatch"]
+
+_TASKS_AT_ONCE = 2_000  # of whose metrics an answer is complete; it has some megabytes, and exists several times
 
 
 class TopologyWatch:
@@ -48,13 +51,21 @@ class TopologyWatch:
         if self._topology.run.topology_id != self._topology_id:
             msg = f"another run of topology {self._topology.name!r} has begun: {self._topology.run.topology_id}"
             raise StateError(msg)
-        samples, status = self._topology.task_metrics(self._metrics, Sampler()), self._topology.status()
+        samples, status = self._samples(), self._topology.status()
         plans, physical = self._read_plans(status)
         observation = observation_of(physical, status, samples, monotonic_s(), self._bounds)
         update = status.update
         withdrawn = update.target if update and update.phase == "withdrawn" else ""
         why = update.waits_for if update and withdrawn else ""
         return Observed(observation, PlanFacts(observation.shape, plans.packing.id, withdrawn, why))
+
+    def _samples(self) -> tuple[Sample, ...]:
+        """The newest samples. Of a large topology they are asked for by parts, each with some of the names."""
+        tasks = len(self._plans.physical.tasks) if self._plans and self._plans.physical else 0
+        parts, names, make = 1 + tasks // _TASKS_AT_ONCE, sorted(self._metrics), Sampler()
+        if len(names) < parts:
+            return self._topology.task_metrics(names, make)
+        return tuple(each for part in range(parts) for each in self._topology.task_metrics(names[part::parts], make))
 
     def _read_plans(self, status: TopologyStatus) -> tuple[TopologyPlans, PhysicalPlan]:
         version = (status.plan_version, status.update)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from heron.spi.health import Detector, Diagnoser, HealthPolicy, Resolver, Sensor
 from heron.spi.health_values import (
@@ -48,13 +49,15 @@ def _samples(shape: TopologyShape) -> list[Sample]:
             base = Sample("", 1e6, component.name, task, container, f"{component.name}-{task}")
             spout = component.kind == "spout"
             uses = {"user-cpu": 0.01, "throttled": 0.5, "input": 0.49} if spout else {"user-cpu": 0.99, "engine": 0.01}
-            found += [replace(base, name="task-time-s", labels={"use": use}, rate_per_s=uses[use]) for use in uses]
+            found += [
+                structs.replace(base, name="task-time-s", labels={"use": use}, rate_per_s=uses[use]) for use in uses
+            ]
             rate = 1000.0 if spout else 1000.0 / component.parallelism
-            found.append(replace(base, name="emit-count", labels={"stream": "default"}, rate_per_s=rate))
+            found.append(structs.replace(base, name="emit-count", labels={"stream": "default"}, rate_per_s=rate))
             if not spout:
                 labels = {"component": "source", "stream": "default"}
-                found.append(replace(base, name="execute-count", labels=labels, rate_per_s=rate))
-            found.append(replace(base, name="in-queue-bytes", value=1e5))
+                found.append(structs.replace(base, name="execute-count", labels=labels, rate_per_s=rate))
+            found.append(structs.replace(base, name="in-queue-bytes", value=1e5))
     return found
 
 
@@ -127,7 +130,7 @@ class HealthPolicyContract(DriverContract):
             observations = busy_topology()
             lost = [each for each in observations[1].samples if each.name != "execute-count"]
             odd = [Sample(name, wrong, "work", 99, 9, "work-99", rate_per_s=wrong) for name in _NAMES]
-            odd += [replace(each, value=wrong, rate_per_s=None) for each in observations[2].samples]
+            odd += [structs.replace(each, value=wrong, rate_per_s=None) for each in observations[2].samples]
             late = replace(observations[3], at_s=observations[0].at_s)
             mixed = [observations[0], replace(observations[1], samples=tuple(lost)), late]
             mixed.append(replace(observations[2], samples=tuple(odd), restarts={2: 5}, silent={1: 4.0, 77: 1.0}))
