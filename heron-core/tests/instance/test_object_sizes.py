@@ -35,6 +35,17 @@ class Hostile(dict[str, object]):
     __hash__ = None
 
 
+class OwnMeta(type):
+    def __eq__(cls, other: object) -> bool:
+        raise AssertionError
+
+    __hash__ = type.__hash__
+
+
+class OwnKind(metaclass=OwnMeta):
+    pass
+
+
 class Record:
     __slots__ = ("text",)  # a `__dict__` has another size in each Python, and may be a part of the object
 
@@ -89,10 +100,10 @@ def test_no_code_of_a_class_runs() -> None:
     hostile = Hostile()
     dict.__setitem__(hostile, "key", "value")
     count = ObjectCount(100)
-    size_bytes, is_all = count.add_whole([hostile], "self.hostile", 100)
+    size_bytes, is_all = count.add_whole([hostile, OwnKind()], "self.hostile", 100)
     assert size_bytes > sys.getsizeof("key") + sys.getsizeof("value")
     assert is_all
-    assert entries_of(hostile) == 1
+    assert (entries_of(hostile), entries_of(OwnKind())) == (1, None)
     assert not is_program(hostile)
     assert type_name(Hostile) == f"{__name__}.Hostile"
 

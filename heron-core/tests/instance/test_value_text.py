@@ -6,6 +6,7 @@ import datetime
 import decimal
 import enum
 import uuid
+import zoneinfo
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 
@@ -66,6 +67,23 @@ class Hostile:
         raise AssertionError
 
 
+class OwnMeta(type):
+    def __eq__(cls, other: object) -> bool:
+        raise AssertionError
+
+    __hash__ = type.__hash__
+
+
+class OwnKind(metaclass=OwnMeta):
+    def __init__(self) -> None:
+        self.amount = 5
+
+
+class OwnZone(datetime.tzinfo):
+    def utcoffset(self, _at: datetime.datetime | None) -> datetime.timedelta:
+        raise AssertionError
+
+
 class Disguised:
     @property
     def __dict__(self) -> dict[str, object]:  # type: ignore[override]
@@ -94,6 +112,10 @@ class Huge(list[int]):
         (OrderedDict(a=1), "collections.OrderedDict('a': 1)"),
         (deque([1, 2]), "collections.deque(1, 2)"),
         (datetime.date(2026, 1, 2), "2026-01-02"),
+        (datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC), "2026-01-02 00:00:00+00:00"),
+        (datetime.datetime(2026, 1, 2, tzinfo=zoneinfo.ZoneInfo("UTC")), "2026-01-02 00:00:00+00:00"),
+        (datetime.time(3, 4, tzinfo=OwnZone()), f"03:04:00 in {__name__}.OwnZone"),
+        (OwnKind(), f"{__name__}.OwnKind(amount=5)"),
         (decimal.Decimal("1.50"), "1.50"),
         (uuid.UUID(int=7), "00000000-0000-0000-0000-000000000007"),
         (Colour.RED, "4"),

@@ -64,6 +64,29 @@ def test_the_oldest_trace_leaves_when_it_has_arrived() -> None:
     assert store.refused == 1
 
 
+def test_a_trace_that_waits_outlives_whole_ones() -> None:
+    """The slowest tuples are those that people look for; they wait in a queue while many others pass."""
+    store = TraceStore(most_traces=4, arriving_s=5.0)
+    store.add([span(1, 1, SpanKind.ROOT, followed=1)], 0.0)
+    for number in range(2, 20):
+        store.add([span(number, 1, SpanKind.ROOT, followed=1), span(number, 2)], 10.0 * number)
+    assert [int(each.trace_id, 16) for each in store.table().traces] == [1, 17, 18, 19]
+    store.add([span(1, 2)], 200.0)  # its tuple was executed at last
+    store.add([span(20, 1)], 201.0)
+    assert 1 not in [int(each.trace_id, 16) for each in store.table().traces]
+
+
+def test_traces_that_never_end_take_half_of_the_places() -> None:
+    """Then the oldest of all leaves, and its late span begins no trace without a root."""
+    store = TraceStore(most_traces=4, arriving_s=5.0)
+    for number in range(1, 4):
+        store.add([span(number, 1, SpanKind.ROOT, followed=1)], float(number))
+    for number in range(4, 8):
+        store.add([span(number, 1, SpanKind.ROOT, followed=1), span(number, 2)], 10.0 * number)
+    store.add([span(1, 2)], 100.0)
+    assert [int(each.trace_id, 16) for each in store.table().traces] == [2, 3, 6, 7]
+
+
 def test_all_traces_together_have_a_bound() -> None:
     """Traces with many spans leave earlier; while they arrive, further spans are cut."""
     store = TraceStore(most_spans=10, arriving_s=5.0)

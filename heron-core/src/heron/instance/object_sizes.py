@@ -41,7 +41,8 @@ _REFERENTS = 1000  # of an object of another kind
 _GC_HEAD_BYTES = 16
 _ENGINE = ("heron.", "heron_")
 _PROGRAM = (ModuleType, type, FunctionType, BuiltinFunctionType, MethodType, CodeType, FrameType)
-_BUFFERS = (bytes, bytearray, str)
+_BUFFERS = frozenset(map(id, (bytes, bytearray, str)))  # by id: to compare types would call the metaclass
+_LEAVES = _BUFFERS | frozenset(map(id, (int, float, bool, complex)))
 _ARRAYS = frozenset({"numpy.ndarray", "array.array", "mmap.mmap", "pyarrow.lib.Buffer"})
 
 _Items = Callable[[object], Iterable[object]]
@@ -67,7 +68,7 @@ def entries_of(held: object) -> int | None:
     for kind, _, length, _ in _CONTAINERS:
         if issubclass(type(held), kind):
             return length(held)
-    return len(held) if type(held) in _BUFFERS else None  # type: ignore[arg-type]  # each of these has a length
+    return len(held) if id(type(held)) in _BUFFERS else None  # type: ignore[arg-type]  # each of these has a length
 
 
 def first_entries(held: object, number: int) -> list[object]:
@@ -167,7 +168,7 @@ class ObjectCount:
         size_bytes = sys.getsizeof(held) if kind.has_native_size else object.__sizeof__(held) + _GC_HEAD_BYTES
         number, total = self.types.get(kind.name, (0.0, 0.0))
         self.types[kind.name] = (number + weight, total + size_bytes * weight)
-        if size_bytes >= LARGE_BYTES and (kind.type in _BUFFERS or kind.name in _ARRAYS):
+        if size_bytes >= LARGE_BYTES and (id(kind.type) in _BUFFERS or kind.name in _ARRAYS):
             self.buffers.append((kind.name, size_bytes, name))
         return size_bytes
 
@@ -208,7 +209,7 @@ def _parts(held: object) -> tuple[list[object], float]:
             except RuntimeError:  # another thread has changed it
                 return [], 1.0
             return parts, max(1.0, number / max(1, len(parts)))
-    if kind in _BUFFERS or kind in (int, float, bool, complex):
+    if id(kind) in _LEAVES:
         return [], 1.0
     parts = gc.get_referents(held)
     return parts[:_REFERENTS], max(1.0, len(parts) / _REFERENTS)

@@ -77,8 +77,8 @@ class ValueText:
             yield self._quoted(value, kind)
         elif issubclass(kind, _NUMBERS):
             yield _number(value, kind)
-        elif kind in _SIMPLE:
-            yield str(value)
+        elif any(kind is each for each in _SIMPLE):  # `in` would ask the metaclass
+            yield _simple(value)
         elif (array := _array(value)) is not None:
             yield array
         elif depth >= _DEEPEST:
@@ -125,6 +125,15 @@ class ValueText:
             yield _HIDDEN
         else:
             yield from self._pieces(held, depth + 1)
+
+
+def _simple(value: object) -> str:
+    if isinstance(value, datetime.datetime | datetime.time) and value.tzinfo is not None:
+        zone = type(value.tzinfo)
+        known = datetime.timezone, getattr(sys.modules.get("zoneinfo"), "ZoneInfo", None)
+        if not any(zone is each for each in known):  # its offset is a method of its author
+            return f"{value.replace(tzinfo=None)} in {type_name(zone)}"
+    return str(value)
 
 
 def _number(value: object, kind: type) -> str:

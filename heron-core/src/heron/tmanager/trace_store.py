@@ -1,7 +1,8 @@
 """The newest traces of a topology, put together from the spans of all tasks. Pure and bounded.
 
 Each process publishes once per export period, so the spans of a trace arrive in any order, within some periods. A store
-that is full gives up its oldest trace, but not one that is still arriving: then it refuses new ones.
+that is full gives up its oldest whole trace, but not one that is still arriving: then it refuses new ones. Traces whose
+tuples still wait somewhere are the slow ones, so they stay as long as they are not the greater part.
 """
 
 from __future__ import annotations
@@ -24,19 +25,27 @@ _ARRIVING_S = 5.0  # some export periods
 class _Gathered:
     """The spans of one trace, by id."""
 
-    __slots__ = ("began_s", "cut", "spans")
+    __slots__ = ("_missing", "began_s", "cut", "spans")
 
     def __init__(self, began_s: float) -> None:
         self.began_s = began_s
         self.spans: dict[str, TraceSpan] = {}
         self.cut = False
+        self._missing = 1  # the root, and what the spans say that they have emitted
+
+    @property
+    def is_open(self) -> bool:
+        """Whether spans are missing that may still come."""
+        return self._missing > 0 and not self.cut
 
     def add(self, span: TraceSpan, *, has_room: bool) -> None:
         present = self.spans.get(span.span_id)
         if present is not None:
-            self.spans[span.span_id] = _merged(present, span)
+            merged = self.spans[span.span_id] = _merged(present, span)
+            self._missing += merged.followed - present.followed
         elif len(self.spans) < _MOST_SPANS and has_room:
             self.spans[span.span_id] = span
+            self._missing += span.followed - 1
         else:
             self.cut = True
 
@@ -89,16 +98,24 @@ class TraceStore:
         return self._spans < self._most_spans or self._drop_oldest(now_s)
 
     def _drop_oldest(self, now_s: float) -> bool:
-        """Gives up the oldest trace, unless its spans may still be arriving."""
-        oldest = next(iter(self._traces))
-        if now_s - self._traces[oldest].began_s < self._arriving_s:
+        """Gives up a trace whose spans are not arriving any more: the oldest whole one, or the oldest of all."""
+        arrived = [key for key, each in self._traces.items() if now_s - each.began_s >= self._arriving_s]
+        if not arrived:
             return False
-        self._spans -= len(self._traces.pop(oldest).spans)
+        whole = [key for key in arrived if not self._traces[key].is_open]
+        chosen = whole[0] if 2 * (len(arrived) - len(whole)) <= self._most_traces and whole else arrived[0]
+        given_up = self._traces.pop(chosen)
+        self._spans -= len(given_up.spans)
+        if given_up.is_open:
+            self._ignore(chosen)
         return True
 
     def _refuse(self, trace_id: str) -> None:
-        """Its later spans are refused too: a trace without its first spans misleads."""
         self.refused += 1
+        self._ignore(trace_id)
+
+    def _ignore(self, trace_id: str) -> None:
+        """Take no later spans of it: a trace without its first spans misleads."""
         self._refused[trace_id] = None
         if len(self._refused) > self._most_traces:
             self._refused.popitem(last=False)
@@ -108,4 +125,5 @@ def _merged(present: TraceSpan, later: TraceSpan) -> TraceSpan:
     """What is known of a span from two reports: the emit of a root, and its outcome."""
     known = {each.kind for each in present.stamps}
     stamps = (*present.stamps, *(each for each in later.stamps if each.kind not in known))
-    return replace(present, stamps=stamps, outcome=present.outcome or later.outcome)
+    followed = max(present.followed, later.followed)
+    return replace(present, stamps=stamps, followed=followed, outcome=present.outcome or later.outcome)
