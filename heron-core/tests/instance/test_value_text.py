@@ -83,6 +83,11 @@ class OwnZone(datetime.tzinfo):
     def utcoffset(self, _at: datetime.datetime | None) -> datetime.timedelta:
         raise AssertionError
 
+    dst = utcoffset
+
+    def tzname(self, _at: datetime.datetime | None) -> str:
+        raise AssertionError
+
 
 class Disguised:
     @property
