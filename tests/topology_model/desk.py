@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -47,12 +47,16 @@ def word_count(offered: float = 1000.0) -> Model:
 
 @dataclass
 class Plant:
-    """The topology, and what carries actions out against it; `fails` is raised by the next plan or update."""
+    """The topology, and what carries actions out against it; `fails` is raised by the next plan or update.
+
+    `takes` is called while an action is carried out: it lets time pass.
+    """
 
     model: Model
     fails_to_plan: HeronError | None = None
     fails: HeronError | None = None
     loses_answer: bool = False
+    takes: Callable[[], None] = lambda: None
     done: list[dict[str, int]] = field(default_factory=list)
 
     @property
@@ -68,6 +72,7 @@ class Plant:
     def carry_out(self, planned: PlannedAction) -> None:
         if self.fails is not None:
             raise self.fails
+        self.takes()
         self.model.apply(planned.action.parallelism)
         self.done.append(dict(planned.action.parallelism))
         if self.loses_answer:

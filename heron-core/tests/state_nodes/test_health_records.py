@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
+
 from heron.spi.health_values import Action, ActionKind, Decision, DecisionState, Diagnosis, Subject
-from heron.state_nodes.health_records import KEPT, HealthRecords
+from heron.state_nodes.health_records import KEPT, HealthRecords, decode_health_records, encode_health_records
 
 CAUSE = Diagnosis("stuck-task", Subject("count", 3), 0.9, ("it executes nothing",))
 FIRST = Decision(1, 0.0, "ds2", CAUSE, Action(ActionKind.RESTART, "restart"), DecisionState.ADVISED, "")
@@ -17,6 +19,14 @@ def test_a_decision_replaces_that_with_its_number() -> None:
     assert [each.number for each in records.decisions] == [1, 2]
     later = records.with_decisions(replace(FIRST, state=DecisionState.STARTED))
     assert [each.state for each in later.decisions] == [DecisionState.STARTED, DecisionState.ADVISED]
+
+
+def test_a_decision_of_an_earlier_form_is_read() -> None:
+    """Versions before this one did not record when an action was complete."""
+    records = HealthRecords("t-1").with_decisions(replace(FIRST, carried_out_at_s=5.0))
+    document = msgspec.json.decode(encode_health_records(records))
+    del document["decisions"][0]["carried_out_at_s"]
+    assert decode_health_records(msgspec.json.encode(document), "t").decisions == (FIRST,)
 
 
 def test_the_oldest_decisions_are_dropped_but_none_that_is_under_way() -> None:

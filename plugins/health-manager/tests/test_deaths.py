@@ -107,7 +107,7 @@ def merged(records: tuple[Decision, ...], changed: tuple[Decision, ...]) -> tupl
 def decided(world: World, protocol: Protocol) -> Manager:
     """Read everything and decide, as `HealthManager.round` does; nothing is written yet."""
     facts = PlanFacts(shape_of(world), world.plan)
-    found = tuple(recovered(world.records, facts)) if protocol.recovers else ()
+    found = tuple(recovered(world.records, facts, NOW_S)) if protocol.recovers else ()
     limits = Limits(cool_down_s=protocol.cool_down_s, effect_s=1e9)
     step = next_step(merged(world.records, found), round_of(world), "p", Mode.ACT, NOW_S, limits)
     if step.action is None:
@@ -202,7 +202,7 @@ def test_records_that_are_at_rest_tell_the_truth(cool_down_s: float) -> None:
     """
     for world in explored(Protocol(cool_down_s=cool_down_s)):
         at_rest = world.manager == Manager() and not world.in_flight
-        if not at_rest or next(iter(recovered(world.records, PlanFacts(shape_of(world), world.plan))), None):
+        if not at_rest or next(iter(recovered(world.records, PlanFacts(shape_of(world), world.plan), NOW_S)), None):
             continue
         present = {each.state for each in world.records if each.target == world.plan}
         if present:  # nobody has changed the plan since

@@ -30,6 +30,7 @@ from heron_health_manager.pace import Pace
 from heron_health_manager.policy_runner import PolicyRunner
 from heron_health_manager.record_book import RecordBook
 from topology_model.desk import RHYTHM, Desk
+from topology_model.fluid_model import Model
 
 OPTIMUM = {"lines": 1, "split": 6, "count": 12}
 ACT = HealthSection(mode="act", cool_down_s=5.0, effect_s=20.0)
@@ -55,6 +56,42 @@ def test_decides_nothing_before_its_window_is_full(tmp_path: Path) -> None:
     desk.plant.model.apply({"split": 2})
     assert desk.runs(3).decisions == ()
     assert desk.runs(3).decisions != ()
+
+
+class Unmoved(Model):
+    """A topology whose plan can change without any effect on what its sources emit."""
+
+    def shares(self) -> dict[str, float]:
+        return {"lines": 0.1}
+
+
+def unmoved(folder: Path, takes_s: float = 0.0) -> Desk:
+    """A health manager of such a topology, whose actions take that long."""
+    desk = Desk(folder, ACT)
+    desk.plant.model = Unmoved(desk.plant.model.parts, desk.plant.model.tasks)
+    desk.plant.takes = lambda: desk.clock.advance(takes_s)
+    return desk
+
+
+def test_an_effect_is_awaited_from_the_end_of_the_action(tmp_path: Path) -> None:
+    """An update that takes longer than its effect may take is not undone at once."""
+    desk = unmoved(tmp_path, takes_s=60.0)
+    (decision,) = desk.runs(20).decisions
+    assert decision.state is DecisionState.STARTED
+    assert decision.carried_out_at_s == decision.at_s + 60.0
+    assert desk.runs(10).decisions[0].state is DecisionState.INEFFECTIVE
+
+
+def test_a_successor_awaits_an_effect_from_when_it_first_sees_the_plan(tmp_path: Path) -> None:
+    """Nobody has seen when the update was complete."""
+    desk = unmoved(tmp_path, takes_s=60.0)
+    desk.plant.loses_answer = True
+    desk.runs(5)
+    desk.dies()
+    desk.runs(1)
+    assert desk.records.decisions[0].carried_out_at_s == desk.clock.wall_s()
+    assert desk.runs(15).decisions[0].state is DecisionState.STARTED
+    assert desk.runs(10).decisions[0].state is DecisionState.INEFFECTIVE
 
 
 @pytest.mark.parametrize("instants", [range(1, 12)])

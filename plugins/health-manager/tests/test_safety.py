@@ -85,6 +85,14 @@ def test_a_restart_that_loses_tuples_needs_a_person() -> None:
     assert asked(shape=loses)[0] is Verdict.ACT  # an update loses nothing
 
 
+def test_cools_down_from_the_end_of_the_action() -> None:
+    """A slow update would use up its own cool-down."""
+    slow = replace(decided(125.0, DecisionState.EFFECTIVE), carried_out_at_s=NOW_S - 5.0)
+    restart = Action(ActionKind.RESTART, "restart container 1", container_id=1)
+    expected = (Verdict.WAIT, "decision 1 is effective; 55 s of its cool-down left")
+    assert asked(slow, action=restart) == expected
+
+
 def test_advice_needs_no_cool_down() -> None:
     """Advice changes nothing."""
     assert asked(decided(1.0, DecisionState.ADVISED))[0] is Verdict.ACT

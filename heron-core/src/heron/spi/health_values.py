@@ -339,7 +339,7 @@ class Decision:
 
     `base` and `target` are the ids of the packing plans before and after an action that changes the plan; "" for
     others. An action that was begun can only change the plan `base`. `undoes` is the number of the decision that this
-    one undoes, or 0.
+    one undoes, or 0. `carried_out_at_s` is when its action was complete; None before, or if nobody has seen it.
     """
 
     number: int
@@ -352,3 +352,4 @@ class Decision:
     base: str = ""
     target: str = ""
     undoes: int = 0
+    carried_out_at_s: float | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -58,8 +58,11 @@ def attempt(
     records: Sequence[Decision],
     action: Action,
     section: HealthSection,
+    now_s: Callable[[], float],
 ) -> tuple[Attempt, str]:
     """Carry an action out whose decision is the last one of `records`; return how that ended, and why.
+
+    `now_s` returns the seconds of the records.
 
     Raises:
         StateError: when the state manager does not answer; nothing was begun.
@@ -82,11 +85,16 @@ def attempt(
         if others:
             book.write(kept, kept.records.with_decisions(*others))
         return Attempt.REFUSED, why
-    return begin(carrier, book, kept, (*others, decision), planned)
+    return begin(carrier, book, kept, (*others, decision), planned, now_s)
 
 
 def begin(
-    carrier: Carries, book: RecordBook, kept: KeptRecords, records: Sequence[Decision], planned: PlannedAction
+    carrier: Carries,
+    book: RecordBook,
+    kept: KeptRecords,
+    records: Sequence[Decision],
+    planned: PlannedAction,
+    now_s: Callable[[], float],
 ) -> tuple[Attempt, str]:
     """Record a planned action, whose decision is the last one, and then carry it out.
 
@@ -108,14 +116,15 @@ def begin(
     except HeronError as error:
         # The topology manager refuses an update of a plan that is not the present one; it is decided again.
         state = DecisionState.ABANDONED if isinstance(error, RefusedError) else DecisionState.FAILED
-        _close(book, replace(started, state=state, reason=str(error)))
+        _record_end(book, replace(started, state=state, reason=str(error)))
         return Attempt.FAILED, str(error)
     _log.info("decision %d was carried out", started.number)
+    _record_end(book, replace(started, carried_out_at_s=now_s()))
     return Attempt.CARRIED_OUT, ""
 
 
-def _close(book: RecordBook, decision: Decision) -> None:
-    """Record how an action ended that changed nothing. A failure is logged: the record says that it was begun."""
+def _record_end(book: RecordBook, decision: Decision) -> None:
+    """Record how an action ended. A failure is logged: the record says that it was begun."""
     try:
         book.change(lambda records: records.with_decisions(decision))
     except StateError as error:

@@ -105,7 +105,7 @@ class HealthManager:
     def _recover(self, observed: Observed) -> KeptRecords:
         """Read the records, and correct those whose state the plan contradicts."""
         kept = self._book.read()
-        changed = tuple(recovered(kept.records.decisions, observed.plan))
+        changed = tuple(recovered(kept.records.decisions, observed.plan, self._clock.wall_s()))
         for each in changed:
             _log.warning("decision %d is %s: %s", each.number, each.state.value, each.reason)
         return self._book.write(kept, kept.records.with_decisions(*changed)) if changed else kept
@@ -140,7 +140,8 @@ class HealthManager:
             if step.records:
                 self._book.write(kept, kept.records.with_decisions(*step.records))
             return False
-        how, why = attempt(self._carrier, self._book, kept, step.records, step.action, self._section)
+        now_s = self._clock.wall_s
+        how, why = attempt(self._carrier, self._book, kept, step.records, step.action, self._section, now_s)
         if how is not Attempt.CARRIED_OUT:
             _log.warning("%s: %s: %s", step.action.text, how.value, why)
             if how in {Attempt.FAILED, Attempt.UNKNOWN}:

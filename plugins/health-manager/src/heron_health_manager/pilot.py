@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from heron.spi.health_values import Action, ActionKind, Decision, DecisionState, Diagnosis
 from heron_health_manager.policy_round import Round
-from heron_health_manager.safety import Limits, Verdict, effect_of, permission
+from heron_health_manager.safety import Limits, Verdict, age_s_of, effect_of, permission
 
 __all__ = ["Mode", "Step", "is_advised", "next_step", "recorded"]
 
@@ -48,7 +48,8 @@ def next_step(history: Sequence[Decision], found: Round, policy: str, mode: Mode
     """What to do after a round of that policy, at `now_s` (wall clock); `history` is ordered by number."""
     for decision in history:
         if decision.state is _UNDER_WAY:
-            if decision.policy != policy and now_s - decision.at_s < _OTHERS * limits.effect_s:
+            others_s = _OTHERS * limits.effect_s
+            if decision.policy != policy and age_s_of(decision, now_s, others_s) < others_s:
                 return Step()  # only the policy that took it measures its effect
             return _judge(history, decision, found, mode, now_s, limits)
     return _decide(history, found, policy, mode, now_s, limits)
@@ -76,6 +77,7 @@ def _judge(
         base="",
         target="",
         undoes=decision.number,
+        carried_out_at_s=None,
     )
     return Step((judged, undo), undone if acts else None)
 

@@ -71,7 +71,7 @@ def approve(records: OpenRecords, number: int) -> tuple[Attempt, str]:
         msg = f"decision {number}: {why}; see `heron health {records.name}`"
         raise UsageError(msg)
     approved = replace(decision, at_s=wall_s(), reason=f"approved by {getpass.getuser()}; {decision.reason}")
-    return begin(records.carrier, records.book, kept, (approved,), planned)
+    return begin(records.carrier, records.book, kept, (approved,), planned, wall_s)
 
 
 def _advised(name: str, records: HealthRecords, number: int) -> Decision:

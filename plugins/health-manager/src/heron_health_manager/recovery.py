@@ -4,7 +4,7 @@ A health manager may die at any moment, so a record says that an action was begu
 is fenced: it names the packing plan that it changes, its base. The topology manager refuses it once that plan has been
 replaced. So an update is carried out at most once, and the plan tells whether it was:
 
-- the components have the wanted tasks: it was done, and its effect is awaited;
+- the components have the wanted tasks: it was done, and its effect is awaited from now, if nobody saw its end;
 - the plan is still its base: it was not begun, and the decision can be taken again;
 - anything else: somebody has changed the plan meanwhile, so the effect says nothing and nothing is undone.
 
@@ -32,8 +32,8 @@ class PlanFacts:
     why: str = ""
 
 
-def recovered(history: Sequence[Decision], plan: PlanFacts) -> Iterator[Decision]:
-    """Yield the decisions whose state is another one than recorded. None of them is being carried out now."""
+def recovered(history: Sequence[Decision], plan: PlanFacts, now_s: float) -> Iterator[Decision]:
+    """Yield the decisions that are not as recorded. None of them is being carried out at `now_s` (wall clock)."""
     if plan.shape.changing:
         return
     for decision in history:
@@ -43,8 +43,12 @@ def recovered(history: Sequence[Decision], plan: PlanFacts) -> Iterator[Decision
             state, reason = _state_of_begun(decision, plan)
             if state is not decision.state:
                 yield replace(decision, state=state, reason=reason)
+            elif decision.carried_out_at_s is None:
+                yield replace(decision, carried_out_at_s=now_s)
         elif decision.state is DecisionState.ABANDONED and _came_late(decision, history, plan):
-            yield replace(decision, state=DecisionState.STARTED, reason="its request arrived late")
+            yield replace(
+                decision, state=DecisionState.STARTED, reason="its request arrived late", carried_out_at_s=now_s
+            )
 
 
 def _came_late(decision: Decision, history: Sequence[Decision], plan: PlanFacts) -> bool:

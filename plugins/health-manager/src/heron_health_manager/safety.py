@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from heron.spi.health_values import Action, ActionKind, Decision, DecisionState, Diagnosis, Measurements, TopologyShape
 
-__all__ = ["Limits", "Permission", "Verdict", "effect_of", "permission"]
+__all__ = ["Limits", "Permission", "Verdict", "age_s_of", "effect_of", "permission"]
 
 _CARRIED_OUT = frozenset({DecisionState.EFFECTIVE, DecisionState.INEFFECTIVE, DecisionState.FAILED})
 _RECENT = _CARRIED_OUT | {DecisionState.ABANDONED, DecisionState.SUPERSEDED}  # a cool-down follows
@@ -87,7 +87,7 @@ def effect_of(decision: Decision, measurements: Measurements, now_s: float, limi
 
     Nothing is judged while the plan changes. Without an expectation the action counts as effective after `effect_s`.
     """
-    age_s = _age_s(decision, now_s, limits.effect_s)
+    age_s = age_s_of(decision, now_s, limits.effect_s)
     expected = decision.action.expected
     if measurements.shape.changing:
         return DecisionState.STARTED
@@ -99,9 +99,12 @@ def effect_of(decision: Decision, measurements: Measurements, now_s: float, limi
     return DecisionState.INEFFECTIVE if age_s >= limits.effect_s else DecisionState.STARTED
 
 
-def _age_s(decision: Decision, now_s: float, span_s: float) -> float:
-    """Seconds since a decision. A clock that was set back by more than the span makes it old, not eternal."""
-    age_s = now_s - decision.at_s
+def age_s_of(decision: Decision, now_s: float, span_s: float) -> float:
+    """Seconds since a decision was carried out; since it was made, if nobody has seen that.
+
+    A clock that was set back by more than the span makes it old, not eternal.
+    """
+    age_s = now_s - (decision.at_s if decision.carried_out_at_s is None else decision.carried_out_at_s)
     return span_s if age_s < -span_s else max(0.0, age_s)
 
 
@@ -113,7 +116,7 @@ def _held(history: Sequence[Decision], shape: TopologyShape, now_s: float, limit
             return f"decision {decision.number} is under way: {decision.action.text}"
     for decision in reversed(history):
         if decision.state in _RECENT:
-            left_s = limits.cool_down_s - _age_s(decision, now_s, limits.cool_down_s)
+            left_s = limits.cool_down_s - age_s_of(decision, now_s, limits.cool_down_s)
             return (
                 f"decision {decision.number} is {decision.state.value}; {left_s:.0f} s of its cool-down left"
                 if left_s > 0
@@ -157,7 +160,7 @@ def _blacklisted(
     if not tried:
         return ""
     span_s = min(_LONGEST_S, limits.blacklist_s * 2.0 ** min(len(tried) - 1, 60))
-    left_s = span_s - _age_s(tried[-1], now_s, span_s)
+    left_s = span_s - age_s_of(tried[-1], now_s, span_s)
     if left_s <= 0:
         return ""
     return f"decision {tried[-1].number} tried this without the expected effect; it is tried again in {left_s:.0f} s"
@@ -184,7 +187,7 @@ def _oscillating(
             for each in history
             if each.state in _CARRIED_OUT
             and component.name in each.action.parallelism
-            and _age_s(each, now_s, limits.oscillation_s) < limits.oscillation_s
+            and age_s_of(each, now_s, limits.oscillation_s) < limits.oscillation_s
         ]
         if _turns([*sizes, wanted]) >= limits.turns:
             shown = ", ".join(map(str, sizes))
