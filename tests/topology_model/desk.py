@@ -73,7 +73,8 @@ class Plant:
         if self.fails is not None:
             raise self.fails
         self.takes()
-        self.model.apply(planned.action.parallelism)
+        if planned.action.parallelism:  # a restart keeps the plan
+            self.model.apply(planned.action.parallelism)
         self.done.append(dict(planned.action.parallelism))
         if self.loses_answer:
             msg = "no answer"

@@ -16,8 +16,10 @@ from heron.spi.health_values import (
     Action,
     DecisionState,
     Diagnosis,
+    Measurement,
     Measurements,
     Observation,
+    Sample,
     Subject,
     Symptom,
 )
@@ -457,3 +459,56 @@ def test_a_restart_is_carried_out_at_most_once(tmp_path: Path) -> None:
     desk.runs(20)
     assert begun == [1]
     assert desk.states[0] is DecisionState.INEFFECTIVE
+
+
+class Rates(Sensor):
+    """The mean rate of a task over the window."""
+
+    def measure(self, window: Sequence[Observation]) -> Iterator[Measurement]:
+        rates = [each.samples[0].value for each in window]
+        yield Measurement("rate-in", Subject("split", 2), sum(rates) / len(rates))
+
+
+class RestartsAndMeasures(Restarts):
+    """A policy that restarts a container until a task executes tuples."""
+
+    def sensors(self) -> Sequence[Sensor]:
+        return (Rates(),)
+
+
+def stuck(folder: Path, *, control: bool = True) -> Desk:
+    """A health manager of a topology with a task that executes tuples for 3 s, and then no more."""
+    desk = Desk(folder, ACT, control=control)
+    desk.policies = (PolicyRunner("p", RestartsAndMeasures.open(RHYTHM)),)
+    full, end_s = desk.plant.model.observe, desk.clock.monotonic_s() + 3.0
+
+    def observe(at_s: float) -> Observation:
+        return replace(full(at_s), samples=(Sample("execute-count", 100.0 if at_s <= end_s else 0.0),))
+
+    desk.plant.model.observe = observe  # type: ignore[method-assign]
+    desk.plant.plan = PlannedAction  # type: ignore[method-assign]  # a restart needs no plan
+    desk.dies()
+    return desk
+
+
+def test_an_effect_is_seen_only_in_what_comes_after_the_action(tmp_path: Path) -> None:
+    """The window has rates from before the task got stuck. They do not show that its restart has helped."""
+    desk = stuck(tmp_path)
+    desk.runs(15)
+    assert desk.states == [DecisionState.STARTED]
+    desk.runs(20)
+    assert desk.states[0] is DecisionState.INEFFECTIVE
+
+
+def test_what_a_person_carries_out_is_judged_by_what_comes_after_it(tmp_path: Path) -> None:
+    """The command `approve` acts in another process."""
+    desk = stuck(tmp_path, control=False)
+    (advised,) = desk.runs(4).decisions
+    begun = replace(advised, state=DecisionState.STARTED, at_s=desk.clock.wall_s())
+    desk.book.change(lambda each: each.with_decisions(begun))
+    desk.runs(1)
+    assert desk.states == [DecisionState.STARTED]
+    done = replace(begun, carried_out_at_s=desk.clock.wall_s())
+    desk.book.change(lambda each: each.with_decisions(done))
+    desk.runs(10)
+    assert desk.states == [DecisionState.STARTED]

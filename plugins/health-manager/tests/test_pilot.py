@@ -61,6 +61,8 @@ class Loop:
         self.history = recorded(self.history, step)
         if step.action is not None and step.action.kind is ActionKind.UPDATE and not dies_before_action:
             self.model.apply(step.action.parallelism)
+            done = replace(step.records[-1], carried_out_at_s=START_S + now_s)
+            self.history = recorded(self.history, Step((done,)))
             self.carried_out.append((now_s, dict(step.action.parallelism)))
         return step
 

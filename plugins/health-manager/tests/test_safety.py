@@ -38,7 +38,9 @@ def update(**parallelism: int) -> Action:
 def decided(
     age_s: float, state: DecisionState, action: Action | None = None, diagnosis: Diagnosis = UNDER, number: int = 1
 ) -> Decision:
-    return Decision(number, NOW_S - age_s, "ds2", diagnosis, action or update(split=4), state, "because")
+    at_s = NOW_S - age_s
+    action = action or update(split=4)
+    return Decision(number, at_s, "ds2", diagnosis, action, state, "because", carried_out_at_s=at_s)
 
 
 def asked(
@@ -128,7 +130,7 @@ def test_an_oscillation_ends_in_advice() -> None:
     verdict, reason = asked(*sizes, action=update(split=3))
     assert verdict is Verdict.ADVISE
     assert reason == "split was changed up and down (4, 2, 5) and would be changed to 3 now"
-    old = [replace(each, at_s=each.at_s - 2000.0) for each in sizes]
+    old = [replace(each, at_s=each.at_s - 2000.0, carried_out_at_s=None) for each in sizes]
     assert asked(*old, action=update(split=3))[0] is Verdict.ACT
 
 
@@ -170,6 +172,14 @@ def test_an_effect_is_seen_awaited_or_missed(
     measured = [] if rate is None else [Measurement("source-rate", Subject("lines"), rate)]
     measurements = Measurements(replace(SHAPE, changing=changing), measured)
     assert effect_of(decided(age_s, DecisionState.STARTED), measurements, NOW_S, LIMITS) is state
+
+
+def test_an_effect_is_seen_after_the_action_only() -> None:
+    """While another process carries it out, the figures are of the time before."""
+    measurements = Measurements(SHAPE, [Measurement("source-rate", Subject("lines"), 950.0)])
+    for age_s, state in ((10.0, DecisionState.STARTED), (121.0, DecisionState.EFFECTIVE)):
+        begun = replace(decided(age_s, DecisionState.STARTED), carried_out_at_s=None)
+        assert effect_of(begun, measurements, NOW_S, LIMITS) is state
 
 
 def test_an_action_without_an_expectation_counts_after_its_time() -> None:

@@ -61,7 +61,8 @@ class HealthManager:
         self._limits = limits_of(section)
         self._pace = pace
         self._window: list[Observation] = []
-        self._since_s = 0.0  # when the first observation of the present plan was made
+        self._since_s = 0.0  # when the first observation of the window was made
+        self._ends: frozenset[float] = frozenset()  # of the actions that were carried out, as recorded
         self._due_s = {each.name: 0.0 for each in policies}
         self._agreements = {each.name: Agreement(each.rhythm.look_back_s) for each in policies}
         self._longest_s = max((each.rhythm.look_back_s for each in policies), default=0.0)
@@ -84,6 +85,7 @@ class HealthManager:
         now_s = observed.observation.at_s
         self._keep(observed.observation)
         kept = self._recover(observed)
+        self._begin_after_actions(observed.observation, kept)
         for policy in self._policies:
             window = self._window_of(policy)
             if now_s < self._due_s[policy.name] or not window:
@@ -99,7 +101,7 @@ class HealthManager:
             problems += [f"policy {policy.name!r}: {each}" for each in found.failed]
             found = self._agreements[policy.name].filtered(found, now_s)
             if self._follow(kept, found, policy.name, problems):
-                return  # what was observed is of the plan before
+                return  # what was observed is of the time before
             kept = self._book.read()
 
     def _recover(self, observed: Observed) -> KeptRecords:
@@ -131,6 +133,15 @@ class HealthManager:
         if not self._window:
             self._since_s = newest.at_s
         self._window = _within([*self._window, newest], self._longest_s)
+
+    def _begin_after_actions(self, newest: Observation, kept: KeptRecords) -> None:
+        """Forget what was seen before an action: it says nothing about its effect. Another process may have acted."""
+        times = (each.carried_out_at_s for each in kept.records.decisions)
+        ends = frozenset(each for each in times if each is not None)
+        if ends - self._ends:
+            self._window = []
+            self._keep(newest)
+        self._ends = ends
 
     def _follow(self, kept: KeptRecords, found: Round, policy: str, problems: list[str]) -> bool:
         """Record what follows from a round, and carry it out if this process may; return whether it tried to."""

@@ -85,11 +85,13 @@ def permission(
 def effect_of(decision: Decision, measurements: Measurements, now_s: float, limits: Limits) -> DecisionState:
     """The state of a decision that was STARTED: whether its expected effect is there, or will not come any more.
 
-    Nothing is judged while the plan changes. Without an expectation the action counts as effective after `effect_s`.
+    Nothing is judged while the plan changes, or before the action is complete; if nobody has seen that, after
+    `effect_s`. Without an expectation the action counts as effective after `effect_s`.
     """
     age_s = age_s_of(decision, now_s, limits.effect_s)
     expected = decision.action.expected
-    if measurements.shape.changing:
+    unseen = decision.carried_out_at_s is None and age_s < limits.effect_s
+    if measurements.shape.changing or unseen:
         return DecisionState.STARTED
     if expected is None:
         return DecisionState.EFFECTIVE if age_s >= limits.effect_s else DecisionState.STARTED
