@@ -312,6 +312,18 @@ def test_without_rates_of_the_spout_nothing_is_sized(tmp_path: Path) -> None:
     assert desk.plant.done == [{"split": 6, "count": 12}]
 
 
+def test_missing_metrics_undo_nothing(tmp_path: Path) -> None:
+    """Without rates of the spout nobody can say that an update did not help."""
+    desk = Desk(tmp_path, ACT)
+    desk.plant.loses_answer = True
+    desk.runs(4)
+    full = desk.plant.model.observe
+    desk.plant.model.observe = lambda at_s: replace(full(at_s), samples=())  # type: ignore[method-assign]
+    desk.runs(30)
+    assert desk.states == [DecisionState.UNMEASURED]
+    assert desk.plant.done == [{"split": 6, "count": 12}]
+
+
 class HangingResolver(Resolver):
     """Returns when the event is set."""
 
@@ -422,13 +434,18 @@ def test_records_of_an_earlier_run_count_as_none(tmp_path: Path) -> None:
 
 
 class Restarts(Ds2Policy):
-    """A policy that restarts a container, and always measures the same queue."""
+    """A policy that restarts a container, and always measures that its task does nothing."""
 
     def sensors(self) -> Sequence[Sensor]:
-        return ()
+        return (_NoRate(),)
 
     def diagnosers(self) -> Sequence[Diagnoser]:
         return (_Stuck(),)
+
+
+class _NoRate(Sensor):
+    def measure(self, window: Sequence[Observation]) -> Iterator[Measurement]:
+        yield Measurement("rate-in", Subject("split", 2), 0.0)
 
 
 class _Stuck(Diagnoser):
@@ -461,9 +478,7 @@ def test_a_restart_is_carried_out_at_most_once(tmp_path: Path) -> None:
     assert desk.states[0] is DecisionState.INEFFECTIVE
 
 
-class Rates(Sensor):
-    """The mean rate of a task over the window."""
-
+class _MeanRate(Sensor):
     def measure(self, window: Sequence[Observation]) -> Iterator[Measurement]:
         rates = [each.samples[0].value for each in window]
         yield Measurement("rate-in", Subject("split", 2), sum(rates) / len(rates))
@@ -473,7 +488,7 @@ class RestartsAndMeasures(Restarts):
     """A policy that restarts a container until a task executes tuples."""
 
     def sensors(self) -> Sequence[Sensor]:
-        return (Rates(),)
+        return (_MeanRate(),)
 
 
 def stuck(folder: Path, *, control: bool = True) -> Desk:

@@ -17,6 +17,7 @@ from heron.spi.health_values import (
     DecisionState,
     Diagnosis,
     Expectation,
+    Measurement,
     Measurements,
     Subject,
     Subscription,
@@ -138,7 +139,9 @@ def test_only_the_policy_that_decided_judges_the_effect() -> None:
     missing = replace(found, measurements=Measurements(found.measurements.shape))
     assert next_step(loop.history, missing, "other", Mode.ACT, START_S + 130.0, LIMITS) == Step()
     late = next_step(loop.history, missing, "other", Mode.ACT, START_S + 250.0, LIMITS)
-    assert late.records[0].state is DecisionState.INEFFECTIVE
+    (closed,) = late.records
+    assert (closed.state, late.action) == (DecisionState.UNMEASURED, None)
+    assert closed.reason == f"{loop.history[0].reason}; its effect could not be measured"
 
 
 def test_a_day_with_a_curve_of_load_is_followed_with_few_changes() -> None:
@@ -214,7 +217,8 @@ def test_whatever_has_a_former_value_is_undone(action: Action, undone: Action | 
     cause = Diagnosis("cause", Subject("lines"), 0.8, ("shown",))
     action = replace(action, expected=Expectation("source-rate", Subject("lines"), at_least=100.0))
     begun = Decision(1, START_S, "ds2", cause, action, DecisionState.STARTED, "because")
-    quiet = Round(Measurements(looked(word_count(1.0), 0.0).measurements.shape), (), (), ())
+    still = Measurement("source-rate", Subject("lines"), 10.0)
+    quiet = Round(Measurements(looked(word_count(1.0), 0.0).measurements.shape, (still,)), (), (), ())
     step = next_step((begun,), quiet, "ds2", Mode.ACT, START_S + LIMITS.effect_s, LIMITS)
     assert step.records[0] == replace(begun, state=DecisionState.INEFFECTIVE)
     assert step.action == undone

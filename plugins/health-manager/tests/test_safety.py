@@ -66,7 +66,15 @@ def test_does_one_thing_at_a_time() -> None:
     assert asked(shape=replace(SHAPE, changing=True)) == (Verdict.WAIT, "an update is under way")
 
 
-@pytest.mark.parametrize("state", [DecisionState.EFFECTIVE, DecisionState.INEFFECTIVE, DecisionState.FAILED])
+@pytest.mark.parametrize(
+    "state",
+    [
+        DecisionState.EFFECTIVE,
+        DecisionState.INEFFECTIVE,
+        DecisionState.UNMEASURED,
+        DecisionState.FAILED,
+    ],
+)
 def test_cools_down_after_an_action(state: DecisionState) -> None:
     """The figures of the last minute are still mixed with those from before."""
     other = Diagnosis("data-skew", Subject("count", 3), 0.9, ("3 times the mean",))
@@ -161,7 +169,7 @@ def test_a_clock_that_was_set_back_blocks_nothing_for_ever() -> None:
         (10.0, 500.0, False, DecisionState.STARTED),
         (10.0, None, False, DecisionState.STARTED),
         (121.0, 500.0, False, DecisionState.INEFFECTIVE),
-        (121.0, None, False, DecisionState.INEFFECTIVE),
+        (121.0, None, False, DecisionState.UNMEASURED),
         (121.0, 950.0, True, DecisionState.STARTED),
     ],
 )

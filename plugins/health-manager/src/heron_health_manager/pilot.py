@@ -62,6 +62,8 @@ def _judge(
     if state is decision.state:
         return Step()
     judged = replace(decision, state=state)
+    if state is DecisionState.UNMEASURED:
+        judged = replace(judged, reason=f"{decision.reason}; its effect could not be measured")
     undone = _undo(decision) if state is DecisionState.INEFFECTIVE else None
     if undone is None:
         return Step((judged,))

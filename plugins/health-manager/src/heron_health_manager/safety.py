@@ -19,7 +19,9 @@ from heron.spi.health_values import Action, ActionKind, Decision, DecisionState,
 
 __all__ = ["Limits", "Permission", "Verdict", "age_s_of", "effect_of", "permission"]
 
-_CARRIED_OUT = frozenset({DecisionState.EFFECTIVE, DecisionState.INEFFECTIVE, DecisionState.FAILED})
+_CARRIED_OUT = frozenset(
+    {DecisionState.EFFECTIVE, DecisionState.INEFFECTIVE, DecisionState.UNMEASURED, DecisionState.FAILED}
+)
 _RECENT = _CARRIED_OUT | {DecisionState.ABANDONED, DecisionState.SUPERSEDED}  # a cool-down follows
 _LONGEST_S = 86_400.0
 _UP, _DOWN = 1, -1
@@ -85,6 +87,7 @@ def permission(
 def effect_of(decision: Decision, measurements: Measurements, now_s: float, limits: Limits) -> DecisionState:
     """The state of a decision that was STARTED: whether its expected effect is there, or will not come any more.
 
+    If it is not measured then, that says nothing about the action.
     Nothing is judged while the plan changes, or before the action is complete; if nobody has seen that, after
     `effect_s`. Without an expectation the action counts as effective after `effect_s`.
     """
@@ -98,7 +101,9 @@ def effect_of(decision: Decision, measurements: Measurements, now_s: float, limi
     value = measurements.value(expected.measurement, expected.subject)
     if value is not None and expected.holds(value):
         return DecisionState.EFFECTIVE
-    return DecisionState.INEFFECTIVE if age_s >= limits.effect_s else DecisionState.STARTED
+    if age_s < limits.effect_s:
+        return DecisionState.STARTED
+    return DecisionState.UNMEASURED if value is None else DecisionState.INEFFECTIVE
 
 
 def age_s_of(decision: Decision, now_s: float, span_s: float) -> float:
