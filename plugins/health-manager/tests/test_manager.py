@@ -96,6 +96,17 @@ def test_a_successor_awaits_an_effect_from_when_it_first_sees_the_plan(tmp_path:
     assert desk.runs(10).decisions[0].state is DecisionState.INEFFECTIVE
 
 
+@pytest.mark.parametrize("jump_s", [3600.0, -200.0])
+def test_a_clock_that_jumps_undoes_nothing(tmp_path: Path, jump_s: float) -> None:
+    """The effect has as much time as ever: the machine's clock was set, and no time has passed."""
+    desk = unmoved(tmp_path)
+    assert desk.runs(5).decisions[0].state is DecisionState.STARTED
+    desk.clock.jump_wall(jump_s)
+    desk.runs(15)
+    assert desk.states == [DecisionState.STARTED]
+    assert desk.runs(10).decisions[0].state is DecisionState.INEFFECTIVE
+
+
 @pytest.mark.parametrize("instants", [range(1, 12)])
 def test_a_successor_repeats_nothing(tmp_path: Path, instants: range) -> None:
     """A health manager that dies every second still acts once: all that it knows is recorded."""

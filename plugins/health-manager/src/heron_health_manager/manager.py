@@ -58,6 +58,7 @@ class HealthManager:
         self._look = look
         self._carrier = carrier
         self._clock = clock
+        self._offset_s = clock.wall_s() - clock.monotonic_s()
         self._limits = limits_of(section)
         self._pace = pace
         self._window: list[Observation] = []
@@ -107,7 +108,7 @@ class HealthManager:
     def _recover(self, observed: Observed) -> KeptRecords:
         """Read the records, and correct those whose state the plan contradicts."""
         kept = self._book.read()
-        changed = tuple(recovered(kept.records.decisions, observed.plan, self._clock.wall_s()))
+        changed = tuple(recovered(kept.records.decisions, observed.plan, self._now_s()))
         for each in changed:
             _log.warning("decision %d is %s: %s", each.number, each.state.value, each.reason)
         return self._book.write(kept, kept.records.with_decisions(*changed)) if changed else kept
@@ -146,18 +147,21 @@ class HealthManager:
     def _follow(self, kept: KeptRecords, found: Round, policy: str, problems: list[str]) -> bool:
         """Record what follows from a round, and carry it out if this process may; return whether it tried to."""
         mode = self._mode(kept)
-        step = next_step(kept.records.decisions, found, policy, mode, self._clock.wall_s(), self._limits)
+        step = next_step(kept.records.decisions, found, policy, mode, self._now_s(), self._limits)
         if step.action is None or self._carrier is None:
             if step.records:
                 self._book.write(kept, kept.records.with_decisions(*step.records))
             return False
-        now_s = self._clock.wall_s
-        how, why = attempt(self._carrier, self._book, kept, step.records, step.action, self._section, now_s)
+        how, why = attempt(self._carrier, self._book, kept, step.records, step.action, self._section, self._now_s)
         if how is not Attempt.CARRIED_OUT:
             _log.warning("%s: %s: %s", step.action.text, how.value, why)
             if how in {Attempt.FAILED, Attempt.UNKNOWN}:
                 problems.append(why)
         return True
+
+    def _now_s(self) -> float:
+        """Seconds of the wall clock as it was set at the start: when it jumps, no time has passed for an effect."""
+        return self._offset_s + self._clock.monotonic_s()
 
     def _mode(self, kept: KeptRecords) -> Mode:
         acts = self._carrier is not None and self._section.mode == "act" and not kept.records.paused
