@@ -123,6 +123,36 @@ CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
         measured({4: WAITING, 5: WAITING}, {2: {"host-steal-share": 0.4}}),
         [("slow-host", "container 2")],
     ),
+    "a limit of processors": (
+        measured(
+            {4: WAITING},
+            {
+                1: {"host-pressure-share": 0.2, "container-throttled-share": 0.0},
+                2: {"host-pressure-share": 0.2, "container-throttled-share": 0.7},
+            },
+        ),
+        [("slow-host", "container 2")],
+    ),
+    "one of two hypervisors": (
+        measured(
+            {4: WAITING},
+            {
+                1: {"host-pressure-share": 0.9, "host-steal-share": 0.0},
+                2: {"host-pressure-share": 0.2, "host-steal-share": 0.4},
+            },
+        ),
+        [("slow-host", "container 2")],
+    ),
+    "two slow hypervisors": (
+        measured(
+            {4: WAITING},
+            {
+                1: {"host-pressure-share": 0.0, "host-steal-share": 0.4},
+                2: {"host-pressure-share": 0.2, "host-steal-share": 0.4},
+            },
+        ),
+        [("slow-host", "container 2")],
+    ),
     "a busy host whose tasks do not wait": (measured(None, {2: {"host-pressure-share": 0.9}}), []),
     "a slow service": (
         measured(all_tasks(**{"useful-share": 0.99, "blocked-share": 0.9})),
@@ -265,6 +295,9 @@ def action_against(case: str) -> Action:
         ("a stuck task", ActionKind.RESTART, "heron restart words 1"),
         ("a busy host", ActionKind.RESTART, "heron restart words 2"),
         ("the only host is busy", ActionKind.ADVISE, ""),
+        ("a limit of processors", ActionKind.ADVISE, ""),
+        ("one of two hypervisors", ActionKind.RESTART, "heron restart words 2"),
+        ("two slow hypervisors", ActionKind.ADVISE, ""),
         ("a hot key", ActionKind.REBALANCE, "heron update words --rebalance work"),
         ("a slow service", ActionKind.ADVISE, ""),
         ("a hot key by name", ActionKind.ADVISE, ""),
@@ -291,6 +324,16 @@ def test_every_cause_has_a_remedy(case: str, kind: ActionKind, command: str) -> 
     assert (action.kind, action.command) == (kind, command)
     about = action.container_id or action.component or action.containers
     assert str(diagnosed(CASES[case][0])[0].subject) in action.text or about
+
+
+@pytest.mark.parametrize("case", ["a busy host", "one of two hypervisors"])
+def test_a_task_that_got_away_from_a_slow_host_waits_no_more(case: str) -> None:
+    """Whatever makes a host slow, the wait of the task shows whether the restart has led elsewhere."""
+    expected, (measurements, _) = action_against(case).expected, CASES[case]
+    assert expected is not None
+    assert (expected.measurement, expected.subject) == ("cpu-wait-share", Subject("work", 4))
+    assert not expected.holds(measurements.value(expected.measurement, expected.subject) or 0.0), "before the restart"
+    assert expected.holds(0.1)
 
 
 def test_a_restarted_task_has_recovered_when_it_executes_again() -> None:

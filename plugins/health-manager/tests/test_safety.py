@@ -142,6 +142,22 @@ def test_an_oscillation_ends_in_advice() -> None:
     assert asked(*old, action=update(split=3))[0] is Verdict.ACT
 
 
+def test_a_cause_that_comes_back_ends_in_advice() -> None:
+    """Restarting the same container all day helps nobody. A larger number of tasks is another action each time."""
+    restart = Action(ActionKind.RESTART, "restart container 1", container_id=1)
+    slow = Diagnosis("slow-host", Subject(container_id=1), 0.9, ("its tasks wait",))
+    done = [decided(age_s, DecisionState.EFFECTIVE, restart, slow, number) for number, age_s in ((3, 900.0), (5, 90.0))]
+    assert asked(*done, diagnosis=slow, action=restart) == (
+        Verdict.ADVISE,
+        "slow-host of container 1 has come back after decisions 3, 5",
+    )
+    assert asked(done[1], diagnosis=slow, action=restart)[0] is Verdict.ACT
+    elsewhere = replace(slow, subject=Subject(container_id=2))
+    assert asked(*done, diagnosis=elsewhere, action=restart)[0] is Verdict.ACT
+    grown = [decided(age_s, DecisionState.EFFECTIVE, update(split=size)) for age_s, size in ((900.0, 3), (90.0, 4))]
+    assert asked(*grown, action=update(split=5))[0] is Verdict.ACT
+
+
 def test_doubt_and_size_end_in_advice() -> None:
     """A person sees the proposal, and may approve it."""
     assert asked(diagnosis=replace(UNDER, confidence=0.4)) == (Verdict.ADVISE, "the confidence 40% is below 70%")

@@ -13,21 +13,26 @@ __all__ = ["RESOLVERS", "AdviceResolver", "RebalanceResolver", "RestartResolver"
 
 _PRESSED = 0.6  # share of the time, as in the detector
 _LATE = 0.25  # share of the time, as in the detector
+_WAITS = 0.25  # share of the time, as in the detector
+_SLOW_HOST: Mapping[str, float] = {"host-pressure-share": _PRESSED, "host-steal-share": 0.1}  # as in the detectors
 _SOME = 0.001  # tuples/s: the task executes again, whatever still waits for it
 
 
 class RestartResolver(Resolver):
     """Restarts the container of what is stuck or slow; a scheduler that can starts it on another host.
 
-    A slow host is a reason only while another one is not slow.
+    A slow host is a reason only while another one is not slow. A limit of the container itself goes with it.
     """
 
     expects: Mapping[str, tuple[str, float | None, float | None]] = {
         "stuck-task": ("rate-in", _SOME, None),
         "slow-task": ("useful-share", None, 0.85),
-        "slow-host": ("host-pressure-share", None, _PRESSED),
+        "slow-host": ("cpu-wait-share", None, _WAITS),
     }
-    """The measurement of the subject that will be at least, or at most, a value, by diagnosis."""
+    """The measurement that will be at least, or at most, a value, by diagnosis.
+
+    It is that of the subject; for a container, that of its busiest task which waits for a processor.
+    """
 
     def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
         """`Resolver.resolve`."""
@@ -37,20 +42,37 @@ class RestartResolver(Resolver):
         container = subject.container_id or _container_of(subject, measurements)
         if not container or (subject.container_id and not _has_better_host(subject, measurements)):
             return None
+        measured = _waiting_in(container, measurements) if subject.container_id else subject
+        if measured is None:
+            return None
         measurement, at_least, at_most = self.expects[diagnosis.name]
         return Action(
             ActionKind.RESTART,
             f"restart container {container}" + ("" if subject.container_id else f", which has {subject}"),
             f"heron restart {measurements.shape.name} {container}",
             container_id=container,
-            expected=Expectation(measurement, subject, at_least, at_most),
+            expected=Expectation(measurement, measured, at_least, at_most),
         )
 
 
 def _has_better_host(subject: Subject, measurements: Measurements) -> bool:
-    """Whether the threads of another container's host rarely wait for a processor: a restart may lead there."""
-    pressed = (each for each in measurements.of("host-pressure-share") if each.subject != subject)
-    return any(each.value < _PRESSED for each in pressed)
+    """Whether the host of another container does not have what makes this one slow: a restart may lead there."""
+    causes = [name for name, limit in _SLOW_HOST.items() if (measurements.value(name, subject) or 0.0) > limit]
+    others = (Subject(container_id=each) for each in measurements.shape.containers() if each != subject.container_id)
+    return bool(causes) and any(
+        all((share := measurements.value(name, other)) is not None and share <= _SLOW_HOST[name] for name in causes)
+        for other in others
+    )
+
+
+def _waiting_in(container: int, measurements: Measurements) -> Subject | None:
+    """The busiest task of a container that waits for a processor; None if none does."""
+    waiting = [
+        each.subject
+        for each in measurements.of("cpu-wait-share")
+        if each.value > _WAITS and _container_of(each.subject, measurements) == container
+    ]
+    return max(waiting, key=lambda each: measurements.value("useful-share", each) or 0.0, default=None)
 
 
 def _container_of(subject: Subject, measurements: Measurements) -> int:

@@ -5,7 +5,8 @@ So a health manager that died knows after its restart what is under way, what wa
 - One action at a time, and a cool-down after each, until its effect can be seen.
 - An action without its expected effect is not tried again for that diagnosis for a while, which doubles each time
   (Dhalion's blacklist).
-- A component that is made larger and smaller again and again is left alone: a person decides.
+- A component that is made larger and smaller again and again is left alone: a person decides. So is a cause that comes
+  back after each restart or rebalance.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Limits:
     """The limits of what the health manager does by itself, in seconds of the wall clock.
 
     An effect is awaited for `effect_s`. `turns` changes of direction of one component within `oscillation_s` are an
-    oscillation. `most_tasks` bounds the tasks of the topology; None without a bound.
+    oscillation. Within the same time a restart or a rebalance is done `repeats` times for one cause. `most_tasks`
+    bounds the tasks of the topology; None without a bound.
     """
 
     cool_down_s: float = 60.0
@@ -40,6 +42,7 @@ class Limits:
     blacklist_s: float = 600.0
     oscillation_s: float = 1800.0
     turns: int = 2
+    repeats: int = 2
     least_confidence: float = 0.7
     most_tasks: int | None = None
 
@@ -78,6 +81,7 @@ def permission(
         or _loses(diagnosis, action, shape)
         or _blacklisted(history, diagnosis, action, now_s, limits)
         or _oscillating(history, action, shape, now_s, limits)
+        or _repeated(history, diagnosis, action, now_s, limits)
     )
     if advised:
         return Permission(Verdict.ADVISE, advised)
@@ -200,6 +204,22 @@ def _oscillating(
             shown = ", ".join(map(str, sizes))
             return f"{component.name} was changed up and down ({shown}) and would be changed to {wanted} now"
     return ""
+
+
+def _repeated(history: Sequence[Decision], diagnosis: Diagnosis, action: Action, now_s: float, limits: Limits) -> str:
+    """An action that leaves nothing behind helps for a while only, where the cause comes back."""
+    if action.kind not in (ActionKind.RESTART, ActionKind.REBALANCE):
+        return ""
+    done = [
+        str(each.number)
+        for each in history
+        if each.state in _CARRIED_OUT
+        and _is_same(each, diagnosis, action)
+        and age_s_of(each, now_s, limits.oscillation_s) < limits.oscillation_s
+    ]
+    if len(done) < limits.repeats:
+        return ""
+    return f"{diagnosis.name} of {diagnosis.subject} has come back after decisions {', '.join(done)}"
 
 
 def _turns(sizes: Sequence[int]) -> int:
