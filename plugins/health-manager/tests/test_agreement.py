@@ -46,6 +46,14 @@ def test_it_waits_no_longer_than_a_window() -> None:
     ]
 
 
+def test_it_waits_again_after_rounds_that_agreed() -> None:
+    """An update that is only advised, because its cause is in doubt, is wanted all day. The next one waits as ever."""
+    agreement = Agreement(look_back_s=6.0)
+    assert [passes(agreement, wanting(split=2), at_s) for at_s in (0.0, 2.0, 4.0, 6.0, 8.0)] == [False, *[True] * 4]
+    assert not passes(agreement, wanting(split=5), 10.0)
+    assert passes(agreement, wanting(split=5), 12.0)
+
+
 def test_a_round_without_an_update_begins_again() -> None:
     """What was wanted long ago says nothing about now."""
     agreement = Agreement(look_back_s=6.0)

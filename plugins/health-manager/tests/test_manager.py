@@ -107,6 +107,17 @@ def test_a_clock_that_jumps_undoes_nothing(tmp_path: Path, jump_s: float) -> Non
     assert desk.runs(10).decisions[0].state is DecisionState.INEFFECTIVE
 
 
+def test_rounds_agree_again_after_a_change_of_the_plan(tmp_path: Path) -> None:
+    """What the rounds before it wanted was for another plan: two rounds with the new one have to want the same."""
+    desk = Desk(tmp_path, ACT)
+    desk.runs(4)
+    desk.plant.model.apply({"split": 2})
+    desk.runs(4)
+    assert desk.plant.done == []
+    desk.runs(1)
+    assert desk.plant.done == [{"split": 6, "count": 12}]
+
+
 @pytest.mark.parametrize("instants", [range(1, 12)])
 def test_a_successor_repeats_nothing(tmp_path: Path, instants: range) -> None:
     """A health manager that dies every second still acts once: all that it knows is recorded."""

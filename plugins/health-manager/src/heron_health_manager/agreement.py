@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from heron.spi.health_values import Action, ActionKind
-from heron_health_manager.policy_round import Round
+from heron.spi.health_values import Action, ActionKind, Subject
+from heron_health_manager.policy_round import Finding, Round
 
 __all__ = ["Agreement"]
 
 _Wanted = frozenset[tuple[str, int]]
+_Cause = tuple[str, Subject]
 
 
 class Agreement:
@@ -23,19 +24,27 @@ class Agreement:
         self._least_s = look_back_s / 3
         self._longest_s = look_back_s
         self._since_s: dict[_Wanted, float] = {}
-        self._first_s = 0.0
+        self._apart_s: dict[_Cause, float] = {}  # since when the rounds want different updates against a cause
 
     def filtered(self, found: Round, now_s: float) -> Round:
         """Return the round without the updates that wait; `now_s` is monotonic seconds."""
-        wanted = {_wanted(each.action) for each in found.findings if _is_update(each.action)}
-        if not self._since_s:
-            self._first_s = now_s
-        self._since_s = {each: self._since_s.get(each, now_s) for each in wanted}
-        if now_s - self._first_s >= self._longest_s:
-            return found
+        updates = {_cause(each): _wanted(each.action) for each in found.findings if _is_update(each.action)}
+        self._since_s = {each: self._since_s.get(each, now_s) for each in updates.values()}
         agreed = {each for each, since_s in self._since_s.items() if now_s - since_s >= self._least_s}
-        kept = (each for each in found.findings if not _is_update(each.action) or _wanted(each.action) in agreed)
+        self._apart_s = {
+            cause: now_s if wanted in agreed else self._apart_s.get(cause, now_s) for cause, wanted in updates.items()
+        }
+        passed = {
+            cause
+            for cause, wanted in updates.items()
+            if wanted in agreed or now_s - self._apart_s[cause] >= self._longest_s
+        }
+        kept = (each for each in found.findings if not _is_update(each.action) or _cause(each) in passed)
         return replace(found, findings=tuple(kept))
+
+
+def _cause(finding: Finding) -> _Cause:
+    return finding.diagnosis.name, finding.diagnosis.subject
 
 
 def _is_update(action: Action | None) -> bool:

@@ -65,7 +65,7 @@ class HealthManager:
         self._since_s = 0.0  # when the first observation of the window was made
         self._ends: frozenset[float] = frozenset()  # of the actions that were carried out, as recorded
         self._due_s = {each.name: 0.0 for each in policies}
-        self._agreements = {each.name: Agreement(each.rhythm.look_back_s) for each in policies}
+        self._agreements: dict[str, Agreement] = {}
         self._longest_s = max((each.rhythm.look_back_s for each in policies), default=0.0)
         self._logged = ""
 
@@ -133,6 +133,7 @@ class HealthManager:
             return
         if not self._window:
             self._since_s = newest.at_s
+            self._agreements = {each.name: Agreement(each.rhythm.look_back_s) for each in self._policies}
         self._window = _within([*self._window, newest], self._longest_s)
 
     def _begin_after_actions(self, newest: Observation, kept: KeptRecords) -> None:
