@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, PackingPlan
 from heron.spi.health_section import ComponentBounds, HealthSection
 from heron.spi.health_values import ActionKind, ComponentShape, Subscription, TopologyShape
-from heron_health_manager.bounds import bounded, limits_of, too_many_containers
+from heron_health_manager.bounds import bounded, limits_of
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.policy_round import Round, run_round
 from topology_model.fluid_model import Model, Part
@@ -111,28 +109,9 @@ def test_the_smaller_of_two_bounds_counts() -> None:
     assert (count.least, count.most) == (1, 3)
 
 
-@pytest.mark.parametrize(
-    ("most", "before", "after", "why"),
-    [
-        (None, 2, 99, ""),
-        (4, 2, 4, ""),
-        (4, 2, 5, "the topology would have 5 containers, and the limit is 4"),
-        (4, 8, 6, ""),
-    ],
-)
-def test_containers_are_bounded_unless_there_were_more_already(
-    most: int | None, before: int, after: int, why: str
-) -> None:
-    """A person may have made a topology larger; then it may become smaller by itself."""
-    first, second = (
-        PackingPlan(str(size), tuple(ContainerPlan(each, (), NO_RESOURCE) for each in range(1, size + 1)))
-        for size in (before, after)
-    )
-    assert too_many_containers(first, second, HealthSection(max_containers=most)) == why
-
-
 def test_the_limits_of_safety_are_those_of_the_section() -> None:
     """Each key of the section arrives."""
-    section = HealthSection(cool_down_s=1.0, effect_s=2.0, blacklist_s=3.0, least_confidence=0.4)
+    section = HealthSection(cool_down_s=1.0, effect_s=2.0, blacklist_s=3.0, least_confidence=0.4, max_containers=5)
     limits = limits_of(section)
     assert (limits.cool_down_s, limits.effect_s, limits.blacklist_s, limits.least_confidence) == (1.0, 2.0, 3.0, 0.4)
+    assert limits.max_containers == 5

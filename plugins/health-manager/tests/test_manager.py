@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from heron.errors import AccessError, HeronError, RefusedError, UnreachableError
-from heron.spi.health import Diagnoser, Resolver, Sensor
+from heron.spi.health import Resolver, Sensor
 from heron.spi.health_section import ComponentBounds, HealthSection
 from heron.spi.health_values import (
     Action,
     DecisionState,
     Diagnosis,
-    Measurement,
     Measurements,
     Observation,
-    Sample,
-    Subject,
-    Symptom,
 )
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.health_records import HealthRecords
@@ -32,7 +28,6 @@ from heron_health_manager.pace import Pace
 from heron_health_manager.policy_runner import PolicyRunner
 from heron_health_manager.record_book import RecordBook
 from topology_model.desk import RHYTHM, Desk
-from topology_model.fluid_model import Model
 
 OPTIMUM = {"lines": 1, "split": 6, "count": 12}
 ACT = HealthSection(mode="act", cool_down_s=5.0, effect_s=20.0)
@@ -58,53 +53,6 @@ def test_decides_nothing_before_its_window_is_full(tmp_path: Path) -> None:
     desk.plant.model.apply({"split": 2})
     assert desk.runs(3).decisions == ()
     assert desk.runs(3).decisions != ()
-
-
-class Unmoved(Model):
-    """A topology whose plan can change without any effect on what its sources emit."""
-
-    def shares(self) -> dict[str, float]:
-        return {"lines": 0.1}
-
-
-def unmoved(folder: Path, takes_s: float = 0.0) -> Desk:
-    """A health manager of such a topology, whose actions take that long."""
-    desk = Desk(folder, ACT)
-    desk.plant.model = Unmoved(desk.plant.model.parts, desk.plant.model.tasks)
-    desk.plant.takes = lambda: desk.clock.advance(takes_s)
-    return desk
-
-
-def test_an_effect_is_awaited_from_the_end_of_the_action(tmp_path: Path) -> None:
-    """An update that takes longer than its effect may take is not undone at once."""
-    desk = unmoved(tmp_path, takes_s=60.0)
-    (decision,) = desk.runs(20).decisions
-    assert decision.state is DecisionState.STARTED
-    assert decision.carried_out_at_s == decision.at_s + 60.0
-    assert desk.runs(10).decisions[0].state is DecisionState.INEFFECTIVE
-
-
-def test_a_successor_awaits_an_effect_from_when_it_first_sees_the_plan(tmp_path: Path) -> None:
-    """Nobody has seen when the update was complete."""
-    desk = unmoved(tmp_path, takes_s=60.0)
-    desk.plant.loses_answer = True
-    desk.runs(5)
-    desk.dies()
-    desk.runs(1)
-    assert desk.records.decisions[0].carried_out_at_s == desk.clock.wall_s()
-    assert desk.runs(15).decisions[0].state is DecisionState.STARTED
-    assert desk.runs(10).decisions[0].state is DecisionState.INEFFECTIVE
-
-
-@pytest.mark.parametrize("jump_s", [3600.0, -200.0])
-def test_a_clock_that_jumps_undoes_nothing(tmp_path: Path, jump_s: float) -> None:
-    """The effect has as much time as ever: the machine's clock was set, and no time has passed."""
-    desk = unmoved(tmp_path)
-    assert desk.runs(5).decisions[0].state is DecisionState.STARTED
-    desk.clock.jump_wall(jump_s)
-    desk.runs(15)
-    assert desk.states == [DecisionState.STARTED]
-    assert desk.runs(10).decisions[0].state is DecisionState.INEFFECTIVE
 
 
 def test_rounds_agree_again_after_a_change_of_the_plan(tmp_path: Path) -> None:
@@ -334,18 +282,6 @@ def test_without_rates_of_the_spout_nothing_is_sized(tmp_path: Path) -> None:
     assert desk.plant.done == [{"split": 6, "count": 12}]
 
 
-def test_missing_metrics_undo_nothing(tmp_path: Path) -> None:
-    """Without rates of the spout nobody can say that an update did not help."""
-    desk = Desk(tmp_path, ACT)
-    desk.plant.loses_answer = True
-    desk.runs(4)
-    full = desk.plant.model.observe
-    desk.plant.model.observe = lambda at_s: replace(full(at_s), samples=())  # type: ignore[method-assign]
-    desk.runs(30)
-    assert desk.states == [DecisionState.UNMEASURED]
-    assert desk.plant.done == [{"split": 6, "count": 12}]
-
-
 class HangingResolver(Resolver):
     """Returns when the event is set."""
 
@@ -453,99 +389,3 @@ def test_records_of_an_earlier_run_count_as_none(tmp_path: Path) -> None:
     desk.runs(10)
     assert RecordBook(desk.store, "model", "model-2").read().records == HealthRecords("model-2")
     assert desk.store.get(NodeKind.HEALTH, "model") is not None
-
-
-class Restarts(Ds2Policy):
-    """A policy that restarts a container, and always measures that its task does nothing."""
-
-    def sensors(self) -> Sequence[Sensor]:
-        return (_NoRate(),)
-
-    def diagnosers(self) -> Sequence[Diagnoser]:
-        return (_Stuck(),)
-
-
-class _NoRate(Sensor):
-    def measure(self, window: Sequence[Observation]) -> Iterator[Measurement]:
-        yield Measurement("rate-in", Subject("split", 2), 0.0)
-
-
-class _Stuck(Diagnoser):
-    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
-        yield Diagnosis("stuck-task", Subject("split", 2), 0.9, ("tuples wait, and it executes none",))
-
-
-def test_a_restart_is_carried_out_at_most_once(tmp_path: Path) -> None:
-    """It has no fence: nobody can see whether it was begun, so it is not repeated at once."""
-    desk = Desk(tmp_path, ACT)
-    desk.policies = (PolicyRunner("p", Restarts.open(RHYTHM)),)
-    begun: list[int] = []
-    desk.plant.plan = PlannedAction  # type: ignore[method-assign]  # a restart needs no plan
-
-    def carry_out(planned: PlannedAction) -> None:
-        begun.append(planned.action.container_id)
-        msg = "the process ends here"
-        raise UnreachableError(msg)
-
-    desk.plant.carry_out = carry_out  # type: ignore[method-assign]
-    desk.dies()
-    desk.runs(6)
-    assert (begun, desk.states) == ([1], [DecisionState.STARTED])
-    for _ in range(3):
-        desk.dies()
-        desk.runs(6)
-    assert begun == [1]
-    desk.runs(20)
-    assert begun == [1]
-    assert desk.states[0] is DecisionState.INEFFECTIVE
-
-
-class _MeanRate(Sensor):
-    def measure(self, window: Sequence[Observation]) -> Iterator[Measurement]:
-        rates = [each.samples[0].value for each in window]
-        yield Measurement("rate-in", Subject("split", 2), sum(rates) / len(rates))
-
-
-class RestartsAndMeasures(Restarts):
-    """A policy that restarts a container until a task executes tuples."""
-
-    def sensors(self) -> Sequence[Sensor]:
-        return (_MeanRate(),)
-
-
-def stuck(folder: Path, *, control: bool = True) -> Desk:
-    """A health manager of a topology with a task that executes tuples for 3 s, and then no more."""
-    desk = Desk(folder, ACT, control=control)
-    desk.policies = (PolicyRunner("p", RestartsAndMeasures.open(RHYTHM)),)
-    full, end_s = desk.plant.model.observe, desk.clock.monotonic_s() + 3.0
-
-    def observe(at_s: float) -> Observation:
-        return replace(full(at_s), samples=(Sample("execute-count", 100.0 if at_s <= end_s else 0.0),))
-
-    desk.plant.model.observe = observe  # type: ignore[method-assign]
-    desk.plant.plan = PlannedAction  # type: ignore[method-assign]  # a restart needs no plan
-    desk.dies()
-    return desk
-
-
-def test_an_effect_is_seen_only_in_what_comes_after_the_action(tmp_path: Path) -> None:
-    """The window has rates from before the task got stuck. They do not show that its restart has helped."""
-    desk = stuck(tmp_path)
-    desk.runs(15)
-    assert desk.states == [DecisionState.STARTED]
-    desk.runs(20)
-    assert desk.states[0] is DecisionState.INEFFECTIVE
-
-
-def test_what_a_person_carries_out_is_judged_by_what_comes_after_it(tmp_path: Path) -> None:
-    """The command `approve` acts in another process."""
-    desk = stuck(tmp_path, control=False)
-    (advised,) = desk.runs(4).decisions
-    begun = replace(advised, state=DecisionState.STARTED, at_s=desk.clock.wall_s())
-    desk.book.change(lambda each: each.with_decisions(begun))
-    desk.runs(1)
-    assert desk.states == [DecisionState.STARTED]
-    done = replace(begun, carried_out_at_s=desk.clock.wall_s())
-    desk.book.change(lambda each: each.with_decisions(done))
-    desk.runs(10)
-    assert desk.states == [DecisionState.STARTED]

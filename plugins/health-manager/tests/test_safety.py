@@ -21,7 +21,7 @@ from heron.spi.health_values import (
     Subject,
     TopologyShape,
 )
-from heron_health_manager.safety import Limits, Verdict, effect_of, permission
+from heron_health_manager.safety import Limits, Verdict, effect_of, permission, too_many_containers
 
 LIMITS = Limits()
 NOW_S = 1_000_000.0
@@ -161,14 +161,30 @@ def test_a_cause_that_comes_back_ends_in_advice() -> None:
 def test_doubt_and_size_end_in_advice() -> None:
     """A person sees the proposal, and may approve it."""
     assert asked(diagnosis=replace(UNDER, confidence=0.4)) == (Verdict.ADVISE, "the confidence 40% is below 70%")
-    small = Limits(most_tasks=4)
-    assert asked(action=update(split=4), limits=small) == (
+    small, spread = Limits(max_containers=2), Action(ActionKind.UPDATE, "spread", containers=3)
+    assert asked(action=spread, limits=small) == (
         Verdict.ADVISE,
-        "the topology would have 5 tasks, and the limit is 4",
+        "the topology would have 3 containers, and the limit is 2",
     )
-    assert asked(action=update(split=3), limits=small)[0] is Verdict.ACT
+    assert asked(action=replace(spread, containers=2), limits=small)[0] is Verdict.ACT
     advice = Action(ActionKind.ADVISE, "group by partial key")
     assert asked(action=advice) == (Verdict.ADVISE, "only a person can do this")
+
+
+@pytest.mark.parametrize(
+    ("most", "before", "after", "why"),
+    [
+        (None, 2, 99, ""),
+        (4, 2, 4, ""),
+        (4, 2, 5, "the topology would have 5 containers, and the limit is 4"),
+        (4, 8, 6, ""),
+    ],
+)
+def test_containers_are_bounded_unless_there_were_more_already(
+    most: int | None, before: int, after: int, why: str
+) -> None:
+    """A person may have made a topology larger; then it may become smaller by itself."""
+    assert too_many_containers(before, after, Limits(max_containers=most)) == why
 
 
 def test_a_clock_that_was_set_back_blocks_nothing_for_ever() -> None:

@@ -14,12 +14,11 @@ from dataclasses import replace
 from typing import Protocol
 
 from heron.errors import HeronError, RefusedError, StateConflictError, StateError, UnreachableError
-from heron.spi.health_section import HealthSection
 from heron.spi.health_values import Action, Decision, DecisionState
-from heron_health_manager.bounds import too_many_containers
 from heron_health_manager.carrier import PlannedAction
 from heron_health_manager.pilot import is_advised
 from heron_health_manager.record_book import KeptRecords, RecordBook
+from heron_health_manager.safety import Limits, too_many_containers
 
 __all__ = ["Attempt", "Carries", "attempt", "begin"]
 
@@ -57,7 +56,7 @@ def attempt(
     kept: KeptRecords,
     records: Sequence[Decision],
     action: Action,
-    section: HealthSection,
+    limits: Limits,
     now_s: Callable[[], float],
 ) -> tuple[Attempt, str]:
     """Carry an action out whose decision is the last one of `records`; return how that ended, and why.
@@ -79,7 +78,8 @@ def attempt(
         return Attempt.FAILED, str(error)
     if why := planned.changed():
         return Attempt.NOTHING, why
-    if planned.update and (why := too_many_containers(planned.update.before, planned.update.after, section)):
+    update = planned.update
+    if update and (why := too_many_containers(len(update.before.containers), len(update.after.containers), limits)):
         if not is_advised(kept.records.decisions, decision.diagnosis, action):
             others.append(replace(decision, state=DecisionState.ADVISED, reason=why))
         if others:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from heron.planner.packing_plan import PackingPlan
 from heron.spi.health_section import ComponentBounds, HealthSection
 from heron.spi.health_values import ComponentShape, TopologyShape
 from heron_health_manager.safety import Limits
 
-__all__ = ["bounded", "limits_of", "too_many_containers"]
+__all__ = ["bounded", "limits_of"]
 
 
 def limits_of(section: HealthSection) -> Limits:
@@ -20,6 +19,7 @@ def limits_of(section: HealthSection) -> Limits:
         effect_s=section.effect_s,
         blacklist_s=section.blacklist_s,
         least_confidence=section.least_confidence,
+        max_containers=section.max_containers,
     )
 
 
@@ -37,11 +37,3 @@ def _bounded(component: ComponentShape, bounds: ComponentBounds | None) -> Compo
     most = min((each for each in (component.most, bounds.max) if each is not None), default=None)
     least = max(component.least, bounds.min)
     return replace(component, least=least if most is None else min(least, most), most=most)
-
-
-def too_many_containers(before: PackingPlan, after: PackingPlan, section: HealthSection) -> str:
-    """Why a packing plan has too many containers; "" if it has not. A plan that is too large may become smaller."""
-    most = section.max_containers
-    if most is None or len(after.containers) <= max(most, len(before.containers)):
-        return ""
-    return f"the topology would have {len(after.containers)} containers, and the limit is {most}"

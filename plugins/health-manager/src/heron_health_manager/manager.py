@@ -146,19 +146,26 @@ class HealthManager:
         self._ends = ends
 
     def _follow(self, kept: KeptRecords, found: Round, policy: str, problems: list[str]) -> bool:
-        """Record what follows from a round, and carry it out if this process may; return whether it tried to."""
-        mode = self._mode(kept)
-        step = next_step(kept.records.decisions, found, policy, mode, self._now_s(), self._limits)
+        """Record what follows from a round, and carry it out if this process may; return whether it tried to.
+
+        An action that a bound or another plan does not permit leaves the turn to the next finding.
+        """
+        step = next_step(kept.records.decisions, found, policy, self._mode(kept), self._now_s(), self._limits)
         if step.action is None or self._carrier is None:
             if step.records:
                 self._book.write(kept, kept.records.with_decisions(*step.records))
             return False
-        how, why = attempt(self._carrier, self._book, kept, step.records, step.action, self._section, self._now_s)
+        how, why = attempt(self._carrier, self._book, kept, step.records, step.action, self._limits, self._now_s)
         if how is not Attempt.CARRIED_OUT:
             _log.warning("%s: %s: %s", step.action.text, how.value, why)
             if how in {Attempt.FAILED, Attempt.UNKNOWN}:
                 problems.append(why)
-        return True
+        if how in {Attempt.CARRIED_OUT, Attempt.FAILED, Attempt.UNKNOWN}:
+            return True
+        others = tuple(each for each in found.findings if each.action != step.action)
+        if len(others) == len(found.findings):  # it undoes a decision
+            return False
+        return self._follow(self._book.read(), replace(found, findings=others), policy, problems)
 
     def _now_s(self) -> float:
         """Seconds of the wall clock as it was set at the start: when it jumps, no time has passed for an effect."""

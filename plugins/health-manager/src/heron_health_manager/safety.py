@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from heron.spi.health_values import Action, ActionKind, Decision, DecisionState, Diagnosis, Measurements, TopologyShape
 
-__all__ = ["Limits", "Permission", "Verdict", "age_s_of", "effect_of", "permission"]
+__all__ = ["Limits", "Permission", "Verdict", "age_s_of", "effect_of", "permission", "too_many_containers"]
 
 _CARRIED_OUT = frozenset(
     {DecisionState.EFFECTIVE, DecisionState.INEFFECTIVE, DecisionState.UNMEASURED, DecisionState.FAILED}
@@ -33,8 +33,8 @@ class Limits:
     """The limits of what the health manager does by itself, in seconds of the wall clock.
 
     An effect is awaited for `effect_s`. `turns` changes of direction of one component within `oscillation_s` are an
-    oscillation. Within the same time a restart or a rebalance is done `repeats` times for one cause. `most_tasks`
-    bounds the tasks of the topology; None without a bound.
+    oscillation. Within the same time a restart or a rebalance is done `repeats` times for one cause.
+    `max_containers` bounds the containers with tasks; None without a bound.
     """
 
     cool_down_s: float = 60.0
@@ -44,7 +44,7 @@ class Limits:
     turns: int = 2
     repeats: int = 2
     least_confidence: float = 0.7
-    most_tasks: int | None = None
+    max_containers: int | None = None
 
 
 class Verdict(enum.Enum):
@@ -77,7 +77,7 @@ def permission(
     advised = (
         _no_action(action)
         or _doubt(diagnosis, limits)
-        or _too_large(action, shape, limits)
+        or too_many_containers(len(shape.containers()), action.containers, limits)
         or _loses(diagnosis, action, shape)
         or _blacklisted(history, diagnosis, action, now_s, limits)
         or _oscillating(history, action, shape, now_s, limits)
@@ -153,14 +153,12 @@ def _loses(diagnosis: Diagnosis, action: Action, shape: TopologyShape) -> str:
     return f"delivery is at most once, so it loses the tuples that are in container {action.container_id} then"
 
 
-def _too_large(action: Action, shape: TopologyShape, limits: Limits) -> str:
-    if limits.most_tasks is None or action.kind is not ActionKind.UPDATE:
+def too_many_containers(before: int, after: int, limits: Limits) -> str:
+    """Why a plan has too many containers; "" if it has not. A topology that is too large may become smaller."""
+    most = limits.max_containers
+    if most is None or after <= max(most, before):
         return ""
-    tasks = sum(action.parallelism.get(each.name, each.parallelism) for each in shape.components)
-    present = sum(each.parallelism for each in shape.components)
-    if tasks <= max(limits.most_tasks, present):
-        return ""
-    return f"the topology would have {tasks} tasks, and the limit is {limits.most_tasks}"
+    return f"the topology would have {after} containers, and the limit is {most}"
 
 
 def _blacklisted(
