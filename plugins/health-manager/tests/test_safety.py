@@ -103,6 +103,23 @@ def test_cools_down_from_the_end_of_the_action() -> None:
     assert asked(slow, action=restart) == expected
 
 
+def test_approved_advice_is_as_young_as_its_action() -> None:
+    """It keeps its number, which is smaller than those of decisions that are older than the approval."""
+    other = Diagnosis("data-skew", Subject("count", 3), 0.9, ("3 times the mean",))
+    old = decided(5000.0, DecisionState.EFFECTIVE, update(count=9), other, number=4)
+    approved = decided(10.0, DecisionState.EFFECTIVE, update(count=8), other, number=3)
+    assert asked(approved, old) == (Verdict.WAIT, "decision 3 is effective; 50 s of its cool-down left")
+    tried = [decided(age_s, DecisionState.INEFFECTIVE, number=number) for number, age_s in ((3, 100.0), (4, 5000.0))]
+    assert asked(*tried)[1] == "decision 3 tried this without the expected effect; it is tried again in 1100 s"
+    sizes = [
+        decided(age_s, DecisionState.EFFECTIVE, update(split=size), number=number)
+        for number, age_s, size in ((1, 400.0, 5), (2, 1000.0, 4), (3, 900.0, 2))
+    ]
+    assert asked(*sizes, action=update(split=3))[1] == (
+        "split was changed up and down (4, 2, 5) and would be changed to 3 now"
+    )
+
+
 def test_advice_needs_no_cool_down() -> None:
     """Advice changes nothing."""
     assert asked(decided(1.0, DecisionState.ADVISED))[0] is Verdict.ACT

@@ -71,7 +71,7 @@ def permission(
     now_s: float,
     limits: Limits,
 ) -> Permission:
-    """Whether an action may be carried out at `now_s` (wall clock); `history` has earlier decisions, oldest first."""
+    """Whether an action may be carried out at `now_s` (wall clock); `history` has earlier decisions, by number."""
     if (held := _held(history, shape, now_s, limits)) is not None:
         return Permission(Verdict.WAIT, held)
     advised = (
@@ -125,15 +125,18 @@ def _held(history: Sequence[Decision], shape: TopologyShape, now_s: float, limit
     for decision in history:
         if decision.state is DecisionState.STARTED:
             return f"decision {decision.number} is under way: {decision.action.text}"
-    for decision in reversed(history):
-        if decision.state in _RECENT:
-            left_s = limits.cool_down_s - age_s_of(decision, now_s, limits.cool_down_s)
-            return (
-                f"decision {decision.number} is {decision.state.value}; {left_s:.0f} s of its cool-down left"
-                if left_s > 0
-                else None
-            )
-    return None
+    recent = [each for each in history if each.state in _RECENT]
+    if not recent:
+        return None
+    newest = _newest(recent, now_s, limits.cool_down_s)
+    left_s = limits.cool_down_s - age_s_of(newest, now_s, limits.cool_down_s)
+    shown = f"decision {newest.number} is {newest.state.value}; {left_s:.0f} s of its cool-down left"
+    return shown if left_s > 0 else None
+
+
+def _newest(history: Sequence[Decision], now_s: float, span_s: float) -> Decision:
+    """The decision of the least age. Advice keeps its number when a person approves it, so numbers do not tell."""
+    return min(history, key=lambda each: age_s_of(each, now_s, span_s))
 
 
 def _no_action(action: Action) -> str:
@@ -169,10 +172,11 @@ def _blacklisted(
     if not tried:
         return ""
     span_s = min(_LONGEST_S, limits.blacklist_s * 2.0 ** min(len(tried) - 1, 60))
-    left_s = span_s - age_s_of(tried[-1], now_s, span_s)
+    newest = _newest(tried, now_s, span_s)
+    left_s = span_s - age_s_of(newest, now_s, span_s)
     if left_s <= 0:
         return ""
-    return f"decision {tried[-1].number} tried this without the expected effect; it is tried again in {left_s:.0f} s"
+    return f"decision {newest.number} tried this without the expected effect; it is tried again in {left_s:.0f} s"
 
 
 def _is_same(decision: Decision, diagnosis: Diagnosis, action: Action) -> bool:
@@ -187,16 +191,18 @@ def _is_same(decision: Decision, diagnosis: Diagnosis, action: Action) -> bool:
 def _oscillating(
     history: Sequence[Decision], action: Action, shape: TopologyShape, now_s: float, limits: Limits
 ) -> str:
+    span_s = limits.oscillation_s
+    oldest_first = sorted(history, key=lambda each: -age_s_of(each, now_s, span_s))
     for component in shape.components:
         wanted = action.parallelism.get(component.name)
         if wanted is None or wanted == component.parallelism:
             continue
         sizes = [
             each.action.parallelism[component.name]
-            for each in history
+            for each in oldest_first
             if each.state in _CARRIED_OUT
             and component.name in each.action.parallelism
-            and age_s_of(each, now_s, limits.oscillation_s) < limits.oscillation_s
+            and age_s_of(each, now_s, span_s) < span_s
         ]
         if _turns([*sizes, wanted]) >= limits.turns:
             shown = ", ".join(map(str, sizes))
