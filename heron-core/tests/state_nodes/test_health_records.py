@@ -35,4 +35,16 @@ def test_the_oldest_decisions_are_dropped_but_none_that_is_under_way() -> None:
     for number in range(2, KEPT + 50):
         records = records.with_decisions(replace(FIRST, number=number))
     numbers = [each.number for each in records.decisions]
-    assert (len(numbers), numbers[0], numbers[-1]) == (KEPT + 1, 1, KEPT + 49)
+    assert (len(numbers), numbers[0], numbers[-1]) == (KEPT, 1, KEPT + 49)
+
+
+def test_advice_is_dropped_before_what_was_tried() -> None:
+    """A night of advice must not make the health manager forget what did not help. The newest half of it is kept."""
+    records = HealthRecords("t-1").with_decisions(replace(FIRST, state=DecisionState.INEFFECTIVE))
+    for number in range(2, 2 * KEPT):
+        records = records.with_decisions(replace(FIRST, number=number))
+    assert [each.number for each in records.decisions] == [1, *range(KEPT + 1, 2 * KEPT)]
+    for number in range(2 * KEPT, 2 * KEPT + KEPT // 2):
+        records = records.with_decisions(replace(FIRST, number=number, state=DecisionState.EFFECTIVE))
+    advised = [each.number for each in records.decisions if each.state is DecisionState.ADVISED]
+    assert advised == [*range(2 * KEPT - KEPT // 2, 2 * KEPT)]

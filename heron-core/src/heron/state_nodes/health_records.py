@@ -20,6 +20,8 @@ _FORMAT: Final = 1
 KEPT: Final = 200
 """The number of decisions that are kept: about a day of them at one every seven minutes."""
 
+_ADVICE: Final = KEPT // 2  # kept at least: more of it must not displace what was tried, which is not tried again
+
 
 @dataclass(frozen=True, slots=True)
 class HealthRecords:
@@ -38,12 +40,15 @@ class HealthRecords:
     def with_decisions(self, *changed: Decision) -> HealthRecords:
         """The records with decisions that are new or replace those with their number; the oldest ones are dropped.
 
-        A decision that was begun and whose effect is awaited is never dropped.
+        Advice is dropped first, down to half of all. A decision whose effect is awaited is never dropped.
         """
         by_number = {each.number: each for each in (*self.decisions, *changed)}
         ordered = [by_number[number] for number in sorted(by_number)]
-        newest = {each.number for each in ordered[-KEPT:]}
-        kept = tuple(each for each in ordered if each.number in newest or each.state is DecisionState.STARTED)
+        advised = [each.number for each in ordered if each.state is DecisionState.ADVISED]
+        first = frozenset(advised[:-_ADVICE])
+        by_worth = sorted(by_number, key=lambda number: (number not in first, number))
+        dropped = frozenset(by_worth[:-KEPT])
+        kept = tuple(each for each in ordered if each.number not in dropped or each.state is DecisionState.STARTED)
         return replace(self, decisions=kept)
 
 
