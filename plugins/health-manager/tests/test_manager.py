@@ -123,7 +123,9 @@ def test_the_plan_of_an_operator_is_respected(tmp_path: Path) -> None:
     desk.runs(1)
     (decision,) = desk.records.decisions
     assert decision.state is DecisionState.SUPERSEDED
-    assert decision.reason == "the plan was changed by somebody else meanwhile"
+    cause, _, change = decision.reason.partition("; ")
+    assert cause.startswith("under-provisioned of ")
+    assert change == "the plan was changed by somebody else meanwhile"
     assert desk.plant.model.tasks["split"] == 7
 
 

@@ -9,7 +9,8 @@ replaced. So an update is carried out at most once, and the plan tells whether i
 - anything else: somebody has changed the plan meanwhile, so the effect says nothing and nothing is undone.
 
 A request that a dead health manager had sent may arrive late. Then the plan becomes the target of a decision that was
-given up, and the decision is under way again. A restart has no fence: once recorded it is never repeated.
+given up, and the decision is under way again. Ids of packing plans tell only their content, so after some minutes a
+person has made that plan. A restart has no fence: once recorded it is never repeated.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from heron.spi.health_values import Action, Decision, DecisionState, TopologyShape
+from heron_health_manager.safety import age_s_of
 
 __all__ = ["PlanFacts", "is_current", "recovered"]
+
+_LATE_S = 600.0  # until a late request has made its plan: twice the time limit of an update
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +46,22 @@ def recovered(history: Sequence[Decision], plan: PlanFacts, now_s: float) -> Ite
         if decision.state is DecisionState.STARTED:
             state, reason = _state_of_begun(decision, plan)
             if state is not decision.state:
-                yield replace(decision, state=state, reason=reason)
+                yield replace(decision, state=state, reason=f"{decision.reason}; {reason}")
             elif decision.carried_out_at_s is None:
                 yield replace(decision, carried_out_at_s=now_s)
-        elif decision.state is DecisionState.ABANDONED and _came_late(decision, history, plan):
-            yield replace(
-                decision, state=DecisionState.STARTED, reason="its request arrived late", carried_out_at_s=now_s
-            )
+        elif decision.state is DecisionState.ABANDONED and _came_late(decision, history, plan, now_s):
+            reason = f"{decision.reason}; its request arrived late"
+            yield replace(decision, state=DecisionState.STARTED, reason=reason, carried_out_at_s=now_s)
 
 
-def _came_late(decision: Decision, history: Sequence[Decision], plan: PlanFacts) -> bool:
-    """Whether the plan is that of a decision that was given up, and no later decision has the same plan."""
-    later = any(each.number > decision.number and each.target == decision.target for each in history)
-    return plan.packing_id == decision.target and not later
+def _came_late(decision: Decision, history: Sequence[Decision], plan: PlanFacts, now_s: float) -> bool:
+    """Whether the plan is that of a decision that was given up lately, and no later decision has the same plan."""
+    later = any(
+        each.target == decision.target and (each.number > decision.number or each.at_s > decision.at_s)
+        for each in history
+    )
+    lately = age_s_of(decision, now_s, _LATE_S) < _LATE_S
+    return plan.packing_id == decision.target and lately and not later
 
 
 def _state_of_begun(decision: Decision, plan: PlanFacts) -> tuple[DecisionState, str]:
