@@ -49,12 +49,14 @@ def word_count(offered: float = 1000.0) -> Model:
 class Plant:
     """The topology, and what carries actions out against it; `fails` is raised by the next plan or update.
 
-    `takes` is called while an action is carried out: it lets time pass.
+    `fails_to_end` is raised after the change of the plan. `takes` is called while an action is carried out: it lets
+    time pass.
     """
 
     model: Model
     fails_to_plan: HeronError | None = None
     fails: HeronError | None = None
+    fails_to_end: HeronError | None = None
     loses_answer: bool = False
     takes: Callable[[], None] = lambda: None
     done: list[dict[str, int]] = field(default_factory=list)
@@ -76,6 +78,8 @@ class Plant:
         if planned.action.parallelism:  # a restart keeps the plan
             self.model.apply(planned.action.parallelism)
         self.done.append(dict(planned.action.parallelism))
+        if self.fails_to_end is not None:
+            raise self.fails_to_end
         if self.loses_answer:
             msg = "no answer"
             raise UnreachableError(msg)

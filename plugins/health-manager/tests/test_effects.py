@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from heron.errors import UnreachableError
+from heron.errors import SchedulerError, UnreachableError
 from heron.spi.health import Diagnoser, Sensor
 from heron.spi.health_section import HealthSection
 from heron.spi.health_values import DecisionState, Measurement, Observation, Sample, Subject
@@ -78,6 +78,18 @@ def test_missing_metrics_undo_nothing(tmp_path: Path) -> None:
     desk.runs(30)
     assert desk.states == [DecisionState.UNMEASURED]
     assert desk.plant.done == [{"split": 6, "count": 12}]
+
+
+def test_an_update_whose_end_failed_is_undone_like_any_other(tmp_path: Path) -> None:
+    """The plan was changed, and the scheduler could not remove a container then. The plan does not help, and goes."""
+    desk = unmoved(tmp_path)
+    desk.plant.fails_to_end = SchedulerError("container 3 cannot be removed")
+    desk.runs(6)
+    assert desk.states == [DecisionState.STARTED]
+    desk.plant.fails_to_end = None
+    desk.runs(25)
+    assert desk.states[:2] == [DecisionState.INEFFECTIVE, DecisionState.STARTED]
+    assert desk.plant.model.tasks == {"lines": 1, "split": 1, "count": 1}
 
 
 class _MeanRate(Sensor):

@@ -37,11 +37,20 @@ def test_a_late_request_brings_its_decision_back() -> None:
     assert late.reason == "why; its request arrived late"
 
 
+def test_an_update_whose_end_failed_is_under_way() -> None:
+    """The scheduler could not remove the empty containers, and the plan is the new one."""
+    failed = replace(GIVEN_UP, state=DecisionState.FAILED, reason="container 3 cannot be removed")
+    assert [*recovered([failed], facts(3), NOW_S)] == []
+    (begun,) = recovered([failed], facts(2), NOW_S)
+    assert (begun.state, begun.carried_out_at_s) == (DecisionState.STARTED, NOW_S)
+    assert begun.reason == "container 3 cannot be removed; the plan was changed all the same"
+
+
 @pytest.mark.parametrize(
     "history",
     [
         [replace(GIVEN_UP, at_s=NOW_S - 7200.0)],
-        [GIVEN_UP, replace(GIVEN_UP, number=5, state=DecisionState.FAILED)],
+        [GIVEN_UP, replace(GIVEN_UP, number=5, state=DecisionState.EFFECTIVE)],
         [replace(GIVEN_UP, number=3, at_s=NOW_S - 5.0, state=DecisionState.EFFECTIVE), GIVEN_UP],
     ],
     ids=["hours later", "decided again", "approved since"],

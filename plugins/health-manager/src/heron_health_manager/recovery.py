@@ -6,6 +6,7 @@ replaced. So an update is carried out at most once, and the plan tells whether i
 
 - the components have the wanted tasks: it was done, and its effect is awaited from now, if nobody saw its end;
 - the plan is still its base: it was not begun, and the decision can be taken again;
+- the plan is its target, although an error ended it: the error came after the update, so its effect is awaited too;
 - anything else: somebody has changed the plan meanwhile, so the effect says nothing and nothing is undone.
 
 A request that a dead health manager had sent may arrive late. Then the plan becomes the target of a decision that was
@@ -23,6 +24,10 @@ from heron_health_manager.safety import age_s_of
 
 __all__ = ["PlanFacts", "is_current", "recovered"]
 
+_GIVEN_UP = {
+    DecisionState.ABANDONED: "its request arrived late",
+    DecisionState.FAILED: "the plan was changed all the same",
+}
 _LATE_S = 600.0  # until a late request has made its plan: twice the time limit of an update
 
 
@@ -49,8 +54,8 @@ def recovered(history: Sequence[Decision], plan: PlanFacts, now_s: float) -> Ite
                 yield replace(decision, state=state, reason=f"{decision.reason}; {reason}")
             elif decision.carried_out_at_s is None:
                 yield replace(decision, carried_out_at_s=now_s)
-        elif decision.state is DecisionState.ABANDONED and _came_late(decision, history, plan, now_s):
-            reason = f"{decision.reason}; its request arrived late"
+        elif decision.state in _GIVEN_UP and _came_late(decision, history, plan, now_s):
+            reason = f"{decision.reason}; {_GIVEN_UP[decision.state]}"
             yield replace(decision, state=DecisionState.STARTED, reason=reason, carried_out_at_s=now_s)
 
 
