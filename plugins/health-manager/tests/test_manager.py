@@ -342,6 +342,19 @@ def test_a_policy_that_raises_is_named_and_the_others_go_on(tmp_path: Path) -> N
     assert desk.plant.done == [{"split": 6, "count": 12}]
 
 
+def test_a_problem_is_shown_until_the_next_round_of_its_policy(tmp_path: Path) -> None:
+    """A policy is asked less often than the topology is observed. In between, its problem is not gone."""
+    desk = Desk(tmp_path, ACT)
+    bad = Stubborn.open({"period_s": 2, "look_back_s": 3})
+    bad.raises = True
+    desk.policies = (PolicyRunner("bad", bad),)
+    desk.dies()
+    desk.runs(4)
+    assert {desk.runs(1).problem for _ in range(6)} == {"policy 'bad' failed: RuntimeError: it has a bug"}
+    bad.raises = False
+    assert desk.runs(2).problem == ""
+
+
 def test_a_policy_that_hangs_is_left_out_until_it_returns(tmp_path: Path) -> None:
     """A call cannot be ended from outside, so its thread is abandoned, and it is not called again meanwhile."""
     desk = Desk(tmp_path, ACT)

@@ -6,6 +6,7 @@ as they can be written, and the next round tries again.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -67,21 +68,22 @@ class HealthManager:
         self._due_s = {each.name: 0.0 for each in policies}
         self._agreements: dict[str, Agreement] = {}
         self._longest_s = max((each.rhythm.look_back_s for each in policies), default=0.0)
+        self._problems: dict[str, list[str]] = {}  # of each policy, until its next round
         self._logged = ""
 
     def round(self) -> None:
         """Observe once, and do what follows. A failure is noted; the next round tries again."""
         problems: list[str] = []
         try:
-            self._observe_and_act(problems)
+            self._observe_and_act()
         except StateConflictError:
             _log.info("somebody else has written the records meanwhile; this round is left out")
             return
         except HeronError as error:
             problems.append(str(error))
-        self._note("; ".join(problems))
+        self._note("; ".join([*problems, *itertools.chain.from_iterable(self._problems.values())]))
 
-    def _observe_and_act(self, problems: list[str]) -> None:
+    def _observe_and_act(self) -> None:
         observed = self._look()
         now_s = observed.observation.at_s
         self._keep(observed.observation)
@@ -92,6 +94,7 @@ class HealthManager:
             if now_s < self._due_s[policy.name] or not window:
                 continue
             self._due_s[policy.name] = now_s + policy.rhythm.period_s
+            problems = self._problems[policy.name] = []
             try:
                 found = policy.run(window)
             except PluginError as error:
