@@ -92,6 +92,18 @@ def test_an_update_whose_end_failed_is_undone_like_any_other(tmp_path: Path) -> 
     assert desk.plant.model.tasks == {"lines": 1, "split": 1, "count": 1}
 
 
+def test_what_did_not_help_while_it_was_paused_is_undone_afterwards(tmp_path: Path) -> None:
+    """A person looks at the topology meanwhile, and nothing changes under their hands."""
+    desk = unmoved(tmp_path)
+    desk.runs(6)
+    desk.book.change(lambda each: replace(each, paused=True))
+    desk.runs(60)
+    assert desk.plant.model.tasks["split"] == 6
+    desk.book.change(lambda each: replace(each, paused=False))
+    desk.runs(2)
+    assert desk.plant.model.tasks["split"] == 1
+
+
 class _MeanRate(Sensor):
     def measure(self, window: Sequence[Observation]) -> Iterator[Measurement]:
         rates = [each.samples[0].value for each in window]

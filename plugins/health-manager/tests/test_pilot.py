@@ -120,7 +120,7 @@ def test_an_action_without_effect_is_undone_and_not_tried_again_for_a_while() ->
 
 
 def test_while_it_only_advises_an_action_without_effect_is_not_undone_by_itself() -> None:
-    """A person has approved it, or has paused the health manager since."""
+    """A person has approved it."""
     model = word_count(1000.0)
     loop = Loop(Unmoved(model.parts, model.tasks))
     loop.round(0.0)
@@ -129,6 +129,19 @@ def test_while_it_only_advises_an_action_without_effect_is_not_undone_by_itself(
     assert [each.state for each in loop.history] == [DecisionState.INEFFECTIVE, DecisionState.ADVISED]
     assert (loop.history[1].undoes, loop.history[1].action.parallelism) == (1, {"split": 1, "count": 1})
     assert loop.model.tasks["split"] == 6
+
+
+def test_while_it_is_paused_an_action_without_effect_stays_under_way() -> None:
+    """It is undone as soon as it goes on, unless its effect has come meanwhile."""
+    model = word_count(1000.0)
+    loop = Loop(Unmoved(model.parts, model.tasks))
+    loop.round(0.0)
+    loop.mode = Mode.PAUSED
+    assert loop.round(121.0) == Step()
+    loop.mode = Mode.ACT
+    loop.round(300.0)
+    assert [each.state for each in loop.history] == [DecisionState.INEFFECTIVE, DecisionState.STARTED]
+    assert loop.model.tasks["split"] == 1
 
 
 def test_only_the_policy_that_decided_judges_the_effect() -> None:

@@ -175,8 +175,9 @@ class HealthManager:
         return self._offset_s + self._clock.monotonic_s()
 
     def _mode(self, kept: KeptRecords) -> Mode:
-        acts = self._carrier is not None and self._section.mode == "act" and not kept.records.paused
-        return Mode.ACT if acts else Mode.ADVISE
+        if self._carrier is None or self._section.mode != "act":
+            return Mode.ADVISE
+        return Mode.PAUSED if kept.records.paused else Mode.ACT
 
     def _note(self, problem: str) -> None:
         """Write what keeps the health manager from its work, and its mode, if they have changed."""

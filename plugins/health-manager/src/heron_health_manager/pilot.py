@@ -28,6 +28,8 @@ class Mode(enum.Enum):
     """It records what it would do. The default."""
     ACT = "act"
     """It carries actions out."""
+    PAUSED = "paused"
+    """It carries actions out, and a person has asked it to wait: it advises, and undoes an action later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ def _judge(
     undone = _undo(decision) if state is DecisionState.INEFFECTIVE else None
     if undone is None:
         return Step((judged,))
+    if mode is Mode.PAUSED:
+        return Step()
     reason = f"undoes decision {decision.number}, whose effect did not come within {limits.effect_s:.0f} s"
     acts = mode is Mode.ACT
     undo = replace(
