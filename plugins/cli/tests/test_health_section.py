@@ -71,6 +71,10 @@ def test_a_command_can_switch_it_on(reading: Reading) -> None:
         ("{policies: []}", "health.policies: [] is not a list of policies"),
         ("{policies: [absent]}", "health.policies[0].driver: no health driver 'absent' is installed"),
         ("{policies: [{period_s: 1}]}", "health.policies[0].driver: None is not the name of a driver"),
+        (
+            "{policies: [ds2, {driver: ds2, drain_s: 300}]}",
+            "health.policies[1].driver: 'ds2' is there twice; remove one, as a policy runs once",
+        ),
         ("{components: {count: {min: 3, max: 2}}}", "min 3 is above max 2"),
         ("{components: {count: {min: 0}}}", "health.components"),
         ("{max_containers: 0}", "health.max_containers: "),

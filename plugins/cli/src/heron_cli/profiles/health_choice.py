@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from heron.spi.driver import DriverRef
@@ -9,7 +10,7 @@ from heron.spi.health_section import HealthSection
 from heron.spi.options import decode_options
 from heron_cli.profiles.findings import Findings
 from heron_cli.profiles.layers import DRIVER, HEALTH
-from heron_cli.profiles.located import Located, plain
+from heron_cli.profiles.located import Located, path_text, plain
 from heron_cli.profiles.section import DriverSection, Resolver, driver_section, typed
 
 __all__ = ["POLICIES", "HealthChoice", "policy_sections", "read_health"]
@@ -39,12 +40,24 @@ def read_health(located: Located, resolve: Resolver, findings: Findings) -> Heal
     decoded = decode_options(checked.options, HealthSection, HEALTH)
     if decoded.mode == "off":
         return None
-    found = [
+    given = [
         driver_section(each, (HEALTH, POLICIES, index), resolve, findings)
         for index, each in enumerate(policy_sections(located, findings))
     ]
-    policies = [each.checked(findings) for each in found if each is not None]
+    found = [each for each in given if each is not None]
+    _refuse_repeated(found, findings)
+    policies = [each.checked(findings) for each in found]
     return HealthChoice(decoded, checked.options, tuple(each for each in policies if each is not None))
+
+
+def _refuse_repeated(policies: Sequence[DriverSection], findings: Findings) -> None:
+    """The health manager knows a policy by its name: what it decided, and when it is asked next."""
+    names: set[str] = set()
+    for each in policies:
+        if each.ref.name in names:
+            text = f"{each.ref.name!r} is there twice; remove one, as a policy runs once"
+            findings.add(f"{path_text(each.path)}.{DRIVER}", text, each.driver.origin)
+        names.add(each.ref.name)
 
 
 def policy_sections(located: Located, findings: Findings) -> tuple[Located, ...]:
