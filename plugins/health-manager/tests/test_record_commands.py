@@ -38,6 +38,7 @@ class Plant:
     split: int = 1
     fails: SchedulerError | None = None
     done: list[str] = field(default_factory=list)
+    meanwhile: Callable[[], object] = lambda: None
 
     def plan(self, action: Action) -> PlannedAction:
         after = packing(action.parallelism["split"])
@@ -46,6 +47,7 @@ class Plant:
     def carry_out(self, planned: PlannedAction) -> None:
         if self.fails is not None:
             raise self.fails
+        self.meanwhile()
         self.done.append(planned.action.text)
 
 
@@ -74,8 +76,19 @@ def test_approved_advice_is_carried_out_under_its_record(opened: Callable[[Plant
     decision = records.book.read().records.decisions[0]
     assert (decision.state, decision.base, decision.target) == (DecisionState.STARTED, "plan-1", "plan-3")
     assert decision.reason.startswith("approved by ")
+    assert decision.carried_out_at_s is not None
     with pytest.raises(UsageError, match="decision 4 is started; only advice can be approved"):
         approve(records, 4)
+
+
+def test_a_judgement_of_the_health_manager_stays(opened: Callable[[Plant], OpenRecords]) -> None:
+    """The plan was changed, its effect was seen, and only then the command could remove the last container."""
+    plant = Plant()
+    records = opened(plant)
+    judged = replace(ADVICE, state=DecisionState.EFFECTIVE)
+    plant.meanwhile = lambda: records.book.change(lambda each: each.with_decisions(judged))
+    assert approve(records, 4) == (Attempt.CARRIED_OUT, "")
+    assert states(records)[4] is DecisionState.EFFECTIVE
 
 
 def test_advice_for_another_plan_is_refused(opened: Callable[[Plant], OpenRecords]) -> None:

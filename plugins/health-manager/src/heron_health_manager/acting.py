@@ -15,12 +15,15 @@ from typing import Protocol
 
 from heron.errors import HeronError, RefusedError, StateConflictError, StateError, UnreachableError
 from heron.spi.health_values import Action, Decision, DecisionState
+from heron.state_nodes.health_records import HealthRecords
 from heron_health_manager.carrier import PlannedAction
 from heron_health_manager.pilot import is_advised
 from heron_health_manager.record_book import KeptRecords, RecordBook
 from heron_health_manager.safety import Limits, too_many_containers
 
 __all__ = ["Attempt", "Carries", "attempt", "begin"]
+
+_OPEN = frozenset({DecisionState.STARTED, DecisionState.ABANDONED})
 
 _log = logging.getLogger(__name__)
 
@@ -124,8 +127,16 @@ def begin(
 
 
 def _record_end(book: RecordBook, decision: Decision) -> None:
-    """Record how an action ended. A failure is logged: the record says that it was begun."""
+    """Record how an action ended, unless another process has judged it meanwhile.
+
+    A failure is logged: the record says that it was begun.
+    """
+
+    def ended(records: HealthRecords) -> HealthRecords:
+        open_ones = {each.number for each in records.decisions if each.state in _OPEN}
+        return records.with_decisions(decision) if decision.number in open_ones else records
+
     try:
-        book.change(lambda records: records.with_decisions(decision))
+        book.change(ended)
     except StateError as error:
         _log.warning("decision %d: its end could not be recorded: %s", decision.number, error)

@@ -138,7 +138,7 @@ class AdviceResolver(Resolver):
         "unreachable-peer": "look at the network and the host of {}",
         "slow-stream-manager": "put fewer tasks into {} (topology.stmgrs), or give its host more processors",
         "unexplained-back-pressure": "look at `heron status`: no measurement explains the back pressure of {}",
-        "slow-host": "give the host of {} more processors, or move other work away from it",
+        "slow-host": "give {} more processors, or move other work away from its host",
     }
     """What to do about a subject, by diagnosis."""
 
