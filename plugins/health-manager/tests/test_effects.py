@@ -141,10 +141,13 @@ def test_an_effect_is_seen_only_in_what_comes_after_the_action(tmp_path: Path) -
     assert desk.states[0] is DecisionState.INEFFECTIVE
 
 
-def test_what_a_person_carries_out_is_judged_by_what_comes_after_it(tmp_path: Path) -> None:
-    """The command `approve` acts in another process."""
+@pytest.mark.parametrize("jump_s", [0.0, 3600.0, -200.0])
+def test_what_a_person_carries_out_is_judged_by_what_comes_after_it(tmp_path: Path, jump_s: float) -> None:
+    """The command `approve` acts in another process, and has the time of the machine, which may have been set."""
     desk = stuck(tmp_path, control=False)
-    (advised,) = desk.runs(4).decisions
+    desk.runs(4)
+    desk.clock.jump_wall(jump_s)
+    (advised,) = desk.runs(1).decisions
     begun = replace(advised, state=DecisionState.STARTED, at_s=desk.clock.wall_s())
     desk.book.change(lambda each: each.with_decisions(begun))
     desk.runs(1)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from heron.clock import Clock
 from heron.errors import HeronError, PluginError, StateConflictError
 from heron.spi.health_section import HealthSection
-from heron.spi.health_values import Observation
+from heron.spi.health_values import DecisionState, Observation
 from heron_health_manager.acting import Attempt, Carries, attempt
 from heron_health_manager.agreement import Agreement
 from heron_health_manager.bounds import limits_of
@@ -59,7 +59,7 @@ class HealthManager:
         self._look = look
         self._carrier = carrier
         self._clock = clock
-        self._offset_s = clock.wall_s() - clock.monotonic_s()
+        self._offset_s = clock.wall_s() - clock.monotonic_s()  # to the seconds of the records
         self._limits = limits_of(section)
         self._pace = pace
         self._window: list[Observation] = []
@@ -88,6 +88,7 @@ class HealthManager:
         now_s = observed.observation.at_s
         self._keep(observed.observation)
         kept = self._recover(observed)
+        self._set_clock(kept)
         self._begin_after_actions(observed.observation, kept)
         for policy in self._policies:
             window = self._window_of(policy)
@@ -170,8 +171,13 @@ class HealthManager:
             return False
         return self._follow(self._book.read(), replace(found, findings=others), policy, problems)
 
+    def _set_clock(self, kept: KeptRecords) -> None:
+        """Follow the wall clock, with which commands write records, unless an effect is awaited."""
+        if all(each.state is not DecisionState.STARTED for each in kept.records.decisions):
+            self._offset_s = self._clock.wall_s() - self._clock.monotonic_s()
+
     def _now_s(self) -> float:
-        """Seconds of the wall clock as it was set at the start: when it jumps, no time has passed for an effect."""
+        """Seconds of the records. When the wall clock jumps, no time has passed for an effect."""
         return self._offset_s + self._clock.monotonic_s()
 
     def _mode(self, kept: KeptRecords) -> Mode:

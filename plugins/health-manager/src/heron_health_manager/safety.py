@@ -91,9 +91,9 @@ def permission(
 def effect_of(decision: Decision, measurements: Measurements, now_s: float, limits: Limits) -> DecisionState:
     """The state of a decision that was STARTED: whether its expected effect is there, or will not come any more.
 
-    If it is not measured then, that says nothing about the action.
     Nothing is judged while the plan changes, or before the action is complete; if nobody has seen that, after
-    `effect_s`. Without an expectation the action counts as effective after `effect_s`.
+    `effect_s`. A value that is not measured then says nothing about the action. Without an expectation the action
+    counts as effective after `effect_s`.
     """
     age_s = age_s_of(decision, now_s, limits.effect_s)
     expected = decision.action.expected
