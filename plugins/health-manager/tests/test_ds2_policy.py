@@ -72,7 +72,7 @@ def test_the_diagnosis_shows_the_numbers() -> None:
     model = Model(word_count(1000.0), {"lines": 1, "split": 1, "count": 12})
     (finding,) = [each for each in looked(model).findings if each.diagnosis.name == UNDER]
     assert str(finding.diagnosis.subject) == "split"
-    text = "split has to do 1,000 tuples/s with 1 tasks, 1,000 each: 500% of what they can do"
+    text = "split has to do 1,000 tuples/s with 1 task, 1,000 each: 500% of what it can do"
     assert finding.diagnosis.evidence == (text,)
     assert finding.action is not None
     assert finding.action.command == "heron update model --component-parallelism split:6"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from heron.errors import ConfigError
-from heron.spi.health_values import ActionKind, Observation, Sample, Subscription
+from heron.spi.health_values import ActionKind, Expectation, Observation, Sample, Subject, Subscription
 from heron_health_manager.objectives.slo_findings import CONTRADICT, MISSED, OUT_OF_REACH, TOO_EXPENSIVE, UNMEASURED
 from heron_health_manager.policy_round import Finding, Round, run_round
 from heron_health_manager.slo_policy import SloPolicy
@@ -96,6 +96,53 @@ def test_a_lower_latency_costs_more_tasks() -> None:
     for noisy_s in (0.088, 0.094, 0.0999):
         assert findings(round_of(model, "latency p99 <= 100 ms", p99_s=noisy_s)) == {}
     assert MISSED in findings(round_of(model, "latency p99 <= 100 ms", p99_s=0.101))
+
+
+def test_an_objective_of_containers_counts_those_that_run() -> None:
+    """A plan with room for all tasks in fewer containers misses it, and the tasks stay as they are."""
+    model = word_count({"lines": 1, "split": 6, "count": 12})
+    window = [spread(model.observe(float(second)), 6) for second in range(4)]
+    for objective, evidence in (
+        ("containers <= 3", "there are 6 containers; at most 3 are wanted"),
+        ("cost <= 3.5", "19 tasks in 6 containers cost 6; the limit is 3.5"),
+    ):
+        found = run_round(SloPolicy.open({"objectives": [objective]}), window)
+        assert found is not None
+        missed = findings(found)[MISSED]
+        assert missed.diagnosis.evidence == (evidence,)
+        assert missed.action is not None
+        assert (missed.action.kind, missed.action.parallelism) == (ActionKind.UPDATE, {})
+        assert (missed.action.containers, missed.action.containers_before) == (2, 6)
+        assert missed.action.text == "change the number of containers: 6 -> 2; the cost is 2"
+        assert missed.action.command == "heron update model --container-number 2"
+    met = run_round(SloPolicy.open({"objectives": ["containers <= 6", "cost <= 6"]}), window)
+    assert met is not None
+    assert findings(met) == {}
+
+
+def spread(seen: Observation, containers: int) -> Observation:
+    """The first container has ten tasks, and the others have the rest."""
+    components = [
+        replace(each, tasks={task: 1 if task <= 10 else 2 + task % (containers - 1) for task in each.tasks})
+        for each in seen.shape.components
+    ]
+    return replace(seen, shape=replace(seen.shape, components=tuple(components)))
+
+
+def test_the_effect_to_expect_is_that_of_the_objective_that_is_missed() -> None:
+    """An update for latency has an effect only if the latency falls; the sources are served before it, too."""
+
+    def expected(model: Model, *objectives: str) -> Expectation | None:
+        action = findings(round_of(model, *objectives, p99_s=0.18))[MISSED].action
+        assert action is not None
+        return action.expected
+
+    sized, lines = word_count({"lines": 1, "split": 6, "count": 12}), Subject("lines")
+    assert expected(sized, "latency p99 <= 100 ms") == Expectation("complete-p99-s", lines, at_most=0.1)
+    assert expected(word_count(), "latency p99 <= 100 ms") == Expectation("served-share", lines, at_least=0.9)
+    few = expected(word_count(), "throughput >= 500 tuples/s")
+    assert few is not None
+    assert few.at_least == pytest.approx(0.45)
 
 
 def test_objectives_that_contradict_are_named_and_change_nothing() -> None:

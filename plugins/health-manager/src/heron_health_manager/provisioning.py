@@ -15,12 +15,22 @@ from heron.spi.health_values import (
     Subject,
     Symptom,
 )
+from heron_cli.view.text import counted
 from heron_health_manager.detectors import symptoms_of
 from heron_health_manager.diagnosers import CAUSES, EXPLAINED
 from heron_health_manager.sizing import ComponentRates, Need, Sizing, Utilisation, size
 from heron_health_manager.tuning import TooFewPending
 
-__all__ = ["OVER", "UNDER", "Provisioning", "UpdateResolver", "explained_components", "rates_of", "sizing_of"]
+__all__ = [
+    "OVER",
+    "UNDER",
+    "Provisioning",
+    "UpdateResolver",
+    "explained_components",
+    "load_text",
+    "rates_of",
+    "sizing_of",
+]
 
 UNDER, OVER = "under-provisioned", "over-provisioned"
 
@@ -66,7 +76,8 @@ class Provisioning(Diagnoser):
                 continue
             doubtful = need.component in explained or (name == UNDER and not saturated)
             confidence = _DOUBTFUL if doubtful else _SURE
-            yield Diagnosis(name, Subject(need.component), confidence, _evidence(need))
+            evidence = (load_text(need), need.limit) if need.limit else (load_text(need),)
+            yield Diagnosis(name, Subject(need.component), confidence, evidence)
 
 
 def _saturated(symptoms: Sequence[Symptom], measurements: Measurements) -> bool:
@@ -96,15 +107,13 @@ def explained_components(symptoms: Sequence[Symptom], measurements: Measurements
     return found
 
 
-def _evidence(need: Need) -> tuple[str, ...]:
+def load_text(need: Need) -> str:
+    """What a component has to do, and what share that is of what its tasks can do."""
     one = need.load / need.parallelism
-    evidence = [
-        f"{need.component} has to do {need.load:,.0f} tuples/s with {need.parallelism} tasks, {one:,.0f} each: "
-        f"{need.used:.0%} of what they can do"
-    ]
-    if need.limit:
-        evidence.append(need.limit)
-    return tuple(evidence)
+    return (
+        f"{need.component} has to do {need.load:,.0f} tuples/s with {counted(need.parallelism, 'task')}, "
+        f"{one:,.0f} each: {need.used:.0%} of what {'it' if need.parallelism == 1 else 'they'} can do"
+    )
 
 
 class UpdateResolver(Resolver):

@@ -9,12 +9,11 @@ bound: on one path, giving each task where it helps most is optimal, because the
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heron_health_manager.objectives.grammar import Objectives
-from heron_health_manager.objectives.plan_model import PlanModel
+from heron_health_manager.objectives.plan_model import PlanModel, latency_text
 
 __all__ = ["PlanSearch", "cheapest_plan"]
 
@@ -40,7 +39,8 @@ def cheapest_plan(model: PlanModel, objectives: Objectives) -> PlanSearch:
     start = {name: stage.least for name, stage in model.stages.items()}
     limit_s = objectives.latency_s if model.overhead_s is not None else None
     if limit_s is not None and (best_s := _best_s(model)) >= limit_s and model.latency_s(start) > limit_s:
-        return PlanSearch(None, f"latency p99 <= {_ms(limit_s)}: it is at least {_ms(best_s)} with any number of tasks")
+        reason = f"it is at least {latency_text(best_s)} with any number of tasks"
+        return PlanSearch(None, f"latency p99 <= {latency_text(limit_s)}: {reason}")
     bound = model.most_tasks(objectives)
     needed = model.tasks(start)
     if bound is not None and needed > bound[0]:
@@ -49,9 +49,9 @@ def cheapest_plan(model: PlanModel, objectives: Objectives) -> PlanSearch:
         return PlanSearch(start)
     plan, proved = _fast_enough(model, start, limit_s)
     if plan is None:
-        return PlanSearch(None, f"latency p99 <= {_ms(limit_s)} needs over {_MOST_STEPS:,} tasks more")
+        return PlanSearch(None, f"latency p99 <= {latency_text(limit_s)} needs over {_MOST_STEPS:,} tasks more")
     if bound is not None and model.tasks(plan) > bound[0]:
-        return _contradiction(model, f"latency p99 <= {_ms(limit_s)}", model.tasks(plan), bound)
+        return _contradiction(model, f"latency p99 <= {latency_text(limit_s)}", model.tasks(plan), bound)
     return PlanSearch(plan, proved=proved)
 
 
@@ -153,9 +153,3 @@ def _most_helpful(model: PlanModel, path: tuple[str, ...], plan: Mapping[str, in
 def _may_grow(model: PlanModel, name: str, tasks: int) -> bool:
     stage = model.stages[name]
     return stage.latent and (stage.most is None or tasks < stage.most)
-
-
-def _ms(seconds: float) -> str:
-    if math.isinf(seconds):
-        return "unbounded"
-    return f"{1000 * seconds:,.0f} ms" if seconds < 10 else f"{seconds:,.1f} s"

@@ -40,6 +40,10 @@ class Objectives:
     tasks: int | None = None
     cost: float | None = None
 
+    def share_of(self, rate: float) -> float:
+        """The share of a source of that many tuples/s that shall be served, from 0 to 1."""
+        return min(1.0, max(self.share, self.tuples_per_s / rate if rate > 0 else 0.0))
+
 
 def parse_objectives(lines: Sequence[str]) -> Objectives:
     """Return what all lines ask for together; of two about the same, the stricter one counts.

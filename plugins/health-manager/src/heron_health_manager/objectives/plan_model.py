@@ -13,9 +13,16 @@ from dataclasses import dataclass
 
 from heron_health_manager.objectives.grammar import Objectives
 
-__all__ = ["PlanModel", "Stage"]
+__all__ = ["PlanModel", "Stage", "latency_text"]
 
 _P99 = math.log(100.0)
+
+
+def latency_text(seconds: float) -> str:
+    """``180 ms``, ``12.5 s``, or ``unbounded``."""
+    if math.isinf(seconds):
+        return "unbounded"
+    return f"{1000 * seconds:,.0f} ms" if seconds < 10 else f"{seconds:,.1f} s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +77,10 @@ class PlanModel:
         """The containers for that number of tasks, at least one."""
         return max(1, -(-tasks // self.per_container))
 
-    def cost(self, tasks: int) -> float:
-        """The cost of that number of tasks with their containers; it never falls with a task more."""
-        return self.container_cost * self.containers(tasks) + self.task_cost * tasks
+    def cost(self, tasks: int, containers: int | None = None) -> float:
+        """The cost of that number of tasks in that many containers; in those that they need, it never falls."""
+        needed = self.containers(tasks) if containers is None else containers
+        return self.container_cost * needed + self.task_cost * tasks
 
     def path_s(self, path: tuple[str, ...], plan: Mapping[str, int]) -> float:
         """The latency of one path."""

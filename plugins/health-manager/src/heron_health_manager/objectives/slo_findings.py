@@ -19,7 +19,7 @@ from heron_health_manager.objectives.cheapest_plan import PlanSearch, cheapest_p
 from heron_health_manager.objectives.grammar import Objectives, joint_objectives
 from heron_health_manager.objectives.slo_model import Costs, SloModel, slo_model
 from heron_health_manager.provisioning import explained_components
-from heron_health_manager.sizing import Need, Utilisation
+from heron_health_manager.sizing import Utilisation
 
 __all__ = [
     "CONTRADICT",
@@ -36,6 +36,7 @@ CONTRADICT, OUT_OF_REACH, UNMEASURED = "objectives-contradict", "objective-out-o
 
 _AIMED_LATENCY = 0.9  # of the limit: up to the limit itself nothing changes, so that noise moves no task
 
+_SERVED = 0.9  # of what is wanted: rates are noisy
 _SURE, _DOUBTFUL, _NOTE = 0.8, 0.4, 0.3
 
 
@@ -76,24 +77,10 @@ class ObjectiveDiagnoser(_Terms, Diagnoser):
             yield Diagnosis(CONTRADICT if search.contradiction else OUT_OF_REACH, Subject(), _SURE, (search.reason,))
             return
         confidence = _DOUBTFUL if explained_components(symptoms, measurements) else _SURE
-        if not found.met:
-            yield Diagnosis(MISSED, Subject(), confidence, tuple(self._missed(found, self._objectives(measurements))))
+        if found.missed:
+            yield Diagnosis(MISSED, Subject(), confidence, found.missed)
         elif found.model.tasks(search.plan) < found.model.tasks(found.present):
             yield Diagnosis(TOO_EXPENSIVE, Subject(), confidence, (_saving(found, search),))
-
-    def _missed(self, found: SloModel, objectives: Objectives) -> Iterator[str]:
-        for need in found.needs:
-            if need.used > self._utilisation.most and need.needed != need.parallelism:
-                yield _load(need)
-        model = found.model
-        if objectives.latency_s is not None and model.overhead_s is not None:
-            latency_s = model.latency_s(found.present)
-            if latency_s > objectives.latency_s:
-                path = " -> ".join(model.slowest(found.present))
-                yield f"latency p99 is {_shown(latency_s)} on {path}; at most {_shown(objectives.latency_s)} is wanted"
-        bound, tasks = model.most_tasks(objectives), model.tasks(found.present)
-        if bound is not None and tasks > bound[0]:
-            yield f"{tasks:,} tasks run; {bound[1]} permits {bound[0]:,}"
 
 
 class ObjectiveResolver(_Terms, Resolver):
@@ -109,49 +96,57 @@ class ObjectiveResolver(_Terms, Resolver):
             return None
         found, search = self._search(measurements)
         changes = {name: tasks for name, tasks in (search.plan or {}).items() if tasks != found.present[name]}
-        if search.plan is None or not changes:
+        if search.plan is None:
             return None
-        name = measurements.shape.name
+        tasks, present = found.model.tasks(search.plan), found.containers
+        containers = found.model.containers(tasks)
+        spread = containers != present
+        if not changes and not spread:
+            return None
         words = [f"--component-parallelism {component}:{tasks}" for component, tasks in changes.items()]
-        containers = found.model.containers(found.model.tasks(search.plan))
-        present = len(measurements.shape.containers())
-        if containers != present:
+        steps = [f"{component} {found.present[component]} -> {tasks}" for component, tasks in changes.items()]
+        text = f"change the number of tasks: {', '.join(steps)}"
+        if spread:
             words.append(f"--container-number {containers}")
-        cost = found.model.cost(found.model.tasks(search.plan))
-        steps = ", ".join(f"{component} {found.present[component]} -> {tasks}" for component, tasks in changes.items())
+        if not changes:
+            text = f"change the number of containers: {present} -> {containers}"
         proof = "" if search.proved else " (a cheaper plan may exist)"
         return Action(
             ActionKind.UPDATE,
-            f"change the number of tasks: {steps}; the cost is {cost:g}{proof}",
-            f"heron update {name} {' '.join(words)}",
+            f"{text}; the cost is {found.model.cost(tasks):g}{proof}",
+            f"heron update {measurements.shape.name} {' '.join(words)}",
             parallelism=changes,
             before={component: found.present[component] for component in changes},
-            containers=containers if containers != present else 0,
-            containers_before=present if containers != present else 0,
+            containers=containers if spread else 0,
+            containers_before=present if spread else 0,
             expected=_expectation(self._objectives(measurements), measurements),
         )
 
 
 def _expectation(objectives: Objectives, measurements: Measurements) -> Expectation | None:
-    """The first source serves its target, within a tolerance; else the latency is as wanted."""
-    for each in measurements.of("target-rate"):
-        return Expectation("served-share", each.subject, at_least=0.9 * min(1.0, objectives.share))
-    return None
+    """A source that does not serve its target will, within a tolerance; else the latency, if it is too long, will not.
+
+    If neither is missed, the first source will go on as it does.
+    """
+    served = [
+        Expectation("served-share", each.subject, at_least=_SERVED * objectives.share_of(each.value))
+        for each in measurements.of("target-rate")
+    ]
+    late = [
+        Expectation("complete-p99-s", each.subject, at_most=objectives.latency_s)
+        for each in measurements.of("complete-p99-s")
+        if objectives.latency_s is not None
+    ]
+    missed = (each for each in (*served, *late) if not _holds(each, measurements))
+    return next(missed, served[0] if served else None)
 
 
-def _load(need: Need) -> str:
-    one = need.load / need.parallelism
-    return (
-        f"{need.component} has to do {need.load:,.0f} tuples/s with {need.parallelism} tasks, {one:,.0f} each: "
-        f"{need.used:.0%} of what they can do"
-    )
+def _holds(expected: Expectation, measurements: Measurements) -> bool:
+    value = measurements.value(expected.measurement, expected.subject)
+    return value is not None and expected.holds(value)
 
 
 def _saving(found: SloModel, search: PlanSearch) -> str:
     model, now, then = found.model, found.model.tasks(found.present), found.model.tasks(search.plan or found.present)
     cheaper = f"{then:,} tasks meet the objectives too, and cost {model.cost(then):g}"
-    return f"{now:,} tasks cost {model.cost(now):g}; {cheaper}"
-
-
-def _shown(seconds: float) -> str:
-    return f"{1000 * seconds:,.0f} ms" if seconds < 10 else f"{seconds:,.1f} s"
+    return f"{now:,} tasks cost {found.cost:g}; {cheaper}"

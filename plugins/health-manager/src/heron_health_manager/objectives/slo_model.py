@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from heron.spi.health_values import Measurements, Subject, TopologyShape
 from heron_health_manager.objectives.grammar import Objectives
-from heron_health_manager.objectives.plan_model import PlanModel, Stage
-from heron_health_manager.provisioning import rates_of
+from heron_health_manager.objectives.plan_model import PlanModel, Stage, latency_text
+from heron_health_manager.provisioning import load_text, rates_of
 from heron_health_manager.sizing import ComponentRates, Need, Utilisation, size
 
 __all__ = ["Costs", "SloModel", "slo_model"]
@@ -27,18 +27,24 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class SloModel:
-    """The model, the present plan of its stages, and the sizing under it.
+    """The model, the present plan of its stages with its containers, and the sizing under it.
 
     `unmeasured` names what the objectives ask for and nobody measures. `out_of_reach` says why a component cannot serve
-    the throughput with any number of tasks; "" if all can. `met` is whether the present plan meets all objectives.
+    the throughput with any number of tasks; "" if all can. `missed` says which objectives the present plan misses.
     """
 
     model: PlanModel
     present: Mapping[str, int]
+    containers: int
     needs: tuple[Need, ...]
     unmeasured: tuple[str, ...] = ()
     out_of_reach: str = ""
-    met: bool = True
+    missed: tuple[str, ...] = ()
+
+    @property
+    def cost(self) -> float:
+        """The cost of the present plan."""
+        return self.model.cost(self.model.tasks(self.present), self.containers)
 
 
 def slo_model(measurements: Measurements, objectives: Objectives, utilisation: Utilisation, costs: Costs) -> SloModel:
@@ -56,21 +62,35 @@ def slo_model(measurements: Measurements, objectives: Objectives, utilisation: U
     bare = PlanModel(stages, paths, total - sum(present.values()), largest, costs.per_container, costs.per_task)
     model = _with_overhead(bare, measurements, present)
     limits = [f"{each.component}: {each.limit}" for each in sizing.needs if each.limit]
-    # A spout that more tasks do not make faster may be busy all the time, and serves its source all the same.
-    fits = (each.used <= utilisation.most or each.needed == each.parallelism for each in sizing.needs)
-    served = not limits and all(fits)
     unmeasured = tuple(_unmeasured(measurements, objectives, sizing.unknown))
-    met = served and _within(model, present, objectives)
-    return SloModel(model, present, sizing.needs, unmeasured, limits[0] if limits else "", met)
+    containers = len(shape.containers())
+    found = SloModel(model, present, containers, sizing.needs, unmeasured, limits[0] if limits else "")
+    missed = (*_overloads(sizing.needs, utilisation), *_excesses(found, objectives))
+    return replace(found, missed=missed)
 
 
-def _within(model: PlanModel, plan: Mapping[str, int], objectives: Objectives) -> bool:
-    """Whether a plan meets the objectives of latency and of size."""
-    bound = model.most_tasks(objectives)
-    if bound is not None and model.tasks(plan) > bound[0]:
-        return False
-    limit_s = objectives.latency_s
-    return limit_s is None or model.overhead_s is None or model.latency_s(plan) <= limit_s
+def _overloads(needs: Iterable[Need], utilisation: Utilisation) -> Iterator[str]:
+    """The components whose tasks cannot do their load."""
+    for need in needs:
+        # A spout that more tasks do not make faster may be busy all the time, and serves its source all the same.
+        if need.used > utilisation.most and need.needed != need.parallelism:
+            yield load_text(need)
+
+
+def _excesses(found: SloModel, objectives: Objectives) -> Iterator[str]:
+    """What the present plan has too much of: latency, containers, tasks, cost."""
+    model, limit_s = found.model, objectives.latency_s
+    if limit_s is not None and model.overhead_s is not None and model.latency_s(found.present) > limit_s:
+        path, present = " -> ".join(model.slowest(found.present)), latency_text(model.latency_s(found.present))
+        yield f"latency p99 is {present} on {path}; at most {latency_text(limit_s)} is wanted"
+    tasks = model.tasks(found.present)
+    if objectives.containers is not None and found.containers > objectives.containers:
+        yield f"there are {found.containers:,} containers; at most {objectives.containers:,} are wanted"
+    if objectives.tasks is not None and tasks > objectives.tasks:
+        yield f"there are {tasks:,} tasks; at most {objectives.tasks:,} are wanted"
+    if objectives.cost is not None and found.cost > objectives.cost:
+        place = f"{tasks:,} tasks in {found.containers:,} containers"
+        yield f"{place} cost {found.cost:g}; the limit is {objectives.cost:g}"
 
 
 def _stage(shape: TopologyShape, need: Need, rates: Mapping[str, ComponentRates]) -> Stage:
