@@ -14,6 +14,7 @@ from heron.spi.health_values import (
     Measurement,
     Measurements,
     Observation,
+    Sample,
     Subject,
     TopologyShape,
 )
@@ -142,12 +143,17 @@ def test_spare_tasks_are_told_only_where_nothing_suffers() -> None:
 
 
 def test_contradictory_metrics_show_nothing() -> None:
-    """A task cannot be useful 340 % of its time; a finding that rests on it is left out, and the value named."""
-    impossible = Measurement("useful-share", Subject("work", 2), 3.4)
-    odd = Measurement("target-rate", Subject("work", 3), -5.0)
-    answer = explain(facts(with_finding("slow-task", Subject("work", 2), impossible, odd)))
+    """A task cannot be useful 340 % of its time, nor blocked so; nothing rests on it, and the value is named."""
+    seen = [replace(each, samples=tuple(map(impossible, each.samples))) for each in busy_topology()]
+    answer = explain(facts(found(seen)))
     assert answer.problems == ()
-    assert answer.unknown == ("contradictory metrics, left out: useful-share of work/2 is 340% and 1 other value",)
+    assert answer.unknown == ("left out: contradictory metrics: useful-share of work/2 is 341% and 1 other value",)
+
+
+def impossible(sample: Sample) -> Sample:
+    """The time that task 2 is blocked in its code grows by 3.4 s each second."""
+    blocked = sample.task_id == 2 and sample.labels.get("use") == "user-cpu"
+    return replace(sample, labels={"use": "user-blocked"}, rate_per_s=3.4) if blocked else sample
 
 
 def test_a_plan_in_change_is_not_judged() -> None:
@@ -187,8 +193,8 @@ def test_an_ended_topology_has_no_present_load() -> None:
 
 def test_parts_that_failed_are_named() -> None:
     """What they would have found is not known."""
-    broken = replace(found(busy_topology()), findings=(), failed=("Sensor: ValueError: no",))
-    assert explain(facts(broken)).unknown == ("a part of the policy failed: Sensor: ValueError: no",)
+    broken = replace(found(busy_topology()), findings=(), failed=("part Sensor failed: ValueError: no",))
+    assert explain(facts(broken)).unknown == ("left out: part Sensor failed: ValueError: no",)
 
 
 def test_a_topology_without_a_plan_is_no_error() -> None:

@@ -103,7 +103,7 @@ def test_a_part_that_raises_is_named_and_the_others_go_on() -> None:
     """The parts of third parties must not hide what is known."""
     result = found(busy_topology(), PartlyBroken(Ds2Options(wanted_utilisation=1.0, most_utilisation=1.0)))
     texts = ("column", "symptom", "cause", "remedy")
-    assert result.failed == tuple(f"Raising: LookupError: no such {each}" for each in texts)
+    assert result.failed == tuple(f"part Raising failed: LookupError: no such {each}" for each in texts)
     shown = health_text(result, 15.0)
     assert shown.startswith(UNDER)
-    assert "a part of the policy failed: Raising: LookupError: no such remedy" in shown
+    assert "left out: part Raising failed: LookupError: no such remedy" in shown

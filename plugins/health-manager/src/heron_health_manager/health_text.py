@@ -18,7 +18,7 @@ def health_text(found: Round, observed_s: float) -> str:
     lines = [f"{head}: {_summary(found)}"]
     for each in found.findings:
         lines += _finding(each)
-    lines += [f"a part of the policy failed: {each}" for each in found.failed]
+    lines += [f"left out: {each}" for each in found.failed]
     return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from heron.spi.health import HealthPolicy
 from heron.spi.health_values import Action, Diagnosis, Measurements, Observation, Symptom
+from heron_health_manager.doubts import credible
 from heron_health_manager.window import Window
 
 __all__ = ["Finding", "Round", "run_round"]
@@ -30,7 +31,7 @@ class Finding:
 class Round:
     """What a policy found: the measurements, the symptoms, and the findings, the most confident first.
 
-    `failed` names the parts that raised, with the error; they contributed nothing.
+    `failed` names what was left out: parts that raised, with the error, and contradictory metrics with the value.
     """
 
     measurements: Measurements
@@ -42,13 +43,13 @@ class Round:
 def run_round(policy: HealthPolicy, window: Sequence[Observation]) -> Round | None:
     """Runs the parts of a policy once, over the observations of its look-back window; None without observations.
 
-    A part that raises is named in the result; the others go on.
+    A part that raises is named in the result; the others go on. So are contradictory metrics: nothing rests on them.
     """
     if not window:
         return None
     parts, kept = _Parts(), Window(window)
     measured = [each for sensor in policy.sensors() for each in parts.results(sensor, sensor.measure, kept)]
-    measurements = Measurements(window[-1].shape, measured)
+    measurements, doubtful = credible(Measurements(window[-1].shape, measured), measured)
     symptoms = tuple(
         each for detector in policy.detectors() for each in parts.results(detector, detector.detect, measurements)
     )
@@ -59,7 +60,7 @@ def run_round(policy: HealthPolicy, window: Sequence[Observation]) -> Round | No
     ]
     diagnoses.sort(key=lambda each: (-each.confidence, each.name, each.subject))
     findings = tuple(Finding(each, parts.action(policy, each, measurements)) for each in diagnoses)
-    return Round(measurements, symptoms, findings, tuple(parts.failed))
+    return Round(measurements, symptoms, findings, (*parts.failed, *([doubtful] if doubtful else [])))
 
 
 class _Parts:
@@ -87,6 +88,6 @@ class _Parts:
         return None
 
     def _note(self, part: object, error: Exception) -> None:
-        line = f"{type(part).__name__}: {type(error).__name__}: {error}"
-        _log.warning("a part of a health policy failed, and is left out in this round: %s", line, exc_info=error)
+        line = f"part {type(part).__name__} failed: {type(error).__name__}: {error}"
+        _log.warning("a health policy: %s; it is left out in this round", line, exc_info=error)
         self.failed.append(line)

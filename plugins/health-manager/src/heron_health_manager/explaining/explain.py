@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from heron_cli.view.text import counted
 from heron_health_manager.explaining.deaths import death_problems
-from heron_health_manager.explaining.doubts import uncounted_restarts
 from heron_health_manager.explaining.explanation import Explanation, Problem
 from heron_health_manager.explaining.facts import Facts
 from heron_health_manager.explaining.run_end import end_problem, run_end
-from heron_health_manager.explaining.slowness import doubted, slowness_problems
+from heron_health_manager.explaining.slowness import slowness_problems
 from heron_health_manager.explaining.tuple_errors import error_problems
+from heron_health_manager.explaining.uncounted_restarts import uncounted_restarts
 from heron_health_manager.explaining.words import duration
 
 __all__ = ["explain"]
@@ -76,9 +75,6 @@ def _busiest(facts: Facts) -> str:
 
 def _unknown(facts: Facts) -> Iterator[str]:
     yield from facts.unknown
-    if facts.running and facts.found is not None and facts.found.failed:
-        yield f"a part of the policy failed: {facts.found.failed[0]}"
-    if doubts := doubted(facts):
-        more = f" and {counted(len(doubts) - 1, 'other value')}" if len(doubts) > 1 else ""
-        yield f"contradictory metrics, left out: {doubts[0].text}{more}"
+    if facts.running and facts.found is not None:
+        yield from (f"left out: {each}" for each in facts.found.failed)
     yield from uncounted_restarts(facts)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from heron.ipc.status import Culprit, LongCallStatus
 from heron.spi.health_values import Diagnosis, Measurements, Subject, TopologyShape
 from heron_health_manager.diagnosers import EXPLAINED
-from heron_health_manager.explaining.doubts import Doubt, doubts_of
 from heron_health_manager.explaining.exclusions import exclusions
 from heron_health_manager.explaining.explanation import Problem
 from heron_health_manager.explaining.facts import Facts
@@ -15,7 +14,7 @@ from heron_health_manager.explaining.words import duration
 from heron_health_manager.policy_round import Finding
 from heron_health_manager.provisioning import OVER, UNDER
 
-__all__ = ["doubted", "slowness_problems"]
+__all__ = ["slowness_problems"]
 
 _SLOW, _SPARE = 40.0, 0.0  # gravity
 _HELD = 1.05  # a source whose target is that many times its rate is held up
@@ -49,8 +48,7 @@ def slowness_problems(facts: Facts) -> Iterator[Problem]:
     """A problem for each cause. Findings with one remedy are one problem; consequences of a cause are left out."""
     if facts.found is None or facts.found.measurements.shape.changing:
         return
-    doubtful = {each.subject for each in doubted(facts)}
-    findings = [each for each in facts.found.findings if each.diagnosis.subject not in doubtful]
+    findings = facts.found.findings
     causes = {each.diagnosis.name for each in findings} & EXPLAINED
     by_remedy: dict[str, list[Finding]] = {}
     for each in findings:
@@ -61,11 +59,6 @@ def slowness_problems(facts: Facts) -> Iterator[Problem]:
         by_remedy.setdefault(key or f"{diagnosis.name} {diagnosis.subject}", []).append(each)
     for group in by_remedy.values():
         yield _problem(facts, facts.found.measurements, _main_first(group))
-
-
-def doubted(facts: Facts) -> tuple[Doubt, ...]:
-    """The measurements of the present plan that cannot be."""
-    return tuple(doubts_of(facts.found.measurements)) if facts.found else ()
 
 
 def _main_first(group: Sequence[Finding]) -> list[Finding]:
