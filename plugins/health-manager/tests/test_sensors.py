@@ -136,6 +136,23 @@ def test_a_source_that_is_held_all_the_time_has_no_known_target() -> None:
     assert measured(SourceSensor(600.0), seen(held)).value("target-rate", Subject("lines")) is None
 
 
+def test_each_task_of_a_source_has_its_own_rate_when_it_is_free() -> None:
+    """One is free with 100 tuples/s; another one has 50 in a quarter of its time; a third is held up all the time."""
+    shape = replace(SHAPE, components=(replace(SPOUT, tasks={1: 1, 4: 1, 5: 2}), BOLT))
+
+    def of_task(number: int, rate: float, held: float) -> list[Sample]:
+        both = [*uses(1, throttled=held), task("emit-count", rate, 1, stream="default")]
+        return [replace(each, task_id=number) for each in both]
+
+    def target(*samples: Sample) -> float | None:
+        return measured(SourceSensor(600.0), seen(samples, shape=shape)).value("target-rate", Subject("lines"))
+
+    two = [*of_task(1, 100.0, 0.0), *of_task(4, 50.0, 0.75)]
+    assert target(*two) == pytest.approx(100.0 + 200.0)
+    assert target(*two, *of_task(5, 25.0, 0.5)) == pytest.approx(100.0 + 200.0 + 50.0)
+    assert target(*two, *of_task(5, 0.0, 1.0)) == pytest.approx(100.0 + 200.0 + 150.0)
+
+
 def test_a_backlog_gives_the_target_by_its_growth() -> None:
     """It emits 100/s and the backlog grows by 50/s: 150/s arrive; 1,200 that wait are drained in 60 s by 20/s more."""
     window = seen(

@@ -20,7 +20,7 @@ class SourceSensor(Sensor):
     With a backlog that the spout reports, this is the rate at which the source grows, and what drains the backlog in
     `drain_s`. What came within the window is what was emitted and the change of the backlog. So the change is that from
     the first moment to the last: another line through the backlog would not fit the mean rate. Without a backlog it is
-    the spout's rate in the time in which it was not held up.
+    the sum of its tasks' rates in the time in which each of them was not held up.
     """
 
     metrics: ClassVar[frozenset[str] | None] = frozenset({"emit-count", "task-time-s", "backlog"})
@@ -51,10 +51,11 @@ class SourceSensor(Sensor):
                 target = max(0.0, sum(rates) + trend) + waiting / self._drain_s
                 yield from _target(subject, sum(rates), target)
                 continue
-            held = [sum(uses.get((task, use), 0.0) for use in OBSTRUCTED) for task in component.tasks if task in went]
-            free = 1.0 - sum(held) / len(held)
-            if free >= _LEAST_SHARE:
-                yield from _target(subject, sum(rates), sum(rates) / free)
+            tasks = [task for task in component.tasks if task in went]
+            free = {task: 1.0 - sum(uses.get((task, use), 0.0) for use in OBSTRUCTED) for task in tasks}
+            full = [went[task] / share for task, share in free.items() if share >= _LEAST_SHARE]
+            if full:  # a task that is held up all the time counts as the mean of the others
+                yield from _target(subject, sum(rates), sum(full) / len(full) * len(tasks))
 
 
 def _target(subject: Subject, rate: float, target: float) -> Iterator[Measurement]:
