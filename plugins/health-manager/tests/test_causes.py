@@ -23,7 +23,16 @@ WORK = ComponentShape("work", "bolt", {2: 1, 3: 1, 4: 2, 5: 2}, (Subscription("s
 SHAPE = TopologyShape("words", (ComponentShape("source", "spout", {1: 1}), WORK))
 SOURCE = Subject("source"), Subject("source", 1)
 CONTAINER = ({"host-pressure-share": 0.0, "host-steal-share": 0.0, "memory-share": 0.0, "silent-s": 0.0},)
-TASK = ("cpu-wait-share", "blocked-share", "gc-share", "restarts", "pressure-share", "still-s", "came-bytes")
+TASK = (
+    "cpu-wait-share",
+    "blocked-share",
+    "gc-share",
+    "restarts",
+    "recent-restarts",
+    "pressure-share",
+    "still-s",
+    "came-bytes",
+)
 HEALTHY = {"useful-share": 0.6, "rate-in": 100.0, "true-rate": 166.0, "queue-bytes": 1000.0, "obstructed-share": 0.0}
 
 
@@ -169,10 +178,10 @@ CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
     "a task without input": (measured({2: {"rate-in": 0.0, "queue-bytes": 0.0}}), []),
     "a task that its consumers hold": (measured({2: {"rate-in": 0.0, "obstructed-share": 1.0}}), []),
     "a crash loop": (
-        measured({2: {"restarts": 4.0, "rate-in": 0.0}}),
+        measured({2: {"recent-restarts": 4.0, "rate-in": 0.0}}),
         [("restart-loop", "work/2")],
     ),
-    "two restarts": (measured({2: {"restarts": 2.0}}), []),
+    "two restarts": (measured({2: {"recent-restarts": 2.0}}), []),
     "memory": (measured(None, {1: {"memory-share": 0.95}}), [("memory-near-limit", "container 1")]),
     "a lost container": (measured(None, {2: {"silent-s": 5.0}}), [("unreachable-peer", "container 2")]),
     "a busy stream manager of a host with processors to spare": (
@@ -256,7 +265,7 @@ CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
         [("garbage", "work/5")],
     ),
     "two causes at once": (
-        measured({2: {"restarts": 4.0}, 5: {"gc-share": 0.4}}),
+        measured({2: {"recent-restarts": 4.0}, 5: {"gc-share": 0.4}}),
         [("restart-loop", "work/2"), ("garbage", "work/5")],
     ),
 }

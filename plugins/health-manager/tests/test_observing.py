@@ -8,11 +8,13 @@ import pytest
 
 from builders import bolt, physical_plan, spout, stream, subscription, topology
 from heron.api.definition import GroupingKind
+from heron.clock import wall_s
 from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import Culprit, TaskStatus, TopologyStatus, Unreached, UpdateStatus
 from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan
 from heron.spi.health_values import Subscription
 from heron_health_manager.observing import Sampler, observation_of, shape_of
+from heron_health_manager.restart_history import RestartHistory
 
 STATUS = TopologyStatus("words", "words-1", "running", 0.0)
 
@@ -111,3 +113,5 @@ def test_restarts_culprits_and_silence_come_from_the_status() -> None:
     )
     seen = observation_of(plan_of(3), status, (), 7.0)
     assert (seen.at_s, seen.restarts, seen.culprits, seen.silent) == (7.0, {3: 4}, frozenset({3}), {2: 5.0})
+    young = replace(status, started_at_s=wall_s())
+    assert observation_of(plan_of(3), young, (), 7.0, history=RestartHistory()).recent_restarts == {3: 4}

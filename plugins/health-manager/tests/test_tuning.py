@@ -85,7 +85,7 @@ def test_one_step_is_at_most_four_times_as_many(share: float, wanted: int) -> No
     [
         {"useful-share": 0.75},
         {"useful-share": 0.2, "pressure-share": 0.5},
-        {"useful-share": 0.2, "restarts": 3.0},
+        {"useful-share": 0.2, "recent-restarts": 3.0},
         {"useful-share": 0.2, "still-s": 12.0, "queue-bytes": 100.0},
         {"useful-share": 0.2, "cpu-wait-share": 0.5},
     ],

@@ -164,7 +164,8 @@ class _Indexed:
 class Observation(_Indexed):
     """A topology at one moment. `at_s` is monotonic seconds of the observer.
 
-    `restarts` counts the restarts of each task. `culprits` are the tasks whose full buffers throttle spouts now.
+    `restarts` counts the restarts of each task, and `recent_restarts` those of the last 10 min that the observer knows of.
+    `culprits` are the tasks whose full buffers throttle spouts now.
     `silent` are the containers that their peers do not reach, with the seconds.
     """
 
@@ -174,6 +175,7 @@ class Observation(_Indexed):
     restarts: Mapping[int, int] = field(default_factory=dict)
     culprits: frozenset[int] = frozenset()
     silent: Mapping[int, float] = field(default_factory=dict)
+    recent_restarts: Mapping[int, int] = field(default_factory=dict)
 
     def named(self, name: str) -> Sequence[Sample]:
         """Return the samples of that metric, in their order. Only the first call looks at all samples."""

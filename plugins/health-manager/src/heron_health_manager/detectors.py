@@ -233,7 +233,7 @@ DETECTORS: tuple[Detector, ...] = (
     ThresholdDetector("collects-garbage", "gc-share", 0.2),
     ThresholdDetector("waits-for-acks", "acks-share", 0.25),
     ThresholdDetector("back-pressure", "pressure-share", 0.3),
-    ThresholdDetector("restarts", "restarts", 2.0),
+    ThresholdDetector("restarts", "recent-restarts", 2.0),
     ThresholdDetector("memory-high", "memory-share", 0.9),
     ThresholdDetector("steal", "host-steal-share", 0.1),
     ThresholdDetector("host-pressed", "host-pressure-share", 0.6),

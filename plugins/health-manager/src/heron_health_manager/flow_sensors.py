@@ -99,7 +99,7 @@ def _pressing(window: Window) -> dict[int, float]:
 
 
 class RestartSensor(Sensor):
-    """How often each task was restarted within the window."""
+    """How often each task was restarted within the window, and in the last 10 min: the back-off may be as long."""
 
     metrics: ClassVar[frozenset[str] | None] = frozenset()
 
@@ -112,4 +112,6 @@ class RestartSensor(Sensor):
             for task in component.tasks:
                 before, now = first.restarts.get(task), newest.restarts.get(task)
                 if before is not None and now is not None:
-                    yield Measurement("restarts", Subject(component.name, task), max(0, now - before))
+                    subject, within = Subject(component.name, task), max(0, now - before)
+                    yield Measurement("restarts", subject, within)
+                    yield Measurement("recent-restarts", subject, max(within, newest.recent_restarts.get(task, 0)))

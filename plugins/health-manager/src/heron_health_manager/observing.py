@@ -15,7 +15,7 @@ from heron.api.api_constants import (
 )
 from heron.api.config import merged_config, setting
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition
-from heron.clock import monotonic_s
+from heron.clock import monotonic_s, wall_s
 from heron.errors import StateError
 from heron.ipc.metrics_table import MetricsRow
 from heron.ipc.status import TopologyStatus
@@ -26,6 +26,7 @@ from heron.spi.health_section import ComponentBounds
 from heron.spi.health_values import ComponentShape, Observation, Sample, Subscription, TopologyShape
 from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_health_manager.bounds import bounded
+from heron_health_manager.restart_history import RestartHistory
 
 __all__ = ["Sampler", "observation_of", "observe", "shape_of"]
 
@@ -40,11 +41,11 @@ def observe(topology: RemoteTopology, look_back_s: float) -> Iterator[Observatio
     Raises:
         StateError: when the topology has no physical plan yet.
     """
-    start_s, pause = monotonic_s(), threading.Event()
+    start_s, pause, history = monotonic_s(), threading.Event(), RestartHistory()
     while True:
         samples, status, plan = topology.task_metrics((), Sampler()), topology.status(), _physical_plan(topology)
         now_s = monotonic_s()
-        yield observation_of(plan, status, samples, now_s)
+        yield observation_of(plan, status, samples, now_s, history=history)
         if now_s - start_s >= look_back_s:
             return
         pause.wait(_PERIOD_S)
@@ -64,8 +65,9 @@ def observation_of(
     samples: tuple[Sample, ...],
     at_s: float,
     bounds: Mapping[str, ComponentBounds] | None = None,
+    history: RestartHistory | None = None,
 ) -> Observation:
-    """What is known of a topology at a moment; `bounds` are those of a profile."""
+    """What is known of a topology at a moment; `bounds` are those of a profile, and `history` is of earlier moments."""
     update = status.update
     shape = shape_of(plan, changing=update is not None and update.phase in _CHANGING)
     if bounds:
@@ -73,14 +75,10 @@ def observation_of(
     silent: dict[int, float] = {}
     for each in status.unreached:
         silent[each.container_id] = max(each.silent_s, silent.get(each.container_id, 0.0))
-    return Observation(
-        at_s,
-        shape,
-        samples,
-        {task.task_id: task.restarts for task in status.tasks},
-        frozenset(culprit.task_id for culprit in status.backpressure),
-        silent,
-    )
+    restarts = {task.task_id: task.restarts for task in status.tasks}
+    recent = history.recent(restarts, at_s, wall_s() - status.started_at_s) if history else {}
+    culprits = frozenset(culprit.task_id for culprit in status.backpressure)
+    return Observation(at_s, shape, samples, restarts, culprits, silent, recent)
 
 
 def shape_of(plan: PhysicalPlan, *, changing: bool = False) -> TopologyShape:

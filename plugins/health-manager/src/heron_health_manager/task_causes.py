@@ -159,6 +159,5 @@ class RestartLoop(Diagnoser):
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
         for subject, symptom in symptoms_of(symptoms, "restarts").items():
-            yield Diagnosis(
-                "restart-loop", subject, 0.95, (f"{subject} was restarted {symptom.value:.0f} times in the window",)
-            )
+            text = f"{subject} was restarted {symptom.value:.0f} times within 10 min"
+            yield Diagnosis("restart-loop", subject, 0.95, (text,))

@@ -15,6 +15,7 @@ from heron_cli.topologies.topology_plans import TopologyPlans
 from heron_health_manager.manager import Observed
 from heron_health_manager.observing import Sampler, observation_of
 from heron_health_manager.recovery import PlanFacts
+from heron_health_manager.restart_history import RestartHistory
 
 __all__ = ["TopologyWatch"]
 
@@ -38,6 +39,7 @@ class TopologyWatch:
         self._topology_id = topology_id
         self._bounds = bounds
         self._metrics = metrics
+        self._history = RestartHistory()
         self._plans: TopologyPlans | None = None
         self._seen: tuple[int, UpdateStatus | None] | None = None
 
@@ -53,7 +55,7 @@ class TopologyWatch:
             raise StateError(msg)
         samples, status = self._samples(), self._topology.status()
         plans, physical = self._read_plans(status)
-        observation = observation_of(physical, status, samples, monotonic_s(), self._bounds)
+        observation = observation_of(physical, status, samples, monotonic_s(), self._bounds, self._history)
         update = status.update
         withdrawn = update.target if update and update.phase == "withdrawn" else ""
         why = update.waits_for if update and withdrawn else ""
