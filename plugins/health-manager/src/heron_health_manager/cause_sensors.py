@@ -11,12 +11,14 @@ from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Sample, Subject
 from heron_health_manager.window import Window, container_gauges, labelled_task, slope, tasks_of
 
-__all__ = ["CallSensor", "CrossingSensor", "HotKeySensor", "MemorySensor", "ProgressSensor"]
+__all__ = ["LEAST_MOMENTS", "CallSensor", "CrossingSensor", "HotKeySensor", "MemorySensor", "ProgressSensor"]
 
 _COUNTS = {"spout": "emit-count", "bolt": "execute-count"}
 _BLOCKED = "user-blocked"
 _LEAST_LIFE_S = 10.0
 _HALF = 4  # observations: a growth in both halves of fewer says little
+LEAST_MOMENTS = 2 * _HALF
+"""The observations without which a growth of memory is not seen."""
 
 
 class ProgressSensor(Sensor):

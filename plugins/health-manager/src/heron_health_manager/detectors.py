@@ -10,6 +10,8 @@ from heron.spi.health_values import Measurements, Subject, Symptom
 
 __all__ = [
     "DETECTORS",
+    "LEAST_GROWTH_BYTES_PER_S",
+    "STILL_S",
     "BusyDetector",
     "CrossingDetector",
     "GrowthDetector",
@@ -21,6 +23,11 @@ __all__ = [
     "ThresholdDetector",
     "symptoms_of",
 ]
+
+STILL_S = 10.0
+"""The time without a tuple after which a task is stuck, and a source stalls."""
+LEAST_GROWTH_BYTES_PER_S = 1e6
+"""Of memory: below it, growth is noise."""
 
 _FEWEST = 2  # tasks: one task cannot differ from the others
 _LEAST_QUEUE_BYTES = 1.0
@@ -242,9 +249,9 @@ DETECTORS: tuple[Detector, ...] = (
     ThresholdDetector("not-reached", "silent-s", 0.0),
     SkewDetector(1.5),
     StragglerDetector(0.6),
-    StuckDetector(10.0),
-    StalledDetector(10.0),
+    StuckDetector(STILL_S),
+    StalledDetector(STILL_S),
     CrossingDetector(32_768.0, 4.0),
-    GrowthDetector(1e6, 5.0, 600.0),
+    GrowthDetector(LEAST_GROWTH_BYTES_PER_S, 5.0, 600.0),
 )
 """The detectors of the policies that are shipped. `docs/health.md` has the reasons for the limits."""

@@ -16,7 +16,7 @@ from heron_health_manager.explaining.span import parse_since
 
 __all__ = ["explain"]
 
-_OBSERVED_S = 5.0
+_LONGEST_S = 15.0  # a task counts as stuck after 10 s without a tuple
 
 
 @click.command()
@@ -28,10 +28,10 @@ _OBSERVED_S = 5.0
     "--observe",
     "observe_s",
     type=click.FloatRange(min=1.0),
-    default=_OBSERVED_S,
+    default=_LONGEST_S,
     show_default=True,
     metavar="SECONDS",
-    help="How long its load is observed.",
+    help="How long its load is observed at most; 5 s if no task stands still and no memory grows.",
 )
 @remote_options(timeout_s=10.0)
 def explain(name: str, since: str, observe_s: float, options: RemoteOptions) -> None:

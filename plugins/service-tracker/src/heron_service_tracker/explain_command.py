@@ -17,7 +17,7 @@ from heron_service_tracker.problems import NotYetKnownError
 __all__ = ["ExplainCommand", "ExplainedProblem", "ExplanationAnswer", "explain_installed"]
 
 _HERON = "from heron_cli.main import main; main()"
-_MOST_S = 40.0  # it observes for 5 s, and waits at most 10 s for each of three answers
+_MOST_S = 50.0  # it observes for at most 15 s, and waits at most 10 s for each of three answers
 
 
 class ExplainedProblem(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class ExplainCommand:
         self._options_of = options_of
 
     def answer(self, cluster: str, topology: str) -> ExplanationAnswer:
-        """Run the command, for about seven seconds.
+        """Run the command, for 7 to 17 seconds.
 
         Raises:
             NotYetKnownError: when it is not installed, does not end in time, or fails; the message has its last line.

@@ -12,6 +12,7 @@ from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.health import HealthPolicy
 from heron_cli.client.client import Client
 from heron_health_manager.explaining.deaths import EXECUTOR, deaths_of
+from heron_health_manager.explaining.enough import observed
 from heron_health_manager.explaining.facts import Facts, PastGauges
 from heron_health_manager.explaining.growth import LOOK_BACK_S
 from heron_health_manager.explaining.history_files import read_events, read_gauges
@@ -83,7 +84,7 @@ def _observe(
 ) -> tuple[Round | None, float, list[str]]:
     try:
         with client.topology(name, timeout_s=timeout_s) as topology:
-            window = list(observe(topology, policy.rhythm().look_back_s))
+            window = observed(observe(topology, policy.rhythm().look_back_s))
     except HeronError as error:
         return None, 0.0, [f"the present load: {error}"]
     return run_round(policy, window), window[-1].at_s - window[0].at_s, []
