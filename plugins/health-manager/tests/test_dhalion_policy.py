@@ -80,6 +80,19 @@ def test_the_step_follows_the_share_of_back_pressure() -> None:
     assert far.action.parallelism == {"split": 5}
 
 
+def test_the_effect_to_expect_is_no_back_pressure_by_any_task() -> None:
+    """The culprit need not be the first task of its component."""
+    seen = busy_topology()
+    window = [replace(each, culprits=frozenset({4})) for each in seen]
+    found = run_round(POLICY, window)
+    assert found is not None
+    action = next(each.action for each in found.findings if each.action)
+    assert action.expected is not None
+    assert found.measurements.value(action.expected.measurement, action.expected.subject) == 1.0
+    assert not action.expected.holds(1.0)
+    assert action.expected.holds(0.0)
+
+
 def test_shrinks_a_component_with_empty_queues() -> None:
     """One in five tasks goes, whatever the load is; the last one stays."""
     found = findings([chain(100.0, 10, 1).observe(0.0)])

@@ -121,12 +121,8 @@ class _ScaleResolver(Resolver):
             f"heron update {shape.name} --component-parallelism {component.name}:{tasks}",
             parallelism={component.name: tasks},
             before={component.name: now},
-            expected=_no_pressure(component),
+            expected=Expectation("most-pressure-share", Subject(component.name), at_most=_NOISE),
         )
-
-
-def _no_pressure(component: ComponentShape) -> Expectation:
-    return Expectation("pressure-share", Subject(component.name, min(component.tasks)), at_most=_NOISE)
 
 
 class DhalionPolicy(HealthPolicy):

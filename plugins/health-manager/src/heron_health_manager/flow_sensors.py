@@ -65,7 +65,10 @@ def _target(subject: Subject, rate: float, target: float) -> Iterator[Measuremen
 
 
 class QueueSensor(Sensor):
-    """The bytes that wait for each task, in the task and in its stream manager, and their growth."""
+    """The bytes that wait for each task, in the task and in its stream manager, their growth, and back pressure.
+
+    A component causes back pressure for as long as its worst task.
+    """
 
     metrics: ClassVar[frozenset[str] | None] = frozenset({"in-queue-bytes", "outlet-bytes", "backpressure-s"})
 
@@ -75,6 +78,7 @@ class QueueSensor(Sensor):
         inside = kept.series("in-queue-bytes", lambda each: each.task_id)
         outside = kept.series("outlet-bytes", labelled_task)
         culprits, pressing = [each.culprits for each in kept.kept], _pressing(kept)
+        worst: dict[str, float] = {}
         for component, task in tasks_of(kept):
             subject = Subject(component.name, task)
             both = [each[task] for each in (inside, outside) if task in each]
@@ -83,10 +87,11 @@ class QueueSensor(Sensor):
             trends = [trend for series in both if (trend := slope(series)) is not None]
             if trends:
                 yield Measurement("queue-trend", subject, sum(trends))
-            if task in pressing:
-                yield Measurement("pressure-share", subject, min(1.0, pressing[task]))
-            elif culprits:
-                yield Measurement("pressure-share", subject, sum(task in each for each in culprits) / len(culprits))
+            share = pressing.get(task, sum(task in each for each in culprits) / len(culprits))
+            worst[component.name] = max(share, worst.get(component.name, 0.0))
+            yield Measurement("pressure-share", subject, min(1.0, share))
+        for name, share in worst.items():
+            yield Measurement("most-pressure-share", Subject(name), min(1.0, share))
 
 
 def _pressing(window: Window) -> dict[int, float]:
