@@ -310,7 +310,8 @@ def test_a_resolver_that_hangs_is_named_and_changes_nothing(tmp_path: Path) -> N
     policy = Undecided.open(RHYTHM)
     desk.policies = (PolicyRunner("undecided", policy, limit_s=0.2),)
     desk.dies()
-    assert desk.runs(6).problem == "policy 'undecided' has not returned yet; it is left out until it does"
+    who = "part HangingResolver of policy 'undecided'"
+    assert desk.runs(6).problem == f"{who} has not returned yet; the policy is left out until it does"
     assert desk.plant.done == []
     policy.returns.set()
 
@@ -363,7 +364,7 @@ def test_a_policy_that_hangs_is_left_out_until_it_returns(tmp_path: Path) -> Non
     desk.policies = (PolicyRunner("bad", bad, limit_s=0.05), *desk.policies)
     desk.dies()
     records = desk.runs(10)
-    assert records.problem == "policy 'bad' has not returned yet; it is left out until it does"
+    assert records.problem == "policy 'bad' has not returned yet; the policy is left out until it does"
     assert desk.plant.done == [{"split": 6, "count": 12}]
     bad.hangs.set()
 

@@ -9,7 +9,8 @@ A policy is a chain of four kinds of parts, with Dhalion's names (Floratou et al
 
 All parts are pure: no I/O, no clock, no state between two calls; the same input gives the same output. The health
 manager calls them from one thread, once per period of the policy. A call should take at most 100 ms for 1,000 tasks. A
-part that raises or takes longer than 10 s is named and left out for that period; nothing is changed because of it.
+part that raises is named and left out for that period. If a part does not return in 10 s, it is named, and its policy
+is left out until it does; nothing is changed because of it.
 Metrics may be missing, late, or from before a restart: a part then finds less, and never guesses.
 
 `heron.spi.health_values` has the values.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from heron.spi.health import HealthPolicy
+from heron.spi.health import HealthPolicy, Resolver
 from heron.spi.health_values import Action, Diagnosis, Measurements, Observation, Symptom
 from heron_health_manager.doubts import credible
 from heron_health_manager.window import Window
 
-__all__ = ["Finding", "Round", "run_round"]
+__all__ = ["Finding", "Parts", "Round", "run_round"]
 
 T = TypeVar("T")
 
@@ -40,14 +40,16 @@ class Round:
     failed: tuple[str, ...]
 
 
-def run_round(policy: HealthPolicy, window: Sequence[Observation]) -> Round | None:
+def run_round(policy: HealthPolicy, window: Sequence[Observation], parts: Parts | None = None) -> Round | None:
     """Runs the parts of a policy once, over the observations of its look-back window; None without observations.
+
+    `parts` names the part that runs, for another thread that waits.
 
     A part that raises is named in the result; the others go on. So are contradictory metrics: nothing rests on them.
     """
     if not window:
         return None
-    parts, kept = _Parts(), Window(window)
+    parts, kept = parts or Parts(), Window(window)
     measured = [each for sensor in policy.sensors() for each in parts.results(sensor, sensor.measure, kept)]
     measurements, doubtful = credible(Measurements(window[-1].shape, measured), measured)
     symptoms = tuple(
@@ -63,27 +65,26 @@ def run_round(policy: HealthPolicy, window: Sequence[Observation]) -> Round | No
     return Round(measurements, symptoms, findings, (*parts.failed, *([doubtful] if doubtful else [])))
 
 
-class _Parts:
-    """Calls the parts, each guarded: a part may come from a third party."""
+class Parts:
+    """Calls the parts, each guarded: a part may come from a third party. `running` names the one that runs, or ""."""
 
     def __init__(self) -> None:
         self.failed: list[str] = []
+        self.running = ""
 
     def results(self, part: object, call: Callable[..., Iterable[T]], *arguments: object) -> list[T]:
+        self.running = type(part).__name__
         try:
             return list(call(*arguments))
         except Exception as error:
             self._note(part, error)
             return []
+        finally:
+            self.running = ""
 
     def action(self, policy: HealthPolicy, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
         for resolver in policy.resolvers():
-            try:
-                action = resolver.resolve(diagnosis, measurements)
-            except Exception as error:
-                self._note(resolver, error)
-                continue
-            if action is not None:
+            for action in self.results(resolver, _actions, resolver, diagnosis, measurements):
                 return action
         return None
 
@@ -91,3 +92,9 @@ class _Parts:
         line = f"part {type(part).__name__} failed: {type(error).__name__}: {error}"
         _log.warning("a health policy: %s; it is left out in this round", line, exc_info=error)
         self.failed.append(line)
+
+
+def _actions(resolver: Resolver, diagnosis: Diagnosis, measurements: Measurements) -> Iterator[Action]:
+    action = resolver.resolve(diagnosis, measurements)
+    if action is not None:
+        yield action

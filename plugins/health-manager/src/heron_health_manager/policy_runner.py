@@ -12,7 +12,7 @@ from heron.errors import PluginError
 from heron.spi.driver import DriverRef
 from heron.spi.health import HealthPolicy
 from heron.spi.health_values import Observation
-from heron_health_manager.policy_round import Round, run_round
+from heron_health_manager.policy_round import Parts, Round, run_round
 
 __all__ = ["LIMIT_S", "PolicyRunner"]
 
@@ -32,6 +32,7 @@ class PolicyRunner:
         self._policy = policy
         self._limit_s = limit_s
         self._abandoned: threading.Thread | None = None
+        self._parts = Parts()  # of the newest round
         self.rhythm = self._call(policy.rhythm)
 
     @classmethod
@@ -60,9 +61,9 @@ class PolicyRunner:
             PluginError: when the policy raises, does not return in time, or has not returned from an earlier round.
         """
         if self._abandoned is not None and self._abandoned.is_alive():
-            msg = f"policy {self.name!r} has not returned yet; it is left out until it does"
-            raise PluginError(msg)
-        return self._call(lambda: run_round(self._policy, window))
+            raise PluginError(self._hangs("yet"))
+        parts = self._parts = Parts()
+        return self._call(lambda: run_round(self._policy, window, parts))
 
     def _call(self, call: Callable[[], T]) -> T:
         results: list[T] = []
@@ -79,9 +80,12 @@ class PolicyRunner:
         thread.join(self._limit_s)
         if thread.is_alive():
             self._abandoned = thread
-            msg = f"policy {self.name!r} has not returned for {self._limit_s:g} s; it is left out until it does"
-            raise PluginError(msg)
+            raise PluginError(self._hangs(f"for {self._limit_s:g} s"))
         if errors:
             msg = f"policy {self.name!r} failed: {type(errors[0]).__name__}: {errors[0]}"
             raise PluginError(msg) from errors[0]
         return results[0]
+
+    def _hangs(self, how_long: str) -> str:
+        part = f"part {self._parts.running} of " if self._parts.running else ""
+        return f"{part}policy {self.name!r} has not returned {how_long}; the policy is left out until it does"
