@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from heron.api.stream import Grouping
 from heron.spi.health_values import (
     Action,
     ActionKind,
@@ -312,7 +313,7 @@ def action_against(case: str) -> Action:
         ("a hot key by name", ActionKind.ADVISE, ""),
         ("a hot key group", ActionKind.REBALANCE, "heron update words --rebalance work"),
         ("a source that stalls", ActionKind.ADVISE, ""),
-        ("a leak", ActionKind.ADVISE, ""),
+        ("a leak", ActionKind.ADVISE, "heron memory words 2"),
         ("a slow link", ActionKind.ADVISE, ""),
         ("a crash loop", ActionKind.ADVISE, ""),
         ("garbage", ActionKind.ADVISE, ""),
@@ -343,6 +344,20 @@ def test_a_task_that_got_away_from_a_slow_host_waits_no_more(case: str) -> None:
     assert (expected.measurement, expected.subject) == ("cpu-wait-share", Subject("work", 4))
     assert not expected.holds(measurements.value(expected.measurement, expected.subject) or 0.0), "before the restart"
     assert expected.holds(0.1)
+
+
+def test_advice_has_the_line_to_change() -> None:
+    """With the value, where it follows from a measurement."""
+    assert action_against("a hot key by name").text.endswith(
+        "in the inputs of work, write Grouping.PARTIAL_KEY(...) instead of Grouping.fields(...)"
+    )
+    assert hasattr(Grouping, "PARTIAL_KEY")
+    full = measured(None, {1: {"memory-share": 0.95, "memory-limit-bytes": 2e9}})
+    (diagnosis,) = diagnosed(full)
+    action = next(action for each in RESOLVERS if (action := each.resolve(diagnosis, full)) is not None)
+    line = 'set_config({"topology.container.ram": 3000000000})'
+    assert action.text == f"keep less state in container 1, or submit with more memory: {line}"
+    assert action_against("memory").text.endswith('set_config({"topology.container.ram": BYTES})')
 
 
 def test_a_restarted_task_has_recovered_when_it_executes_again() -> None:

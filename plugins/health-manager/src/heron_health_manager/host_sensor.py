@@ -59,4 +59,6 @@ def _memory(newest: Observation) -> Iterable[Measurement]:
     for container in newest.shape.containers():
         used, limit = used_by.get(container), limits.get(container)
         if used is not None and limit:
-            yield Measurement("memory-share", Subject(container_id=container), used / limit)
+            subject = Subject(container_id=container)
+            yield Measurement("memory-share", subject, used / limit)
+            yield Measurement("memory-limit-bytes", subject, limit)

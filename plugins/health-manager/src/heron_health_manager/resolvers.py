@@ -8,13 +8,14 @@ from heron.spi.health import Resolver
 from heron.spi.health_values import Action, ActionKind, Diagnosis, Expectation, Measurements, Subject
 from heron_health_manager.tuning import TuningResolver
 
-__all__ = ["RESOLVERS", "AdviceResolver", "RebalanceResolver", "RestartResolver", "SpreadResolver"]
+__all__ = ["RESOLVERS", "AdviceResolver", "MemoryResolver", "RebalanceResolver", "RestartResolver", "SpreadResolver"]
 
 
 _PRESSED = 0.6  # share of the time, as in the detector
 _LATE = 0.25  # share of the time, as in the detector
 _WAITS = 0.25  # share of the time, as in the detector
 _SLOW_HOST: Mapping[str, float] = {"host-pressure-share": _PRESSED, "host-steal-share": 0.1}  # as in the detectors
+_MORE_MEMORY = 1.5  # times the present limit
 _SOME = 0.001  # tuples/s: the task executes again, whatever still waits for it
 
 
@@ -129,10 +130,10 @@ class AdviceResolver(Resolver):
     advice: Mapping[str, str] = {
         "slow-external-service": "make the service that {} calls faster, or call it for many tuples at once",
         "garbage": "keep fewer objects that refer to each other in {}, or use a state backend",
-        "memory-near-limit": "give {} more memory (topology.container.ram), or keep less state in its tasks",
         "restart-loop": "look at the last error of {} in `heron status`, and correct it",
-        "hot-key": "group by partial key (Grouping.partial_key), so that two tasks share the key that keeps {} busy",
-        "memory-growth": "look for what {} keeps for each tuple: `heron profile` shows where it is",
+        "hot-key": "let two tasks share the key that keeps {0} busy: in the inputs of {0.component}, write "
+        "Grouping.PARTIAL_KEY(...) instead of Grouping.fields(...)",
+        "memory-growth": "look for what {} keeps for each tuple",
         "stalled-source": "look at the source of {}: it does not give what waits there",
         "slow-link": "look at the network between {} and the others, or raise heron.link.window.bytes",
         "unreachable-peer": "look at the network and the host of {}",
@@ -144,8 +145,25 @@ class AdviceResolver(Resolver):
 
     def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
         """`Resolver.resolve`."""
-        text = self.advice.get(diagnosis.name)
-        return None if text is None else Action(ActionKind.ADVISE, text.format(diagnosis.subject))
+        text, subject = self.advice.get(diagnosis.name), diagnosis.subject
+        if text is None:
+            return None
+        name = measurements.shape.name
+        command = f"heron memory {name} {subject.task_id}" if diagnosis.name == "memory-growth" else ""
+        return Action(ActionKind.ADVISE, text.format(subject), command)
+
+
+class MemoryResolver(Resolver):
+    """Advises half as much memory again for containers, with the line, which only a new submission can set."""
+
+    def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
+        """`Resolver.resolve`."""
+        if diagnosis.name != "memory-near-limit":
+            return None
+        limit = measurements.value("memory-limit-bytes", diagnosis.subject)
+        wanted = "BYTES" if limit is None else str(int(_MORE_MEMORY * limit))
+        line = f'set_config({{"topology.container.ram": {wanted}}})'
+        return Action(ActionKind.ADVISE, f"keep less state in {diagnosis.subject}, or submit with more memory: {line}")
 
 
 RESOLVERS: tuple[Resolver, ...] = (
@@ -153,6 +171,7 @@ RESOLVERS: tuple[Resolver, ...] = (
     RebalanceResolver(),
     SpreadResolver(),
     TuningResolver(),
+    MemoryResolver(),
     AdviceResolver(),
 )
 """The resolvers of the policies that are shipped, besides those of the size."""
