@@ -144,4 +144,6 @@ def test_the_history_shows_mode_problem_and_reasons() -> None:
     assert (empty, decision[:3], decision[22:]) == ("", "4  ", "  advised  split 1 -> 3")
     assert cause == "   under-provisioned: split (ds2): split does 500% of what it can"
     assert reason == "   the confidence is low"
+    acted = replace(ADVICE, reason="under-provisioned of split: split does 500% of what it can")
+    assert history_text("t", replace(records, decisions=(acted,))).splitlines()[-1] == cause, "the evidence once"
     assert "no health manager has begun" in history_text("t", HealthRecords("t-1"))

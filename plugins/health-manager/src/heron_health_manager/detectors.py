@@ -254,4 +254,4 @@ DETECTORS: tuple[Detector, ...] = (
     CrossingDetector(32_768.0, 4.0),
     GrowthDetector(LEAST_GROWTH_BYTES_PER_S, 5.0, 600.0),
 )
-"""The detectors of the policies that are shipped. `docs/health.md` has the reasons for the limits."""
+"""The detectors of the policies that are shipped. `docs/health.md` has the limits in words."""

@@ -32,5 +32,5 @@ def _decision(decision: Decision) -> Iterator[str]:
     yield ""
     yield f"{decision.number}  {at:%Y-%m-%d %H:%M:%S}  {decision.state.value}  {decision.action.text}"
     yield f"   {diagnosis.name}: {diagnosis.subject} ({decision.policy}): {diagnosis.evidence[0]}"
-    if decision.reason:
+    if decision.reason and not decision.reason.endswith(diagnosis.evidence[0]):
         yield f"   {decision.reason}"
