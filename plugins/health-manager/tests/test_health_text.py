@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from heron.spi.health import Detector, Diagnoser, Resolver, Sensor
 from heron.spi.health_values import Action, Diagnosis, Measurement, Measurements, Observation, Symptom
+from heron_health_manager.diagnosed import diagnosed
 from heron_health_manager.ds2_policy import Ds2Options, Ds2Policy
 from heron_health_manager.health_text import health_text
 from heron_health_manager.policy_round import Round, run_round
@@ -107,3 +108,45 @@ def test_a_part_that_raises_is_named_and_the_others_go_on() -> None:
     shown = health_text(result, 15.0)
     assert shown.startswith(UNDER)
     assert "left out: part Raising failed: LookupError: no such remedy" in shown
+
+
+class Counting(Diagnoser):
+    """Counts its calls."""
+
+    calls = 0
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterable[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        self.calls += 1
+        return [Diagnosis("counted", each.subject, 0.1, ("it is there",)) for each in symptoms]
+
+
+class Building(Diagnoser):
+    """Builds on what another diagnoser finds."""
+
+    def __init__(self, cause: Diagnoser) -> None:
+        self._cause = cause
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterable[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        for each in diagnosed(self._cause, symptoms, measurements):
+            yield Diagnosis("built", each.subject, 0.1, each.evidence)
+
+
+class Sharing(Ds2Policy):
+    """Two diagnosers, of which the second one needs the first one."""
+
+    counting = Counting()
+
+    def diagnosers(self) -> Sequence[Diagnoser]:
+        """`HealthPolicy.diagnosers`."""
+        return self.counting, Building(self.counting), Building(self.counting)
+
+
+def test_a_diagnoser_is_asked_once_in_a_round() -> None:
+    """Others build on its diagnoses; the next round asks again."""
+    policy = Sharing(Ds2Options())
+    for rounds in (1, 2):
+        names = {each.diagnosis.name for each in found(busy_topology(), policy).findings}
+        assert names == {"counted", "built"}
+        assert policy.counting.calls == rounds

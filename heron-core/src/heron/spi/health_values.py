@@ -7,9 +7,9 @@ Those of which a round has thousands are structs of msgspec, which are made ten 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 import msgspec
 
@@ -31,6 +31,8 @@ __all__ = [
     "Symptom",
     "TopologyShape",
 ]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +166,9 @@ class _Indexed:
 class Observation(_Indexed):
     """A topology at one moment. `at_s` is monotonic seconds of the observer.
 
-    `restarts` counts the restarts of each task, and `recent_restarts` those of the last 10 min that the observer knows of.
-    `culprits` are the tasks whose full buffers throttle spouts now.
-    `silent` are the containers that their peers do not reach, with the seconds.
+    `restarts` counts the restarts of each task, and `recent_restarts` those of the last 10 min that the observer knows
+    of. `culprits` are the tasks whose full buffers throttle spouts now. `silent` are the containers that their peers do
+    not reach, with the seconds.
     """
 
     at_s: float
@@ -203,15 +205,28 @@ class _AboutSubject(Protocol):
 
 
 class Measurements:
-    """The measurements of one round, by name and subject, and the plan that they are about. Immutable."""
+    """The measurements of one round, by name and subject, and the plan that they are about. Immutable.
 
-    __slots__ = ("_by_name", "shape")
+    `kept` lets the parts of a round share what follows from them.
+    """
+
+    __slots__ = ("_by_name", "_kept", "shape")
 
     def __init__(self, shape: TopologyShape, measured: Iterable[Measurement] = ()) -> None:
         self.shape = shape
         self._by_name: dict[str, dict[tuple[Subject, str], Measurement]] = {}
         for each in measured:
             self._by_name.setdefault(each.name, {})[each.subject, each.detail] = each
+        self._kept: dict[Hashable, object] = {}
+
+    def kept(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return what was computed for that key before, or compute it now and keep it if nothing is raised.
+
+        The key names the computation and all of its input besides these measurements.
+        """
+        if key not in self._kept:
+            self._kept[key] = compute()
+        return cast("T", self._kept[key])
 
     def of(self, name: str) -> Iterator[Measurement]:
         """Yield every measurement of that name."""

@@ -26,7 +26,7 @@ from heron_health_manager.task_causes import (
 )
 from heron_health_manager.tuning import SMALL_BATCHES, SmallBatches, TooFewPending
 
-__all__ = ["CAUSES", "EXPLAINED"]
+__all__ = ["CAUSES", "EXPLAINED", "TOO_FEW"]
 
 EXPLAINED = frozenset(
     {
@@ -59,6 +59,8 @@ class UnexplainedPressure(Diagnoser):
             yield Diagnosis("unexplained-back-pressure", Subject(), 0.3, (text,))
 
 
+TOO_FEW = TooFewPending()
+
 CAUSES: tuple[Diagnoser, ...] = (
     UnreachablePeer(),
     RestartLoop(),
@@ -73,7 +75,7 @@ CAUSES: tuple[Diagnoser, ...] = (
     DataSkew(),
     SlowTask(),
     SlowExternalService(),
-    TooFewPending(),
+    TOO_FEW,
     SmallBatches(),
     UnexplainedPressure(),
 )

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from heron.spi.health import HealthPolicy, Resolver
 from heron.spi.health_values import Action, Diagnosis, Measurements, Observation, Symptom
+from heron_health_manager.diagnosed import diagnosed
 from heron_health_manager.doubts import credible
 from heron_health_manager.window import Window
 
@@ -58,7 +59,7 @@ def run_round(policy: HealthPolicy, window: Sequence[Observation], parts: Parts 
     diagnoses = [
         each
         for diagnoser in policy.diagnosers()
-        for each in parts.results(diagnoser, diagnoser.diagnose, symptoms, measurements)
+        for each in parts.results(diagnoser, diagnosed, diagnoser, symptoms, measurements)
     ]
     diagnoses.sort(key=lambda each: (-each.confidence, each.name, each.subject))
     findings = tuple(Finding(each, parts.action(policy, each, measurements)) for each in diagnoses)

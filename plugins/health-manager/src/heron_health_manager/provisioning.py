@@ -17,9 +17,9 @@ from heron.spi.health_values import (
 )
 from heron_cli.view.text import counted
 from heron_health_manager.detectors import symptoms_of
-from heron_health_manager.diagnosers import CAUSES, EXPLAINED
+from heron_health_manager.diagnosed import diagnosed
+from heron_health_manager.diagnosers import CAUSES, EXPLAINED, TOO_FEW
 from heron_health_manager.sizing import ComponentRates, Need, Sizing, Utilisation, size
-from heron_health_manager.tuning import TooFewPending
 
 __all__ = [
     "OVER",
@@ -40,8 +40,9 @@ _SURE, _DOUBTFUL = 0.8, 0.4  # doubtful where something else explains why the co
 
 def sizing_of(measurements: Measurements, utilisation: Utilisation) -> Sizing:
     """What each component of the topology needs, by what was measured."""
-    rates, targets = rates_of(measurements)
-    return size(measurements.shape, rates, targets, utilisation)
+    return measurements.kept(
+        (size, utilisation), lambda: size(measurements.shape, *rates_of(measurements), utilisation)
+    )
 
 
 def rates_of(measurements: Measurements) -> tuple[dict[str, ComponentRates], dict[str, float]]:
@@ -89,14 +90,14 @@ def _saturated(symptoms: Sequence[Symptom], measurements: Measurements) -> bool:
     if symptoms_of(symptoms, "full") or symptoms_of(symptoms, "back-pressure"):
         return True
     is_held = any(each.value >= _HELD for each in measurements.of("obstructed-share"))
-    return is_held and not any(TooFewPending().diagnose(symptoms, measurements))
+    return is_held and not diagnosed(TOO_FEW, symptoms, measurements)
 
 
 def explained_components(symptoms: Sequence[Symptom], measurements: Measurements) -> set[str]:
     """The components that another diagnosis explains; those of a host concern all of its tasks."""
     found = set()
     for cause in CAUSES:
-        for diagnosis in cause.diagnose(symptoms, measurements):
+        for diagnosis in diagnosed(cause, symptoms, measurements):
             if diagnosis.name not in EXPLAINED:
                 continue
             subject = diagnosis.subject

@@ -52,6 +52,10 @@ class _Terms:
         return joint_objectives(self._lines, measurements.shape.objectives)
 
     def _search(self, measurements: Measurements) -> tuple[SloModel, PlanSearch]:
+        key = cheapest_plan, self._lines, self._utilisation, self._costs
+        return measurements.kept(key, lambda: self._searched(measurements))
+
+    def _searched(self, measurements: Measurements) -> tuple[SloModel, PlanSearch]:
         objectives = self._objectives(measurements)
         found = slo_model(measurements, objectives, self._utilisation, self._costs)
         if found.out_of_reach:
