@@ -89,7 +89,7 @@ def _run(
 ) -> None:
     scheduler = open_driver(_required(spec, "scheduler"), Scheduler)
     connect = partial(_connect, spec, statemgr, scheduler)
-    watch = TopologyWatch(lambda: connect(_ANSWER_S), spec.topology_id, section.components, _metrics(policies))
+    watch = TopologyWatch(connect(_ANSWER_S), spec.topology_id, section.components, _metrics(policies))
     carrier = None
     if spec.control:
         profile = _profile(spec)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 from heron.clock import monotonic_s
 from heron.errors import StateError
@@ -30,12 +30,12 @@ class TopologyWatch:
 
     def __init__(
         self,
-        connect: Callable[[], RemoteTopology],
+        topology: RemoteTopology,
         topology_id: str,
         bounds: Mapping[str, ComponentBounds],
         metrics: Collection[str] = (),
     ) -> None:
-        self._topology = connect()
+        self._topology = topology
         self._topology_id = topology_id
         self._bounds = bounds
         self._metrics = metrics
@@ -50,10 +50,10 @@ class TopologyWatch:
             StateError: when it has no physical plan yet, or another run has its name.
             HeronError: as `RemoteTopology` does.
         """
-        if self._topology.run.topology_id != self._topology_id:
-            msg = f"another run of topology {self._topology.name!r} has begun: {self._topology.run.topology_id}"
-            raise StateError(msg)
         samples, status = self._samples(), self._topology.status()
+        if status.topology_id != self._topology_id:
+            msg = f"another run of topology {self._topology.name!r} has begun: {status.topology_id}"
+            raise StateError(msg)
         plans, physical = self._read_plans(status)
         observation = observation_of(physical, status, samples, monotonic_s(), self._bounds, self._history)
         update = status.update
@@ -79,7 +79,3 @@ class TopologyWatch:
             msg = f"topology {self._topology.name!r} has no physical plan yet"
             raise StateError(msg)
         return self._plans, self._plans.physical
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._topology.close()

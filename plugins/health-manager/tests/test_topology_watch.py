@@ -1,0 +1,82 @@
+"""A watch belongs to one run, and reads the plans again only when they may have changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import pytest
+
+from builders import physical_plan, spout, topology
+from heron.errors import StateError
+from heron.ipc.status import TaskStatus, TopologyStatus
+from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, PackingPlan
+from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.topology_plans import TopologyPlans
+from heron_health_manager.topology_watch import TopologyWatch
+
+STATUS = TopologyStatus("words", "words-1", "running", 0.0, plan_version=1)
+
+
+@dataclass
+class Answers:
+    """What a topology manager and the state manager answer."""
+
+    state: TopologyStatus = STATUS
+    reads: int = 0
+    name: str = "words"
+    planned: TopologyPlans = field(default_factory=lambda: plans(1))
+
+    def task_metrics(self, *_: object) -> tuple[()]:
+        return ()
+
+    def status(self) -> TopologyStatus:
+        return self.state
+
+    def plans(self) -> TopologyPlans:
+        self.reads += 1
+        return self.planned
+
+
+def plans(version: int) -> TopologyPlans:
+    definition = topology(spout("lines"))
+    physical = replace(physical_plan(definition, {"lines": (1,)}), version=version)
+    return TopologyPlans(definition, PackingPlan("plan-1", (ContainerPlan(1, (), NO_RESOURCE),)), physical)
+
+
+def watch_of(answers: Answers) -> TopologyWatch:
+    return TopologyWatch(cast("RemoteTopology", answers), "words-1", {})
+
+
+def test_another_run_is_not_observed() -> None:
+    """Its plan and its rates would be judged by the decisions of the run before."""
+    answers = Answers()
+    watch = watch_of(answers)
+    watch.look()
+    answers.state = replace(STATUS, topology_id="words-2")
+    with pytest.raises(StateError, match="another run of topology 'words' has begun: words-2"):
+        watch.look()
+
+
+def test_plans_are_read_again_when_their_version_changes() -> None:
+    """The state manager is asked rarely; a plan that was read a moment too early is read again."""
+    answers = Answers()
+    watch = watch_of(answers)
+    watch.look()
+    watch.look()
+    assert answers.reads == 1
+    answers.state = replace(STATUS, plan_version=2)
+    watch.look()
+    answers.planned = plans(2)
+    watch.look()
+    watch.look()
+    assert answers.reads == 3
+
+
+def test_restarts_are_remembered_between_two_looks() -> None:
+    """Whatever the look-back window of a policy is."""
+    answers = Answers()
+    watch = watch_of(answers)
+    for restarts, recent in ((4, {}), (5, {1: 1}), (6, {1: 2})):
+        answers.state = replace(STATUS, tasks=(TaskStatus(1, "lines", 1, "running", 1, restarts=restarts),))
+        assert watch.look().observation.recent_restarts == recent
