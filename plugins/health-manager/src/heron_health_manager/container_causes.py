@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from heron.spi.health import Diagnoser
 from heron.spi.health_values import Diagnosis, Measurements, Subject, Symptom
 from heron_health_manager.detectors import symptoms_of
+from heron_health_manager.thresholds import QUIET_S
 
 __all__ = ["MemoryNearLimit", "SlowHost", "SlowLink", "SlowStreamManager", "UnreachablePeer"]
-
-_STILL_S = 3.0  # periods of export without a tuple
 
 
 class SlowHost(Diagnoser):
@@ -24,7 +23,7 @@ class SlowHost(Diagnoser):
         """`Diagnoser.diagnose`."""
         waits = symptoms_of(symptoms, "waits-for-processor").keys() & symptoms_of(symptoms, "full").keys()
         waits -= symptoms_of(symptoms, "collects-garbage").keys()
-        waits -= {each.subject for each in measurements.of("still-s") if each.value >= _STILL_S}
+        waits -= {each.subject for each in measurements.of("still-s") if each.value >= QUIET_S}
         causes = {
             "a hypervisor takes {:.0%} of its processors": symptoms_of(symptoms, "steal"),
             "its limit of processors stops it {:.0%} of the time": symptoms_of(symptoms, "throttled-container"),

@@ -7,11 +7,23 @@ from collections.abc import Iterable, Sequence
 
 from heron.spi.health import Detector
 from heron.spi.health_values import Measurements, Subject, Symptom
+from heron_health_manager.thresholds import (
+    BLOCKED,
+    BUSY,
+    GARBAGE,
+    GROWTH_BYTES_PER_S,
+    LATE,
+    MEMORY,
+    PRESSED,
+    SKEW,
+    SLOW,
+    STEAL,
+    STILL_S,
+    WAITS,
+)
 
 __all__ = [
     "DETECTORS",
-    "LEAST_GROWTH_BYTES_PER_S",
-    "STILL_S",
     "BusyDetector",
     "CrossingDetector",
     "GrowthDetector",
@@ -24,14 +36,8 @@ __all__ = [
     "symptoms_of",
 ]
 
-STILL_S = 10.0
-"""The time without a tuple after which a task is stuck, and a source stalls."""
-LEAST_GROWTH_BYTES_PER_S = 1e6
-"""Of memory: below it, growth is noise."""
-
 _FEWEST = 2  # tasks: one task cannot differ from the others
 _LEAST_QUEUE_BYTES = 1.0
-_FULL = 0.85  # of the time, as the threshold of "full"
 _HELD = 0.5  # of the time: then something else holds the task up
 
 
@@ -186,7 +192,7 @@ class CrossingDetector(Detector):
         for each in measurements.of("far-bytes"):
             near = measurements.value("near-bytes", each.subject) or 0.0
             useful = measurements.value("useful-share", each.subject)
-            idle = useful is not None and useful < _FULL
+            idle = useful is not None and useful < BUSY
             if idle and each.value >= self._least_bytes and each.value >= self._times * near:
                 home = measurements.shape.component(each.subject.component).tasks[each.subject.task_id]
                 worst[home] = max(each.value, worst.get(home, 0.0))
@@ -233,25 +239,25 @@ class GrowthDetector(Detector):
 
 
 DETECTORS: tuple[Detector, ...] = (
-    BusyDetector(0.85),
-    ThresholdDetector("full", "useful-share", 0.85),
-    SlowerCallsDetector(1.2, 0.6),  # 1 / 0.85: calls that use up the time that a component of the right size spares
-    ThresholdDetector("waits-for-processor", "cpu-wait-share", 0.25),
-    ThresholdDetector("collects-garbage", "gc-share", 0.2),
+    BusyDetector(BUSY),
+    ThresholdDetector("full", "useful-share", BUSY),
+    SlowerCallsDetector(1.2, BLOCKED),  # 1 / 0.85: calls that use up the time that a component of the right size spares
+    ThresholdDetector("waits-for-processor", "cpu-wait-share", WAITS),
+    ThresholdDetector("collects-garbage", "gc-share", GARBAGE),
     ThresholdDetector("waits-for-acks", "acks-share", 0.25),
     ThresholdDetector("back-pressure", "pressure-share", 0.3),
     ThresholdDetector("restarts", "recent-restarts", 2.0),
-    ThresholdDetector("memory-high", "memory-share", 0.9),
-    ThresholdDetector("steal", "host-steal-share", 0.1),
-    ThresholdDetector("host-pressed", "host-pressure-share", 0.6),
+    ThresholdDetector("memory-high", "memory-share", MEMORY),
+    ThresholdDetector("steal", "host-steal-share", STEAL),
+    ThresholdDetector("host-pressed", "host-pressure-share", PRESSED),
     ThresholdDetector("throttled-container", "container-throttled-share", 0.1),
-    ThresholdDetector("late-stream-manager", "stmgr-late-share", 0.25),
+    ThresholdDetector("late-stream-manager", "stmgr-late-share", LATE),
     ThresholdDetector("not-reached", "silent-s", 0.0),
-    SkewDetector(1.5),
-    StragglerDetector(0.6),
+    SkewDetector(SKEW),
+    StragglerDetector(SLOW),
     StuckDetector(STILL_S),
     StalledDetector(STILL_S),
     CrossingDetector(32_768.0, 4.0),
-    GrowthDetector(LEAST_GROWTH_BYTES_PER_S, 5.0, 600.0),
+    GrowthDetector(GROWTH_BYTES_PER_S, 5.0, 600.0),
 )
 """The detectors of the policies that are shipped. `docs/health.md` has the limits in words."""

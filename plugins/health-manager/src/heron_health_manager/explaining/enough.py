@@ -10,17 +10,17 @@ from collections.abc import Iterable, Sequence
 
 from heron.spi.health_values import Measurements, Observation
 from heron_health_manager.cause_sensors import LEAST_MOMENTS, ProgressSensor
-from heron_health_manager.detectors import LEAST_GROWTH_BYTES_PER_S, STILL_S, StalledDetector, StuckDetector
+from heron_health_manager.detectors import StalledDetector, StuckDetector
 from heron_health_manager.flow_sensors import QueueSensor, SourceSensor
 from heron_health_manager.task_sensors import TaskSensor
+from heron_health_manager.thresholds import GROWTH_BYTES_PER_S, QUIET_S, STILL_S
 from heron_health_manager.window import Window, slope
 
 __all__ = ["observed"]
 
 _LEAST_S = 5.0
-_SUSPECT_S = 3.0  # some export periods without a tuple
 _SENSORS = ProgressSensor(), QueueSensor(), TaskSensor(), SourceSensor(600.0)
-_DETECTORS = StuckDetector(_SUSPECT_S), StalledDetector(_SUSPECT_S)
+_DETECTORS = StuckDetector(QUIET_S), StalledDetector(QUIET_S)
 
 
 def observed(observations: Iterable[Observation]) -> list[Observation]:
@@ -43,4 +43,4 @@ def _may_grow(window: Sequence[Observation]) -> bool:
     if len(window) >= LEAST_MOMENTS:
         return False
     memory = Window(window).series("resident-bytes", lambda each: each.task_id)
-    return any((slope(series) or 0.0) >= LEAST_GROWTH_BYTES_PER_S for series in memory.values())
+    return any((slope(series) or 0.0) >= GROWTH_BYTES_PER_S for series in memory.values())

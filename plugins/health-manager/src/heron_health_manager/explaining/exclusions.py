@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from heron.spi.health_values import ComponentShape, Measurements, Subject
+from heron_health_manager.thresholds import BLOCKED, GARBAGE, LATE, MEMORY, SKEW, SLOW, WAITS
 
 __all__ = ["exclusions"]
 
@@ -60,14 +61,14 @@ def _slowest(measurements: Measurements, shape: ComponentShape) -> float | None:
 
 
 _EXCLUSIONS = (
-    _Exclusion("slow-host", 0.25, "a busy host (tasks wait for a processor {:.0%})", _most_of_tasks("cpu-wait-share")),
-    _Exclusion("slow-external-service", 0.6, "a slow service (blocked {:.0%})", _most_of_tasks("blocked-share")),
-    _Exclusion("data-skew", 1.5, "skew (at most {:.1f} times the mean)", _skew),
-    _Exclusion("slow-task", 0.6, "a slow task (the slowest has {:.0%} of the fastest)", _slowest, lowest=True),
-    _Exclusion("garbage", 0.2, "garbage ({:.0%})", _most_of_tasks("gc-share")),
-    _Exclusion("memory-near-limit", 0.9, "memory ({:.0%} of the limit)", _most_of_containers("memory-share")),
+    _Exclusion("slow-host", WAITS, "a busy host (tasks wait for a processor {:.0%})", _most_of_tasks("cpu-wait-share")),
+    _Exclusion("slow-external-service", BLOCKED, "a slow service (blocked {:.0%})", _most_of_tasks("blocked-share")),
+    _Exclusion("data-skew", SKEW, "skew (at most {:.1f} times the mean)", _skew),
+    _Exclusion("slow-task", SLOW, "a slow task (the slowest has {:.0%} of the fastest)", _slowest, lowest=True),
+    _Exclusion("garbage", GARBAGE, "garbage ({:.0%})", _most_of_tasks("gc-share")),
+    _Exclusion("memory-near-limit", MEMORY, "memory ({:.0%} of the limit)", _most_of_containers("memory-share")),
     _Exclusion(
-        "slow-stream-manager", 0.25, "a slow stream manager (late {:.0%})", _most_of_containers("stmgr-late-share")
+        "slow-stream-manager", LATE, "a slow stream manager (late {:.0%})", _most_of_containers("stmgr-late-share")
     ),
 )
-"""In the order in which people ask; the limits are those of `heron_health_manager.detectors`."""
+"""In the order in which people ask."""
