@@ -29,6 +29,7 @@ from heron.spi.health_values import (
 from heron.spi.options import decode_options
 from heron_health_manager.detectors import SkewDetector, ThresholdDetector, symptoms_of
 from heron_health_manager.flow_sensors import QueueSensor, SourceSensor
+from heron_health_manager.policy_options import RhythmOptions
 from heron_health_manager.provisioning import OVER, UNDER
 from heron_health_manager.resolvers import RestartResolver
 from heron_health_manager.task_sensors import TaskSensor
@@ -42,17 +43,11 @@ _LARGEST_STEP = 4.0
 _SURE = 0.8
 
 
-class DhalionOptions(msgspec.Struct, frozen=True):
+class DhalionOptions(RhythmOptions, frozen=True):
     """The section of the policy."""
 
-    period_s: Annotated[float, msgspec.Meta(gt=0)] = 5.0
-    look_back_s: Annotated[float, msgspec.Meta(gt=0)] = 15.0
     scale_down_factor: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.8
     empty_queue_bytes: Annotated[int, msgspec.Meta(ge=0)] = 1000
-
-    def __post_init__(self) -> None:
-        """Check what two options have to do with each other."""
-        Rhythm(self.period_s, self.look_back_s)
 
 
 class _Dhalion(Diagnoser):
@@ -141,7 +136,7 @@ class DhalionPolicy(HealthPolicy):
 
     def rhythm(self) -> Rhythm:
         """`HealthPolicy.rhythm`."""
-        return Rhythm(self._options.period_s, self._options.look_back_s)
+        return self._options.rhythm()
 
     def sensors(self) -> Sequence[Sensor]:
         """`HealthPolicy.sensors`."""

@@ -13,27 +13,18 @@ from heron.spi.options import decode_options
 from heron_health_manager.detectors import DETECTORS
 from heron_health_manager.diagnosers import CAUSES
 from heron_health_manager.flow_sensors import SourceSensor
+from heron_health_manager.policy_options import SizingOptions
 from heron_health_manager.provisioning import Provisioning, UpdateResolver
 from heron_health_manager.resolvers import RESOLVERS
 from heron_health_manager.sensors import SENSORS
-from heron_health_manager.sizing import Utilisation
 
 __all__ = ["Ds2Options", "Ds2Policy"]
 
 
-class Ds2Options(msgspec.Struct, frozen=True):
+class Ds2Options(SizingOptions, frozen=True):
     """The section of the policy."""
 
-    period_s: Annotated[float, msgspec.Meta(gt=0)] = 5.0
-    look_back_s: Annotated[float, msgspec.Meta(gt=0)] = 15.0
-    wanted_utilisation: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.85
-    most_utilisation: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.97
     drain_s: Annotated[float, msgspec.Meta(gt=0)] = 600.0
-
-    def __post_init__(self) -> None:
-        """Check what two options have to do with each other."""
-        Utilisation(self.wanted_utilisation, self.most_utilisation)
-        Rhythm(self.period_s, self.look_back_s)
 
 
 class Ds2Policy(HealthPolicy):
@@ -44,7 +35,7 @@ class Ds2Policy(HealthPolicy):
 
     def __init__(self, options: Ds2Options) -> None:
         self._options = options
-        self._utilisation = Utilisation(options.wanted_utilisation, options.most_utilisation)
+        self._utilisation = options.utilisation()
 
     @classmethod
     def open(cls, options: Mapping[str, object]) -> Self:
@@ -53,7 +44,7 @@ class Ds2Policy(HealthPolicy):
 
     def rhythm(self) -> Rhythm:
         """`HealthPolicy.rhythm`."""
-        return Rhythm(self._options.period_s, self._options.look_back_s)
+        return self._options.rhythm()
 
     def sensors(self) -> Sequence[Sensor]:
         """`HealthPolicy.sensors`."""

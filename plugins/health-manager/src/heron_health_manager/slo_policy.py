@@ -17,29 +17,25 @@ from heron_health_manager.flow_sensors import SourceSensor
 from heron_health_manager.objectives.grammar import joint_objectives, parse_objectives
 from heron_health_manager.objectives.slo_findings import ObjectiveDiagnoser, ObjectiveResolver
 from heron_health_manager.objectives.slo_model import Costs
+from heron_health_manager.policy_options import SizingOptions
 from heron_health_manager.resolvers import RESOLVERS
 from heron_health_manager.sensors import SENSORS
-from heron_health_manager.sizing import Utilisation
 
 __all__ = ["SloOptions", "SloPolicy"]
 
 
-class SloOptions(msgspec.Struct, frozen=True):
+class SloOptions(SizingOptions, frozen=True):
     """The section of the policy; `heron_health_manager.objectives.grammar` has the form of the objectives."""
 
     objectives: tuple[str, ...] = ()
     container_cost: Annotated[float, msgspec.Meta(ge=0)] = 1.0
     task_cost: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    period_s: Annotated[float, msgspec.Meta(gt=0)] = 5.0
-    look_back_s: Annotated[float, msgspec.Meta(gt=0)] = 15.0
-    wanted_utilisation: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.85
-    most_utilisation: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.97
+    wanted_utilisation: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.85  # a queue of a full task has no end
 
     def __post_init__(self) -> None:
         """Check the options together."""
+        super().__post_init__()
         parse_objectives(self.objectives)
-        Utilisation(self.wanted_utilisation, self.most_utilisation)
-        Rhythm(self.period_s, self.look_back_s)
 
 
 class _ObjectiveSourceSensor(SourceSensor):
@@ -64,8 +60,7 @@ class SloPolicy(HealthPolicy):
 
     def __init__(self, options: SloOptions) -> None:
         self._options = options
-        utilisation = Utilisation(options.wanted_utilisation, options.most_utilisation)
-        terms = (options.objectives, utilisation, Costs(options.container_cost, options.task_cost))
+        terms = (options.objectives, options.utilisation(), Costs(options.container_cost, options.task_cost))
         self._diagnoser = ObjectiveDiagnoser(*terms)
         self._resolver = ObjectiveResolver(*terms)
 
@@ -76,7 +71,7 @@ class SloPolicy(HealthPolicy):
 
     def rhythm(self) -> Rhythm:
         """`HealthPolicy.rhythm`."""
-        return Rhythm(self._options.period_s, self._options.look_back_s)
+        return self._options.rhythm()
 
     def sensors(self) -> Sequence[Sensor]:
         """`HealthPolicy.sensors`."""
