@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from heron.ipc.status import Culprit, LongCallStatus, TopologyStatus, Unreached
 from heron.spi.health_values import (
@@ -153,7 +154,7 @@ def test_contradictory_metrics_show_nothing() -> None:
 def impossible(sample: Sample) -> Sample:
     """The time that task 2 is blocked in its code grows by 3.4 s each second."""
     blocked = sample.task_id == 2 and sample.labels.get("use") == "user-cpu"
-    return replace(sample, labels={"use": "user-blocked"}, rate_per_s=3.4) if blocked else sample
+    return structs.replace(sample, labels={"use": "user-blocked"}, rate_per_s=3.4) if blocked else sample
 
 
 def test_a_plan_in_change_is_not_judged() -> None:

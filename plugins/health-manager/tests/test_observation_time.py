@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from heron.spi.health_values import Observation, Sample
 from heron_health_manager.ds2_policy import Ds2Policy
@@ -18,7 +19,7 @@ MOST = 16  # observations, of 15 s
 
 def at_work(sample: Sample, at_s: int) -> Sample:
     """A task that does something: its counts grow. One call of task 3 has never returned."""
-    return replace(sample, value=1e6 + 250.0 * at_s) if sample.name.endswith("-count") else sample
+    return structs.replace(sample, value=1e6 + 250.0 * at_s) if sample.name.endswith("-count") else sample
 
 
 def stuck(sample: Sample, at_s: int) -> Sample:
@@ -33,7 +34,7 @@ def leak(sample: Sample, at_s: int) -> Sample:
     """One name of the fake becomes the memory of its tasks; that of task 3 grows by 5 MB/s."""
     if sample.name != "in-queue-bytes":
         return at_work(sample, at_s)
-    return replace(sample, name="resident-bytes", value=5e7 + (5e6 * at_s if sample.task_id == 3 else 0.0))
+    return structs.replace(sample, name="resident-bytes", value=5e7 + (5e6 * at_s if sample.task_id == 3 else 0.0))
 
 
 def moments(change: Callable[[Sample, int], Sample]) -> Iterator[Observation]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from heron.spi.health import Sensor
 from heron.spi.health_values import (
@@ -142,7 +143,7 @@ def test_each_task_of_a_source_has_its_own_rate_when_it_is_free() -> None:
 
     def of_task(number: int, rate: float, held: float) -> list[Sample]:
         both = [*uses(1, throttled=held), task("emit-count", rate, 1, stream="default")]
-        return [replace(each, task_id=number) for each in both]
+        return [structs.replace(each, task_id=number) for each in both]
 
     def target(*samples: Sample) -> float | None:
         return measured(SourceSensor(600.0), seen(samples, shape=shape)).value("target-rate", Subject("lines"))
