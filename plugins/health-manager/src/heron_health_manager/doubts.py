@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from heron.spi.health_values import Measurement, Measurements, Subject
 from heron_cli.view.text import counted
@@ -46,7 +46,7 @@ def credible(measurements: Measurements, measured: Iterable[Measurement]) -> tup
 
 
 def _whole(subject: Subject) -> Subject:
-    return replace(subject, task_id=0)
+    return Subject(subject.component, container_id=subject.container_id)
 
 
 def _doubts(measurements: Measurements) -> Iterator[_Doubt]:
