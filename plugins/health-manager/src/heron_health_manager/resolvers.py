@@ -6,15 +6,13 @@ from collections.abc import Mapping
 
 from heron.spi.health import Resolver
 from heron.spi.health_values import Action, ActionKind, Diagnosis, Expectation, Measurements, Subject
+from heron_health_manager.thresholds import BUSY, LATE, PRESSED, STEAL, WAITS
 from heron_health_manager.tuning import TuningResolver
 
 __all__ = ["RESOLVERS", "AdviceResolver", "MemoryResolver", "RebalanceResolver", "RestartResolver", "SpreadResolver"]
 
 
-_PRESSED = 0.6  # share of the time, as in the detector
-_LATE = 0.25  # share of the time, as in the detector
-_WAITS = 0.25  # share of the time, as in the detector
-_SLOW_HOST: Mapping[str, float] = {"host-pressure-share": _PRESSED, "host-steal-share": 0.1}  # as in the detectors
+_SLOW_HOST: Mapping[str, float] = {"host-pressure-share": PRESSED, "host-steal-share": STEAL}
 _MORE_MEMORY = 1.5  # times the present limit
 _SOME = 0.001  # tuples/s: the task executes again, whatever still waits for it
 
@@ -27,8 +25,8 @@ class RestartResolver(Resolver):
 
     expects: Mapping[str, tuple[str, float | None, float | None]] = {
         "stuck-task": ("rate-in", _SOME, None),
-        "slow-task": ("useful-share", None, 0.85),
-        "slow-host": ("cpu-wait-share", None, _WAITS),
+        "slow-task": ("useful-share", None, BUSY),
+        "slow-host": ("cpu-wait-share", None, WAITS),
     }
     """The measurement that will be at least, or at most, a value, by diagnosis.
 
@@ -71,7 +69,7 @@ def _waiting_in(container: int, measurements: Measurements) -> Subject | None:
     waiting = [
         each.subject
         for each in measurements.of("cpu-wait-share")
-        if each.value > _WAITS and _container_of(each.subject, measurements) == container
+        if each.value > WAITS and _container_of(each.subject, measurements) == container
     ]
     return max(waiting, key=lambda each: measurements.value("useful-share", each) or 0.0, default=None)
 
@@ -96,7 +94,7 @@ class RebalanceResolver(Resolver):
             f"move keys of {component} from busy tasks to idle ones; if one key is too hot, group by partial key",
             f"heron update {measurements.shape.name} --rebalance {component}",
             component=component,
-            expected=Expectation("useful-share", diagnosis.subject, at_most=0.85),
+            expected=Expectation("useful-share", diagnosis.subject, at_most=BUSY),
         )
 
 
@@ -112,7 +110,7 @@ class SpreadResolver(Resolver):
         containers = len(shape.containers())
         tasks = sum(each.parallelism for each in shape.components)
         pressed = measurements.value("host-pressure-share", subject)
-        if diagnosis.name != "slow-stream-manager" or containers >= tasks or pressed is None or pressed >= _PRESSED:
+        if diagnosis.name != "slow-stream-manager" or containers >= tasks or pressed is None or pressed >= PRESSED:
             return None
         return Action(
             ActionKind.UPDATE,
@@ -120,7 +118,7 @@ class SpreadResolver(Resolver):
             f"heron update {shape.name} --container-number {containers + 1}",
             containers=containers + 1,
             containers_before=containers,
-            expected=Expectation("stmgr-late-share", subject, at_most=_LATE),
+            expected=Expectation("stmgr-late-share", subject, at_most=LATE),
         )
 
 

@@ -111,17 +111,16 @@ def _sums(observation: Observation, metric: str, task_of: Callable[[Sample], int
 
 def _means(moments: Iterable[Iterable[tuple[tuple[int, str], float]]]) -> dict[tuple[int, str], float]:
     """Adds up the values of each moment by key, and averages over the moments in which a key had any."""
-    sums: list[dict[tuple[int, str], float]] = []
+    sums: dict[tuple[int, str], float] = {}
+    counts: dict[tuple[int, str], int] = {}
     for moment in moments:
         of_moment: dict[tuple[int, str], float] = {}
         for key, value in moment:
             of_moment[key] = of_moment[key] + value if key in of_moment else value
-        sums.append(of_moment)
-    means = {}
-    for key in dict.fromkeys(key for each in sums for key in each):
-        values = [each[key] for each in sums if key in each]
-        means[key] = sum(values) / len(values)
-    return means
+        for key, value in of_moment.items():
+            sums[key] = sums.get(key, 0.0) + value
+            counts[key] = counts.get(key, 0) + 1
+    return {key: total / counts[key] for key, total in sums.items()}
 
 
 def slope(series: Series) -> float | None:
