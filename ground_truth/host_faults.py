@@ -16,7 +16,7 @@ from ground_truth.topology_run import TopologyRun
 __all__ = ["busy_host", "full_memory", "low_priority", "throttled_container"]
 
 _CONTAINER = 2
-_NEIGHBOURS = 5
+_NEIGHBOURS = 40  # each process has a share, so four busy tasks beside them have 9 % of the processor together
 _QUOTA_US, _PERIOD_US = 8_000, 100_000
 _FEW_SHARES = 200  # of 1024 that other work has
 _FULL = 0.95
