@@ -61,6 +61,29 @@ def test_a_crash_loop_and_a_kill_are_explained_and_stay_so_after_the_end(sandbox
     assert "it is not running" not in ended
 
 
+def test_a_stopped_task_is_told_from_a_slow_service(sandbox: Sandbox) -> None:
+    """It takes 10 s without a tuple, so the observation goes on while the task stands still."""
+    run = sandbox.start("costly.py")
+    run.until((sandbox.home / ".heron" / "state" / "pplans" / "costly").exists, "its topology manager leads")
+    run.until(lambda: executed(sandbox, "split") > 0, "the bolt executes")
+    (task,) = (each["task_id"] for each in sandbox.status("costly")["tasks"] if each["component"] == "split")
+    process = run.the("instance", f"/split-{task}.json")
+    process.send_signal(signal.SIGSTOP)
+    document = json.loads(sandbox.output_of("explain", "costly", "--json"))
+    process.send_signal(signal.SIGCONT)
+    assert (document["problems"][0]["kind"], document["problems"][0]["subject"]) == ("stuck-task", f"split/{task}")
+    assert "slow-external-service" not in [each["kind"] for each in document["problems"]]
+    sandbox.output_of("kill", "costly")
+    run.wait()
+
+
+def executed(sandbox: Sandbox, component: str) -> int:
+    """The tuples that a bolt has executed."""
+    (found,) = (each for each in sandbox.status("costly")["components"] if each["name"] == component)
+    number: int = found["executed"]
+    return number
+
+
 def test_a_failed_run_is_explained_by_what_ended_it(sandbox: Sandbox) -> None:
     """Its state is removed with it, so the logs of the run have to tell."""
     run = sandbox.run("broken.py", args=("--where", "initialize"))
