@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from heron.driver_kit.redaction import redact_for_command
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.report import decode_report
@@ -98,3 +99,14 @@ def test_report_of_a_kill_hides_the_secret(place: Place, tmp_path: Path) -> None
     assert report is not None
     assert "(secret)" in decode_report(report.value, "Words").status.error
     assert SECRET not in report.value.decode() + result.output
+
+
+def test_secrets_of_two_profiles_stay_hidden_side_by_side(place: Place, tmp_path: Path) -> None:
+    """A tracker uses many profiles at once, and reads them again with each client."""
+    here = (place.profiles / "here.yaml").read_text()
+    (tmp_path / "other").write_text(str(tmp_path / "another-secret"))
+    (tmp_path / "other").chmod(0o600)
+    (place.profiles / "there.yaml").write_text(here.replace(f"{tmp_path}/secret", f"{tmp_path}/other"))
+    for name in ("here", "there"):
+        find_profile(ProfileChoice(name, place.profiles))
+    assert redact_for_command(f"{tmp_path / SECRET} {tmp_path / 'another-secret'}") == "(secret) (secret)"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["names_secret", "redact", "redact_for_command", "set_command_secrets"]
+__all__ = ["add_command_secrets", "names_secret", "redact", "redact_for_command"]
 
 _MIN_CHARACTERS = 4  # a shorter text occurs in ordinary words, and could be guessed anyway
 _NAME = re.compile(r"secret|password|passwd|token|credential|private|api.?key|access.?key", re.IGNORECASE)
-_command_secrets: list[str] = []
+_command_secrets: set[str] = set()
 
 
 def names_secret(name: str) -> bool:
@@ -26,11 +26,14 @@ def redact(text: str, secrets: Iterable[str], shown: str = "(secret)") -> str:
     return text
 
 
-def set_command_secrets(secrets: Iterable[str]) -> None:
-    """Set the secrets that `redact_for_command` removes from now on: those of the profile of this command."""
-    _command_secrets[:] = secrets
+def add_command_secrets(secrets: Iterable[str]) -> None:
+    """Let `redact_for_command` remove these secrets too, those of a profile that this process reads. Thread-safe.
+
+    Secrets stay until the process ends: a process may use several profiles at once, each of them several times.
+    """
+    _command_secrets.update(secrets)
 
 
 def redact_for_command(text: str) -> str:
     """Return the text as a command may print it. Errors of drivers and servers may quote their options."""
-    return redact(text, _command_secrets)
+    return redact(text, tuple(_command_secrets))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heron.driver_kit.redaction import redact_for_command, set_command_secrets
+from heron.driver_kit.redaction import add_command_secrets, redact_for_command
 from heron.errors import HeronError
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.families import FAMILIES
@@ -83,7 +83,7 @@ def check_profile(
     profile = found.profile
     if profile is None:
         return ProfileCheck(name, (), found.problems)
-    set_command_secrets(profile.secrets)
+    add_command_secrets(profile.secrets)
     drivers: list[CheckedDriver] = []
     problems: list[Problem] = []
     with tempfile.TemporaryDirectory(prefix="heron-check-") as folder:

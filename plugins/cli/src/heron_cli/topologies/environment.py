@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from heron.driver_kit.redaction import set_command_secrets
+from heron.driver_kit.redaction import add_command_secrets
 from heron.errors import HeronError
 from heron.kernel.observer_threads import Hooks, ThreadedHooks
 from heron.spi.scheduler import Scheduler
@@ -87,7 +87,7 @@ def find_profile(choice: ProfileChoice, needed: Collection[str] = ALL_FAMILIES) 
         needed=needed,
         without=choice.without,
     )
-    set_command_secrets(profile.secrets)
+    add_command_secrets(profile.secrets)
     return profile
 
 
