@@ -10,6 +10,7 @@ from typing import cast
 import httpx
 import pytest
 
+from heron.driver_kit.redaction import add_command_secrets
 from heron.errors import AccessError, HeronError, UnreachableError, UsageError
 from heron.ipc.task_memory import MemoryLook, TypeMemory
 from heron.ipc.task_stacks import StackFrame, TaskStacks, ThreadStack
@@ -23,6 +24,7 @@ from heron_service_tracker.observations import Observations
 from heron_service_tracker.questions import Questions
 
 TASK = "/api/v1/clusters/near/topologies/words/tasks"
+HERON_JSTACK = "/topologies/jstack?cluster=near&environ=prod&topology=words&instance=container_1_count_2"
 FRAME = StackFrame("words.py", 3, "Count.process", "user", "self.lock.acquire()")
 THREAD = ThreadStack("MainThread", 1, "task", "waits", 0.0, 1.0, "a lock", (FRAME,))
 STACKS = TaskStacks("words", "count", 2, 1, 1, 12, "h1", 5.0, (THREAD,))
@@ -107,10 +109,9 @@ def test_a_stack_has_the_line_of_the_authors_code(ask: Ask) -> None:
 
 def test_the_stack_of_an_instance_is_a_text_as_of_jstack(ask: Ask) -> None:
     """Scripts for Heron Tracker look for a function in it."""
-    path = "/topologies/jstack?cluster=near&environ=prod&topology=words&instance=container_1_count_2"
-    found = ask(path).json()
+    found = ask(HERON_JSTACK).json()
     assert found["stdout"] == '"MainThread" (task) waits, for a lock\n    at Count.process (words.py, line 3)'
-    refused = ask(path, UnreachableError("the task does not answer"))
+    refused = ask(HERON_JSTACK, UnreachableError("the task does not answer"))
     assert (refused.status_code, refused.json()) == (400, "request failed: the task does not answer")
 
 
@@ -150,6 +151,14 @@ def test_a_task_that_does_not_answer_is_a_problem_with_its_reason(ask: Ask, erro
     """A person learns what to look at next; the tracker itself has not failed."""
     answer = ask("/2/stack", error)
     assert (answer.status_code, answer.json()["detail"]) == (status, str(error))
+
+
+@pytest.mark.parametrize("path", ["/2/stack", TASK.removesuffix("tasks") + "traces", HERON_JSTACK])
+def test_an_error_quotes_no_secret_of_a_profile(ask: Ask, path: str) -> None:
+    """A driver that refuses a question may quote its options."""
+    add_command_secrets(["zk-password-of-near"])
+    answer = ask(path, UnreachableError("no answer from zk://crew:zk-password-of-near@h"))
+    assert "zk://crew:(secret)@h" in answer.text
 
 
 @pytest.mark.parametrize("task", ["9", "0", "-1", "x", "9" * 400, "%00", "²"])

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from heron.driver_kit.core_version import core_version
+from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, known, nearest
 from heron_service_tracker.answer_parts import plans_of, shown_config
 from heron_service_tracker.heron_answers import (
@@ -133,7 +134,7 @@ def _route(
                 found = await found
             body, status = msgspec.json.encode(found), 200
         except HeronError as error:
-            body, status = msgspec.json.encode(f"request failed: {error}"), 400
+            body, status = msgspec.json.encode(redact_for_command(f"request failed: {error}")), 400
         return Response(body, status, media_type="application/json")
 
     return Route(path, endpoint, methods=["GET"])

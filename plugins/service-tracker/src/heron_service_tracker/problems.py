@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
+from heron.driver_kit.redaction import redact_for_command
 from heron.errors import AccessError, HeronError, UsageError
 from heron_service_tracker.observations import UnknownPlaceError
 
@@ -73,6 +74,7 @@ def status_of(error: HeronError) -> int:
 
 
 def problem_response(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    """A problem document as a response."""
-    body = msgspec.json.encode(Problem(title=_TITLES.get(status, "failed"), status=status, detail=detail))
+    """A problem document as a response, without the secrets of the profiles, which errors of drivers may quote."""
+    shown = redact_for_command(detail)
+    body = msgspec.json.encode(Problem(title=_TITLES.get(status, "failed"), status=status, detail=shown))
     return Response(body, status, headers, PROBLEM_TYPE)

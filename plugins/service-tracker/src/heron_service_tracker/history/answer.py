@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heron.driver_kit.redaction import redact_for_command
 from heron.errors import StoreError
 from heron_service_tracker.answers import EventItem, HistoryAnswer, PointItem, SeriesItem
 from heron_service_tracker.history.buckets import resolution_for
@@ -93,6 +94,6 @@ def _read(
     try:
         found = prometheus.read(key, steps[0], start, end)
     except StoreError as error:
-        return own, str(error)
+        return own, redact_for_command(str(error))
     there = {(each.series.component, each.series.metric) for each in found if each.points}
     return [*found, *(each for each in own if (each.series.component, each.series.metric) not in there)], ""
