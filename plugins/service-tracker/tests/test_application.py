@@ -13,6 +13,7 @@ import pytest
 from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus
 from heron_service_tracker.access import Access
 from heron_service_tracker.address import Address
+from heron_service_tracker.answer_parts import shown_config
 from heron_service_tracker.answers import (
     EventsAnswer,
     ExceptionsAnswer,
@@ -184,6 +185,18 @@ def test_secrets_of_a_configuration_are_hidden(observations: Observations) -> No
     """A component may be configured with the password of its database."""
     answer = msgspec.json.decode(get(observations, f"{WORDS}/logical-plan").content, type=LogicalPlanAnswer)
     assert answer.components[0].config == {"db.password": "(hidden)"}
+
+
+def test_secrets_within_values_of_a_configuration_are_hidden() -> None:
+    """A value may be a table of settings, or a URL with a password."""
+    config = {
+        "kafka": {"sasl.password": "hunter2", "hosts": ["h1"], "retries": 3, "proxies": ({"api_key": 1},)},
+        "db.url": "postgres://crew:hunter2@h/db",
+    }
+    assert shown_config(config) == {
+        "kafka": '{"sasl.password":"(hidden)","hosts":["h1"],"retries":3,"proxies":[{"api_key":"(hidden)"}]}',
+        "db.url": "postgres://crew:(hidden)@h/db",
+    }
 
 
 def test_plans_that_were_not_read_are_not_known_yet(

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from heron.driver_kit.redaction import names_secret
+from heron.driver_kit.redaction import hide_url_passwords, names_secret
 from heron_cli.client import MetricsRow, TopologyPlans
 from heron_service_tracker.answers import (
     ClusterItem,
@@ -126,8 +126,21 @@ def component_items(plans: TopologyPlans) -> tuple[ComponentItem, ...]:
 
 
 def shown_config(config: Mapping[str, object]) -> dict[str, str]:
-    """The configuration as text, by key; values whose key names a secret are hidden, and long ones are cut."""
-    return {key: _HIDDEN if names_secret(key) else _as_text(config[key]) for key in sorted(config)}
+    """The configuration as text, by key, without secrets; long values are cut."""
+    return {key: _as_text(_without_secrets(config[key], key)) for key in sorted(config)}
+
+
+def _without_secrets(value: object, key: str = "") -> object:
+    """Hide values whose key names a secret, at any depth, and passwords in URLs."""
+    if names_secret(key):
+        return _HIDDEN
+    if isinstance(value, str):
+        return hide_url_passwords(value, _HIDDEN)
+    if isinstance(value, Mapping):
+        return {name: _without_secrets(each, str(name)) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(each) for each in value]
+    return value
 
 
 def container_items(plans: TopologyPlans) -> tuple[ContainerItem, ...]:
