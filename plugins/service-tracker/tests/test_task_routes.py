@@ -22,6 +22,7 @@ from heron_service_tracker.address import Address
 from heron_service_tracker.application import application
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.questions import Questions
+from heron_service_tracker.traces_answer import TracesAnswer
 
 TASK = "/api/v1/clusters/near/topologies/words/tasks"
 HERON_JSTACK = "/topologies/jstack?cluster=near&environ=prod&topology=words&instance=container_1_count_2"
@@ -46,6 +47,7 @@ class OneTask:
 
     def __init__(self, error: HeronError | None = None) -> None:
         self.error = error
+        self.traces_read = 0
 
     def topology(self, _name: str, timeout_s: float) -> nullcontext[OneTask]:
         """Return the connection, which is this object."""
@@ -70,6 +72,7 @@ class OneTask:
 
     def traces(self) -> TracesTable:
         """Answer."""
+        self.traces_read += 1
         if self.error:
             raise self.error
         return TracesTable(tuple(Trace(str(each), (root_span(each),)) for each in range(3)), refused=4)
@@ -137,6 +140,18 @@ def test_the_slowest_traces_come_first(ask: Ask) -> None:
     assert ask(traces + "?limit=0").status_code == 400
     assert ask(traces.replace("words", "other")).status_code == 404
     assert ask(traces, UnreachableError("no answer")).status_code == 503
+
+
+def test_the_traces_are_read_once_for_many_pages() -> None:
+    """Each page asks every five seconds, and a read opens a connection."""
+    task = OneTask()
+    questions = Questions(lambda _cluster: cast("Client", nullcontext(task)))
+
+    async def pages() -> list[TracesAnswer]:
+        return await asyncio.gather(*(questions.traces("near", "words", limit) for limit in (1, 2, 3) * 30))
+
+    assert [len(each.slowest) for each in asyncio.run(pages())[:3]] == [1, 2, 3]
+    assert task.traces_read == 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Who may ask: the tokens of requests, and the checks against pages of other sites.
 
 A page of another site can make a browser send requests to this machine. Its requests name that site in `Origin`, or,
-after its name was bound to this address, in `Host`. Both are refused, so such a page reads nothing.
+after its name was bound to this address, in `Host`. A request for an image has no `Origin`, but `Sec-Fetch-Site`. All
+of them are refused, so such a page reads nothing and starts nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from heron_service_tracker.problems import problem_response
 __all__ = ["Access", "AccessCheck"]
 
 _HOST = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?")
+_FOREIGN = frozenset({"cross-site", "same-site"})  # of `Sec-Fetch-Site`; pages of another port are of the same site
 _SECURITY_HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -93,7 +95,9 @@ class AccessCheck:
         host, origin = headers.get("host", ""), headers.get("origin")
         if len(headers.getlist("host")) != 1 or not self._access.serves(host):
             return 403, "the Host header does not name this tracker; `--host NAME` adds a name"
-        if origin is not None and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
+        own = f"http://{host.lower()}", f"https://{host.lower()}"
+        foreign = not is_open and headers.get("sec-fetch-site", "none") in _FOREIGN  # a link to a page is no harm
+        if foreign or (origin is not None and origin.lower() not in own):
             return 403, "the request comes from a page of another site"
         if self._access.token and not is_open and not self._access.admits(headers.get("authorization", "")):
             return 401, "send the token of the tracker: `Authorization: Bearer TOKEN`"

@@ -102,9 +102,9 @@ def openapi_document() -> bytes:
         TUPLES_PATH, "Shows the next tuples of a task; only with --tuples", TUPLES_PARAMETERS, by_type[TuplesAnswer]
     )
     explained = "Says what suffers, and why, after some seconds"
-    found[EXPLANATION_PATH] = _path(EXPLANATION_PATH, explained, (), by_type[ExplanationAnswer])
+    found[EXPLANATION_PATH] = _shared(EXPLANATION_PATH, explained, (), by_type[ExplanationAnswer])
     traced = "Shows where the time of traced tuples goes"
-    found[TRACES_PATH] = _path(TRACES_PATH, traced, TRACES_PARAMETERS, by_type[TracesAnswer])
+    found[TRACES_PATH] = _shared(TRACES_PATH, traced, TRACES_PARAMETERS, by_type[TracesAnswer])
     found[_LIVE] = _live()
     listed = _path(ACTIONS_PATH, "Lists the newest actions", (), by_type[ActionsAnswer])
     found[ACTIONS_PATH] = {**listed, "post": _begun(by_type[ActionRequest], by_type[ActionItem])}
@@ -128,13 +128,18 @@ def _path(path: str, summary: str, parameters: tuple[Parameter, ...], schema: di
     return {"get": {"summary": summary, "parameters": described, "responses": responses}}
 
 
+def _shared(path: str, summary: str, parameters: tuple[Parameter, ...], schema: dict[str, object]) -> dict[str, object]:
+    """Requests share an answer that costs something; other topologies may be asked first."""
+    described = _path(path, summary, parameters, schema)
+    described["get"]["responses"]["409"] = _problem("busy")  # type: ignore[index]  # see `_path`
+    return described
+
+
 def _observed(
     path: str, summary: str, parameters: tuple[Parameter, ...], schema: dict[str, object]
 ) -> dict[str, object]:
     """An observation costs its task, so it is no GET, which any page of another site can send."""
-    operation = _path(path, summary, parameters, schema)["get"]
-    operation["responses"]["409"] = _problem("busy")  # type: ignore[index]  # see `_path`
-    return {"post": operation}
+    return {"post": _shared(path, summary, parameters, schema)["get"]}
 
 
 def _live() -> dict[str, object]:

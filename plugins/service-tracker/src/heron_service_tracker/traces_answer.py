@@ -22,9 +22,9 @@ class TracesAnswer(msgspec.Struct, frozen=True):
     error: str = ""
 
 
-def traces_answer(table: TracesTable, limit: int) -> TracesAnswer:
-    """Return the answer with at most `limit` traces; incomplete ones only where no trace is complete."""
+def traces_answer(table: TracesTable) -> TracesAnswer:
+    """Return the answer with all traces; incomplete ones only where no trace is complete."""
     traces = tuple(map(assembled, table.traces))
     complete = [each for each in traces if each.complete] or list(traces)
     complete.sort(key=lambda each: -each.duration_s)
-    return TracesAnswer(summary_of(traces), tuple(complete[:limit]), table.refused)
+    return TracesAnswer(summary_of(traces), tuple(complete), table.refused)
