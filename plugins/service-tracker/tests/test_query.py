@@ -36,7 +36,9 @@ MIB = 1024 * 1024
 def value(query: str, one: list[Timeline] | None = None) -> list[tuple[str, dict[int, float]]]:
     """Evaluate a query in which ``m`` is the metric of two instances, and ``u`` that of one."""
 
-    def read(wanted: Read) -> list[Timeline]:
+    def read(wanted: Read | float) -> list[Timeline]:
+        if isinstance(wanted, float):
+            return [Timeline("", dict.fromkeys(TIMES, wanted))]
         if wanted.metric == "m":
             return one or [A, B]
         return [Timeline("", {0: 2.0, 60: 0.0, 120: 5.0})]
@@ -183,6 +185,9 @@ def test_scripts_for_heron_tracker_query_as_before(
     back = "__time_spent_back_pressure_by_compid/container_1_count_2"
     (timeline,) = ask(observations, recorder, f"{heron}&query=DEFAULT(0,TS(__stmgr__,*,{back}))").json()["timeline"]
     assert (timeline.keys(), set(timeline["data"].values())) == ({"data"}, {0.0})
+    every = "TS(__stmgr__,*,__time_spent_back_pressure_by_compid/*)"  # the timelines of many instances have their names
+    found = ask(observations, recorder, f"{heron}&query=MULTIPLY({every},{every})").json()["timeline"]
+    assert [each["instance"] for each in found] == ["container_1_count_2", "container_1_lines_1"]
 
 
 @pytest.mark.parametrize("path", ["metrics/timeline", "metricstimeline"])
@@ -225,6 +230,7 @@ def test_metrics_of_an_interval_are_what_its_minutes_have(observations: Observat
             400,
             "more than 500000 points",
         ),
+        ("query=SUM(" + ",".join("1" * 30) + ")&start=0&end=1209600", 400, "more than 500000 points"),
     ],
 )
 def test_a_query_without_an_answer_says_why(

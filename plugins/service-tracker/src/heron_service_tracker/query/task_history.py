@@ -48,16 +48,20 @@ class TaskHistory:
         self._times = times
         self._left = _MOST_POINTS
 
-    def read(self, wanted: Read) -> list[Timeline]:
+    def read(self, wanted: Read | float) -> list[Timeline]:
         """Return the timeline of an instance, or of each instance of the component for ``*``.
 
-        Counters are the increments of each minute, levels their means.
+        Counters are the increments of each minute, levels their means. A number is a timeline with the same value in
+        each minute, which has as many points as one that is read.
 
         Raises:
             UnknownPlaceError: when the component or the instance does not exist.
             MalformedQueryError: when the metric does not exist, or the request reads more than 500,000 points.
             StoreError: when the file cannot be read.
         """
+        if isinstance(wanted, float):
+            self._charge(1)
+            return [Timeline("", dict.fromkeys(self._times, wanted))]
         if wanted.component == _STMGR:
             return self._back_pressure(wanted)
         self._check(wanted.component, self._components, "component")
@@ -78,14 +82,13 @@ class TaskHistory:
             msg = f"metric {wanted.metric[:100]!r} of {_STMGR} is not __time_spent_back_pressure_by_compid/INSTANCE"
             raise MalformedQueryError(msg)
         found = self._series("", self._task(match["instance"]), "back-pressure", _MINUTE_MS)
-        return [Timeline("", each.minutes) for each in found]
+        if match["instance"] == "*":
+            return found
+        # A task of an earlier run may have the same number, and be of another component: it is one timeline.
+        return [Timeline("", {at: value for each in found for at, value in each.minutes.items()})]
 
     def _series(self, component: str, task_id: int, metric: str, factor: float) -> list[Timeline]:
-        tasks = len(self._instances) if task_id == EVERY_TASK else 1
-        self._left -= tasks * len(self._times)
-        if self._left < 0:
-            msg = f"the query reads more than {_MOST_POINTS} points; ask for a shorter time, or for one instance"
-            raise MalformedQueryError(msg)
+        self._charge(len(self._instances) if task_id == EVERY_TASK else 1)
         key = (*self._place, component, task_id, metric)
         end = self._times.stop + MINUTE_S
         found = self._file.read(key, MINUTE_S, MINUTE_S, self._times.start, end)
@@ -96,6 +99,12 @@ class TaskHistory:
             )
             for each in found
         ]
+
+    def _charge(self, timelines: int) -> None:
+        self._left -= timelines * len(self._times)
+        if self._left < 0:
+            msg = f"the query reads more than {_MOST_POINTS} points; ask for a shorter time, or for one instance"
+            raise MalformedQueryError(msg)
 
     def _metric(self, name: str) -> tuple[str, float]:
         if name in _OF_HERON:

@@ -31,13 +31,11 @@ class Timeline:
 
 
 def evaluated(
-    expression: Operation | Read | float, times: range, read: Callable[[Read], list[Timeline]]
+    expression: Operation | Read | float, times: range, read: Callable[[Read | float], list[Timeline]]
 ) -> list[Timeline]:
-    """Return the timelines of an expression at these minutes; `read` returns those that it reads."""
-    if isinstance(expression, Read):
+    """Return the timelines of an expression at these minutes; `read` returns those that it reads, and of numbers."""
+    if isinstance(expression, Read | float):
         return read(expression)
-    if isinstance(expression, float):
-        return [Timeline("", dict.fromkeys(times, expression))]
     arguments = [evaluated(each, times, read) for each in expression.arguments]
     if expression.name in _PAIRS:
         return _by_instance(_PAIRS[expression.name], *arguments)
@@ -81,12 +79,9 @@ def _combined(function: Callable[[float, float], float | None], one: Minutes, ot
 
 def _joined(arguments: list[list[Timeline]], join: Callable[[list[float]], float]) -> Timeline:
     """One value of all values of each minute."""
-    values: dict[int, list[float]] = {}
-    for timelines in arguments:
-        for each in timelines:
-            for at, value in each.minutes.items():
-                values.setdefault(at, []).append(value)
-    joined = {at: join(values[at]) for at in sorted(values)}
+    lines = [each.minutes for timelines in arguments for each in timelines]
+    times = sorted(set().union(*lines))
+    joined = {at: join([minutes[at] for minutes in lines if at in minutes]) for at in times}
     return Timeline("", {at: value for at, value in joined.items() if math.isfinite(value)})
 
 
