@@ -142,6 +142,27 @@ def test_time_between_two_hosts_is_an_estimate() -> None:
     assert found.duration_s == pytest.approx(0.080)
 
 
+@pytest.mark.parametrize("ahead_ms", [5_000.0, -5_000.0])
+def test_clocks_that_differ_do_not_change_the_time_of_a_settled_trace(ahead_ms: float) -> None:
+    """Emit and outcome are of one clock: 90 ms are 90 ms, and what happened on one host keeps its duration."""
+    there = tuple(
+        each if each.kind in WAY[:5] else replace(each, clock=9, wall_ns=each.wall_ns + int(ahead_ms * 1e6))
+        for each in COUNT.stamps
+    )
+    found = trace(root(90), SPLIT, replace(COUNT, stamps=there), FAST)
+    assert found.complete
+    assert found.duration_s == pytest.approx(0.090)
+    assert sum(each.critical_s for each in found.steps) == pytest.approx(0.090)
+    assert critical(found)["count", HopKind.EXECUTE] == 45
+    assert all(each.duration_s <= 0.090 for each in found.steps)
+
+
+def test_work_after_the_outcome_keeps_its_time() -> None:
+    """A tuple that failed may still be executed; its times are of one clock."""
+    found = trace(root(40, "failed"), SPLIT, COUNT, FAST)
+    assert found.duration_s == pytest.approx(0.080)
+
+
 def test_spans_that_point_at_each_other_are_shown_once() -> None:
     """A peer may send anything; no walk may go round in circles."""
     first, second = replace(COUNT, span_id="a", parent_id="b"), replace(COUNT, span_id="b", parent_id="a")

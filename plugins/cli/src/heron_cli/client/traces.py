@@ -2,6 +2,9 @@
 
 The time of a trace is that of its critical path: from the emit of the root to the span that ended last, and at least
 once on to the outcome of the root. A span that is missing leaves its children where their clocks place them.
+
+Times between two hosts are estimates, and their clocks may differ by seconds. The emit and the outcome of a root are of
+one clock. So where the estimates lead beyond the outcome, they are made so much shorter that they fit.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heron.ipc.traces_table import Trace
 from heron.spi.tracing import Hop, HopKind, SpanKind, Stamp, StampKind, TraceSpan, elapsed, hops_of
@@ -126,7 +129,10 @@ def _percentiles(values: Sequence[float]) -> tuple[float, float, float]:
 
 @dataclass(slots=True)
 class _Placed:
-    """A span in time: the begin of each hop, and the end of the last, both in seconds since the emit of the root."""
+    """A span in time: the begin of each hop, and the end of the last, both in seconds since the emit of the root.
+
+    `estimated_s` is how much of the time from the emit to the end was estimated.
+    """
 
     span: TraceSpan
     depth: int
@@ -134,6 +140,7 @@ class _Placed:
     hops: tuple[Hop, ...]
     starts_s: list[float]
     ended_s: float
+    estimated_s: float
     critical_end_s: float = -1.0  # up to here the span is on the critical path
 
     def at_start_s(self) -> float:
@@ -158,23 +165,23 @@ class _Assembly:
         self._origin = self._first_stamp()
         self._placed: list[_Placed] = []
         self._seen: set[str] = set()
+        self._scale = 1.0  # of estimated hops
 
     def result(self) -> AssembledTrace:
         root = self._root
-        if root is not None:
-            self._place_children(root.span_id, None, 0)
-        present = {each.span_id for each in self._executions}
-        lost = [each for each in self._executions if each.parent_id not in present]
-        for each in (*lost, *self._executions):  # those without a parent first; then what only points at each other
-            if each.span_id not in self._seen:
-                self._place(each, None, 0)
+        settled = _stamp(root, StampKind.SETTLED) if root is not None else None
+        outcome = elapsed(self._origin, settled) if self._origin is not None and settled is not None else None
+        self._place_all()
+        if outcome is not None and (scale := self._fitting_scale(*outcome)) < 1.0:
+            self._scale = scale
+            self._place_all()
         last = max(self._placed, key=lambda each: each.ended_s, default=None)
         ended_s = last.ended_s if last is not None else 0.0
         self._mark_critical(last)
         steps = [step for each in self._placed for step in _steps(each)]
         duration_s = ended_s
-        if root is not None and (settled := _stamp(root, StampKind.SETTLED)) is not None and self._origin is not None:
-            settled_s, is_estimate = elapsed(self._origin, settled)
+        if root is not None and outcome is not None:
+            settled_s, is_estimate = outcome
             duration_s = max(ended_s, settled_s)
             ack_s = duration_s - ended_s
             place = ("", root.component, root.task_id)
@@ -200,6 +207,27 @@ class _Assembly:
         stamps = [stamp for each in self._executions for stamp in each.stamps]
         return min(stamps, key=lambda each: each.wall_ns, default=None)
 
+    def _place_all(self) -> None:
+        self._placed, self._seen = [], set()
+        if self._root is not None:
+            self._place_children(self._root.span_id, None, 0)
+        present = {each.span_id for each in self._executions}
+        lost = [each for each in self._executions if each.parent_id not in present]
+        for each in (*lost, *self._executions):  # those without a parent first; then what only points at each other
+            if each.span_id not in self._seen:
+                self._place(each, None, 0)
+
+    def _fitting_scale(self, settled_s: float, is_estimate: bool) -> float:
+        """The factor of estimated hops with which no span ends after the outcome; 1 where that is not known."""
+        if is_estimate or self._missing():
+            return 1.0
+        fits = (
+            max(0.0, settled_s - (each.ended_s - each.estimated_s)) / each.estimated_s
+            for each in self._placed
+            if each.estimated_s and each.ended_s > settled_s
+        )
+        return min(fits, default=1.0)
+
     def _place_children(self, span_id: str, parent: _Placed | None, depth: int) -> None:
         for each in sorted(self._children[span_id], key=lambda each: (each.component, each.task_id, each.span_id)):
             if each.span_id not in self._seen:
@@ -207,13 +235,18 @@ class _Assembly:
 
     def _place(self, span: TraceSpan, parent: _Placed | None, depth: int) -> None:
         self._seen.add(span.span_id)
-        hops = hops_of(span.stamps)
+        hops = tuple(
+            replace(each, duration_s=self._scale * each.duration_s) if each.is_estimate else each
+            for each in hops_of(span.stamps)
+        )
+        estimated_s = sum(each.duration_s for each in hops if each.is_estimate)
         at_s = self._begin_s(span, parent)
         starts_s = []
         for hop in hops:
             starts_s.append(at_s)
             at_s += hop.duration_s
-        placed = _Placed(span, depth, parent, hops, starts_s, at_s)
+        estimated_s += parent.estimated_s if parent is not None else 0.0
+        placed = _Placed(span, depth, parent, hops, starts_s, at_s, estimated_s)
         self._placed.append(placed)
         self._place_children(span.span_id, placed, depth + 1)
 
