@@ -19,7 +19,7 @@ from heron.ipc.status import (
     UpdateStatus,
 )
 
-__all__ = ["FORMER_STATUSES", "STATUS_WITH_LONG_CALLS"]
+__all__ = ["FORMER_STATUSES", "STATUS_WITH_REPORTED_TASKS"]
 
 STATUS = TopologyStatus(
     topology="words",
@@ -57,6 +57,10 @@ STATUS_WITH_CHECKPOINTS = replace(
 STATUS_WITH_LONG_CALLS = replace(
     STATUS_WITH_CHECKPOINTS, long_calls=(LongCallStatus(3, "count", "process", "words.py, line 7", 1_700_000_003.0),)
 )
+STATUS_WITH_REPORTED_TASKS = replace(
+    STATUS_WITH_LONG_CALLS,
+    components=(ComponentStatus("count", "bolt", 1, executed=12, latency_s=0.001, reported_tasks=1),),
+)
 FORMER_STATUSES = {
     "status": STATUS,
     "status-with-processes": STATUS_WITH_PROCESSES,
@@ -64,4 +68,5 @@ FORMER_STATUSES = {
     "status-with-reasons": STATUS_WITH_REASONS,
     "status-with-update": STATUS_WITH_UPDATE,
     "status-with-checkpoints": STATUS_WITH_CHECKPOINTS,
+    "status-with-long-calls": STATUS_WITH_LONG_CALLS,
 }

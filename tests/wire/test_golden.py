@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders.pinned_statuses import FORMER_STATUSES, STATUS_WITH_LONG_CALLS
+from builders.pinned_statuses import FORMER_STATUSES, STATUS_WITH_REPORTED_TASKS
 from builders.pinned_task_messages import TASK_MESSAGES, TRACED_SEGMENT
 from heron.api.definition import (
     ComponentDefinition,
@@ -335,7 +335,7 @@ DOCUMENTS: dict[str, bytes] = {
     "topology": encode_plan(TOPOLOGY),
     "packing-plan": encode_plan(PACKING),
     "physical-plan-with-regions": encode_plan(PHYSICAL_WITH_REGIONS),
-    "status-with-long-calls": encode_status(STATUS_WITH_LONG_CALLS),
+    "status-with-reported-tasks": encode_status(STATUS_WITH_REPORTED_TASKS),
     "metrics-table": encode_metrics(METRICS_TABLE),
 }
 
@@ -476,7 +476,7 @@ def test_documents_decode() -> None:
     assert decode_physical_plan(with_checkpoints, "golden") == PHYSICAL_WITH_CHECKPOINTS
     for name, status in FORMER_STATUSES.items():
         assert decode_status(read(f"{name}.json")) == status
-    assert decode_status(read("status-with-long-calls.json")) == STATUS_WITH_LONG_CALLS
+    assert decode_status(read("status-with-reported-tasks.json")) == STATUS_WITH_REPORTED_TASKS
     assert decode_metrics(read("metrics-table.json")) == METRICS_TABLE
 
 

@@ -177,6 +177,7 @@ def test_figures_are_sums_over_incarnations(store: MetricsStore) -> None:
     store.take(counters(2.0, 2, execute_count=30), 2.0)
     store.take(counters(1.5, 1, execute_count=90), 2.5)
     assert store.figures("bolt", [2, 3], 3.0).executed == 130
+    assert store.figures("bolt", [2, 3], 3.0).tasks == 1  # task 3 has not reported
 
 
 def test_labels_of_one_counter_are_added_up(store: MetricsStore) -> None:

@@ -40,9 +40,11 @@ MakeStatus = Callable[..., TopologyStatus]
 MakeEntry = Callable[..., TopologyEntry]
 
 
-def observed(entry: TopologyEntry, status: TopologyStatus, emitted: int, at_s: float) -> ObservedTopology:
-    """An observation in which the spout has emitted so many tuples."""
-    spout = ComponentStatus("lines", "spout", 1, emitted=emitted)
+def observed(
+    entry: TopologyEntry, status: TopologyStatus, emitted: int, at_s: float, reported_tasks: int = 0
+) -> ObservedTopology:
+    """An observation in which the spout has emitted so many tuples, as far as that many tasks have reported."""
+    spout = ComponentStatus("lines", "spout", 1, emitted=emitted, reported_tasks=reported_tasks)
     return ObservedTopology("near", entry, at_s, replace(status, components=(spout,)))
 
 
@@ -72,12 +74,13 @@ RATE = 100  # tuples a second of one process, at most
 LIFE = st.tuples(
     st.lists(st.integers(0, RATE), min_size=3, max_size=3),  # what each of three processes emits in a second
     st.sampled_from(["", "", "", "leader", "restart"]),
-    st.lists(st.integers(0, 4), min_size=3, max_size=3),  # seconds until a new leader knows a process
+    st.lists(st.integers(0, 20), min_size=3, max_size=3),  # seconds until a new leader knows a process
 )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(seconds=st.lists(LIFE, min_size=2, max_size=40))
+@example(seconds=[([99] * 3, "", [0] * 3), ([99] * 3, "leader", [12, 0, 0]), *[([99] * 3, "", [0] * 3)] * 20])
 @example(seconds=[([0, 0, 99], "leader", [2, 0, 2]), ([76, 0, 100], "", [0] * 3), ([0, 0, 26], "", [0] * 3)])
 def test_no_restart_and_no_new_leader_makes_a_spike(
     make_entry: MakeEntry, make_status: MakeStatus, seconds: list[tuple[list[int], str, list[int]]]
@@ -92,10 +95,11 @@ def test_no_restart_and_no_new_leader_makes_a_spike(
             former[0], lives[0] = former[0] + lives[0], 0
         lives = [life + more for life, more in zip(lives, emitted, strict=True)]
         total = sum(old + life for old, life, left_s in zip(former, lives, unknown_s, strict=True) if left_s <= 0)
+        tasks = sum(left_s <= 0 for left_s in unknown_s)
         unknown_s = [left_s - 1 for left_s in unknown_s]
         status = make_status(leader=LeaderStatus(0, 10, "h1", epoch, 1000.0))
         for increment, passed_s in increments_of(
-            increments.samples(observed(make_entry(), status, total, 100.0 + second))
+            increments.samples(observed(make_entry(), status, total, 100.0 + second, tasks))
         ):
             assert 0 <= increment / passed_s <= 3 * RATE
 
@@ -181,6 +185,22 @@ def test_metrics_that_were_read_once_are_counted_once(make_entry: MakeEntry, mak
             ]
         )
     assert found == [[], [], [(50.0, 10.0)], []]
+
+
+def test_figures_that_fail_for_long_are_not_recorded_again(make_entry: MakeEntry, make_status: MakeStatus) -> None:
+    """The status is still read. Old levels are not those of now, and the leader has led all the time."""
+    increments = Increments(30.0)
+    rows = [MetricsRow("lines", 1, "lines-1", "resident-bytes", "gauge", "bytes", 100.0)]
+    levels, rates = [], []
+    for second in range(150):
+        status = make_status(leader=LeaderStatus(0, 10, "h1", 2, 1000.0))
+        topology = observed(make_entry(), status, 10 * second, 100.0 + second)
+        samples = increments.samples(replace(topology, figures=figures_of_tasks(rows), figures_at_s=100.0))
+        levels += [each for each in samples if each.series.metric == "resident-bytes" and each.series.task_id]
+        rates += increments_of(samples)
+        increments.forget_before(100.0 + second - 60.0)
+    assert len(levels) == 1
+    assert len(rates) == 140  # without the first ten seconds of the leader
 
 
 @pytest.mark.parametrize(

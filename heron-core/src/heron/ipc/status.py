@@ -32,7 +32,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ComponentStatus:
-    """Sums over the tasks of a component; `kind` is ``spout`` or ``bolt``, `latency_s` the mean time in user code."""
+    """Sums over the tasks of a component; `kind` is ``spout`` or ``bolt``, `latency_s` the mean time in user code.
+
+    `reported_tasks` is the number of tasks in the counts, also of removed ones. A new topology manager does not know
+    all tasks at once, and a task that it learns adds all that it ever counted. 0: an older one does not say.
+    """
 
     name: str
     kind: str
@@ -44,6 +48,7 @@ class ComponentStatus:
     rate_per_s: float = 0.0
     queue_bytes: int = 0
     latency_s: float = 0.0
+    reported_tasks: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ _Series = tuple[str, str, str, _Labels]  # name, kind, unit, labels
 
 @dataclass(frozen=True, slots=True)
 class ComponentFigures:
-    """The sums over the tasks of a component."""
+    """The sums over the tasks of a component; `tasks` is the number of those that have reported."""
 
     emitted: int = 0
     executed: int = 0
@@ -53,6 +53,7 @@ class ComponentFigures:
     rate_per_s: float = 0.0
     queue_bytes: int = 0
     latency_s: float = 0.0
+    tasks: int = 0
 
 
 @dataclass(slots=True)
@@ -162,6 +163,7 @@ class MetricsStore:
             rate_per_s=sum(each.rates.get(_RATED[kind], 0.0) for each in reports if self._fresh(each, now_s)),
             queue_bytes=round(sum(self._waiting(tasks, now_s))),
             latency_s=latency_total_s / latency_entries if latency_entries else 0.0,
+            tasks=sum(task_id in self._totals for task_id in tasks),
         )
 
     def rows(

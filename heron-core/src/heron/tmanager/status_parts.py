@@ -69,6 +69,7 @@ def component_statuses(
                 rate_per_s=figures.rate_per_s,
                 queue_bytes=figures.queue_bytes,
                 latency_s=figures.latency_s,
+                reported_tasks=figures.tasks,
             )
         )
     return tuple(found)

@@ -2,17 +2,20 @@
 
 A total may become smaller: a process was restarted, or another topology manager leads, which knows only the processes
 that run. That total is then a new beginning and no increment, because the time in which it was counted is not known.
-The same holds after a gap, and while a new leader learns the totals of one process after the other. So a rate is never
-negative, and neither a restart nor a gap makes a spike.
+The same holds after a gap, and while a new leader learns the totals of one process after the other: in its first
+seconds, and later for the components whose totals have a task more. So a rate is never negative, and neither a restart
+nor a gap makes a spike.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import NamedTuple
 
+from heron_cli.client import TopologyStatus
 from heron_service_tracker.flow import task_rows
 from heron_service_tracker.flow_answers import TaskRow
 from heron_service_tracker.observed import ObservedTopology
@@ -128,28 +131,41 @@ def _levels(row: TaskRow) -> Levels:
     }
 
 
+@dataclass(slots=True)
+class _Place:
+    """What was observed of a topology: when, its leader and since when, and how many tasks were in which totals."""
+
+    observed_at_s: float
+    epoch: int
+    leads_since_s: float
+    figures_at_s: float = float("-inf")
+    reported_tasks: dict[str, int] = field(default_factory=dict)
+
+
 class Increments:
     """The last total of each counter. `gap_s` is the longest time between two totals that belong together."""
 
     def __init__(self, gap_s: float) -> None:
         self._gap_s = gap_s
         self._last: dict[Series, tuple[str, float, float]] = {}
-        self._figures_at_s: dict[tuple[str, str], float] = {}
-        self._leaders: dict[tuple[str, str], tuple[int, float]] = {}
+        self._places: dict[tuple[str, str], _Place] = {}
 
     def samples(self, topology: ObservedTopology) -> list[Sample]:
         """Return what an observation adds; nothing where a total has no former one."""
         found = []
         run, at_s = topology.entry.id, topology.observed_at_s
-        learning = self._learning(topology)
+        place = self._place(topology)
+        learning = at_s - place.leads_since_s < _LEARNS_S
+        learned = _learned(place, topology.status)
         for series, value in component_readings(topology):
             if series.metric in _STATUS_LEVELS:
                 found.append(Sample(series, value, 1.0))
-            elif (sample := self._increment(series, run, value, at_s)) is not None and not learning:
+                continue
+            sample = self._increment(series, run, value, at_s)
+            if sample is not None and not learning and series.component not in learned:
                 found.append(sample)
-        place = topology.cluster, topology.name
-        if topology.figures_at_s != self._figures_at_s.get(place):
-            self._figures_at_s[place] = topology.figures_at_s
+        if topology.figures_at_s != place.figures_at_s:
+            place.figures_at_s = topology.figures_at_s
             for series, value in task_readings(topology):
                 if (sample := self._increment(series, run, value, topology.figures_at_s)) is not None and not learning:
                     found.append(sample)
@@ -157,26 +173,26 @@ class Increments:
         return found
 
     def forget_before(self, at_s: float) -> None:
-        """Forget the totals that are older than a monotonic time, such as those of ended topologies."""
+        """Forget what was observed before a monotonic time, such as the totals of ended topologies."""
         self._last = {series: last for series, last in self._last.items() if last[2] >= at_s}
-        self._figures_at_s = {place: last_s for place, last_s in self._figures_at_s.items() if last_s >= at_s}
-        self._leaders = {place: leader for place, leader in self._leaders.items() if place in self._figures_at_s}
+        self._places = {place: each for place, each in self._places.items() if each.observed_at_s >= at_s}
 
-    def _learning(self, topology: ObservedTopology) -> bool:
-        """Return whether another topology manager has led for so short a time that it may not know all processes.
+    def _place(self, topology: ObservedTopology) -> _Place:
+        """Note the observation and its leader.
 
-        The first leader of a run knows all of them. Since when a later one leads is not known at the first observation.
+        The first leader of a run knows all processes. Since when a later one leads is not known at the first
+        observation.
         """
+        key, now_s = (topology.cluster, topology.name), topology.observed_at_s
         leader = topology.status.leader if topology.status else None
-        if leader is None:
-            return False
-        place, now_s = (topology.cluster, topology.name), topology.observed_at_s
-        first_s = float("-inf") if leader.epoch <= 1 else now_s
-        epoch, since_s = self._leaders.get(place, (leader.epoch, first_s))
-        if epoch != leader.epoch:
-            since_s = now_s
-        self._leaders[place] = leader.epoch, since_s
-        return now_s - since_s < _LEARNS_S
+        place = self._places.get(key)
+        if place is None:
+            epoch = leader.epoch if leader else 0
+            place = self._places[key] = _Place(now_s, epoch, now_s if epoch > 1 else float("-inf"))
+        elif leader is not None and leader.epoch != place.epoch:
+            place.epoch, place.leads_since_s = leader.epoch, now_s
+        place.observed_at_s = now_s
+        return place
 
     def _increment(self, series: Series, run: str, value: float, at_s: float) -> Sample | None:
         former = self._last.get(series)
@@ -189,3 +205,10 @@ class Increments:
         if increment < 0 or passed_s > self._gap_s:
             return None
         return Sample(series, increment, passed_s)
+
+
+def _learned(place: _Place, status: TopologyStatus | None) -> frozenset[str]:
+    """The components whose totals have more tasks than before, and so more than what was counted meanwhile."""
+    former = place.reported_tasks
+    place.reported_tasks = {each.name: each.reported_tasks for each in status.components} if status else {}
+    return frozenset(name for name, tasks in place.reported_tasks.items() if tasks > former.get(name, tasks))
