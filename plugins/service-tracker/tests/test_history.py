@@ -22,11 +22,11 @@ from heron_service_tracker.address import Address
 from heron_service_tracker.answers import HistoryAnswer
 from heron_service_tracker.application import application
 from heron_service_tracker.history.buckets import OpenBuckets, resolution_for
-from heron_service_tracker.history.history_file import HistoryFile
+from heron_service_tracker.history.history_file import HistoryFile, StoredEvent
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.history.samples import Increments, Sample, Series
 from heron_service_tracker.observations import Observations
-from heron_service_tracker.observed import ObservedTopology
+from heron_service_tracker.observed import ObservedEvent, ObservedTopology
 from heron_service_tracker.task_figures import figures_of_tasks
 from heron_testing.fake_clock import FakeClock
 from heron_testing.faults import full_files
@@ -274,6 +274,26 @@ def test_the_file_stays_below_its_bound(tmp_path: Path) -> None:
     (found,) = file.read(("near", "words", "lines", 1, ""), 60, 60, NOW - 60, NOW + 31 * 3600)
     assert found.points[0].at_s > NOW + 3600
     assert sum(each.at_s >= NOW + 29 * 3600 - 60 for each in found.points) == 60
+    file.close()
+
+
+def test_events_of_a_crash_loop_leave_room_for_points(tmp_path: Path) -> None:
+    """A message may have thousands of characters, and a topology may raise one for ever."""
+    bound = MIB
+    file = HistoryFile(tmp_path / "h.db", bound)
+    for minute in range(100):
+        at = NOW + minute * 60
+        fill(file, at, 60)
+        error = ObservedEvent(1, float(at), "error", "count", "x" * 4000)
+        file.write(
+            {}, [StoredEvent(("near", "words"), replace(error, text=f"{number} {error.text}")) for number in range(100)]
+        )
+        file.prune(at + 60)
+    assert (tmp_path / "h.db").stat().st_size <= bound
+    newest = file.read_events("near", "words", NOW, NOW + 10**6)[-1]
+    assert newest.text == f"99 {'x' * 497}"
+    (found,) = file.read(KEY, 60, 60, NOW, NOW + 10**6)
+    assert len(found.points) == 100
     file.close()
 
 

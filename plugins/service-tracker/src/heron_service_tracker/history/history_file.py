@@ -1,7 +1,7 @@
 """The SQLite file of the history.
 
 One thread writes, in transactions of a write-ahead log; readers see one instant and wait for nobody. The size of the
-file has a bound, below which the oldest points of every resolution make room.
+file has a bound, below which the oldest points of every resolution make room. Events have a part of it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ EVERY_TASK = -1
 """For `HistoryFile.read`: all tasks, and not the sums over them."""
 
 _FULL = 0.8  # of the bound: then the oldest points make room, before the file cannot grow
-_MOST_EVENTS = 100_000  # of all topologies: 20 MB
+_EVENTS_SHARE = 1 / 8  # of the bound: a crash loop must not wipe the points
+_EVENT_BYTES = 750  # with the longest text
+_LONGEST_TEXT = 500  # characters of an event; the log has the whole of an error
 _ROUNDS = 20  # of making room; each removes a tenth of the time
 _OVERDUE = 0.05  # of the time that points are kept: so much longer they may stay, because looking for them has a cost
 
@@ -96,21 +98,22 @@ class HistoryFile:
                     for series, each in by_series.items()
                 ]
                 connection.executemany(_UPSERTS[step_s], rows)
-            connection.executemany(_NEW_EVENT, [(*each.place, *astuple(each.event)[1:]) for each in events])
+            connection.executemany(_NEW_EVENT, map(_event_row, events))
 
     def prune(self, now_s: float) -> None:
-        """Remove points that are not kept any more, and make room when the file comes near its bound."""
+        """Remove points and events that are not kept any more, and make room when the file comes near its bound."""
         with self._translated():
             for each in RESOLUTIONS:
                 if abs(now_s - self._pruned_s.get(each.step_s, 0.0)) >= _OVERDUE * each.kept_s:
                     self._pruned_s[each.step_s] = now_s
                     self._remove_before(each, int(now_s) - each.kept_s)
+            with self._transaction() as connection:
+                most = int(_EVENTS_SHARE * self._most_bytes / _EVENT_BYTES)
+                connection.execute(_OLD_EVENTS, (now_s - RESOLUTIONS[-1].kept_s, most))
             for _ in range(_ROUNDS):
                 if self._used_bytes() <= _FULL * self._most_bytes:
                     break
                 self._make_room(now_s)
-            with self._transaction() as connection:
-                connection.execute(_OLD_EVENTS, (now_s - RESOLUTIONS[-1].kept_s, _MOST_EVENTS))
 
     def read(
         self, wanted: Iterable[str | int], step_s: int, resolution_s: int, start: int, end: int
@@ -226,6 +229,11 @@ class HistoryFile:
             raise StoreError(msg) from error
 
 
+def _event_row(stored: StoredEvent) -> tuple[object, ...]:
+    _, at_s, kind, subject, text = astuple(stored.event)
+    return (*stored.place, at_s, kind, subject, text[:_LONGEST_TEXT])
+
+
 _STEPS = tuple(each.step_s for each in RESOLUTIONS)
 _KEY = "cluster = ? and topology = ? and component = ? and task = ? and metric = ?"
 _NEW_SERIES = "insert or ignore into series (cluster, topology, component, task, metric) values (?, ?, ?, ?, ?)"
@@ -254,5 +262,8 @@ _EVENTS = (
     "order by number desc limit 1000"
 )
 _OLD_EVENTS = "delete from events where at < ? or number <= (select max(number) from events) - ?"
+_OLDEST_EVENTS = (
+    "delete from events where number <= (select min(number) + (max(number) - min(number)) / 10 from events)"
+)
 _USED = " and ".join(f"not exists (select 1 from points_{step} where series = id)" for step in _STEPS)  # noqa: S608
 _UNUSED = f"delete from series where {_USED}"  # noqa: S608 - a constant
