@@ -23,6 +23,9 @@ from heron_service_tracker.address import Address
 from heron_service_tracker.application import application
 from heron_service_tracker.audit_file import AuditFile
 from heron_service_tracker.command import tracker
+from heron_service_tracker.history.history_file import SeriesPoints
+from heron_service_tracker.history.prometheus_history import PrometheusHistory
+from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.observations import Observations
 from heron_testing.fake_clock import FakeClock
 from heron_testing.pytest_plugin import wait_until
@@ -242,3 +245,34 @@ def test_actions_need_a_token_also_at_a_loopback_address() -> None:
     result = CliRunner().invoke(tracker, ["--allow-actions"])
     assert isinstance(result.exception, UsageError)
     assert "--allow-actions needs --token-file or --token-env" in str(result.exception)
+
+
+def test_an_action_begins_while_pages_wait_for_a_prometheus(
+    observations: Observations, actions: Actions, tmp_path: Path, clock: FakeClock
+) -> None:
+    """A person who kills a topology must not wait for charts."""
+    answers = threading.Event()
+
+    class Waiting(PrometheusHistory):
+        def read(self, *_: object) -> list[SeriesPoints]:
+            assert answers.wait(20.0)
+            return []
+
+    recorder = Recorder(tmp_path / "history", 2**20, clock, gap_s=5.0)
+    recorder.prometheus["near"] = Waiting("http://prometheus:9090")
+
+    async def ask() -> tuple[int, set[int]]:
+        access = Access(Address("127.0.0.1", 1), TOKEN)
+        app = application(observations, access, asyncio.Event(), recorder, actions=actions)
+        transport, headers = httpx.ASGITransport(app=app), {"authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as sender:
+            history = ACTIONS.replace("actions", "history")
+            waiting = [asyncio.create_task(sender.get(history)) for _ in range(50)]
+            try:
+                async with asyncio.timeout(10.0):
+                    begun = await sender.post(ACTIONS, json={"action": "kill", **CONFIRMED})
+            finally:
+                answers.set()
+            return begun.status_code, {each.status_code for each in await asyncio.gather(*waiting)}
+
+    assert asyncio.run(ask()) == (202, {200})

@@ -99,6 +99,20 @@ def test_another_answer_is_an_error_of_the_history(server: AnsweringServer, body
         PrometheusHistory(server.url).read(KEY, 60, 0, 300)
 
 
+def test_a_server_that_failed_is_left_alone_for_a_while(server: AnsweringServer, clock: FakeClock) -> None:
+    """Each request would wait ten seconds, and a hundred pages ask every two."""
+    history = PrometheusHistory(server.url, clock.monotonic_s)
+    for _ in range(3):
+        with pytest.raises(StoreError, match="Prometheus"):
+            history.read(KEY, 60, 0, 300)
+    assert len(server.asked) == 1
+    server.answers((120, "5"), component="count")
+    clock.advance(31.0)
+    assert history.read(KEY, 60, 0, 300)
+    assert history.read(KEY, 60, 0, 300)
+    assert len(server.asked) == 3
+
+
 def test_a_server_that_is_away_leaves_the_own_history(
     observations: Observations, clock: FakeClock, tmp_path: Path, server: AnsweringServer
 ) -> None:
@@ -118,7 +132,8 @@ def test_a_server_that_is_away_leaves_the_own_history(
     recorder.prometheus["near"] = PrometheusHistory("http://127.0.0.1:1")
     found = history_answer(observations, recorder, ("near", "words"), values)
     assert {each.component for each in found.series} == {"count", "lines"}
-    assert "the history of Prometheus at http://127.0.0.1:1" in found.error
+    assert "the history of Prometheus at http://127.0.0.1:1" in found.prometheus_error
+    assert found.error == ""  # the tracker records
     recorder.file.close()
 
 

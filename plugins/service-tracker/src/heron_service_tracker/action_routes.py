@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from http import HTTPStatus
 
 import msgspec
@@ -12,6 +11,7 @@ from starlette.routing import Route
 
 from heron_service_tracker.action_items import ActionsAnswer, decode_request
 from heron_service_tracker.actions import Actions
+from heron_service_tracker.daemon_thread import in_daemon
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.openapi import ACTIONS_PATH
 from heron_service_tracker.parameters import parsed
@@ -42,7 +42,7 @@ def action_routes(observations: Observations, actions: Actions) -> list[Route]:
         place = _known(observations, request)
         wanted = decode_request(body, place[1])
         sender = request.client.host if request.client else ""
-        item = await asyncio.to_thread(actions.begin, *place, wanted, sender)
+        item = await in_daemon(lambda: actions.begin(*place, wanted, sender), "action request")
         return Response(msgspec.json.encode(item), HTTPStatus.ACCEPTED, media_type=_JSON)
 
     return [

@@ -301,7 +301,8 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
     """The history of a topology, which may have ended.
 
     `step_s` is the length of a point. `events` are those of that time, oldest first, the newest 1,000; their numbers
-    are those of the history. `error` says why nothing is recorded now, or what could not be read.
+    are those of the history. `error` says why nothing is recorded now, and `prometheus_error` why values of the
+    Prometheus are missing.
     """
 
     start_s: int
@@ -311,6 +312,7 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
     events: tuple[EventItem, ...]
     age_s: float
     error: str
+    prometheus_error: str = ""
 
 
 class ExceptionItem(msgspec.Struct, frozen=True):

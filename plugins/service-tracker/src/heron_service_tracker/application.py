@@ -7,7 +7,6 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import ParamSpec
 
 import msgspec
 from starlette.applications import Starlette
@@ -24,6 +23,7 @@ from heron_service_tracker.action_routes import action_routes
 from heron_service_tracker.actions import Actions
 from heron_service_tracker.answer_parts import topology_item
 from heron_service_tracker.answers import HealthAnswer, TopologyAnswer
+from heron_service_tracker.daemon_thread import in_daemon
 from heron_service_tracker.heron_routes import heron_routes
 from heron_service_tracker.history.answer import HISTORY_PARAMETERS, history_answer
 from heron_service_tracker.history.recorder import Recorder
@@ -43,9 +43,8 @@ __all__ = ["Pages", "application"]
 JSON = "application/json"
 
 _SAME_S = 0.2  # the age in an answer is true to this time
+_HISTORIES = 4  # that are read at a time
 _KEPT = 50  # values of topologies; that of a thousand tasks has a quarter of a megabyte
-
-P = ParamSpec("P")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -117,18 +116,22 @@ def _endpoint(observations: Observations, operation: Operation) -> Endpoint:
 
 
 def _history_endpoint(observations: Observations, recorder: Recorder | None) -> Endpoint:
+    places = asyncio.Semaphore(_HISTORIES)
+
     async def history(request: Request) -> Response:
         values = parsed(HISTORY_PARAMETERS, request.query_params.multi_items())
         place = request.path_params["cluster"], request.path_params["topology"]
-        return _json(await _of_history(history_answer, observations, recorder, place, values))
+        async with places:  # it may wait for a Prometheus
+            answer = in_daemon(lambda: history_answer(observations, recorder, place, values), "history request")
+            return _json(await _of_history(answer))
 
     return history
 
 
-async def _of_history(answer: Callable[P, msgspec.Struct], *args: P.args, **kwargs: P.kwargs) -> msgspec.Struct:
-    """Make an answer that waits for the disk. Without a history that can be read there is none now (503)."""
+async def _of_history(answer: Awaitable[msgspec.Struct]) -> msgspec.Struct:
+    """Wait for an answer. Without a history that can be read there is none now (503)."""
     try:
-        return await asyncio.to_thread(answer, *args, **kwargs)
+        return await answer
     except StoreError as error:
         raise NotYetKnownError(str(error)) from error
 
@@ -138,7 +141,7 @@ def _query_endpoint(observations: Observations, recorder: Recorder | None) -> En
         values = parsed(QUERY_PARAMETERS, request.query_params.multi_items())
         topology = observations.topology(request.path_params["cluster"], request.path_params["topology"])
         now_s = observations.clock.monotonic_s()
-        return _json(await _of_history(query_answer, topology, recorder, values, now_s))
+        return _json(await _of_history(asyncio.to_thread(query_answer, topology, recorder, values, now_s)))
 
     return query
 

@@ -6,8 +6,6 @@ is observed once at a time, which the task itself decides, and a tracker observe
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -17,6 +15,7 @@ from heron.api.api_constants import TOPOLOGY_INSPECT_TUPLES
 from heron.api.config import merged_config, setting
 from heron.errors import RefusedError
 from heron_cli.client import Client, RemoteTopology, TopologyPlans, function_times, speedscope_file
+from heron_service_tracker.daemon_thread import in_daemon
 from heron_service_tracker.flow_answers import MemoryAnswer, ProfileAnswer, TuplesAnswer
 from heron_service_tracker.problems import BusyError
 
@@ -64,7 +63,7 @@ class TaskObservers:
             raise BusyError(msg)
         self._under_way += 1
         try:
-            return await _in_daemon(lambda: self._ask(cluster, topology, ask))
+            return await in_daemon(lambda: self._ask(cluster, topology, ask), "observer")
         except RefusedError as error:
             raise BusyError(str(error)) from error
         finally:
@@ -82,28 +81,3 @@ def components_with_tuples(plans: TopologyPlans | None) -> frozenset[str]:
     definition = plans.physical.topology if plans.physical else plans.definition
     configs = {each.name: merged_config(definition.config, each.config) for each in definition.components}
     return frozenset(name for name, config in configs.items() if setting(config, TOPOLOGY_INSPECT_TUPLES) is True)
-
-
-async def _in_daemon(question: Callable[[], T]) -> T:
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def settle(answer: T | None, error: BaseException | None) -> None:
-        if future.done():  # the request was given up
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(answer)  # type: ignore[arg-type]  # there is an answer, or an error
-
-    def run() -> None:
-        answer, failure = None, None
-        try:
-            answer = question()
-        except Exception as error:
-            failure = error
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, answer, failure)
-
-    threading.Thread(target=run, name="observer", daemon=True).start()
-    return await future

@@ -62,7 +62,7 @@ def history_answer(
         msg = f"start {start} and end {end} with steps of {step_s} s are not 1 to {_MOST_POINTS} points"
         raise MalformedQueryError(msg)
     key = (cluster, topology, values.text("component"), task_id, metric)
-    found, error = _read(recorder, key, (step_s, resolution.step_s), start, end)
+    found, prometheus_error = _read(recorder, key, (step_s, resolution.step_s), start, end)
     if not found and not known:
         msg = f"cluster {cluster!r} has no topology {topology!r}, and the history has none of that name"
         raise UnknownPlaceError(msg)
@@ -80,17 +80,18 @@ def history_answer(
         EventItem(each.number, each.at_s, each.kind, each.subject, each.text)
         for each in recorder.file.read_events(cluster, topology, start, end)
     )
-    return HistoryAnswer(start, end, step_s, series, events, round(max(0.0, now_s - newest), 3), error)
+    age_s = round(max(0.0, now_s - newest), 3)
+    return HistoryAnswer(start, end, step_s, series, events, age_s, recorder.error, prometheus_error)
 
 
 def _read(
     recorder: Recorder, key: tuple[str, str, str, int, str], steps: tuple[int, int], start: int, end: int
 ) -> tuple[list[SeriesPoints], str]:
-    """The series, and why some of them may be incomplete. A Prometheus that is away leaves those of the file."""
+    """The series, and why those of Prometheus are missing. A Prometheus that is away leaves those of the file."""
     own = recorder.file.read(key, *steps, start, end)
     prometheus = recorder.prometheus.get(key[0])
     if prometheus is None:
-        return own, recorder.error
+        return own, ""
     try:
         found = prometheus.read(key, steps[0], start, end)
     except StoreError as error:

@@ -68,6 +68,7 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
       ${Object.values(MARKS).map(([letter, title]) => html` <span key=${letter} class="mark-key"><b>${letter}</b> ${title}</span>`)}</p>
     ${!history.data && html`<${Freshness} polled=${history} wanted="the history" />`}
     ${history.data && history.data.error && html`<p class="notice bad" role="status">Nothing is recorded now: ${history.data.error}</p>`}
+    ${history.data && history.data.prometheus_error && html`<p class="notice bad" role="status">Prometheus does not answer, and the tracker's own values are shown: ${history.data.prometheus_error}</p>`}
     ${history.data && !history.data.series.length && html`<p>The history has no values of this time yet.</p>`}
     <div class="charts">${charts(history, OF_STATUS)}${charts(slower, OF_METRICS)}</div>
     <p class="at-cursor" ref=${shown} hidden></p>
