@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from heron.clock import SystemClock
 from heron.driver_kit.redaction import redact_for_command
@@ -42,6 +43,8 @@ _GAP_PERIODS = 3.0  # two totals further apart make no rate: what lies between i
 _LIST_PERIODS = 2.0  # a list reads many nodes of each topology, and a new topology takes longer to start
 _NEW_OBJECTS = 50_000  # metrics have no cycles, and looking for some in those of 2,000 tasks took half of the decoding
 _SWITCH_S = 0.001  # a request waits for each thread that is busy: watches read the metrics of a thousand tasks
+_UNREAD_S = 30.0  # a client that takes nothing of an answer for this long is gone
+_MOST_CONNECTIONS = 750  # a browser opens six, and a process has a thousand file descriptors
 _STOP_S = 5  # an answer takes milliseconds; live streams end by an event
 
 
@@ -123,8 +126,13 @@ async def _run(
     explain = ExplainCommand(functools.partial(_command_options, options))
     questions = Questions(opened, logs_allowed=options.logs, tuples_allowed=options.tuples, explain=explain)
     actions = _actions(options, observations)
-    config = uvicorn.Config(
-        application(observations, options.access, ended, recorder, questions, pages, actions),
+    app = application(observations, options.access, ended, recorder, questions, pages, actions)
+    await _Server(_config(app), ended).serve(sockets=[listener])
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
         log_config=None,
         access_log=False,  # a query may hold what a person pasted
         server_header=False,
@@ -134,8 +142,8 @@ async def _run(
         timeout_graceful_shutdown=_STOP_S,
         h11_max_incomplete_event_size=16 * 1024,
         http="h11",
+        limit_concurrency=_MOST_CONNECTIONS,
     )
-    await _Server(config, ended).serve(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
@@ -171,9 +179,11 @@ def _listening(address: Address) -> Iterator[socket.socket]:
     except OSError as error:
         msg = f"cannot listen at {address.host}:{address.port}: {error.strerror or error}; give another `--address`"
         raise UsageError(msg) from error
-    # Connections inherit it. asyncio sets it only where the socket was made with a protocol; without it, the second
-    # answer of a connection waits 40 ms for an acknowledgement.
+    # Connections inherit both. asyncio sets the first only where the socket was made with a protocol; without it, the
+    # second answer of a connection waits 40 ms for an acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if sys.platform == "linux":
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * _UNREAD_S))
     with listener:
         yield listener
 
