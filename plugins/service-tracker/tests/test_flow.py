@@ -6,7 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from heron.ipc.status import Culprit, LongCallStatus, ProcessStatus, SinkOutage, TaskStatus, Unreached
+from heron.ipc.status import (
+    ComponentStatus,
+    Culprit,
+    LeaderStatus,
+    LongCallStatus,
+    ProcessStatus,
+    SinkOutage,
+    TaskStatus,
+    Unreached,
+)
 from heron_cli.client import MetricsRow, TopologyStatus
 from heron_service_tracker.flow import flow_edges, flow_nodes, task_rows
 from heron_service_tracker.observations import Observations
@@ -122,6 +131,29 @@ def test_trouble_is_told_in_words_the_gravest_first(seen: Seen) -> None:
         "lines-1 in container 1 is restarting: killed by signal 9",
         "the sink file of container 1 has delivered nothing for 60 s: disk full",
     )
+
+
+def test_failed_tuples_are_a_trouble_for_some_minutes(
+    observations: Observations, clock: FakeClock, make_status: Callable[..., TopologyStatus]
+) -> None:
+    """A count since the start would mark the topology for ever, and so would a new leader that learns old counts."""
+
+    def found(failed: int, epoch: int = 1, tasks: int = 1) -> tuple[str, ...]:
+        bolt = ComponentStatus("count", "bolt", 1, failed=failed, reported_tasks=tasks)
+        leader = LeaderStatus(0, 10, "h1", epoch, 1000.0)
+        observations.put_status("near", make_status(components=(bolt,), leader=leader), None)
+        return troubles(observations.topology("near", "words"))
+
+    assert found(1_000) == ()  # when they failed is not known
+    assert found(1_002) == ("2 tuples of count have failed in the last 5 minutes",)
+    clock.advance(120.0)
+    assert found(1_005) == ("5 tuples of count have failed in the last 5 minutes",)
+    clock.advance(200.0)
+    assert found(1_005) == ("3 tuples of count have failed in the last 5 minutes",)
+    clock.advance(300.0)
+    assert found(1_005) == ()
+    assert found(2_000, epoch=2) == ()
+    assert found(9_000, epoch=2, tasks=2) == ()
 
 
 def test_an_ended_topology_has_only_the_reason_of_its_end(

@@ -18,6 +18,7 @@ from heron.spi.scheduler import JobLink
 from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
 from heron_service_tracker.observed import EVENTS_KEPT, VERSIONS_KEPT, ObservedCluster, ObservedEvent, ObservedTopology
 from heron_service_tracker.plan_changes import new_versions
+from heron_service_tracker.recent_failures import failures_after
 from heron_service_tracker.status_events import events_between
 from heron_service_tracker.task_figures import FiguresOfTasks, figures_of_tasks
 
@@ -151,6 +152,7 @@ class Observations:
                 figures=former.figures if figures is None else figures,
                 figures_at_s=former.figures_at_s if figures is None else now_s,
                 observed_at_s=now_s,
+                failures=failures_after(former.failures, former.status, status, now_s),
                 events=(*former.events, *numbered)[-EVENTS_KEPT:] if numbered else former.events,
                 events_seen=former.events_seen + len(numbered),
                 error="",

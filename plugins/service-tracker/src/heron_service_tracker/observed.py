@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from heron.spi.scheduler import JobLink
 from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
+from heron_service_tracker.recent_failures import Failures
 from heron_service_tracker.task_figures import FiguresOfTasks
 
 __all__ = [
@@ -59,6 +60,7 @@ class ObservedTopology:
     `status`, `metrics`, `figures` and `plans` are the newest that were read, and stay when reading fails; `error` says
     then why. `observed_at_s` is the time of the status. `metrics_at_s` is that of the metrics, which may be read more
     rarely, and `figures_at_s` that of the figures, which are made of them or of the part that they need.
+    `failures` are the tuples that have failed in the last minutes.
     `health` are the decisions of its health manager, None before they were read. `links` are pages of its scheduler.
     """
 
@@ -72,6 +74,7 @@ class ObservedTopology:
     figures_at_s: float = float("-inf")
     plans: TopologyPlans | None = None
     versions: tuple[ObservedVersion, ...] = ()
+    failures: Failures = field(default_factory=dict)
     health: HealthRecords | None = None
     links: tuple[JobLink, ...] = ()
     events: tuple[ObservedEvent, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from heron_cli.client import TopologyStatus
 from heron_service_tracker.observed import ObservedTopology
+from heron_service_tracker.recent_failures import RECENT_MINUTES, recently_failed
 
 __all__ = ["troubles"]
 
@@ -19,6 +20,10 @@ def troubles(topology: ObservedTopology) -> tuple[str, ...]:
     status = topology.status
     if status is not None and status.state not in _ENDED and topology.entry.state not in _ENDED:
         found += _of_a_running_one(status)
+        found += [
+            f"{number} tuples of {component} have failed in the last {RECENT_MINUTES} minutes"
+            for component, number in recently_failed(topology.failures).items()
+        ]
     sentences = list(dict.fromkeys(found))
     more = len(sentences) - _MOST
     return (*sentences[: _MOST - 1], f"and {more + 1} more") if more > 0 else tuple(sentences)
@@ -42,9 +47,6 @@ def _of_a_running_one(status: TopologyStatus) -> Iterator[str]:
     for call in status.long_calls:
         yield f"{call.component}/{call.task_id} has been in one call of {call.function} for long, at {call.place}"
     yield from _of_the_engine(status)
-    for component in status.components:
-        if component.failed:
-            yield f"{component.failed} tuples of {component.name} have failed"
 
 
 def _of_the_engine(status: TopologyStatus) -> Iterator[str]:
