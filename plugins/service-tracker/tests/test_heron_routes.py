@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from heron_cli.client import TopologyEntry, TopologyStatus
+from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus
 from heron_service_tracker.access import Access
 from heron_service_tracker.address import Address
 from heron_service_tracker.application import application
@@ -117,6 +117,41 @@ def test_metrics_are_totals_under_the_names_that_were_asked_for(observations: Ob
         "metrics": {"__emit-count/default": {"container_1_lines_1": "100"}},
     }
     assert set(answer(observations, "/topologies/metrics", component="count")["metrics"]) == {"execute-count"}
+
+
+def test_a_metric_of_a_stream_is_not_that_of_all_streams(
+    observations: Observations, make_status: Callable[..., TopologyStatus]
+) -> None:
+    """Heron's names have the stream, and of executions also the component that emits it."""
+
+    def row(name: str, value: float, **labels: str) -> MetricsRow:
+        return MetricsRow("count", 2, "count-2", name, "counter", "tuples", value, labels)
+
+    rows = (
+        row("emit-count", 1.0, stream="default"),
+        row("emit-count", 2.0, stream="late"),
+        row("execute-count", 4.0, component="lines", stream="default"),
+        row("execute-count", 8.0, component="other", stream="default"),
+    )
+    observations.put_status("near", make_status(), rows)
+    expected = {
+        "__emit-count/default": "1",
+        "__emit-count/late": "2",
+        "__emit-count": "3",
+        "__execute-count/default": "12",
+        "__execute-count/lines/default": "4",
+    }
+    for name, total in expected.items():
+        found = answer(observations, "/topologies/metrics", component="count", metricname=name)
+        assert found["metrics"] == {name: {"container_1_count_2": total}}
+    found = answer(observations, "/topologies/metrics", component="count", metricname="__emit-count/none")
+    assert found["metrics"] == {}
+
+
+def test_every_response_says_how_long_it_took(observations: Observations) -> None:
+    """As in Heron Tracker; scripts watch it."""
+    for path in ("/clusters", "/topologies/info"):
+        assert 0 <= float(ask(observations, path, {}).headers["x-process-time"]) < 60
 
 
 def test_an_instance_has_its_process_id(observations: Observations) -> None:

@@ -34,7 +34,7 @@ __all__ = [
 Document = dict[str, object]
 
 _STATUS = {"running": "Running", "paused": "Paused", "killed": "Killed"}
-_METRIC = re.compile(r"__(?P<name>[\w-]+)(?:/.*)?")
+_METRIC = re.compile(r"__(?P<name>[\w-]+)(?:/(?:(?P<component>[^/]+)/)?(?P<stream>[^/]+))?")
 
 
 def metadata(topology: ObservedTopology) -> Document:
@@ -225,21 +225,29 @@ def latest_metrics(
 ) -> Document:
     """The totals of a component's tasks by metric and instance.
 
-    A wanted ``__emit-count/default`` is the metric ``emit-count``, and the answer has the name that was asked for.
+    A wanted ``__emit-count/default`` is the metric ``emit-count`` of that stream, ``__execute-count/lines/default`` that
+    of the tuples of a component's stream. The answer has the name that was asked for.
     """
-    asked: dict[str, list[str]] = {}
+    asked: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
     for name in wanted:
         match = _METRIC.fullmatch(name)
-        asked.setdefault(match["name"] if match else name, []).append(name)
+        parts = {key: each for key, each in match.groupdict().items() if each and key != "name"} if match else {}
+        asked.setdefault(match["name"] if match else name, []).append((name, parts))
     found: dict[str, dict[str, str]] = {}
     for row in rows:
         instance = names.get(row.task_id)
         if row.component != component or instance is None or (instances and instance not in instances):
             continue
-        for name in asked.get(row.name, []) if wanted else [_labelled(row)]:
+        chosen = [name for name, parts in asked.get(row.name, []) if _has(row, parts)]
+        for name in chosen if wanted else [_labelled(row)]:
             before = float(found.get(name, {}).get(instance, 0))
             found.setdefault(name, {})[instance] = f"{before + row.value:.15g}"
     return {"component": component, "interval": -1, "metrics": found}
+
+
+def _has(row: MetricsRow, labels: Mapping[str, str]) -> bool:
+    """Whether a row has these labels, as far as its metric has them."""
+    return all(row.labels.get(key, value) == value for key, value in labels.items())
 
 
 def exception_list(topology: ObservedTopology, component: str, instances: Sequence[str]) -> list[Document]:

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from heron.clock import monotonic_s
 from heron.driver_kit.core_version import core_version
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, known, nearest
@@ -127,6 +128,7 @@ def _route(
     """A path. An answer that `waits` for the disk is made in a thread."""
 
     async def endpoint(request: Request) -> Response:
+        began_s = monotonic_s()
         try:
             values = parsed(parameters, request.query_params.multi_items(), strict=False)
             found = await asyncio.to_thread(answer, observations, values) if waits else answer(observations, values)
@@ -135,7 +137,8 @@ def _route(
             body, status = msgspec.json.encode(found), 200
         except HeronError as error:
             body, status = msgspec.json.encode(redact_for_command(f"request failed: {error}")), 400
-        return Response(body, status, media_type="application/json")
+        passed = {"x-process-time": f"{monotonic_s() - began_s:.6f}"}
+        return Response(body, status, passed, "application/json")
 
     return Route(path, endpoint, methods=["GET"])
 
