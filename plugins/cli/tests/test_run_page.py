@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from heron.driver_kit.child_processes import spawn
 from heron.errors import PluginError
+from heron_cli.launch import run_page
 from heron_cli.launch.run_page import RunPage, check_ui_installed, ui_command
 from heron_cli.profiles.overrides import parse_overrides
 from heron_cli.topologies.environment import ProfileChoice
@@ -27,9 +29,10 @@ def page_of(program: str) -> RunPage:
 def test_the_command_sees_what_the_run_sees() -> None:
     """Another state manager by --set would be an empty page."""
     overrides = parse_overrides(("statemgr.root=/x", "topology.stmgrs=3"))
-    words = ui_command(ProfileChoice("far", Path("/profiles"), overrides, ("file",)))
+    words = ui_command(ProfileChoice("far", Path("/profiles"), overrides, ("file",)), Path("/history"))
     assert words[3:] == [
-        *("ui", "--address", "127.0.0.1:0", "--tuples", "--profile", "far", "--config-path", "/profiles"),
+        *("ui", "--address", "127.0.0.1:0", "--tuples", "--profile", "far", "--history", "/history"),
+        *("--config-path", "/profiles"),
         *("--set", "statemgr.root=/x", "--without", "file"),
     ]
 
@@ -44,6 +47,22 @@ def test_the_address_of_the_page_is_announced() -> None:
     finally:
         page.close()
         page.close()
+
+
+@pytest.mark.leaks_nothing
+def test_the_page_of_a_run_has_its_own_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `heron ui` that runs already records into the usual folder, and only one can. Nothing is left of the run's."""
+    folders: list[Path] = []
+
+    def started(words: Sequence[str]) -> subprocess.Popen[bytes]:
+        folders.append(Path(words[words.index("--history") + 1]))
+        return spawn([sys.executable, "-c", SERVES], stdout=subprocess.PIPE)
+
+    monkeypatch.setattr(run_page, "_started", started)
+    with RunPage.serving(ProfileChoice()) as page:
+        assert page.announcement("words")
+        assert folders[0].is_dir()
+    assert not folders[0].exists()
 
 
 @pytest.mark.leaks_nothing

@@ -225,8 +225,8 @@ def latest_metrics(
 ) -> Document:
     """The totals of a component's tasks by metric and instance.
 
-    A wanted ``__emit-count/default`` is the metric ``emit-count`` of that stream, ``__execute-count/lines/default`` that
-    of the tuples of a component's stream. The answer has the name that was asked for.
+    A wanted ``__emit-count/default`` is the metric ``emit-count`` of that stream, and ``__execute-count/lines/default``
+    counts the tuples of a component's stream. The answer has the name that was asked for.
     """
     asked: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
     for name in wanted:

@@ -1,7 +1,8 @@
 """``heron run --ui``: serves the page of the run by a child process, for as long as the run lasts.
 
 The run does not depend on the page. The child is the command ``heron ui`` of another distribution, with the profile and
-the settings of the run, at a free port of the loopback address.
+the settings of the run, at a free port of the loopback address. Its history is that of the run, in a folder of its own:
+that of ``heron ui`` may be in use.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, cast
 from urllib.parse import quote
 
@@ -36,12 +39,13 @@ def check_ui_installed() -> None:
         raise PluginError(msg)
 
 
-def ui_command(choice: ProfileChoice) -> list[str]:
-    """The command line of ``heron ui`` that shows the profile of a run as the run sees it.
+def ui_command(choice: ProfileChoice, history: Path) -> list[str]:
+    """The command line of ``heron ui`` that shows the profile of a run as the run sees it. `history` is its folder.
 
     It shows tuples where the topology allows that, but no logs: every user of this machine reaches the page.
     """
     words = [sys.executable, "-c", _HERON, "ui", "--address", "127.0.0.1:0", "--tuples", "--profile", choice.name]
+    words += ["--history", str(history)]
     if choice.config_path is not None:
         words += ["--config-path", str(choice.config_path)]
     for key, value in choice.overrides.profile.items():
@@ -67,11 +71,12 @@ class RunPage:
     @contextmanager
     def serving(cls, choice: ProfileChoice) -> Iterator[RunPage]:
         """Serve until the block ends."""
-        page = cls(_started(ui_command(choice)), choice.name)
-        try:
-            yield page
-        finally:
-            page.close()
+        with TemporaryDirectory(prefix="heron-page-", ignore_cleanup_errors=True) as folder:
+            page = cls(_started(ui_command(choice, Path(folder))), choice.name)
+            try:
+                yield page
+            finally:
+                page.close()
 
     def announcement(self, topology: str) -> str:
         """Return the line for the user, when the address is known: the page, or why there is none."""
