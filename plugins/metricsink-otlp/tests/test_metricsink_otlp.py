@@ -60,6 +60,7 @@ class Received:
     traces: list[ExportTraceServiceRequest] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
     status: str = "OK"
+    retry: bool = False  # whether a client that is refused for its size or speed may come again
     rejects: int = 0
 
     def spans(self) -> list[Span]:
@@ -125,6 +126,9 @@ class GrpcReceiver(Receiver):
     def _look(self, context: grpc.ServicerContext) -> None:
         self.received.headers.append({key: str(value) for key, value in context.invocation_metadata()})
         if self.received.status != "OK":
+            if self.received.retry:
+                details = b"type.googleapis.com/google.rpc.RetryInfo"
+                context.set_trailing_metadata((("grpc-status-details-bin", details),))
             context.abort(grpc.StatusCode[self.received.status], "as the test wants")
 
 
@@ -147,7 +151,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         assert self.headers["content-type"] == "application/x-protobuf"
         received = self.received
         received.headers.append({key.lower(): value for key, value in self.headers.items()})
-        status = {"OK": 200, "UNAVAILABLE": 503, "UNAUTHENTICATED": 401}[received.status]
+        exhausted = 429 if received.retry else 413
+        statuses = {"OK": 200, "UNAVAILABLE": 503, "UNAUTHENTICATED": 401, "RESOURCE_EXHAUSTED": exhausted}
+        status = statuses[received.status]
         answer = b""
         if status == 200 and self.path.endswith("/v1/metrics"):
             received.metrics.append(ExportMetricsServiceRequest.FromString(body))
@@ -417,6 +423,20 @@ def test_what_cannot_be_taken_now_is_kept(receiver: Receiver) -> None:
     receiver.received.status = "OK"
     sink.close()
     assert len(receiver.received.metrics) == 1
+
+
+@pytest.mark.parametrize("retry", [True, False])
+def test_a_record_that_is_too_long_does_not_block_the_others(receiver: Receiver, retry: bool) -> None:
+    """The same status says that the collector has too much to do; then it says when to come again."""
+    sink = sink_to(receiver)
+    receiver.received.status, receiver.received.retry = "RESOURCE_EXHAUSTED", retry
+    sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+    with pytest.raises(SinkError, match=r"RESOURCE_EXHAUSTED|413|429") as caught:
+        sink.flush()
+    assert caught.value.lost == (0 if retry else 1)
+    receiver.received.status = "OK"
+    sink.close()
+    assert len(receiver.received.metrics) == (1 if retry else 0)
 
 
 def test_a_part_that_is_rejected_is_counted(receiver: Receiver) -> None:

@@ -24,12 +24,16 @@ _PASSING = frozenset(
         grpc.StatusCode.DATA_LOSS,
         grpc.StatusCode.DEADLINE_EXCEEDED,
         grpc.StatusCode.OUT_OF_RANGE,
-        grpc.StatusCode.RESOURCE_EXHAUSTED,
         grpc.StatusCode.UNAVAILABLE,
         grpc.StatusCode.UNKNOWN,
     }
 )
-"""The statuses after which OTLP asks for the same request again; UNKNOWN is that of a broken proxy."""
+"""The statuses after which OTLP asks for the same request again; UNKNOWN is that of a broken proxy.
+
+So does RESOURCE_EXHAUSTED with a `RetryInfo`. Without one it says that the request is too long, now and always."""
+
+_DETAILS = "grpc-status-details-bin"
+_RETRY = b"type.googleapis.com/google.rpc.RetryInfo"
 
 _OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 250),
@@ -61,7 +65,9 @@ class GrpcExporter(Exporter):
         except grpc.RpcError as error:
             code, details = error.code(), error.details()
             msg = f"the collector at {self._endpoint} answers {signal.value} with {code.name}: {details}"
-            if code in _PASSING:
+            added = error.trailing_metadata() or ()
+            later = any(each.key == _DETAILS and _RETRY in each.value for each in added)
+            if code in _PASSING or (code is grpc.StatusCode.RESOURCE_EXHAUSTED and later):
                 raise SinkError(msg) from error
             raise RejectedError(msg, lost=0, reason="rejected") from error
 

@@ -57,12 +57,12 @@ class HttpExporter(Exporter):
 def _protobuf(answer: httpx.Response, endpoint: str) -> bytes:
     """Return the body, which must be protobuf: a web server that answers everything with 200 is no collector."""
     content_type = answer.headers.get("content-type", "")
-    try:
-        if answer.content:
-            ExportTraceServiceResponse.FromString(answer.content)
-    except DecodeError:
-        content_type = f"{content_type}, and bytes that are none"
-    if not content_type.startswith(_TYPE) or "none" in content_type:
+    if not content_type.startswith(_TYPE):
         msg = f"{endpoint} answers with {content_type or 'no type'}, not with protobuf; is it a collector of OTLP?"
         raise SinkError(msg)
+    try:
+        ExportTraceServiceResponse.FromString(answer.content)
+    except DecodeError as error:
+        msg = f"{endpoint} answers with bytes that are no protobuf; is it a collector of OTLP?"
+        raise SinkError(msg) from error
     return answer.content
