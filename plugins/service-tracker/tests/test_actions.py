@@ -17,7 +17,9 @@ from click.testing import CliRunner
 
 from heron.errors import HeronError, UnreachableError, UsageError
 from heron_cli.client import Client, RestartedContainer, StateChange
+from heron_service_tracker import actions as actions_module
 from heron_service_tracker.access import Access
+from heron_service_tracker.action_items import ActionRequest
 from heron_service_tracker.actions import Actions
 from heron_service_tracker.address import Address
 from heron_service_tracker.application import application
@@ -245,6 +247,21 @@ def test_actions_need_a_token_also_at_a_loopback_address() -> None:
     result = CliRunner().invoke(tracker, ["--allow-actions"])
     assert isinstance(result.exception, UsageError)
     assert "--allow-actions needs --token-file or --token-env" in str(result.exception)
+
+
+def test_actions_on_many_topologies_are_forgotten_the_oldest_first(
+    actions: Actions, client: Changing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names of topologies may change with every run. An action that runs is kept, because its end is noted."""
+    monkeypatch.setattr(actions_module, "_MOST_PLACES", 2)
+    client.held.clear()
+    for number in range(4):
+        actions.begin("near", f"words-{number}", ActionRequest("kill", ""), "h")
+    assert [len(actions.items("near", f"words-{number}")) for number in range(4)] == [1, 1, 1, 1]
+    client.held.set()
+    wait_until(lambda: all(actions.items("near", f"words-{n}")[0].state == "done" for n in range(4)), 20.0, "the ends")
+    actions.begin("near", "words-4", ActionRequest("kill", ""), "h")
+    assert [len(actions.items("near", f"words-{number}")) for number in range(5)] == [0, 1, 1, 1, 1]
 
 
 def test_an_action_begins_while_pages_wait_for_a_prometheus(

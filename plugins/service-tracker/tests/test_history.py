@@ -21,6 +21,7 @@ from heron_service_tracker.access import Access
 from heron_service_tracker.address import Address
 from heron_service_tracker.answers import HistoryAnswer
 from heron_service_tracker.application import application
+from heron_service_tracker.history import recorder as recorder_module
 from heron_service_tracker.history.buckets import OpenBuckets, resolution_for
 from heron_service_tracker.history.history_file import HistoryFile, StoredEvent
 from heron_service_tracker.history.recorder import Recorder
@@ -310,6 +311,19 @@ def test_a_full_disk_stops_only_the_history(tmp_path: Path, observations: Observ
     record(recorder, observations, clock, 3)
     recorder.flush(everything=True)
     assert recorder.error == ""
+
+
+def test_topologies_that_are_gone_are_forgotten(
+    tmp_path: Path, observations: Observations, clock: FakeClock, make_entry: MakeEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tracker runs for months, and each run may have a new name. Those that are seen stay."""
+    monkeypatch.setattr(recorder_module, "_MOST_PLACES", 2)
+    recorder = Recorder(tmp_path, 64 * MIB, clock, gap_s=5.0)
+    topology = observations.topology("near", "words")
+    for name in ("a", "b", "c"):
+        recorder.take(topology)
+        recorder.take(replace(topology, entry=make_entry(name)))
+    assert {name for _, name in recorder._seen} == {"words", "c"}
 
 
 def test_a_second_tracker_does_not_record_into_the_same_folder(tmp_path: Path, clock: FakeClock) -> None:

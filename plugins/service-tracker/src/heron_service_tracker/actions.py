@@ -25,6 +25,7 @@ from heron_service_tracker.task_observers import OpenCluster
 __all__ = ["Actions"]
 
 _KEPT = 50  # of one topology
+_MOST_PLACES = 1000  # topologies; the audit file has the actions on all of them
 
 _log = logging.getLogger(__name__)
 
@@ -62,9 +63,16 @@ class Actions:
             item = ActionItem(next(self._numbers), request.action, request.detail, sender, began_at_s)
             self._write(place, item)
             items.appendleft(item)
+            self._forget_one()
         thread = threading.Thread(target=self._run, args=(place, request, item), name="action", daemon=True)
         thread.start()
         return item
+
+    def _forget_one(self) -> None:
+        if len(self._items) > _MOST_PLACES:
+            ended = (place for place, items in self._items.items() if not items or items[0].state != "running")
+            if (oldest := next(ended, None)) is not None:
+                del self._items[oldest]
 
     def _run(self, place: tuple[str, str], request: ActionRequest, item: ActionItem) -> None:
         state = "failed"

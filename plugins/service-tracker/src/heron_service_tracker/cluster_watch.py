@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 
+from heron.clock import monotonic_s
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError
 from heron_cli.client import Client, TopologyEntry
@@ -18,7 +19,7 @@ from heron_service_tracker.topology_watch import OpenClient, TopologyWatch
 __all__ = ["ClusterWatch"]
 
 _LIVE = frozenset({"starting", "running", "paused", "changing"})
-_JOIN_S = 5.0
+_REPORT_LISTS = 5  # a report is written when the run ends; one that was killed by force has none
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class ClusterWatch:
         self._period_s = period_s
         self._stop = threading.Event()
         self._watches: dict[str, TopologyWatch] = {}
-        self._reported: set[str] = set()
+        self._reported: dict[str, int] = {}
         self._thread = threading.Thread(target=self._run, name=f"watch {cluster}", daemon=True)
 
     def start(self) -> None:
@@ -50,13 +51,17 @@ class ClusterWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask all threads of the cluster to end, and wait for them."""
+        """Ask all threads of the cluster to end."""
         self._stop.set()
-        self._thread.join(_JOIN_S)
-        for each in self._watches.values():
+        for each in list(self._watches.values()):
             each.stop()
-        for each in self._watches.values():
-            each.join(_JOIN_S)
+
+    def join(self, until_s: float) -> None:
+        """Wait for them until a monotonic time; call `stop` first, of all clusters."""
+        self._thread.join(max(0.0, until_s - monotonic_s()))
+        self.stop()  # what the list has started meanwhile
+        for each in list(self._watches.values()):
+            each.join(max(0.0, until_s - monotonic_s()))
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -83,12 +88,14 @@ class ClusterWatch:
             self._watches[name] = TopologyWatch(self._open_client, self._observations, place, self._period_s)
             self._watches[name].start()
         self._read_reports(client, [each for each in entries if each.name not in wanted])
-        self._reported &= {each.id for each in entries}
+        present = {each.id for each in entries}
+        self._reported = {run: asked for run, asked in self._reported.items() if run in present}
 
     def _read_reports(self, client: Client, ended: list[TopologyEntry]) -> None:
-        """Read the last report of each run that has ended, once."""
+        """Read the last report of each run that has ended, once. One that is not there is looked for some times."""
         for each in ended:
-            if each.id in self._reported:
+            asked = self._reported.get(each.id, 0)
+            if asked >= _REPORT_LISTS:
                 continue
             try:
                 with client.topology(each.name) as remote:
@@ -96,6 +103,7 @@ class ClusterWatch:
             except HeronError as error:  # one damaged node must not hide the others
                 self._observations.fail_topology(self._cluster, each.name, redact_for_command(str(error)))
                 continue
+            self._reported[each.id] = asked + 1
             if report is not None:
                 self._observations.put_status(self._cluster, report, None)
-                self._reported.add(each.id)
+                self._reported[each.id] = _REPORT_LISTS

@@ -17,7 +17,7 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
-from heron.clock import SystemClock
+from heron.clock import SystemClock, monotonic_s
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, UsageError
 from heron_cli.client import Client, connect, metrics_sinks
@@ -45,6 +45,7 @@ _NEW_OBJECTS = 50_000  # metrics have no cycles, and looking for some in those o
 _SWITCH_S = 0.001  # a request waits for each thread that is busy: watches read the metrics of a thousand tasks
 _UNREAD_S = 30.0  # a client that takes nothing of an answer for this long is gone
 _MOST_CONNECTIONS = 750  # a browser opens six, and a process has a thousand file descriptors
+_JOIN_S = 5.0  # threads wait for what is away at most a little longer, and none of them keeps the process alive
 _STOP_S = 5  # an answer takes milliseconds; live streams end by an event
 
 
@@ -98,6 +99,9 @@ def watching(options: TrackerOptions) -> Iterator[tuple[Observations, Recorder |
     finally:
         for each in watches:
             each.stop()
+        until_s = monotonic_s() + _JOIN_S
+        for each in watches:
+            each.join(until_s)
         if recorder is not None:
             recorder.stop()
 

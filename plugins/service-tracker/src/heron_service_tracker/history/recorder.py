@@ -28,6 +28,7 @@ _FLUSH_S = 2.0
 _PRUNE_S = 60.0
 _JOIN_S = 10.0
 _FILE = "history.db"
+_MOST_PLACES = 10_000  # topologies whose events are known to be recorded
 _FREQUENT = frozenset({"checkpoint-completed"})  # events that a chart does not show
 
 _log = logging.getLogger(__name__)
@@ -64,10 +65,12 @@ class Recorder:
         place = topology.cluster, topology.name
         with self._lock:
             self._open.add(self._increments.samples(topology), self._clock.wall_s())
-            run, last = self._seen.get(place, ("", 0))
+            run, last = self._seen.pop(place, ("", 0))  # the newest come last
             if run != topology.entry.id:
                 last = 0  # its events are counted from 1
             self._seen[place] = topology.entry.id, topology.events_seen
+            if len(self._seen) > _MOST_PLACES:
+                del self._seen[next(iter(self._seen))]
             fresh = [each for each in topology.events if each.number > last and each.kind not in _FREQUENT]
             self._events += [StoredEvent(place, each) for each in fresh]
 

@@ -1,0 +1,52 @@
+"""The watch of a cluster, with a client that answers as a test wants."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import cast
+
+from heron.clock import monotonic_s
+from heron_cli.client import Client, TopologyEntry, TopologyStatus
+from heron_service_tracker.cluster_watch import ClusterWatch
+from heron_service_tracker.observations import Observations
+from heron_testing.pytest_plugin import wait_until
+
+
+def test_a_run_without_a_report_is_not_asked_for_ever(
+    make_entry: Callable[..., TopologyEntry],
+    make_status: Callable[..., TopologyStatus],
+    observations: Observations,
+) -> None:
+    """A tracker may know hundreds of ended runs, and each question is a connection. A report may be a little late."""
+    entries = tuple(make_entry(name, "killed") for name in ("words", "lost"))
+    lists, asked = Counter[str](), Counter[str]()
+
+    class Remote:
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def last_report(self) -> TopologyStatus | None:
+            asked[self._name] += 1
+            ended = make_status(state="killed", ended_at_s=2000.0)
+            return ended if self._name == "words" and asked["words"] == 2 else None
+
+    def listed() -> SimpleNamespace:
+        lists["near"] += 1
+        return SimpleNamespace(entries=entries)
+
+    client = SimpleNamespace(list=listed, topology=lambda name: nullcontext(Remote(name)))
+    opened = cast("Client", nullcontext(client))
+    watch = ClusterWatch("near", lambda: opened, observations, list_period_s=0.001, period_s=1.0)
+    watch.start()
+    try:
+        wait_until(lambda: lists["near"] > 20, 20.0, "many lists")
+    finally:
+        watch.stop()
+        watch.join(monotonic_s() + 20.0)
+    assert asked == {"words": 2, "lost": 5}
+    found = observations.topology("near", "words").status
+    assert found is not None
+    assert found.state == "killed"
