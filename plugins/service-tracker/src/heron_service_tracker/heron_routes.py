@@ -1,4 +1,4 @@
-"""The paths of Heron Tracker: scripts that were written for it continue to work.
+"""The paths of Heron Tracker, for scripts that were written for it. docs/tracker.md lists the differences.
 
 Errors are a JSON text ``request failed: …`` with the status 400, as there. Unknown parameters are ignored, as there.
 """
