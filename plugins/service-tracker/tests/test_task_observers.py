@@ -17,12 +17,13 @@ from heron.ipc.task_memory import MemoryLook
 from heron_cli.client import Client, TaskMemory, TaskProfile, TaskTuples, TopologyPlans
 from heron_service_tracker.access import Access
 from heron_service_tracker.address import Address
+from heron_service_tracker.answer_parts import components_with_tuples
 from heron_service_tracker.application import application
 from heron_service_tracker.flow import task_rows
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.problems import BusyError
 from heron_service_tracker.questions import Questions
-from heron_service_tracker.task_observers import TaskObservers, components_with_tuples
+from heron_service_tracker.task_observers import TaskObservers
 
 TASK = "/api/v1/clusters/near/topologies/words/tasks/2"
 PLACE = ("words", "count", 2, 1, 1, 12, "h1")

@@ -11,7 +11,7 @@ import enum
 import itertools
 from dataclasses import dataclass
 
-__all__ = ["Hop", "HopKind", "SpanKind", "Stamp", "StampKind", "TraceSpan", "elapsed", "hops_of"]
+__all__ = ["Hop", "HopKind", "SpanKind", "Stamp", "StampKind", "TraceSpan", "elapsed", "hops_of", "stamp_place"]
 
 _NS_A_SECOND = 1_000_000_000
 
@@ -65,6 +65,9 @@ _ENDS_WITH = {
 }
 
 
+_PLACES = {kind: place for place, kind in enumerate(StampKind)}
+
+
 @dataclass(frozen=True, slots=True)
 class Stamp:
     """A time: `clock` names the monotonic clock of a host, `wall_ns` is since the epoch."""
@@ -110,6 +113,11 @@ class Hop:
     is_estimate: bool
 
 
+def stamp_place(stamp: Stamp) -> int:
+    """The place of a stamp on a tuple's way, from 0: a key for sorting, because stamps may come in any order."""
+    return _PLACES[stamp.kind]
+
+
 def elapsed(before: Stamp, after: Stamp) -> tuple[float, bool]:
     """``(seconds, whether they are an estimate)`` between two stamps; never below 0."""
     if before.clock == after.clock:
@@ -122,8 +130,7 @@ def hops_of(stamps: tuple[Stamp, ...]) -> tuple[Hop, ...]:
 
     The time of a stamp that is missing belongs to the hop that ends with the next one.
     """
-    order = list(StampKind)
-    ordered = sorted(stamps, key=lambda each: order.index(each.kind))
+    ordered = sorted(stamps, key=stamp_place)
     hops = []
     for before, after in itertools.pairwise(ordered):
         if before.kind is not after.kind:

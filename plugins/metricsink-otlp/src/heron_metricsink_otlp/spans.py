@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from heron.spi.tracing import HopKind, SpanKind, Stamp, StampKind, TraceSpan, hops_of
+from heron.spi.tracing import HopKind, SpanKind, StampKind, TraceSpan, hops_of, stamp_place
 from heron_metricsink_otlp.resources import attributes, text
 
 __all__ = ["spans_of"]
@@ -43,7 +43,7 @@ def _of_root(span: TraceSpan) -> Iterator[Span]:
 
 def _of_execution(span: TraceSpan) -> Iterator[Span]:
     hops = hops_of(span.stamps)
-    first = min(span.stamps, key=_place)
+    first = min(span.stamps, key=stamp_place)
     length_ns = sum(int(each.duration_s * 1e9) for each in hops)
     whole = _span(
         span, _bytes(span.span_id), _bytes(span.parent_id), span.component, first.wall_ns, first.wall_ns + length_ns
@@ -93,7 +93,3 @@ def _derived(span: TraceSpan, part: str) -> bytes:
 
 def _wall_ns(span: TraceSpan, kind: StampKind, default: int) -> int:
     return next((each.wall_ns for each in span.stamps if each.kind is kind), default)
-
-
-def _place(stamp: Stamp) -> int:
-    return list(StampKind).index(stamp.kind)

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
+from heron.api.api_constants import TOPOLOGY_INSPECT_TUPLES
+from heron.api.config import merged_config, setting
 from heron.driver_kit.redaction import hide_url_passwords, names_secret
 from heron_cli.client import MetricsRow, TopologyPlans
 from heron_service_tracker.answers import (
@@ -31,6 +33,7 @@ from heron_service_tracker.trouble import troubles
 __all__ = [
     "cluster_item",
     "component_items",
+    "components_with_tuples",
     "container_items",
     "exception_items",
     "page",
@@ -141,6 +144,15 @@ def _without_secrets(value: object, key: str = "") -> object:
     if isinstance(value, list | tuple):
         return [_without_secrets(each) for each in value]
     return value
+
+
+def components_with_tuples(plans: TopologyPlans | None) -> frozenset[str]:
+    """Return the components whose present configuration lets people see their tuples."""
+    if plans is None:
+        return frozenset()
+    definition = plans.physical.topology if plans.physical else plans.definition
+    configs = {each.name: merged_config(definition.config, each.config) for each in definition.components}
+    return frozenset(name for name, config in configs.items() if setting(config, TOPOLOGY_INSPECT_TUPLES) is True)
 
 
 def container_items(plans: TopologyPlans) -> tuple[ContainerItem, ...]:

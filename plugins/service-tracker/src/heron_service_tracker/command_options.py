@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import cast
+from typing import TypedDict, Unpack
 
 import click
 
@@ -21,6 +21,19 @@ from heron_service_tracker.service import TrackerOptions
 __all__ = ["url_of", "with_tracker_options"]
 
 Command = Callable[..., None]
+
+
+class _Watched(TypedDict):
+    """The values of `_WATCHED`."""
+
+    profiles: tuple[str, ...]
+    config_path: Path | None
+    settings: tuple[str, ...]
+    without: tuple[str, ...]
+    period_s: float
+    logs: bool
+    tuples: bool
+
 
 _WATCHED = (
     click.option(
@@ -85,30 +98,32 @@ def with_tracker_options(address: str) -> Callable[[Command], Command]:
         @_with_access
         @wraps(command)
         def with_options(
-            profiles: tuple[str, ...],
-            config_path: Path | None,
-            settings: tuple[str, ...],
             history: Path,
             history_mib: int,
+            access: Access,
             *,
             without_history: bool,
             allow_actions: bool,
-            **own: object,
+            **watched: Unpack[_Watched],
         ) -> None:
-            names = {key: own.pop(key) for key in ("access", "period_s", "without", "logs", "tuples")}
-            if allow_actions and not cast("Access", names["access"]).token:
+            if allow_actions and not access.token:
                 msg = "--allow-actions needs --token-file or --token-env: every user of this machine can send requests"
                 raise UsageError(msg)
+            config_path = watched["config_path"]
             options = TrackerOptions(
-                profiles=_checked(profiles, config_path),
+                profiles=_checked(watched["profiles"], config_path),
+                access=access,
                 config_path=config_path,
+                period_s=watched["period_s"],
                 history=None if without_history else history.expanduser(),
                 history_bytes=history_mib * 1024 * 1024,
-                overrides=_overrides(settings),
+                overrides=_overrides(watched["settings"]),
+                without=watched["without"],
+                logs=watched["logs"],
+                tuples=watched["tuples"],
                 audit=history.expanduser() / _AUDIT_FILE if allow_actions else None,
-                **names,  # type: ignore[arg-type]  # click has made them
             )
-            command(options=options, **own)
+            command(options=options)
 
         wrapped: Command = with_options
         for option in reversed((where, *_WATCHED, *_KEPT, *_ACCESS)):

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from heron_cli.client import TopologyPlans
+from heron_service_tracker.answer_parts import components_with_tuples
 from heron_service_tracker.flow_answers import FlowEdge, FlowNode, TaskRow
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.task_figures import TaskFigures, share
-from heron_service_tracker.task_observers import components_with_tuples
 
 __all__ = ["flow_edges", "flow_nodes", "task_rows"]
 

@@ -11,15 +11,13 @@ from typing import TypeVar
 
 import msgspec
 
-from heron.api.api_constants import TOPOLOGY_INSPECT_TUPLES
-from heron.api.config import merged_config, setting
 from heron.errors import RefusedError
-from heron_cli.client import Client, RemoteTopology, TopologyPlans, function_times, speedscope_file
+from heron_cli.client import Client, RemoteTopology, function_times, speedscope_file
 from heron_service_tracker.daemon_thread import in_daemon
 from heron_service_tracker.flow_answers import MemoryAnswer, ProfileAnswer, TuplesAnswer
 from heron_service_tracker.problems import BusyError
 
-__all__ = ["OpenCluster", "TaskObservers", "components_with_tuples"]
+__all__ = ["OpenCluster", "TaskObservers"]
 
 _AT_A_TIME = 4
 _FUNCTIONS = 100
@@ -72,12 +70,3 @@ class TaskObservers:
     def _ask(self, cluster: str, topology: str, ask: Callable[[RemoteTopology], T]) -> T:
         with self._open_cluster(cluster) as client, client.topology(topology, timeout_s=_TIMEOUT_S) as remote:
             return ask(remote)
-
-
-def components_with_tuples(plans: TopologyPlans | None) -> frozenset[str]:
-    """Return the components whose present configuration lets people see their tuples."""
-    if plans is None:
-        return frozenset()
-    definition = plans.physical.topology if plans.physical else plans.definition
-    configs = {each.name: merged_config(definition.config, each.config) for each in definition.components}
-    return frozenset(name for name, config in configs.items() if setting(config, TOPOLOGY_INSPECT_TUPLES) is True)

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from heron.errors import AccessError, HeronError, UsageError
+from heron_service_tracker.answer_parts import components_with_tuples
 from heron_service_tracker.observations import Observations, UnknownPlaceError
 from heron_service_tracker.openapi import (
     EXPLANATION_PATH,
@@ -28,7 +29,6 @@ from heron_service_tracker.openapi import (
 from heron_service_tracker.parameters import Parameter, Values, parsed
 from heron_service_tracker.problems import BusyError, NotYetKnownError, RefusedByOperatorError
 from heron_service_tracker.questions import Questions
-from heron_service_tracker.task_observers import components_with_tuples
 
 __all__ = ["task_routes"]
 

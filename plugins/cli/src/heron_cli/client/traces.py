@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from heron.ipc.traces_table import Trace
-from heron.spi.tracing import Hop, HopKind, SpanKind, Stamp, StampKind, TraceSpan, elapsed, hops_of
+from heron.spi.tracing import Hop, HopKind, SpanKind, Stamp, StampKind, TraceSpan, elapsed, hops_of, stamp_place
 
 __all__ = ["AssembledTrace", "HopSummary", "TraceStep", "TraceSummary", "assembled", "summary_of"]
 
@@ -252,7 +252,7 @@ class _Assembly:
 
     def _begin_s(self, span: TraceSpan, parent: _Placed | None) -> float:
         """When the tuple of a span was emitted."""
-        first = min(span.stamps, key=lambda each: list(StampKind).index(each.kind), default=None)
+        first = min(span.stamps, key=stamp_place, default=None)
         if first is None or self._origin is None:
             return 0.0
         started = _stamp(parent.span, StampKind.STARTED) if parent is not None else None
