@@ -16,7 +16,7 @@ __all__ = ["LEAST_MOMENTS", "CallSensor", "CrossingSensor", "HotKeySensor", "Mem
 _COUNTS = {"spout": "emit-count", "bolt": "execute-count"}
 _BLOCKED = "user-blocked"
 _LEAST_LIFE_S = 10.0
-_HALF = 4  # observations: a growth in both halves of fewer says little
+_HALF = 3  # observations: a growth in both halves of fewer says little
 LEAST_MOMENTS = 2 * _HALF
 """The observations without which a growth of memory is not seen."""
 
