@@ -103,7 +103,7 @@ def test_the_tracker_shows_the_history_of_prometheus(sandbox: Sandbox, prometheu
     prometheus.kill()
     try:
         found = tracker.get(path)
-        assert prometheus.url in found["error"]
+        assert prometheus.url in found["prometheus_error"]
         assert any(each["metric"] == "execute-count" for each in found["series"])
     finally:
         prometheus.start()
