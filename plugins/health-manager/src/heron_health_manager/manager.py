@@ -84,6 +84,7 @@ class HealthManager:
         self._note("; ".join([*problems, *itertools.chain.from_iterable(self._problems.values())]))
 
     def _observe_and_act(self) -> None:
+        self._drop_old()
         observed = self._look()
         now_s = observed.observation.at_s
         self._keep(observed.observation)
@@ -123,6 +124,12 @@ class HealthManager:
         if not self._window or self._window[-1].at_s - self._since_s < look_back_s:
             return []
         return _within(self._window, look_back_s)
+
+    def _drop_old(self) -> None:
+        """Drop what the next observation pushes out of the window, before it comes: of 10,000 tasks each has 30 MB."""
+        now_s = self._clock.monotonic_s()
+        older = [each for each in self._window[:-1] if now_s - each.at_s <= self._longest_s]
+        self._window = [*older, *self._window[-1:]]
 
     def _keep(self, newest: Observation) -> None:
         """Add an observation to those of the present plan.
