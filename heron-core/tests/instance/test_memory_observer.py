@@ -13,7 +13,7 @@ from builders import instance_spec
 from heron.errors import RemoteProtocolError
 from heron.instance import memory_look
 from heron.instance.inspected_task import InspectedTask
-from heron.instance.memory_holders import holders_of
+from heron.instance.memory_holders import holders_of, lines_with
 from heron.instance.memory_look import HeldNow, held_growth, look_at_memory, type_growth
 from heron.instance.memory_observer import MemoryObserver
 from heron.instance.process_memory import allocator_free_bytes, parsed_rollup, resident_bytes
@@ -192,6 +192,14 @@ def test_every_so_many_objects_stand_for_all(monkeypatch: pytest.MonkeyPatch) ->
     seen = look_at_memory(None, {}, threading.Event())
     assert seen.look.share < 0.2
     assert seen.types[f"{__name__}.Event"][0] == pytest.approx(len(events), rel=0.3)
+
+
+def test_what_grows_has_the_lines_that_use_it() -> None:
+    """The tuples that a list keeps were allocated by the engine, so no allocating line of the author shows them."""
+    found = lines_with(Leaking(), "events")
+    assert [each.source for each in found] == ["self.events: list[Event] = []", "self.events.append(Event(each))"]
+    assert {each.file for each in found} == {__file__}
+    assert lines_with(Leaking(), "event") == lines_with(None, "events") == lines_with(Slotted(), "events") == ()
 
 
 @pytest.mark.parametrize("component", [None, Slotted(), object()])

@@ -8,6 +8,7 @@ from collections import OrderedDict, deque
 import numpy as np
 import pytest
 
+from heron.api.tuple import Tuple
 from heron.instance.object_sizes import LARGE_BYTES, ObjectCount, entries_of, is_program, type_name
 
 
@@ -64,6 +65,16 @@ def test_the_size_of_a_table_is_close_to_the_sum_of_its_parts() -> None:
     assert is_all
     assert size_bytes == pytest.approx(exact, rel=0.2)
     assert count.types[f"{__name__}.Record"][0] == pytest.approx(20_000)
+
+
+def test_tuples_that_the_author_keeps_weigh_what_they_hold() -> None:
+    """Their type is one of the engine, their values are data: a bolt that keeps each tuple is a usual leak."""
+    received = Tuple.source("lines", "default", 1)
+    kept = [received(id=object(), values=(bytes(1_000),)) for _ in range(300)]
+    assert not is_program(kept[0])
+    size_bytes, is_all = ObjectCount(10_000).add_whole([kept], "self.seen", 10_000)
+    assert is_all
+    assert size_bytes > 300 * 1_000
 
 
 def test_an_object_counts_once() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from heron.ipc.task_memory import AllocatingLine, HeldMemory, LargeBuffer, MemoryLook, TaskMemory, TypeMemory
+from heron.ipc.task_memory import AllocatingLine, CodeLine, HeldMemory, LargeBuffer, MemoryLook, TaskMemory, TypeMemory
 from heron.ipc.task_tuples import SampledTuple, TaskTuples
 from heron_cli.commands.inspect import inspect as inspect_command
 from heron_cli.commands.memory import memory as memory_command
@@ -19,8 +19,9 @@ LINES = (
     AllocatingLine("/me/words.py", 12, "user", "self.seen.append(tup)", 5 * MIB, 5_000, 3 * MIB),
     AllocatingLine("/lib/json.py", 3, "library", "", 10, 1, -20),
 )
+USED = CodeLine("/me/words.py", 12, "self.seen.append(tup)")
 HELD = (
-    HeldMemory("self.seen", "list", 15_000, 9 * MIB, 5_000, 3 * MIB, at_least=True),
+    HeldMemory("self.seen", "list", 15_000, 9 * MIB, 5_000, 3 * MIB, at_least=True, used_at=(USED,)),
     HeldMemory("words.CACHE", "words.Cache", None, 100, 0, 0),
 )
 TYPES = (TypeMemory("str", 100, 3_000, 0, 0), TypeMemory("words.Event", 15_000, 2_000, 5_000, 700))
@@ -57,6 +58,7 @@ def test_the_line_that_grows_and_what_holds_it_are_shown() -> None:
         "what holds memory:",
         "  grown     holds         entries  new entries  name         type",
         "  +3.0 MiB  over 9.0 MiB  15,000   +5,000       self.seen    list",
+        "           /me/words.py, line 12: self.seen.append(tup)",
         "  0 B       100 B                               words.CACHE  words.Cache",
         "",
         "types:",

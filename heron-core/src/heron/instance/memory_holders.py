@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
+from itertools import islice
+from types import FunctionType, ModuleType
 
 from heron.instance.code_origin import CodeOrigin, code_origin
 from heron.instance.object_sizes import attributes_of, entries_of, is_program, type_name
+from heron.ipc.task_memory import CodeLine
 
-__all__ = ["Holder", "holders_of", "module_files"]
+__all__ = ["Holder", "holders_of", "lines_with", "module_files"]
 
 _MOST = 500
+_LINES = 5
+_SOURCE_CHARACTERS = 200
 _NO_DATA = ("__future__.", "typing.")  # what a module imports for its annotations
 _ATOMS = (bool, int, float, complex, type(None))
 
@@ -41,6 +47,22 @@ def holders_of(component: object, states: Mapping[str, Sequence[object]]) -> lis
             if not name.startswith("__") and _is_data(value):
                 found.append(Holder(f"{module_name}.{name}", type_name(type(value)), (value,)))
     return found[:_MOST]
+
+
+def lines_with(component: object, name: str) -> tuple[CodeLine, ...]:
+    """The first lines of the author's methods of a component that use ``self.NAME``; those of its own class first."""
+    return tuple(islice(_lines_with(type(component), re.compile(rf"\bself\.{re.escape(name)}\b")), _LINES))
+
+
+def _lines_with(kind: type, wanted: re.Pattern[str]) -> Iterator[CodeLine]:
+    for base in type.__getattribute__(kind, "__mro__"):
+        for method in list(type.__getattribute__(base, "__dict__").values()):
+            if type(method) is FunctionType and code_origin(method.__code__.co_filename) is CodeOrigin.USER:
+                numbers = [line for _, _, line in method.__code__.co_lines() if line is not None]
+                for number in range(min(numbers), max(numbers) + 1):
+                    source = linecache.getline(method.__code__.co_filename, number).strip()
+                    if wanted.search(source):
+                        yield CodeLine(method.__code__.co_filename, number, source[:_SOURCE_CHARACTERS])
 
 
 def module_files() -> dict[str, str]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
+from dataclasses import replace
 
 from heron.clock import monotonic_s
 from heron.instance.allocations import AllocationTrace, allocating_lines
 from heron.instance.inspected_task import InspectedTask
-from heron.instance.memory_holders import module_files
+from heron.instance.memory_holders import lines_with, module_files
 from heron.instance.memory_look import MOST_BLOCKS, SeenMemory, held_growth, look_at_memory, type_growth
 from heron.instance.task_observer import TaskObserver
-from heron.ipc.task_memory import AllocatingLine, TaskMemory, encode_memory
+from heron.ipc.task_memory import AllocatingLine, HeldMemory, TaskMemory, encode_memory
 from heron.kernel.role_spec import InstanceSpec
 
 __all__ = ["MemoryObserver"]
@@ -65,6 +66,12 @@ class MemoryObserver(TaskObserver):
             bound = f"the tracer needs {self._tracer_bytes >> 20} MiB, its bound"
             self._notes.append(f"tracing ended after {self._traced_s:.1f} s: {bound}")
 
+    def _with_lines(self, held: HeldMemory) -> HeldMemory:
+        scope, _, name = held.name.partition(".")
+        if scope != "self" or (held.grown_entries <= 0 and held.grown_bytes <= 0):
+            return held
+        return replace(held, used_at=lines_with(self._task.component, name))
+
     def _look(self) -> SeenMemory:
         return look_at_memory(self._task.component, self._task.states(), self._stop)
 
@@ -87,7 +94,7 @@ class MemoryObserver(TaskObserver):
                 tracer_bytes=self._tracer_bytes,
                 types=type_growth(first.types, second.types),
                 lines=lines,
-                held=held_growth(first.held, second.held),
+                held=tuple(self._with_lines(each) for each in held_growth(first.held, second.held)),
                 buffers=second.buffers,
                 notes=tuple(self._notes),
             )

@@ -25,6 +25,8 @@ from types import (
 )
 from typing import cast
 
+from heron.api.tuple import Tuple
+
 __all__ = [
     "LARGE_BYTES",
     "ObjectCount",
@@ -103,6 +105,8 @@ def type_name(kind: type) -> str:
 def is_program(held: object) -> bool:
     """Whether an object is code, or belongs to the engine: nothing that the author's data consists of."""
     kind = type(held)
+    if issubclass(kind, Tuple):  # the author keeps it
+        return False
     return issubclass(kind, _PROGRAM) or type_name(kind).startswith(_ENGINE)
 
 

@@ -72,10 +72,20 @@ class AllocatingLine:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeLine:
+    """A line of the author's code."""
+
+    file: str
+    line: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class HeldMemory:
     """An attribute of the component, a keyed state, or a global name of the author's modules, with all that it holds.
 
-    `entries` is None where it has no length. `at_least` is whether it holds more than was counted.
+    `entries` is None where it has no length. `at_least` is whether it holds more than was counted. `used_at` are lines
+    of the component that use the attribute, if it grows.
     """
 
     name: str
@@ -85,6 +95,7 @@ class HeldMemory:
     grown_entries: int
     grown_bytes: int
     at_least: bool = False
+    used_at: tuple[CodeLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,16 +64,22 @@ def _lines(chosen: Sequence[AllocatingLine]) -> Iterator[str]:
             yield f"           {chosen[number - 1].source}"
 
 
-def _held(chosen: Sequence[HeldMemory]) -> list[str]:
+def _held(chosen: Sequence[HeldMemory]) -> Iterator[str]:
     if not chosen:
-        return ["  nothing that is known"]
+        yield "  nothing that is known"
+        return
     rows = [("  grown", "holds", "entries", "new entries", "name", "type")]
     for each in chosen:
         entries = "" if each.entries is None else format_count(each.entries)
         more = f"{each.grown_entries:+,}" if each.entries is not None and each.grown_entries else ""
         holds = f"{'over ' if each.at_least else ''}{format_bytes(each.held_bytes)}"
         rows.append((f"  {signed_bytes(each.grown_bytes)}", holds, entries, more, each.name, each.type))
-    return columns(rows)
+    for number, line in enumerate(columns(rows)):
+        yield line
+        if number:
+            yield from (
+                f"           {each.file}, line {each.line}: {each.source}" for each in chosen[number - 1].used_at
+            )
 
 
 def _types(memory: TaskMemory) -> list[str]:

@@ -34,9 +34,11 @@ function Observed({ title, path, seconds, least = 1, button, command, hint, view
   const [state, setState] = useState({ answer: null, problem: "", asks: false });
   async function ask(event) {
     event.preventDefault();
+    const section = event.currentTarget.closest("section");
     setState({ answer: state.answer, problem: "", asks: true });
     try {
       setState({ answer: await send(`${path}?seconds=${wanted}`, {}), problem: "", asks: false });
+      requestAnimationFrame(() => section.scrollIntoView({ block: "start" })); // an answer is longer than what is on screen
     } catch (error) {
       setState({ answer: null, problem: error.message, asks: false });
     }

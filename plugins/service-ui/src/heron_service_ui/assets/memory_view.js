@@ -5,6 +5,7 @@ import * as format from "./formats.js";
 import { Scrolled, shortPath } from "./pieces.js";
 
 const SHOWN = 15;
+const NOTABLE = 0.1; // of the growth of the process
 
 export function Memory({ memory }) {
   const { first, second } = memory;
@@ -17,10 +18,11 @@ export function Memory({ memory }) {
       Python's objects account for about ${format.bytes(second.objects_bytes)} of it${share}; ${format.bytes(second.file_bytes)} belong to files, such as the code of libraries.
     </p>
     ${memory.notes.map((each) => html`<p key=${each} class="notice">${each}</p>`)}
-    ${memory.traced_s > 0 && html`<${Lines} label="Your lines that hold memory" lines=${own} /><${Lines} label="Lines of libraries and the engine that hold memory" lines=${others} />`}
+    <${Growing} memory=${memory} />
     <${Table} label="What holds memory" heads=${["name", "type", "holds", "grown", "entries", "new entries"]} rows=${memory.held.slice(0, SHOWN).map((each) => [
       each.name, each.type, `${each.at_least ? "over " : ""}${format.bytes(each.held_bytes)}`, signed(each.grown_bytes), each.entries === null ? "–" : exact(each.entries), each.entries === null ? "–" : signedCount(each.grown_entries),
     ])} words=${2} />
+    ${memory.traced_s > 0 && html`<${Lines} label="Your lines that hold memory" lines=${own} /><${Lines} label="Lines of libraries and the engine that hold memory" lines=${others} />`}
     <${Table} label="Types" heads=${["type", "size", "grown", "objects", "new objects"]} rows=${memory.types.slice(0, SHOWN).map((each) => [
       each.name, format.bytes(each.own_bytes), signed(each.grown_bytes), exact(each.objects), signedCount(each.grown_objects),
     ])} words=${1} />
@@ -29,11 +31,25 @@ export function Memory({ memory }) {
   </div>`;
 }
 
+// What grows most, with the lines that use it. Without one, the line of the author that allocates a good part of the growth:
+// received tuples are allocated by the engine, so the line that keeps them may have allocated next to nothing.
+function Growing({ memory }) {
+  const grows = Math.max(1, memory.second.resident_bytes - memory.first.resident_bytes);
+  const held = [...memory.held].sort((one, other) => other.grown_bytes - one.grown_bytes)[0];
+  if (held && held.grown_bytes >= NOTABLE * grows && held.grown_bytes > 0) {
+    const entries = held.grown_entries > 0 ? `, ${signedCount(held.grown_entries)} entries` : "";
+    return html`<div class="guilty">
+      <b>${held.name}</b> grows most: ${signed(held.grown_bytes)}${entries}
+      ${(held.used_at ?? []).map((each) => html`<p key=${each.line}><b>${shortPath(each.file)}, line ${each.line}</b><br /><code>${each.source}</code></p>`)}
+    </div>`;
+  }
+  const line = memory.lines.find((each) => each.origin === "user" && each.grown_bytes >= NOTABLE * grows);
+  return line && html`<p class="guilty">It grows most at <b>${shortPath(line.file)}, line ${line.line}</b><br /><code>${line.source}</code></p>`;
+}
+
 function Lines({ label, lines }) {
   if (!lines.length) return html`<h4>${label}</h4><p>None.</p>`;
-  const worst = lines[0].origin === "user" && lines[0].grown_bytes > 0 ? lines[0] : null;
   return html`<h4>${label}</h4>
-    ${worst && html`<p class="guilty">It grows most at <b>${shortPath(worst.file)}, line ${worst.line}</b><br /><code>${worst.source}</code></p>`}
     <${Table} label=${label} hidden=${true} heads=${["line", "source", "grown", "holds", "blocks"]} rows=${lines.slice(0, SHOWN).map((each) => [
       `${shortPath(each.file)}, line ${each.line}`, each.source, signed(each.grown_bytes), format.bytes(each.held_bytes), exact(each.held_blocks),
     ])} words=${2} />`;

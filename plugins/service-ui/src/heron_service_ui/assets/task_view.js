@@ -68,7 +68,9 @@ export function TaskView({ cluster, topology, task, part, ended, query, go }) {
 }
 
 function Time({ time }) {
-  const uses = Object.entries(time).filter(([, share]) => share >= 0.005).sort(([, one], [, other]) => other - one);
+  // In a fixed order, also those of 0 %: what is below must not move while somebody is about to click.
+  const names = [...Object.keys(USES), ...Object.keys(time)];
+  const uses = [...new Set(names)].filter((use) => use in time).map((use) => [use, time[use]]);
   return html`<section hidden=${!uses.length}>
     <h3>Where its time goes</h3>
     <ul class="uses">
@@ -79,10 +81,12 @@ function Time({ time }) {
 
 function Stack({ place, topology, task }) {
   const [state, setState] = useState({ answer: null, problem: "", asks: false });
-  async function ask() {
+  async function ask(event) {
+    const section = event.currentTarget.closest("section");
     setState((former) => ({ ...former, asks: true }));
     try {
       setState({ answer: (await read(`${place}/tasks/${task}/stack`)).stacks, problem: "", asks: false });
+      requestAnimationFrame(() => section.scrollIntoView({ block: "start" }));
     } catch (error) {
       setState({ answer: null, problem: error.message, asks: false });
     }
