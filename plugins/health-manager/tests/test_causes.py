@@ -198,6 +198,10 @@ CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
         measured({5: {"pressure-share": 0.9}}),
         [("unexplained-back-pressure", "the topology")],
     ),
+    "pressure of a task that works and waits for a processor": (
+        measured({5: {"pressure-share": 0.9, "useful-share": 1.0, "cpu-wait-share": 0.2}}),
+        [],
+    ),
     "a hot key by name": (hot(0.7, 0.75), [("hot-key", "work/3")]),
     "a hot key group": (hot(0.1, 0.75), [("hot-key-group", "work/3")]),
     "skew of many keys": (hot(0.1, 0.12), [("data-skew", "work/3")]),

@@ -46,13 +46,19 @@ EXPLAINED = frozenset(
 """Diagnoses that explain why a component is slow, so that more tasks are not the first remedy."""
 
 
+_BUSY = ("busy", "full", "no-progress", "restarts")
+
+
 class UnexplainedPressure(Diagnoser):
-    """Back pressure, and no culprit is busy: people should know that the cause is not known."""
+    """Back pressure, and no culprit is busy: people should know that the cause is not known.
+
+    A task whose time is full of waits for a processor is busy for them too, with another cause.
+    """
 
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
         pressing = symptoms_of(symptoms, "back-pressure")
-        known = {subject for name in ("busy", "no-progress", "restarts") for subject in symptoms_of(symptoms, name)}
+        known = {subject for name in _BUSY for subject in symptoms_of(symptoms, name)}
         if pressing and not known & pressing.keys():
             culprits = ", ".join(str(each) for each in sorted(pressing))
             text = f"back pressure comes from {culprits}, and none of them is busy"
