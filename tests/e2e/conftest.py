@@ -185,7 +185,8 @@ class Sandbox:
 
         This process asks: a command needs a quarter of a second of a processor, and a test that waits asks often.
         """
-        overrides = {"statemgr.root": str(self.home / ".heron" / "state")}
+        heron = self.home / ".heron"
+        overrides = {"statemgr.root": str(heron / "state"), "scheduler.root": str(heron / "jobs")}
         with (
             connect("local", overrides=overrides, read_only=True) as client,
             client.topology(topology, timeout_s=timeout_s) as remote,
