@@ -75,7 +75,9 @@ def test_damaged_state_files_are_named_and_repaired_if_possible(sandbox: Sandbox
     wait_until(lambda: len(lines.acked()) > 100, 60.0, "lines")
     state = sandbox.home / ".heron" / "state"
 
-    cut(state / "tmanagers" / "journal")  # the holder rewrites it
+    location = state / "tmanagers" / "journal"
+    whole = cut(location)
+    wait_until(lambda: len(location.read_bytes()) == len(whole), 60.0, "the holder rewrites it")
     assert status(sandbox)["state"] == "running"
 
     cut(state / "pplans" / "journal")  # the next leader makes a new plan, and every process accepts it
