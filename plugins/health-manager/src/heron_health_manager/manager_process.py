@@ -7,7 +7,6 @@ is in the state manager.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import logging
 import sys
@@ -21,6 +20,7 @@ from heron.clock import SystemClock
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.loading import open_driver
 from heron.driver_kit.log import configure
+from heron.driver_kit.native_memory import return_large_blocks
 from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, PluginError
 from heron.ipc.query import TManagerClient
@@ -47,7 +47,6 @@ __all__ = ["main"]
 
 _ANSWER_S = 5.0  # the topology manager answers in milliseconds, and its successor within seconds
 _NEW_OBJECTS = 50_000  # observations have no cycles, and looking for some took a third of the time of a round
-_MALLOPT = {-3: 1 << 18, -1: 1 << 18, -8: 1}  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD in bytes, M_ARENA_MAX
 _LOOKS = 6  # observations in the shortest look-back window; more cost time and say little more
 
 _log = logging.getLogger(__name__)
@@ -64,7 +63,7 @@ def main(signals: Signals) -> int:
         secrets=tuple(text for driver in spec.drivers for text in driver.secrets),
     )
     gc.set_threshold(_NEW_OBJECTS)
-    _return_large_blocks()
+    return_large_blocks()
     with signals.abrupt():  # it has nothing to finish: what it began is recorded
         section = decode_options(_mapping(spec.options.get("section")), HealthSection, "health")
         policies = _open_policies(spec)
@@ -74,14 +73,6 @@ def main(signals: Signals) -> int:
         finally:
             statemgr.close()
     return 0
-
-
-def _return_large_blocks() -> None:
-    """Let the allocator of glibc return large blocks at once: answers come and go, and leave holes of megabytes."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        for parameter, value in _MALLOPT.items():
-            mallopt(parameter, value)
 
 
 def _run(

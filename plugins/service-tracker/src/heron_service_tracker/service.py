@@ -18,6 +18,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from heron.clock import SystemClock, monotonic_s
+from heron.driver_kit.native_memory import return_large_blocks
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, UsageError
 from heron_cli.client import Client, connect, metrics_sinks
@@ -115,6 +116,7 @@ def serve(options: TrackerOptions, on_ready: Callable[[Address], None], pages: P
         UsageError: when the address is in use or does not belong to this machine.
     """
     gc.set_threshold(_NEW_OBJECTS)
+    return_large_blocks()
     sys.setswitchinterval(_SWITCH_S)
     with _listening(options.access.address) as listener, watching(options) as (observations, recorder):
         on_ready(Address(options.access.address.host, listener.getsockname()[1]))
