@@ -25,7 +25,7 @@ GIVEN_UP = Decision(4, NOW_S - 20.0, "ds2", CAUSE, SMALLER, DecisionState.ABANDO
 
 
 def facts(tasks: int) -> PlanFacts:
-    """A plan with so many tasks of `split`."""
+    """A plan in which `split` has this number of tasks."""
     split = ComponentShape("split", "bolt", dict.fromkeys(range(1, tasks + 1), 1))
     return PlanFacts(TopologyShape("t", (split,)), f"plan-{tasks}")
 
@@ -56,5 +56,5 @@ def test_an_update_whose_end_failed_is_under_way() -> None:
     ids=["hours later", "decided again", "approved since"],
 )
 def test_the_plan_of_somebody_else_is_no_late_request(history: list[Decision]) -> None:
-    """Equal plans have equal ids, whoever makes them."""
+    """The id of a plan follows from its content alone."""
     assert [*recovered(history, facts(2), NOW_S)] == []

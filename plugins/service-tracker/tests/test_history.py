@@ -44,7 +44,7 @@ MakeEntry = Callable[..., TopologyEntry]
 def observed(
     entry: TopologyEntry, status: TopologyStatus, emitted: int, at_s: float, reported_tasks: int = 0
 ) -> ObservedTopology:
-    """An observation in which the spout has emitted so many tuples, as far as that many tasks have reported."""
+    """An observation with these totals of the spout: its tuples, and the tasks that have reported them."""
     spout = ComponentStatus("lines", "spout", 1, emitted=emitted, reported_tasks=reported_tasks)
     return ObservedTopology("near", entry, at_s, replace(status, components=(spout,)))
 

@@ -7,12 +7,12 @@ blocks. Both are bounded by the memory that the tracer may need.
 
 from __future__ import annotations
 
-import linecache
 import tracemalloc
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from heron.instance.code_origin import CodeOrigin, code_origin
+from heron.instance.source_line import source_line
 from heron.ipc.task_memory import AllocatingLine
 
 __all__ = ["AllocationTrace", "HeldByLine", "allocating_lines", "held_by_line"]
@@ -20,7 +20,6 @@ __all__ = ["AllocationTrace", "HeldByLine", "allocating_lines", "held_by_line"]
 _FRAMES = 3  # of each allocation: the author's line, and a library's below; each one costs every allocation
 _MOST_BYTES = 8 << 20  # of the tracer: about 170,000 blocks, for which a snapshot takes less than 0.1 s
 _SHOWN = 30
-_SOURCE_CHARACTERS = 160
 _OWN = frozenset(str(Path(__file__).with_name(name)) for name in ("allocations.py", "memory_observer.py"))
 
 _Place = tuple[str, int]
@@ -93,7 +92,7 @@ def allocating_lines(half: HeldByLine, end: HeldByLine, modules: Mapping[str, st
 
 
 def _with_source(line: AllocatingLine) -> AllocatingLine:
-    source = linecache.getline(line.file, line.line).strip()[:_SOURCE_CHARACTERS]
+    source = source_line(line.file, line.line)
     return AllocatingLine(
         line.file, line.line, line.origin, source, line.held_bytes, line.held_blocks, line.grown_bytes
     )

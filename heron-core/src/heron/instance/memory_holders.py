@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,13 +11,13 @@ from types import FunctionType, ModuleType
 
 from heron.instance.code_origin import CodeOrigin, code_origin
 from heron.instance.object_sizes import attributes_of, entries_of, is_program, type_name
+from heron.instance.source_line import source_line
 from heron.ipc.task_memory import CodeLine
 
 __all__ = ["Holder", "holders_of", "lines_with", "module_files"]
 
 _MOST = 500
 _LINES = 5
-_SOURCE_CHARACTERS = 200
 _NO_DATA = ("__future__.", "typing.")  # what a module imports for its annotations
 _ATOMS = (bool, int, float, complex, type(None))
 
@@ -60,9 +59,9 @@ def _lines_with(kind: type, wanted: re.Pattern[str]) -> Iterator[CodeLine]:
             if type(method) is FunctionType and code_origin(method.__code__.co_filename) is CodeOrigin.USER:
                 numbers = [line for _, _, line in method.__code__.co_lines() if line is not None]
                 for number in range(min(numbers), max(numbers) + 1):
-                    source = linecache.getline(method.__code__.co_filename, number).strip()
+                    source = source_line(method.__code__.co_filename, number)
                     if wanted.search(source):
-                        yield CodeLine(method.__code__.co_filename, number, source[:_SOURCE_CHARACTERS])
+                        yield CodeLine(method.__code__.co_filename, number, source)
 
 
 def module_files() -> dict[str, str]:

@@ -6,7 +6,6 @@ processor time between two looks tells it from a thread that waits for something
 
 from __future__ import annotations
 
-import linecache
 import os
 import socket
 import sys
@@ -16,6 +15,7 @@ from types import FrameType
 
 from heron.clock import wall_s
 from heron.instance.code_origin import CodeOrigin, code_origin
+from heron.instance.source_line import source_line
 from heron.instance.thread_usage import ThreadUsage, thread_usage, wait_of
 from heron.ipc.task_stacks import StackFrame, TaskStacks, ThreadStack
 from heron.kernel.role_spec import InstanceSpec
@@ -25,7 +25,6 @@ __all__ = ["engine_wait", "main_thread_frame", "stack_frames", "stacks_now", "st
 _BUSY = 0.05  # a thread that waits uses less of a processor, even when it wakes often
 _FRAMES_EACH_END = 60  # of a deep recursion
 _THREADS = 200
-_SOURCE_CHARACTERS = 160
 _ENGINE_WAITS = {"DataIn.wait": "input", "DataOut.wait_for_room": "room for its output"}
 
 
@@ -130,5 +129,5 @@ def _walk(frame: FrameType | None) -> Iterator[FrameType]:
 def _described(frame: FrameType) -> StackFrame:
     code, line = frame.f_code, frame.f_lineno or 0
     module = str(frame.f_globals.get("__name__", ""))
-    source = linecache.getline(code.co_filename, line, frame.f_globals).strip()[:_SOURCE_CHARACTERS]
+    source = source_line(code.co_filename, line, frame.f_globals)
     return StackFrame(code.co_filename, line, code.co_qualname, code_origin(code.co_filename, module).value, source)

@@ -41,13 +41,13 @@ def encode_metrics(rows: tuple[MetricsRow, ...]) -> bytes:
     return msgspec.json.encode(rows)
 
 
-_PIECE = 500  # rows: two milliseconds
+_PIECE = 500  # rows: half a millisecond
 
 
 def decode_metrics(data: bytes) -> tuple[MetricsRow, ...]:
     """The inverse of `encode_metrics`.
 
-    It decodes in pieces, between which other threads run: the metrics of a thousand tasks take a tenth of a second.
+    It decodes in pieces, between which other threads run: the metrics of a thousand tasks take 45 ms.
 
     Raises:
         RemoteProtocolError: when the bytes do not decode.

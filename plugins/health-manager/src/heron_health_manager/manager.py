@@ -27,7 +27,7 @@ from heron_health_manager.recovery import PlanFacts, recovered
 
 __all__ = ["HealthManager", "Observed"]
 
-_LONGEST_GAP = 3  # periods without an observation, after which a window begins anew
+_LONGEST_GAP = 3  # periods; after a longer time without an observation the window begins again
 
 _log = logging.getLogger(__name__)
 

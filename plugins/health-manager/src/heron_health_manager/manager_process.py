@@ -46,7 +46,7 @@ from heron_health_manager.topology_watch import TopologyWatch
 __all__ = ["main"]
 
 _ANSWER_S = 5.0  # the topology manager answers in milliseconds, and its successor within seconds
-_NEW_OBJECTS = 50_000  # observations have no cycles, and looking for some took a third of the time of a round
+_NEW_OBJECTS = 50_000  # observations have no cycles, and looking for some takes a fifth of the time of a round
 _LOOKS = 6  # observations in the shortest look-back window; more cost time and say little more
 
 _log = logging.getLogger(__name__)
