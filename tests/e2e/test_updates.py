@@ -98,7 +98,7 @@ def test_tasks_and_containers_come_and_go_and_no_tuple_is_lost(sandbox: Sandbox,
     down = update(sandbox, "pass:1 tally:1")
     assert {each["component"] for each in down["removed"]} == {"pass", "tally"}
     flows(run, sandbox, "after fewer tasks")
-    assert len(run.processes("instance")) == 4
+    run.until(lambda: len(run.processes("instance")) == 4, "the end of the processes of removed tasks")
     assert update(sandbox, "pass:1")["took_s"] == 0.0, "nothing to change"
     again = update(sandbox, "pass:3")
     used = {each["task_id"] for one in (up, grown, down) for each in (*one["added"], *one["removed"])}
