@@ -232,6 +232,17 @@ def test_hosts_have_shares_of_their_processors_and_memory() -> None:
     assert [(str(each.subject), each.value) for each in found.of("silent-s")] == [("container 2", 4.0)]
 
 
+def test_a_stream_manager_is_not_slow_for_lack_of_a_processor() -> None:
+    """Its timer is late on a busy host, too; the waits of its tasks for a processor are not its own."""
+    late = [process("late-s", "stmgr", container, 0.7) for container in (1, 2)]
+    waits = [process("cpu-wait-s", "stmgr", 1, 0.6), process("cpu-wait-s", "count-3", 2, 0.9)]
+    found = measured(HostSensor(), seen([*late, *waits]))
+    assert found.value("stmgr-late-share", Subject(container_id=1)) == pytest.approx(0.1)
+    assert found.value("stmgr-late-share", Subject(container_id=2)) == 0.7
+    more = measured(HostSensor(), seen([late[0], process("cpu-wait-s", "stmgr", 1, 0.8)]))
+    assert more.value("stmgr-late-share", Subject(container_id=1)) == 0.0
+
+
 @given(st.floats(-1e3, 1e3), st.floats(-1e6, 1e6), st.integers(2, 30), st.floats(0.1, 60.0))
 def test_the_slope_of_a_line_is_its_growth(growth: float, start: float, moments: int, period_s: float) -> None:
     """For any period and start."""

@@ -12,16 +12,15 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.ipc.metric_names import CPU_WAIT, SELECTIVITY, TASK_TIME, TRUE_RATE_IN, TRUE_RATE_OUT
+from heron.ipc.metric_names import SELECTIVITY, TASK_TIME, TRUE_RATE_IN, TRUE_RATE_OUT
+from heron.ipc.process_metrics import cpu_wait_metrics
 from heron.spi.metricsink import Metric, MetricKind
 
 __all__ = ["TaskTime", "TimeUse"]
 
 _LEAST_USEFUL_S = 0.001  # of a period: below it, one preemption of the thread would decide the rate
-_SCHEDSTAT = Path("/proc/thread-self/schedstat")
 
 
 class TimeUse(enum.Enum):
@@ -129,9 +128,7 @@ class TaskTime:
         ]
         useful_s = sum(uses[use] for use in _USEFUL)
         metrics += self._rates(useful_s, tuples_in, tuples_out)
-        if (wait_s := _cpu_wait_s()) is not None:
-            metrics.append(Metric(CPU_WAIT, MetricKind.COUNTER, "s", wait_s))
-        return metrics
+        return metrics + cpu_wait_metrics()
 
     def _rates(self, useful_s: float, tuples_in: int | None, tuples_out: int) -> list[Metric]:
         before_s, before_in, before_out = self._before
@@ -144,11 +141,3 @@ class TaskTime:
             metrics.append(Metric(TRUE_RATE_IN, MetricKind.GAUGE, "tuples/s", came / passed_s))
             metrics.append(Metric(SELECTIVITY, MetricKind.GAUGE, "1", max(0, went) / came))
         return metrics
-
-
-def _cpu_wait_s() -> float | None:
-    """Seconds that the calling thread was ready to run and had no processor; None if the kernel does not tell."""
-    try:
-        return int(_SCHEDSTAT.read_text().split()[1]) / 1e9
-    except (OSError, IndexError, ValueError):
-        return None

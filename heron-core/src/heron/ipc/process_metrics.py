@@ -6,12 +6,13 @@ import resource
 from collections.abc import Mapping
 from pathlib import Path
 
-from heron.ipc.metric_names import CONNECTIONS_REFUSED, CPU_SECONDS, RESIDENT_BYTES
+from heron.ipc.metric_names import CONNECTIONS_REFUSED, CPU_SECONDS, CPU_WAIT, RESIDENT_BYTES
 from heron.spi.metricsink import Metric, MetricKind
 
-__all__ = ["connection_metrics", "process_metrics"]
+__all__ = ["connection_metrics", "cpu_wait_metrics", "process_metrics"]
 
 _STATM = Path("/proc/self/statm")
+_SCHEDSTAT = Path("/proc/thread-self/schedstat")
 
 
 def process_metrics() -> tuple[Metric, ...]:
@@ -21,6 +22,15 @@ def process_metrics() -> tuple[Metric, ...]:
         Metric(CPU_SECONDS, MetricKind.COUNTER, "s", usage.ru_utime + usage.ru_stime),
         Metric(RESIDENT_BYTES, MetricKind.GAUGE, "bytes", _resident_bytes(usage.ru_maxrss * 1024)),
     )
+
+
+def cpu_wait_metrics() -> list[Metric]:
+    """Seconds that the calling thread was ready to run and had no processor; empty if the kernel does not tell."""
+    try:
+        waited_s = int(_SCHEDSTAT.read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return []
+    return [Metric(CPU_WAIT, MetricKind.COUNTER, "s", waited_s)]
 
 
 def connection_metrics(refused: Mapping[str, int]) -> tuple[Metric, ...]:

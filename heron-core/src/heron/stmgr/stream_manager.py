@@ -17,7 +17,7 @@ from heron.ipc.envelope import Envelope, body_of, control_frame
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.metric_names import LATE_S
 from heron.ipc.metrics_codec import publish_message
-from heron.ipc.process_metrics import connection_metrics, process_metrics
+from heron.ipc.process_metrics import connection_metrics, cpu_wait_metrics, process_metrics
 from heron.ipc.task_question import TASK_QUESTIONS, task_request
 from heron.planner.physical_plan import CheckpointPlan, HandledLosses, PhysicalPlan, PlanIndex
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
@@ -318,6 +318,7 @@ class StreamManager:
             *connection_metrics(self._peers.refused()),
             *self._tmanager.metrics(),
             Metric(LATE_S, MetricKind.COUNTER, "s", self._lateness.total_s),
+            *cpu_wait_metrics(),
         ]
         record = MetricsRecord(
             Source(spec.topology, spec.container_id, "stmgr", spec.incarnation),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
 from heron.spi.health_values import ComponentShape, Observation, Sample
@@ -64,14 +64,7 @@ class Window(Sequence[Observation]):
     def rates(self, metric: str, label: str = "") -> dict[tuple[int, str], float]:
         """The mean rate of a counter by task and label, from the moments at which it was measured."""
         if (metric, label) not in self._known:
-            self._known[metric, label] = _means(
-                (
-                    ((each.task_id, each.labels.get(label, "")), each.rate_per_s)
-                    for each in observation.named(metric)
-                    if each.task_id and each.rate_per_s is not None
-                )
-                for observation in self.kept
-            )
+            self._known[metric, label] = self._means(metric, label, lambda each: each.task_id)
         return self._known[metric, label]
 
     def series(self, metric: str, task_of: Callable[[Sample], int]) -> dict[int, Series]:
@@ -91,14 +84,24 @@ class Window(Sequence[Observation]):
 
     def processes(self, metric: str, process: str, label: str = "") -> dict[tuple[int, str], float]:
         """The mean rate of a counter by container and label, of the engine's processes of that name."""
-        return _means(
-            (
-                ((each.container_id, each.labels.get(label, "")), each.rate_per_s)
-                for each in observation.named(metric)
-                if each.process == process and each.rate_per_s is not None
-            )
-            for observation in self.kept
-        )
+        return self._means(metric, label, lambda each: each.container_id if each.process == process else 0)
+
+    def _means(self, metric: str, label: str, owner_of: Callable[[Sample], int]) -> dict[tuple[int, str], float]:
+        """Adds up the rates of each observation by owner and label, and averages over those in which a key had any."""
+        found: dict[tuple[int, str], list[float]] = {}  # sum, number of observations, the last of them
+        for moment, observation in enumerate(self.kept):
+            for each in observation.named(metric):
+                if each.rate_per_s is None or not (owner := owner_of(each)):
+                    continue
+                key = owner, each.labels.get(label, "")
+                if (entry := found.get(key)) is None:
+                    found[key] = [each.rate_per_s, 1, moment]
+                    continue
+                entry[0] += each.rate_per_s
+                if entry[2] != moment:
+                    entry[1] += 1
+                    entry[2] = moment
+        return {key: total / count for key, (total, count, _) in found.items()}
 
 
 def _sums(observation: Observation, metric: str, task_of: Callable[[Sample], int]) -> dict[int, float]:
@@ -107,20 +110,6 @@ def _sums(observation: Observation, metric: str, task_of: Callable[[Sample], int
         if task := task_of(sample):
             sums[task] = sums.get(task, 0.0) + sample.value
     return sums
-
-
-def _means(moments: Iterable[Iterable[tuple[tuple[int, str], float]]]) -> dict[tuple[int, str], float]:
-    """Adds up the values of each moment by key, and averages over the moments in which a key had any."""
-    sums: dict[tuple[int, str], float] = {}
-    counts: dict[tuple[int, str], int] = {}
-    for moment in moments:
-        of_moment: dict[tuple[int, str], float] = {}
-        for key, value in moment:
-            of_moment[key] = of_moment[key] + value if key in of_moment else value
-        for key, value in of_moment.items():
-            sums[key] = sums.get(key, 0.0) + value
-            counts[key] = counts.get(key, 0) + 1
-    return {key: total / counts[key] for key, total in sums.items()}
 
 
 def slope(series: Series) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import difflib
 import importlib.metadata
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from heron.spi.options import option_fields, option_problems
 from heron.spi.statemgr import StateManager
 from heron_testing.faults import Fault, Faults
 
-__all__ = ["ASKED", "DriverContract", "in_time", "needed", "requires"]
+__all__ = ["ASKED", "DriverContract", "in_processor_time", "in_time", "needed", "requires"]
 
 ASKED = {"away": ("files", "server"), "full": ("files",), "silent": ("server",), "answers_lost": ("server",)}
 """The capability flags that ask for each fault."""
@@ -65,6 +66,22 @@ def in_time(limit_s: float) -> Iterator[None]:
     yield
     taken_s = monotonic_s() - start_s
     assert taken_s <= 1.5 * limit_s + 1.0, f"took {taken_s:.1f} s, the limit of the contract is {limit_s:g} s"
+
+
+@contextmanager
+def in_processor_time(limit_s: float) -> Iterator[None]:
+    """Fail if the block, which only computes, needs a processor for longer than ``3 * limit_s`` seconds.
+
+    Other work on the machine does not count. `limit_s` is the limit of the contract, in seconds; the rest is for a
+    slow machine.
+
+    Raises:
+        AssertionError: when it needs longer.
+    """
+    start_s = time.thread_time()
+    yield
+    taken_s = time.thread_time() - start_s
+    assert taken_s <= 3.0 * limit_s, f"took {taken_s:.2f} s of a processor, the limit of the contract is {limit_s:g} s"
 
 
 class DriverContract(abc.ABC):

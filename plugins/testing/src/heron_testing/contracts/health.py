@@ -9,7 +9,7 @@ import pytest
 
 from heron.spi.health import Detector, Diagnoser, HealthPolicy, Resolver, Sensor
 from heron.spi.health_values import Diagnosis, Measurement, Measurements, Observation, Symptom
-from heron_testing.contracts.driver import DriverContract, in_time
+from heron_testing.contracts.driver import DriverContract, in_processor_time
 from heron_testing.contracts.health_parts import (
     WRONG,
     DetectorContract,
@@ -111,7 +111,7 @@ class HealthPolicyContract(SensorContract, DetectorContract, DiagnoserContract, 
     def test_a_round_over_a_thousand_tasks_is_quick(self, policy: HealthPolicy) -> None:
         """The health manager has a core of the cluster for itself only in small part."""
         observations = busy_topology(_MANY)
-        with in_time(1.0):
+        with in_processor_time(1.0):
             _diagnoses(policy, observations)
 
 

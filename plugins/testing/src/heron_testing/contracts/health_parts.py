@@ -22,7 +22,7 @@ from heron.spi.health_values import (
     Symptom,
     TopologyShape,
 )
-from heron_testing.contracts.driver import in_time
+from heron_testing.contracts.driver import in_processor_time
 from heron_testing.contracts.health_topology import busy_topology, odd_topology
 
 __all__ = ["WRONG", "DetectorContract", "DiagnoserContract", "ResolverContract", "SensorContract", "check_action"]
@@ -84,7 +84,7 @@ class SensorContract:
         """The health manager may use a processor only in small part."""
         observations = busy_topology(_MANY)
         for sensor in sensors:
-            with in_time(_LIMIT_S):
+            with in_processor_time(_LIMIT_S):
                 list(sensor.measure(observations))
 
 
