@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
 from dataclasses import dataclass
 
 from bench.bench_kind import Bench
-from bench.findings import Findings, Pace, median_row
+from bench.findings import Findings, Pace
 from bench.job import LAST, MODES, Job
 from bench.trial import Trial
-from bench.ui_cost import window_rate
+from bench.window import WindowUse, add_windows, ratios_of, use_in_window
 
 __all__ = ["TraceCost"]
 
@@ -31,17 +30,16 @@ class TraceCost(Bench):
         """See `Bench.run`."""
         findings = Findings()
         for mode in MODES:
-            rates = self._rates(self.job.in_mode(mode), pace)
-            for one_in, found in rates.items():
+            windows = self._windows(self.job.in_mode(mode), pace)
+            for one_in, found in windows.items():
                 subject = f"one in {one_in:,} roots traced" if one_in else "nothing traced"
-                findings.rows.append(median_row(self.name, subject, "tuples/s", found, mode))
-            ratios = [traced / other for traced, other in zip(rates[_ONE_IN], rates[0], strict=True)]
-            findings.ratios[f"traces.tuple.{mode}.vs_off"] = statistics.median(ratios)
+                add_windows(findings, self.name, subject, found, mode)
+            findings.ratios.update(ratios_of(f"traces.tuple.{mode}", windows[_ONE_IN], windows[0]))
         return findings
 
-    def _rates(self, job: Job, pace: Pace) -> dict[int, list[float]]:
+    def _windows(self, job: Job, pace: Pace) -> dict[int, list[WindowUse]]:
         tasks, name = job.last_tasks(), job.definition().name
-        rates: defaultdict[int, list[float]] = defaultdict(list)
+        windows: defaultdict[int, list[WindowUse]] = defaultdict(list)
         rounds = _ROUNDS * pace.pairs
         limit_s = int(_START_WITHIN_S + rounds * 2 * (pace.window_s + 5 * _BETWEEN_S) + 120)
         with Trial(job.topology, *job.arguments, engine=pace.engine, timeout_s=limit_s) as trial:
@@ -52,6 +50,6 @@ class TraceCost(Bench):
                 for one_in in settings:
                     trial.command("update", name, "--runtime-config", f"topology.trace.one.in={one_in}")
                     trial.wait(_BETWEEN_S)
-                    rates[one_in].append(window_rate(trial, pace.window_s, tasks))
+                    windows[one_in].append(use_in_window(trial, pace.window_s, tasks))
             job.check(trial.records, trial.end())
-        return rates
+        return windows

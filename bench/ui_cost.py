@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import re
 import signal
-import statistics
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import monotonic
 from typing import IO, cast
 
 import httpx
 import psutil
 
 from bench.bench_kind import Bench
-from bench.findings import Findings, Pace, median_row
+from bench.findings import Findings, Pace
 from bench.job import LAST, Job
 from bench.records import BenchError
 from bench.trial import Trial
+from bench.window import WindowUse, add_windows, ratios_of, use_in_window
 
-__all__ = ["UiCost", "window_rate"]
+__all__ = ["UiCost"]
 
 _START_WITHIN_S = 60.0
 _SETTLED_S = 5.0
@@ -41,7 +40,7 @@ class UiCost(Bench):
     def run(self, pace: Pace) -> Findings:
         """See `Bench.run`."""
         tasks = self.job.last_tasks()
-        rates: defaultdict[str, list[float]] = defaultdict(list)
+        windows: defaultdict[str, list[WindowUse]] = defaultdict(list)
         rounds = _ROUNDS * pace.pairs
         limit_s = int(_START_WITHIN_S + rounds * 3 * (pace.window_s + 2 * _BETWEEN_S) + 120)
         with Trial(self.job.topology, *self.job.arguments, engine=pace.engine, timeout_s=limit_s) as trial:
@@ -54,25 +53,15 @@ class UiCost(Bench):
                         process.send_signal(signal.SIGSTOP if state == "off" else signal.SIGCONT)
                         page.open(is_open=state == "a page")
                         trial.wait(_BETWEEN_S)
-                        rates[state].append(window_rate(trial, pace.window_s, tasks))
+                        windows[state].append(use_in_window(trial, pace.window_s, tasks))
                 process.send_signal(signal.SIGCONT)
             self.job.check(trial.records, trial.end())
         findings = Findings()
-        for state, found in rates.items():
-            findings.rows.append(median_row(self.name, f"heron ui: {state}", "tuples/s", found))
-        for state, key in (("no page", "ui.vs_off"), ("a page", "ui_with_page.vs_off")):
-            pairs = zip(rates[state], rates["off"], strict=True)
-            findings.ratios[key] = statistics.median(one / other for one, other in pairs)
+        for state, key in (("off", ""), ("no page", "ui"), ("a page", "ui_with_page")):
+            add_windows(findings, self.name, f"heron ui: {state}", windows[state])
+            if key:
+                findings.ratios.update(ratios_of(key, windows[state], windows["off"]))
         return findings
-
-
-def window_rate(trial: Trial, window_s: float, tasks: int) -> float:
-    """Return the tuples a second that the last component receives in a window."""
-    start_s = monotonic()
-    trial.wait(window_s)
-    end_s = monotonic()
-    trial.wait_for_note(LAST, tasks, end_s)
-    return (trial.records.total_at(LAST, end_s) - trial.records.total_at(LAST, start_s)) / (end_s - start_s)
 
 
 @contextmanager

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from bench.findings import Pace
-from bench.job import LAST, Job
+from bench.findings import Findings, Pace, median_row
+from bench.job import ATMOST, LAST, Job
 from bench.machine import OtherPrograms
 from bench.processes import ProcessUse
 from bench.trial import Trial
 from bench.wire import bytes_per_tuple
 
-__all__ = ["Measured", "measure_heron", "used_between"]
+__all__ = ["Measured", "WindowUse", "add_windows", "measure_heron", "ratios_of", "use_in_window", "used_between"]
 
 _START_WITHIN_S = 60.0
 
@@ -38,6 +40,42 @@ class Measured:
     def engine_share(self) -> float:
         """Processor time of all processes except the instances, as a fraction of the total."""
         return sum(self.cpu_s[role] for role in self.engine_roles) / sum(self.cpu_s.values())
+
+
+@dataclass(frozen=True, slots=True)
+class WindowUse:
+    """`per_s` tuples a second at the last bolt, and the processor seconds of all processes per million of these.
+
+    Other programs change the first from window to window, and hardly the second.
+    """
+
+    per_s: float
+    cpu_s: float
+
+
+def use_in_window(trial: Trial, window_s: float, tasks: int) -> WindowUse:
+    """Measure a window of a run that goes on."""
+    start_s, before = monotonic(), trial.processes()
+    trial.wait(window_s)
+    end_s, after = monotonic(), trial.processes()
+    trial.wait_for_note(LAST, tasks, end_s)
+    tuples = trial.records.total_at(LAST, end_s) - trial.records.total_at(LAST, start_s)
+    return WindowUse(tuples / (end_s - start_s), sum(used_between(before, after).values()) / (tuples / 1e6))
+
+
+def add_windows(findings: Findings, bench: str, subject: str, windows: Sequence[WindowUse], mode: str = ATMOST) -> None:
+    """Add the rows of alternating windows."""
+    findings.rows.append(median_row(bench, subject, "tuples/s", [each.per_s for each in windows], mode))
+    findings.rows.append(median_row(bench, subject, "CPU s/million tuples", [each.cpu_s for each in windows], mode))
+
+
+def ratios_of(key: str, windows: Sequence[WindowUse], others: Sequence[WindowUse]) -> dict[str, float]:
+    """The medians over pairs of windows: ``KEY.vs_off`` of the rate, ``KEY.tuples_per_cpu_s.vs_off`` of the work."""
+    pairs = list(zip(windows, others, strict=True))
+    return {
+        f"{key}.vs_off": statistics.median(one.per_s / other.per_s for one, other in pairs),
+        f"{key}.tuples_per_cpu_s.vs_off": statistics.median(other.cpu_s / one.cpu_s for one, other in pairs),
+    }
 
 
 def measure_heron(job: Job, pace: Pace) -> Measured:
