@@ -228,7 +228,7 @@ def _same(made: Path, committed: Path) -> bool:
 
 
 def _unit_elsewhere(session: nox.Session) -> None:
-    """Run heron-core's tests, without models, on the supported interpreters other than the running one, at a time."""
+    """Run heron-core's tests, without models, on the supported interpreters other than this one, at the same time."""
     running = f"{sys.version_info[0]}.{sys.version_info[1]}"
     pythons, absent = [], []
     for version in PYTHONS:
