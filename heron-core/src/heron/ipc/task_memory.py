@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from heron.errors import RemoteProtocolError
+from heron.spi.typed_values import decode_json
 
 __all__ = [
     "AllocatingLine",
@@ -145,7 +146,7 @@ def decode_memory(data: bytes) -> TaskMemory:
         RemoteProtocolError: when the bytes do not decode.
     """
     try:
-        return msgspec.json.decode(data, type=TaskMemory)
+        return decode_json(data, TaskMemory)
     except msgspec.MsgspecError as error:
         msg = f"the memory of a task in {len(data)} bytes cannot be read: {error}"
         raise RemoteProtocolError(msg) from error

@@ -8,6 +8,7 @@ import msgspec
 
 from heron.errors import RemoteProtocolError
 from heron.ipc.task_stacks import StackFrame
+from heron.spi.typed_values import decode_json
 
 __all__ = ["ProfiledStack", "TaskProfile", "decode_profile", "encode_profile"]
 
@@ -59,7 +60,7 @@ def decode_profile(data: bytes) -> TaskProfile:
         RemoteProtocolError: when the bytes do not decode, or a stack has a frame that is not there.
     """
     try:
-        profile = msgspec.json.decode(data, type=TaskProfile)
+        profile = decode_json(data, TaskProfile)
     except msgspec.MsgspecError as error:
         msg = f"a profile of {len(data)} bytes cannot be read: {error}"
         raise RemoteProtocolError(msg) from error

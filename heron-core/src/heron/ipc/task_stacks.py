@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from heron.errors import RemoteProtocolError
+from heron.spi.typed_values import decode_json
 
 __all__ = ["StackFrame", "TaskStacks", "ThreadStack", "decode_stacks", "encode_stacks"]
 
@@ -76,7 +77,7 @@ def decode_stacks(data: bytes) -> TaskStacks:
         RemoteProtocolError: when the bytes do not decode.
     """
     try:
-        return msgspec.json.decode(data, type=TaskStacks)
+        return decode_json(data, TaskStacks)
     except msgspec.MsgspecError as error:
         msg = f"stacks of {len(data)} bytes cannot be read: {error}"
         raise RemoteProtocolError(msg) from error

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from heron.errors import RemoteProtocolError
+from heron.spi.typed_values import decode_json
 
 __all__ = ["SampledTuple", "TaskTuples", "decode_tuples", "encode_tuples"]
 
@@ -58,7 +59,7 @@ def decode_tuples(data: bytes) -> TaskTuples:
         RemoteProtocolError: when the bytes do not decode.
     """
     try:
-        return msgspec.json.decode(data, type=TaskTuples)
+        return decode_json(data, TaskTuples)
     except msgspec.MsgspecError as error:
         msg = f"tuples in {len(data)} bytes cannot be read: {error}"
         raise RemoteProtocolError(msg) from error

@@ -17,6 +17,7 @@ import msgspec
 
 from heron.errors import NewerFormatError, StateError
 from heron.spi.statemgr import NodeKind
+from heron.spi.typed_values import decode_json
 
 __all__ = ["GARBLED", "Format", "check_format", "decode_node", "encode_node", "merged", "node_name"]
 
@@ -52,7 +53,7 @@ def decode_node(data: bytes, to: type[T], newest: int, node: tuple[NodeKind, str
     name = node_name(*node)
     try:
         check_format(msgspec.json.decode(data, type=_Head).format, newest, name, what)
-        return msgspec.json.decode(data, type=to)
+        return decode_json(data, to)
     except GARBLED as error:
         msg = (
             f"{name}: the {what} of topology {node[1]!r} cannot be read: {error}; the node was damaged or changed by "

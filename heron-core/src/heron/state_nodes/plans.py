@@ -15,6 +15,7 @@ from heron.api.definition import TopologyDefinition
 from heron.errors import RemoteProtocolError, StateError
 from heron.planner.packing_plan import InstancePlan, PackingPlan
 from heron.planner.physical_plan import PhysicalPlan
+from heron.spi.typed_values import decode_json
 from heron.state_nodes.document import GARBLED, Format, check_format
 
 __all__ = [
@@ -89,7 +90,7 @@ def decode_tasks(data: bytes) -> tuple[InstancePlan, ...]:
         RemoteProtocolError: when the bytes do not decode.
     """
     try:
-        return msgspec.json.decode(data, type=tuple[InstancePlan, ...])
+        return decode_json(data, tuple[InstancePlan, ...])
     except GARBLED as error:
         msg = f"the tasks of a container, {len(data)} bytes, cannot be read: {error}"
         raise RemoteProtocolError(msg) from error
@@ -101,7 +102,7 @@ def _decode(data: bytes, to: type[T], place: str) -> T:
         envelope = msgspec.json.decode(data, type=_Envelope)
         if envelope.kind == kind:
             check_format(envelope.format, _FORMAT, place, _in_words(kind))
-            return msgspec.json.decode(envelope.value, type=to)
+            return decode_json(envelope.value, to)
     except GARBLED as error:
         msg = f"{place}: not a readable {_in_words(kind)} of {len(data)} bytes: {_lowered(str(error))}"
         raise StateError(msg) from error

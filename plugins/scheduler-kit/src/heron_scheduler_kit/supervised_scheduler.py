@@ -26,6 +26,7 @@ from heron.spi.scheduler import (
     Scheduler,
     SchedulerState,
 )
+from heron.spi.typed_values import convert_value
 from heron_scheduler_kit.control import Message, request
 from heron_scheduler_kit.job_folder import JobFolder
 from heron_scheduler_kit.launch import launch
@@ -132,7 +133,7 @@ class SupervisedScheduler(Scheduler):
                 pause.wait(_POLL_S)  # it will listen soon, or be gone soon
                 continue
             state = SchedulerState.ENDED if answer["over"] else SchedulerState.RUNNING
-            containers = msgspec.convert(answer["containers"], tuple[ContainerStatus, ...])
+            containers = convert_value(answer["containers"], tuple[ContainerStatus, ...])
             return JobStatus(state, containers, topology_id, str(answer["handle"]))
         return JobStatus(SchedulerState.ABSENT)
 
