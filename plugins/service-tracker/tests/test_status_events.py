@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
+from msgspec.structs import replace as replaced
+
 from heron.ipc.status import Culprit, UpdateStatus
 from heron_cli.client import TopologyStatus
 from heron_service_tracker.observations import Observations
@@ -24,7 +26,7 @@ def test_a_process_that_was_restarted_is_named_with_the_reason(make_status: Make
     """The reason is what a person looks for; the state alone may be back before the next question."""
     before = make_status()
     lines, count = before.processes
-    now = replace(before, processes=(lines, replace(count, restarts=1, pid=99, last_error="signal 9")))
+    now = replace(before, processes=(lines, replaced(count, restarts=1, pid=99, last_error="signal 9")))
     assert events_between(before, now) == (StatusEvent("process-restarted", "count-2-1", "signal 9"),)
 
 
@@ -38,7 +40,7 @@ def test_states_tasks_plans_and_leaders_that_change_are_events(make_status: Make
         state="paused",
         plan_version=2,
         leader=replace(before.leader, epoch=2),
-        tasks=(lines, replace(count, task_id=3)),
+        tasks=(lines, replaced(count, task_id=3)),
         errors=("it failed",),
     )
     kinds = [(each.kind, each.subject) for each in events_between(before, now)]

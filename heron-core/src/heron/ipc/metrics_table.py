@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import msgspec
@@ -42,35 +42,42 @@ def encode_metrics(rows: tuple[MetricsRow, ...]) -> bytes:
 
 
 _PIECE = 500  # rows: half a millisecond
+_WHOLE_BYTES = 512 * 1024  # decode in 3 ms; to find the rows of pieces takes a quarter of the time
 
 
 def decode_metrics(data: bytes) -> tuple[MetricsRow, ...]:
     """The inverse of `encode_metrics`.
 
-    It decodes in pieces, between which other threads run: the metrics of a thousand tasks take 45 ms.
-
     Raises:
         RemoteProtocolError: when the bytes do not decode.
     """
     try:
-        rows = msgspec.json.decode(data, type=list[msgspec.Raw])
-        pieces = (b"[%b]" % b",".join(rows[at : at + _PIECE]) for at in range(0, len(rows), _PIECE))
-        return tuple(row for piece in pieces for row in msgspec.json.decode(piece, type=tuple[MetricsRow, ...]))
+        return tuple(row for piece in _pieces(data) for row in piece)
     except msgspec.MsgspecError as error:
         raise _unreadable(data, error) from error
 
 
 def decode_metrics_as(data: bytes, make: Callable[[MetricsRow], T]) -> tuple[T, ...]:
-    """What `make` makes of each row. Only one row at a time is decoded: those of 10,000 tasks would need 120 MB.
+    """What `make` makes of each row. Only a piece is decoded at a time: the rows of 10,000 tasks would need 120 MB.
 
     Raises:
         RemoteProtocolError: when the bytes do not decode.
     """
-    decoder = msgspec.json.Decoder(MetricsRow)
     try:
-        return tuple(make(decoder.decode(each)) for each in msgspec.json.decode(data, type=list[msgspec.Raw]))
+        return tuple(make(row) for piece in _pieces(data) for row in piece)
     except msgspec.MsgspecError as error:
         raise _unreadable(data, error) from error
+
+
+def _pieces(data: bytes) -> Iterator[list[MetricsRow]]:
+    """The rows in pieces, between which other threads run: those of a thousand tasks take 45 ms."""
+    decoder = msgspec.json.Decoder(list[MetricsRow])
+    if len(data) <= _WHOLE_BYTES:
+        yield decoder.decode(data)
+        return
+    rows = msgspec.json.decode(data, type=list[msgspec.Raw])
+    for at in range(0, len(rows), _PIECE):
+        yield decoder.decode(b"[%b]" % b",".join(rows[at : at + _PIECE]))
 
 
 def _unreadable(data: bytes, error: Exception) -> RemoteProtocolError:

@@ -1,7 +1,8 @@
 """The status of a topology, which the topology manager returns: frozen values, JSON on the wire and in the report.
 
 All counts are totals over every incarnation of a task. `*_at_s` are wall-clock seconds, and None for an event that has
-not happened yet.
+not happened yet. The statuses of tasks and processes are structs of msgspec: a topology may have thousands, and structs
+decode, encode and compare faster than dataclasses.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from heron.errors import RemoteProtocolError
+from heron.spi.typed_values import decode_json
 
 __all__ = [
     "CheckpointStatus",
@@ -51,8 +53,7 @@ class ComponentStatus:
     reported_tasks: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TaskStatus:
+class TaskStatus(msgspec.Struct, frozen=True, gc=False):
     """One task: its container, its incarnation, and why it last failed ("" if it did not)."""
 
     task_id: int
@@ -64,8 +65,7 @@ class TaskStatus:
     last_error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessStatus:
+class ProcessStatus(msgspec.Struct, frozen=True, gc=False):
     """One process, as its executor reports it; executors are included. `pid` is 0 if the process does not run.
 
     `state` is ``running``, ``restarting`` or ``down`` (given up). `restarts` counts since the start of the container,
@@ -226,7 +226,7 @@ def decode_status(data: bytes) -> TopologyStatus:
         RemoteProtocolError: when the bytes do not decode.
     """
     try:
-        return msgspec.json.decode(data, type=TopologyStatus)
+        return decode_json(data, TopologyStatus)
     except msgspec.MsgspecError as error:
         msg = f"a topology status of {len(data)} bytes cannot be read: {error}"
         raise RemoteProtocolError(msg) from error
