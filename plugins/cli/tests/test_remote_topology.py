@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -22,6 +22,8 @@ from heron_cli.topologies.remote_topology import RemoteTopology, UnreachableTopo
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler
+
+    from heron.ipc.query import TManagerClient
 
 SHORT_S = 0.3
 LONG_S = 20.0  # an error that needs no wait comes much earlier
@@ -155,6 +157,60 @@ def test_a_connection_is_to_one_run(scenario: Scenario) -> None:
         with pytest.raises(UsageError, match="topology 'words' is not running"):
             topology.status()
         assert topology.over()
+
+
+class Connections:
+    """Opens connections to topology managers, which answer; the next question on one fails after `lose`."""
+
+    def __init__(self) -> None:
+        self.opened: list[str] = []
+        self._lost = False
+
+    def open(self, endpoint: str) -> TManagerClient:
+        """Connect."""
+        self.opened.append(endpoint)
+        return cast("TManagerClient", self)
+
+    def lose(self) -> None:
+        """End the connection."""
+        self._lost = True
+
+    def status(self, _timeout_s: float) -> TopologyStatus:
+        """Answer, or fail once."""
+        if self._lost:
+            self._lost = False
+            msg = "the connection has ended"
+            raise UnreachableError(msg)
+        return TopologyStatus("words", "words-1", "running", 1.0)
+
+    def change_state(self, _state: str, _timeout_s: float) -> None:
+        """Answer."""
+
+    def close(self) -> None:
+        """Close."""
+
+
+def test_a_topology_manager_that_answers_is_looked_up_rarely(scenario: Scenario) -> None:
+    """A look-up costs half of a question. After a failure, and before a change, another one may lead."""
+    scenario.submit()
+    connections = Connections()
+
+    def lead(endpoint: str) -> None:
+        location = encode_tmanager_location(TManagerLocation(endpoint, "words-1", 1, "here"))
+        scenario.state.set(NodeKind.TMANAGER_LOCATION, "words", location)
+
+    with RemoteTopology(scenario.state, scenario.scheduler, "words", LONG_S, client_of=connections.open) as topology:
+        lead("tcp://first")
+        topology.status()
+        lead("tcp://second")
+        topology.status()
+        assert connections.opened == ["tcp://first"]
+        connections.lose()
+        topology.status()
+        assert connections.opened == ["tcp://first", "tcp://second"]
+        lead("tcp://third")
+        topology.change_state("paused")
+        assert connections.opened == ["tcp://first", "tcp://second", "tcp://third"]
 
 
 @pytest.mark.parametrize(

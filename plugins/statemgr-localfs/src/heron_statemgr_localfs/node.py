@@ -31,16 +31,27 @@ _COUNTER_DIGITS = 20
 class Node:
     """The files of one node. Each operation uses a new object, which keeps no file open."""
 
-    __slots__ = ("_held", "_label", "_lock", "_root", "_tmp", "path")
+    __slots__ = ("_label", "_root", "_topology", "path")
 
     def __init__(self, root: Path, kind: str, topology: str) -> None:
-        folder = root / kind
         self._root = root
         self._label = f"{kind}/{topology}"
-        self.path = folder / topology
-        self._lock = folder / f".{topology}.lock"
-        self._held = folder / f".{topology}.held"
-        self._tmp = folder / f".{topology}.tmp"
+        self._topology = topology
+        self.path = root / kind / topology
+
+    # Most operations read an ordinary node. The other paths are made on demand: a path costs as much as reading one.
+
+    @property
+    def _lock(self) -> Path:
+        return self.path.with_name(f".{self._topology}.lock")
+
+    @property
+    def _held(self) -> Path:
+        return self.path.with_name(f".{self._topology}.held")
+
+    @property
+    def _tmp(self) -> Path:
+        return self.path.with_name(f".{self._topology}.tmp")
 
     def read(self) -> Record | None:
         """Return the present record. Removes a node whose holder is dead, and returns None for it."""
@@ -160,8 +171,8 @@ class Node:
 
     def _data(self, limit: int | None) -> bytes | None:
         try:
-            with self.path.open("rb") as file:
-                return file.read(limit)
+            with open(self.path, "rb", buffering=0) as file:
+                return file.read() if limit is None else file.read(limit)
         except FileNotFoundError:
             if not self._root.is_dir():
                 raise root_gone(self._root) from None

@@ -50,6 +50,7 @@ _OPEN_CLIENT = "heron_cli.topologies.tmanager_client:open_tmanager_client"
 
 _ANSWER_S = 2.0  # a topology manager answers in milliseconds; after this time another may lead
 _RETRY_S = 0.1
+_LOCATED_S = 5.0  # while its connection answers: a look-up costs half of a question
 _LONGEST_S = 60.0  # a topology manager waits no longer for a task
 _REFUSED_KEYS = 2  # a topology manager that is leaving, or has just taken over a port, may refuse the keys once
 
@@ -125,6 +126,8 @@ class RemoteTopology:
         self._client: TManagerClient | None = None
         self._open_own = client_of
         self._client_of: tuple[str, bool] | None = None
+        self._located: TManagerLocation | None = None
+        self._located_at_s = float("-inf")
 
     @property
     def run(self) -> ExecutionState:
@@ -279,7 +282,7 @@ class RemoteTopology:
         pause = threading.Event()
         refused = 0
         while True:
-            location = self._location()
+            location = self._location(control)
             if location is None:
                 why = self._absence()
             else:
@@ -328,8 +331,18 @@ class RemoteTopology:
             raise StateError(msg)
         return node.value
 
-    def _location(self) -> TManagerLocation | None:
-        """Return where the topology manager of this run is."""
+    def _location(self, control: bool) -> TManagerLocation | None:
+        """Return where the topology manager of this run is.
+
+        It is looked up before a change, after a failure, and else from time to time: a former leader that cannot reach
+        the state manager may answer questions meanwhile.
+        """
+        answers = self._client is not None and self._located is not None
+        if control or not answers or monotonic_s() - self._located_at_s >= _LOCATED_S:
+            self._located, self._located_at_s = self._located_now(), monotonic_s()
+        return self._located
+
+    def _located_now(self) -> TManagerLocation | None:
         node = self._statemgr.get(NodeKind.TMANAGER_LOCATION, self.name)
         location = decode_tmanager_location(node.value, self.name) if node else None
         return location if location and location.topology_id == self.run.topology_id else None
