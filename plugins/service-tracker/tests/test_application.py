@@ -73,7 +73,10 @@ def test_a_cluster_that_goes_away_keeps_its_topologies(observations: Observation
 
 
 def test_metrics_are_read_often_while_somebody_looks_at_them(
-    observations: Observations, clock: FakeClock, make_status: Callable[..., TopologyStatus]
+    observations: Observations,
+    clock: FakeClock,
+    make_status: Callable[..., TopologyStatus],
+    make_entry: Callable[..., TopologyEntry],
 ) -> None:
     """All metrics of all tasks cost fifteen times what the status costs, which is always read; figures cost half."""
     assert observations.reading_due("near", "words") is Reading.NOTHING
@@ -82,7 +85,7 @@ def test_metrics_are_read_often_while_somebody_looks_at_them(
     clock.advance(METRICS_S - 0.1)
     assert observations.reading_due("near", "words") is Reading.NOTHING
     clock.advance(0.1)
-    assert observations.reading_due("near", "words") is Reading.ALL
+    assert observations.reading_due("near", "words") is Reading.FIGURES
     observations.put_status("near", make_status(), ())
     for path, reading in (("flow", Reading.FIGURES), ("tasks", Reading.FIGURES), ("metrics", Reading.ALL)):
         assert observations.reading_due("near", "words") is Reading.NOTHING
@@ -91,7 +94,9 @@ def test_metrics_are_read_often_while_somebody_looks_at_them(
         clock.advance(30.0)
         observations.put_status("near", make_status(), ())
     observations.put_list("near", [])
-    assert observations.reading_due("near", "words") is Reading.ALL  # of one that comes back, nothing is known
+    assert observations.reading_due("near", "words") is Reading.NOTHING
+    observations.put_list("near", [make_entry()])
+    assert observations.reading_due("near", "words") is Reading.FIGURES  # of one that comes back, nothing is known
 
 
 def test_figures_alone_keep_the_other_metrics_with_their_age(
@@ -114,6 +119,43 @@ def test_answers_from_metrics_have_the_age_of_the_metrics(
     observations.put_status("near", make_status(), None)
     ages = {path: get(observations, f"{WORDS}{path}").json()["age_s"] for path in ("", "/tasks", "/flow", "/metrics")}
     assert ages == {"": 0.0, "/tasks": 7.0, "/flow": 7.0, "/metrics": 7.0}
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_metrics_that_nobody_has_looked_at_are_read_for_the_first_request(
+    observations: Observations,
+    clock: FakeClock,
+    make_status: Callable[..., TopologyStatus],
+    make_metrics: Callable[..., tuple[MetricsRow, ...]],
+    answers: bool,
+) -> None:
+    """They are not read while nobody looks, so those of the last reader may be old. A failure ends the wait."""
+    asked: list[Reading] = []
+
+    def read() -> None:
+        asked.append(observations.reading_due("near", "words"))
+        if answers:
+            observations.put_status("near", make_status(), make_metrics(4321.0))
+        else:
+            observations.fail_topology("near", "words", "it does not answer")
+
+    clock.advance(METRICS_S + 1.0)
+    observations.on_look("near", "words", read)
+    found = [get(observations, f"{WORDS}/metrics").json() for _ in range(2)]
+    assert asked == [Reading.ALL]
+    assert [(each["age_s"], each["error"], each["items"][0]["value"]) for each in found] == 2 * [
+        (0.0, "", 4321.0) if answers else (METRICS_S + 1.0, "it does not answer", 100.0)
+    ]
+
+
+def test_the_metrics_of_an_ended_topology_are_not_waited_for(
+    observations: Observations, clock: FakeClock, make_entry: Callable[..., TopologyEntry]
+) -> None:
+    """No watch reads them any more."""
+    observations.put_list("near", [make_entry(state="killed")])
+    clock.advance(METRICS_S + 1.0)
+    assert get(observations, f"{WORDS}/metrics").json()["total"] == 3
+    assert not observations.metrics_awaited("near", "words")
 
 
 def test_one_name_in_two_clusters_is_two_topologies(

@@ -28,6 +28,7 @@ from heron_service_tracker.heron_routes import heron_routes
 from heron_service_tracker.history.answer import HISTORY_PARAMETERS, history_answer
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.live_stream import LiveStream
+from heron_service_tracker.metrics_wait import wait_for_metrics
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.openapi import HISTORY_PATH, QUERY_PATH, openapi_document
@@ -78,7 +79,7 @@ def application(
         return Response(document, media_type=JSON)
 
     async def health(_request: Request) -> Response:
-        clusters = observations.clusters()
+        clusters = observations.clusters(looking=False)  # something asks every few seconds whether this process lives
         away = tuple(each.name for each in clusters if each.error)
         number = sum(len(each.topologies) for each in clusters)
         return _json(HealthAnswer(core_version(), len(clusters), away, number))
@@ -110,6 +111,8 @@ def _endpoint(observations: Observations, operation: Operation) -> Endpoint:
     async def answer(request: Request) -> Response:
         values = parsed(operation.parameters, request.query_params.multi_items())
         path = request.path_params
+        if operation.needs_metrics:
+            await wait_for_metrics(observations, path["cluster"], path["topology"])
         return _json(operation.answer(observations, path.get("cluster", ""), path.get("topology", ""), values))
 
     return answer

@@ -6,6 +6,7 @@ topologies whose topology managers answer stay live.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 
@@ -14,18 +15,23 @@ from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError
 from heron_cli.client import Client, TopologyEntry
 from heron_service_tracker.observations import Observations
+from heron_service_tracker.observed import LIVE_STATES
 from heron_service_tracker.topology_watch import OpenClient, TopologyWatch
 
 __all__ = ["ClusterWatch"]
 
-_LIVE = frozenset({"starting", "running", "paused", "changing"})
+_SELDOM = 5  # periods between two lists while nobody looks at the cluster
 _REPORT_LISTS = 5  # a report is written when the run ends; one that was killed by force has none
 
 _log = logging.getLogger(__name__)
 
 
 class ClusterWatch:
-    """Lists the topologies of one profile every `list_period_s` seconds, and asks each every `period_s` seconds."""
+    """Lists the topologies of one profile, and asks each every `period_s` seconds.
+
+    It lists every `list_period_s` seconds while somebody looks at the cluster, and else every fifth time: a list reads
+    six nodes of each topology.
+    """
 
     def __init__(
         self,
@@ -67,8 +73,11 @@ class ClusterWatch:
         while not self._stop.is_set():
             try:
                 with self._open_client() as client:
-                    while not self._stop.is_set():
-                        self._list(client)
+                    for number in itertools.count():
+                        if self._stop.is_set():
+                            break
+                        if number % _SELDOM == 0 or self._observations.lists_are_read(self._cluster):
+                            self._list(client)
                         self._stop.wait(self._list_period_s)
             except HeronError as error:
                 self._observations.fail_cluster(self._cluster, redact_for_command(str(error)))
@@ -80,7 +89,7 @@ class ClusterWatch:
     def _list(self, client: Client) -> None:
         entries = client.list().entries
         self._observations.put_list(self._cluster, entries)
-        wanted = {each.name for each in entries if each.state in _LIVE}
+        wanted = {each.name for each in entries if each.state in LIVE_STATES}
         for name in set(self._watches) - wanted:
             self._watches.pop(name).stop()
         for name in sorted(wanted - set(self._watches)):

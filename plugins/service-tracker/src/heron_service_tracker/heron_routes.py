@@ -35,7 +35,8 @@ from heron_service_tracker.heron_answers import (
     topology_info,
 )
 from heron_service_tracker.history.recorder import Recorder
-from heron_service_tracker.observations import Observations, Reading, UnknownPlaceError
+from heron_service_tracker.metrics_wait import wait_for_metrics
+from heron_service_tracker.observations import Observations, UnknownPlaceError
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.parameters import Parameter, Values, parsed
 from heron_service_tracker.query.answer import heron_interval, heron_query, heron_timeline
@@ -87,7 +88,6 @@ def heron_routes(
         observations,
         (*_ONE, _COMPONENT, _METRICS, _INSTANCES, _INTERVAL),
         lambda seen, values: _about_one(lambda topology, _: _metrics(topology, recorder, values, seen))(seen, values),
-        waits=True,
     )
     yield _route("/topologies/pid", observations, (*_ONE, _INSTANCE), _about_one(_pid))
     if questions is not None:
@@ -197,14 +197,15 @@ def _hosts(topology: ObservedTopology) -> list[str]:
     return sorted({each.host for each in managers})
 
 
-def _metrics(topology: ObservedTopology, recorder: Recorder | None, values: Values, seen: Observations) -> object:
+async def _metrics(topology: ObservedTopology, recorder: Recorder | None, values: Values, seen: Observations) -> object:
     component = _component(topology, values.text("component"))
     names = instance_names(plans_of(topology))
     _check_instances(names.values(), values.texts("instance"))
     if values.number("interval", -1) > 0:
-        return heron_interval(topology, recorder, values, seen.clock.wall_s())
-    seen.looked_at(topology.cluster, topology.name, Reading.ALL)
-    return latest_metrics(topology.metrics, names, component, values.texts("metricname"), values.texts("instance"))
+        return await asyncio.to_thread(heron_interval, topology, recorder, values, seen.clock.wall_s())
+    await wait_for_metrics(seen, topology.cluster, topology.name)
+    rows, wanted = seen.topology(topology.cluster, topology.name).metrics, values.texts("metricname")
+    return await asyncio.to_thread(latest_metrics, rows, names, component, wanted, values.texts("instance"))
 
 
 def _pid(topology: ObservedTopology, values: Values) -> object:

@@ -10,7 +10,7 @@ import enum
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from heron.clock import Clock
 from heron.errors import UsageError, known, nearest
@@ -27,9 +27,10 @@ __all__ = ["METRICS_S", "Observations", "Reading", "UnknownPlaceError"]
 Listener = Callable[[ObservedTopology], None]
 
 METRICS_S = 10.0
-"""The period of metrics that nobody looks at, in seconds; the history of tasks has buckets of a minute."""
+"""The period of figures that nobody looks at, in seconds; the history of tasks has buckets of a minute."""
 
 _LOOKED_S = 30.0  # a page asks every second, and nothing while it is hidden
+_NEVER = float("-inf")
 
 
 class Reading(enum.Enum):
@@ -38,6 +39,17 @@ class Reading(enum.Enum):
     NOTHING = enum.auto()
     FIGURES = enum.auto()
     ALL = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Somebody asks for figures or metrics, in monotonic seconds: since when, and when for the last time."""
+
+    since_s: float
+    last_s: float
+
+    def goes_on(self, now_s: float) -> bool:
+        return now_s - self.last_s < _LOOKED_S
 
 
 class UnknownPlaceError(UsageError):
@@ -52,19 +64,24 @@ class Observations:
         self._lock = threading.Lock()
         self._clusters = {name: ObservedCluster(name, {}) for name in clusters}
         self._listeners: dict[tuple[str, str], list[Listener]] = {}
-        self._looked_at_s: dict[tuple[str, str, Reading], float] = {}
+        self._listed_at_s: dict[str, float] = {}
+        self._looks: dict[tuple[str, str, Reading], _Look] = {}
+        self._wakes: dict[tuple[str, str], Callable[[], None]] = {}
         self.on_status: Listener | None = None
         """Called after each status of any topology, from the thread of its watch; set before the watches start."""
 
-    def clusters(self) -> tuple[ObservedCluster, ...]:
-        """Return every cluster, in the order of the command line."""
+    def clusters(self, *, looking: bool = True) -> tuple[ObservedCluster, ...]:
+        """Return every cluster, in the order of the command line; `looking` as a reader of lists does."""
         with self._lock:
+            if looking:
+                self._listed_at_s.update(dict.fromkeys(self._clusters, self.clock.monotonic_s()))
             return tuple(self._clusters.values())
 
     def cluster(self, name: str) -> ObservedCluster:
         """Return one cluster; raise `UnknownPlaceError` when the tracker does not serve it."""
         with self._lock:
             if name in self._clusters:
+                self._listed_at_s[name] = self.clock.monotonic_s()
                 return self._clusters[name]
             msg = f"cluster {name!r} is unknown{nearest(name, self._clusters)}; known: {known(self._clusters)}"
             raise UnknownPlaceError(msg)
@@ -82,22 +99,48 @@ class Observations:
     def looked_at(self, cluster: str, name: str, reading: Reading) -> ObservedTopology:
         """Return one topology for a reader of its figures or metrics, which are then read more often for a while."""
         found = self.topology(cluster, name)
+        now_s, key = self.clock.monotonic_s(), (cluster, name, reading)
         with self._lock:
-            self._looked_at_s[cluster, name, reading] = self.clock.monotonic_s()
+            former = self._looks.get(key)
+            goes_on = former is not None and former.goes_on(now_s)
+            self._looks[key] = _Look(former.since_s if former and goes_on else now_s, now_s)
+            wake = None if goes_on else self._wakes.get((cluster, name))
+        if wake is not None:
+            wake()
         return found
 
+    def lists_are_read(self, cluster: str) -> bool:
+        """Return whether somebody has asked for the cluster or one of its topologies lately."""
+        with self._lock:
+            return self.clock.monotonic_s() - self._listed_at_s.get(cluster, _NEVER) < _LOOKED_S
+
     def reading_due(self, cluster: str, name: str) -> Reading:
-        """Return what to read of a topology now: what somebody looks at, and all of its metrics every 10 seconds."""
+        """Return what to read of a topology now: what somebody looks at, and its figures every 10 seconds."""
         now_s = self.clock.monotonic_s()
         with self._lock:
             found = self._clusters[cluster].topologies.get(name)
-            looked = {
-                each: now_s - self._looked_at_s.get((cluster, name, each), float("-inf")) < _LOOKED_S
-                for each in Reading
-            }
-        if found is None or looked[Reading.ALL] or now_s - found.metrics_at_s >= METRICS_S:
-            return Reading.ALL
-        return Reading.FIGURES if looked[Reading.FIGURES] else Reading.NOTHING
+            looks = {each: self._looks.get((cluster, name, each)) for each in Reading}
+        looked = {each for each, look in looks.items() if look is not None and look.goes_on(now_s)}
+        if found is None or Reading.ALL in looked:
+            return Reading.NOTHING if found is None else Reading.ALL
+        due = Reading.FIGURES in looked or now_s - found.figures_at_s >= METRICS_S
+        return Reading.FIGURES if due else Reading.NOTHING
+
+    def metrics_awaited(self, cluster: str, name: str) -> bool:
+        """Return whether somebody looks at the metrics of a topology, which were not read since, nor shortly before."""
+        now_s, found = self.clock.monotonic_s(), self.topology(cluster, name)
+        with self._lock:
+            look = self._looks.get((cluster, name, Reading.ALL))
+        is_old = found.metrics_at_s < now_s - METRICS_S
+        return is_old and look is not None and found.metrics_at_s < look.since_s and found.is_live and not found.error
+
+    def on_look(self, cluster: str, name: str, wake: Callable[[], None] | None) -> None:
+        """Call `wake` when somebody begins to look at a topology, from any thread; None ends it."""
+        with self._lock:
+            if wake is None:
+                self._wakes.pop((cluster, name), None)
+            else:
+                self._wakes[cluster, name] = wake
 
     def put_list(self, cluster: str, entries: Iterable[TopologyEntry]) -> None:
         """Take the list of a cluster that answered; topologies that are not in it are forgotten."""
@@ -112,7 +155,7 @@ class Observations:
                 topologies[entry.name] = replace(former, entry=entry)
             for name in set(before) - set(topologies):
                 for each in Reading:
-                    self._looked_at_s.pop((cluster, name, each), None)
+                    self._looks.pop((cluster, name, each), None)
             self._clusters[cluster] = ObservedCluster(cluster, topologies, now_s, "")
 
     def fail_cluster(self, cluster: str, error: str) -> None:

@@ -15,6 +15,7 @@ from heron_service_tracker.task_figures import FiguresOfTasks
 
 __all__ = [
     "EVENTS_KEPT",
+    "LIVE_STATES",
     "VERSIONS_KEPT",
     "ObservedCluster",
     "ObservedEvent",
@@ -22,6 +23,9 @@ __all__ = [
     "ObservedVersion",
     "age_s",
 ]
+
+LIVE_STATES = frozenset({"starting", "running", "paused", "changing"})
+"""The states of topologies whose topology managers are asked."""
 
 EVENTS_KEPT = 1000
 """Events of one topology in memory; a topology that restarts for ever must not fill it."""
@@ -58,8 +62,8 @@ class ObservedTopology:
     """One topology of a cluster.
 
     `status`, `metrics`, `figures` and `plans` are the newest that were read, and stay when reading fails; `error` says
-    then why. `observed_at_s` is the time of the status. `metrics_at_s` is that of the metrics, which may be read more
-    rarely, and `figures_at_s` that of the figures, which are made of them or of the part that they need.
+    then why. `observed_at_s` is the time of the status. `metrics_at_s` is that of the metrics, which are read only
+    while somebody looks at them. `figures_at_s` is that of the figures, which are made of them or of a part of them.
     `failures` are the tuples that have failed in the last minutes.
     `health` are the decisions of its health manager, None before they were read. `links` are pages of its scheduler.
     """
@@ -86,6 +90,11 @@ class ObservedTopology:
     def name(self) -> str:
         """The name of the topology; another cluster may have the same."""
         return self.entry.name
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its topology manager is asked."""
+        return self.entry.state in LIVE_STATES
 
 
 @dataclass(frozen=True, slots=True)

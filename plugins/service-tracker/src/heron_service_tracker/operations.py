@@ -58,13 +58,17 @@ Answer = Callable[[Observations, str, str, Values], msgspec.Struct]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One path, which is only read. `answer` takes the cluster and the topology of the path, "" where it has none."""
+    """One path, which is only read. `answer` takes the cluster and the topology of the path, "" where it has none.
+
+    The answer of one that `needs_metrics` waits for them when nobody has looked at them lately.
+    """
 
     path: str
     summary: str
     answer: Answer
     answer_type: type[msgspec.Struct]
     parameters: tuple[Parameter, ...] = ()
+    needs_metrics: bool = False
 
 
 def _clusters(observations: Observations, _cluster: str, _topology: str, _values: Values) -> ClustersAnswer:
@@ -254,6 +258,7 @@ OPERATIONS = (
             _LIMIT,
             _OFFSET,
         ),
+        needs_metrics=True,
     ),
     Operation(
         f"{_TOPOLOGY}/events",

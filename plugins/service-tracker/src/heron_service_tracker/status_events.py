@@ -65,6 +65,8 @@ def _update(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEvent
 
 
 def _processes(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEvent]:
+    if before.processes == now.processes:
+        return
     known = {(each.container_id, each.process): each for each in before.processes}
     for each in now.processes:
         former = known.get((each.container_id, each.process))
@@ -76,6 +78,8 @@ def _processes(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEv
 
 
 def _tasks(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEvent]:
+    if before.tasks == now.tasks:
+        return
     known = {each.task_id: each for each in before.tasks}
     present = {each.task_id for each in now.tasks}
     for each in now.tasks:

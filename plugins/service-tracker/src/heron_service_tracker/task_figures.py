@@ -6,7 +6,7 @@ the thread that reads the metrics, and requests only look them up. They need hal
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from heron_cli.client import MetricsRow
@@ -15,15 +15,6 @@ __all__ = ["COUNTERS", "FIGURE_METRICS", "FiguresOfTasks", "TaskFigures", "figur
 
 COUNTERS = ("emit-count", "execute-count", "ack-count", "fail-count")
 """The totals of tuples."""
-
-FIGURE_METRICS = frozenset(
-    {
-        *COUNTERS,
-        *("task-time-s", "cpu-seconds", "in-queue-bytes", "resident-bytes", "gc-pause-s"),
-        *("execute-latency", "complete-latency"),
-    }
-)
-"""The names of the metrics that figures are made of."""
 
 _USEFUL = frozenset({"user-cpu", "user-blocked", "engine"})  # the uses of a task's time that are work
 
@@ -44,35 +35,6 @@ class TaskFigures:
     from_stream: dict[tuple[str, str], float] = field(default_factory=dict)
     totals: dict[str, float] = field(default_factory=dict)
 
-    def take(self, row: MetricsRow) -> None:
-        """Add one row of the task."""
-        rate = row.rate_per_s
-        if row.name in COUNTERS:
-            self._count(row)
-        elif row.name == "task-time-s" and rate is not None:
-            self.time[row.labels.get("use", "")] = share(rate)
-        elif row.name == "cpu-seconds":
-            self.cores = rate
-        elif row.name == "in-queue-bytes":
-            self.queue_bytes = row.value
-        elif row.name == "resident-bytes":
-            self.resident_bytes = row.value
-        elif row.name == "gc-pause-s" and rate is not None:
-            self.gc_share = share(rate)
-        elif row.name in {"execute-latency", "complete-latency"}:
-            self.p50_s, self.p99_s = row.p50, row.p99
-
-    def _count(self, row: MetricsRow) -> None:
-        self.totals[row.name] = self.totals.get(row.name, 0.0) + row.value
-        rate = row.rate_per_s
-        if row.name == "emit-count":
-            self.emit_per_s = _sum(self.emit_per_s, rate)
-        elif row.name == "execute-count":
-            self.execute_per_s = _sum(self.execute_per_s, rate)
-            if rate is not None:
-                key = row.labels.get("component", ""), row.labels.get("stream", "")
-                self.from_stream[key] = self.from_stream.get(key, 0.0) + rate
-
     @property
     def busy(self) -> tuple[float | None, str]:
         """The share of time with work, and how it is known."""
@@ -90,11 +52,13 @@ class FiguresOfTasks:
 
     def take(self, row: MetricsRow) -> None:
         """Add one row of any metric."""
-        if row.task_id and row.name in FIGURE_METRICS:
-            if (found := self.by_task.get(row.task_id)) is None:
-                found = self.by_task[row.task_id] = TaskFigures()
-                self.components[row.task_id] = row.component
-            found.take(row)
+        take = _TAKES.get(row.name)
+        if take is None or not row.task_id:
+            return
+        if (found := self.by_task.get(row.task_id)) is None:
+            found = self.by_task[row.task_id] = TaskFigures()
+            self.components[row.task_id] = row.component
+        take(found, row)
 
 
 def figures_of_tasks(rows: Iterable[MetricsRow]) -> FiguresOfTasks:
@@ -107,8 +71,67 @@ def figures_of_tasks(rows: Iterable[MetricsRow]) -> FiguresOfTasks:
 
 def share(value: float) -> float:
     """A share of time, from 0 to 1."""
-    return round(min(1.0, max(0.0, value)), 3)
+    return round(value, 3) if 0.0 <= value <= 1.0 else float(value > 1.0)
 
 
-def _sum(former: float | None, value: float | None) -> float | None:
-    return former if value is None else (former or 0.0) + value
+def _take_count(figures: TaskFigures, row: MetricsRow) -> None:
+    figures.totals[row.name] = figures.totals.get(row.name, 0.0) + row.value
+
+
+def _take_emitted(figures: TaskFigures, row: MetricsRow) -> None:
+    _take_count(figures, row)
+    if row.rate_per_s is not None:
+        figures.emit_per_s = (figures.emit_per_s or 0.0) + row.rate_per_s
+
+
+def _take_executed(figures: TaskFigures, row: MetricsRow) -> None:
+    _take_count(figures, row)
+    if (rate := row.rate_per_s) is not None:
+        figures.execute_per_s = (figures.execute_per_s or 0.0) + rate
+        key = row.labels.get("component", ""), row.labels.get("stream", "")
+        figures.from_stream[key] = figures.from_stream.get(key, 0.0) + rate
+
+
+def _take_time(figures: TaskFigures, row: MetricsRow) -> None:
+    if row.rate_per_s is not None:
+        figures.time[row.labels.get("use", "")] = share(row.rate_per_s)
+
+
+def _take_cores(figures: TaskFigures, row: MetricsRow) -> None:
+    figures.cores = row.rate_per_s
+
+
+def _take_queue(figures: TaskFigures, row: MetricsRow) -> None:
+    figures.queue_bytes = row.value
+
+
+def _take_memory(figures: TaskFigures, row: MetricsRow) -> None:
+    figures.resident_bytes = row.value
+
+
+def _take_garbage(figures: TaskFigures, row: MetricsRow) -> None:
+    if row.rate_per_s is not None:
+        figures.gc_share = share(row.rate_per_s)
+
+
+def _take_latency(figures: TaskFigures, row: MetricsRow) -> None:
+    figures.p50_s, figures.p99_s = row.p50, row.p99
+
+
+_TAKES: Mapping[str, Callable[[TaskFigures, MetricsRow], None]] = {
+    "emit-count": _take_emitted,
+    "execute-count": _take_executed,
+    "ack-count": _take_count,
+    "fail-count": _take_count,
+    "task-time-s": _take_time,
+    "cpu-seconds": _take_cores,
+    "in-queue-bytes": _take_queue,
+    "resident-bytes": _take_memory,
+    "gc-pause-s": _take_garbage,
+    "execute-latency": _take_latency,
+    "complete-latency": _take_latency,
+}
+"""What the rows of each metric add to the figures of a task."""
+
+FIGURE_METRICS = frozenset(_TAKES)
+"""The names of the metrics that figures are made of."""

@@ -1,8 +1,9 @@
 """The watch of one topology: one thread with its own client, whatever the number of requests.
 
 A topology that does not answer delays no other one, and its last values stay. The metrics of a hundred tasks cost
-fifteen times what a status costs. So they are read every period only while somebody looks at them, else every 10 s.
-Most pages need only figures of tasks, for which half of the metrics are enough.
+fifteen times what a status costs. So they are read only while somebody looks at them. Most pages and the history need
+only figures of tasks, for which half of the metrics are enough. Figures are read every period while somebody looks at
+them, else every 10 s.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class TopologyWatch:
         self._cluster, self._name = place
         self._period_s = period_s
         self._stop = threading.Event()
+        self._wake = threading.Event()
         self._plan_version: tuple[str, int] = ("", -1)
         self._health: HealthRecords | None = None
         self._health_at_s = float("-inf")
@@ -48,11 +50,14 @@ class TopologyWatch:
 
     def start(self) -> None:
         """Start the thread."""
+        self._observations.on_look(self._cluster, self._name, self._wake.set)
         self._thread.start()
 
     def stop(self) -> None:
         """Ask the thread to end; it takes at most the time of one question."""
+        self._observations.on_look(self._cluster, self._name, None)
         self._stop.set()
+        self._wake.set()
 
     def join(self, timeout_s: float) -> None:
         """Wait for the end of the thread."""
@@ -87,7 +92,8 @@ class TopologyWatch:
                 self._observations.put_plans(self._cluster, self._name, plans, self._links(client))
                 self._plan_version = (status.topology_id, _version_of(plans, status.plan_version))
             self._read_health(remote)
-            self._stop.wait(self._period_s)
+            self._wake.wait(self._period_s)
+            self._wake.clear()
 
     def _links(self, client: Client) -> tuple[JobLink, ...]:
         """The pages of its scheduler about it; none where the scheduler does not answer, which hides nothing else."""

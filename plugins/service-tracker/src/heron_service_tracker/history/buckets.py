@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heron_service_tracker.history.samples import Sample, Series
@@ -50,16 +50,21 @@ class OpenBuckets:
     def __init__(self) -> None:
         self._open: dict[tuple[int, int], dict[Series, Bucket]] = {}
 
-    def add(self, samples: Iterable[Sample], at_s: float) -> None:
+    def add(self, samples: Sequence[Sample], at_s: float) -> None:
         """Add the samples of one moment to a bucket of each resolution."""
-        places = [((each.step_s, int(at_s) // each.step_s * each.step_s), each.of_tasks) for each in RESOLUTIONS]
+        if not samples:
+            return
+        of_components, of_tasks = [], []
+        for each in RESOLUTIONS:
+            buckets = self._open.setdefault((each.step_s, int(at_s) // each.step_s * each.step_s), {})
+            of_components.append(buckets)
+            if each.of_tasks:
+                of_tasks.append(buckets)
         for sample in samples:
-            for place, of_tasks in places:
-                if of_tasks or not sample.series.task_id:
-                    buckets = self._open.setdefault(place, {})
-                    if (found := buckets.get(sample.series)) is None:
-                        found = buckets[sample.series] = Bucket()
-                    found.add(sample)
+            for buckets in of_tasks if sample.series.task_id else of_components:
+                if (found := buckets.get(sample.series)) is None:
+                    found = buckets[sample.series] = Bucket()
+                found.add(sample)
 
     def take(self, now_s: float | None) -> dict[tuple[int, int], dict[Series, Bucket]]:
         """Remove and return the buckets that have ended at `now_s`; all of them for None."""

@@ -80,12 +80,14 @@ class Recorder:
         with self._lock:
             ended = self._open.take(None if everything else now_s)
             events, self._events = self._events, []
-            self._increments.forget_before(self._clock.monotonic_s() - 2 * self._gap_s)
+            is_prune_due = self._clock.monotonic_s() - self._pruned_at_s >= _PRUNE_S
+            if is_prune_due:
+                self._increments.forget_before(self._clock.monotonic_s() - 2 * self._gap_s)
         try:
             self._hold()
             if ended or events:
                 self.file.write(ended, events)
-            if self._clock.monotonic_s() - self._pruned_at_s >= _PRUNE_S:
+            if is_prune_due:
                 self._pruned_at_s = self._clock.monotonic_s()
                 self.file.prune(now_s)
         except StoreError as error:
