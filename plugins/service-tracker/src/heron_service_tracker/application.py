@@ -151,6 +151,7 @@ def _query_endpoint(observations: Observations, recorder: Recorder | None) -> En
 
 def _live_endpoint(observations: Observations, ended: asyncio.Event) -> Endpoint:
     newest: dict[tuple[str, str], tuple[int, float, bytes]] = {}
+    turns = asyncio.Lock()
 
     def encode(topology: ObservedTopology) -> bytes:
         """The value as JSON. A hundred pages ask at the same moment, and a thousand tasks take milliseconds."""
@@ -169,7 +170,7 @@ def _live_endpoint(observations: Observations, ended: asyncio.Event) -> Endpoint
         parsed((), request.query_params.multi_items())
         place = request.path_params["cluster"], request.path_params["topology"]
         observations.topology(*place)  # refuses an unknown one before the stream begins
-        return LiveStream(observations, place, encode, ended)
+        return LiveStream(observations, place, encode, ended, turns)
 
     return live
 

@@ -2,63 +2,70 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
-from heron_cli.client import TopologyPlans
-from heron_service_tracker.answer_parts import components_with_tuples
+from heron_cli.client import TopologyPlans, TopologyStatus
+from heron_service_tracker.answer_parts import components_with_tuples, exception_items
 from heron_service_tracker.flow_answers import FlowEdge, FlowNode, TaskRow
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.task_figures import TaskFigures, share
 
-__all__ = ["flow_edges", "flow_nodes", "task_rows"]
+__all__ = ["flow", "flow_edges", "flow_nodes", "task_rows"]
 
 _NOTHING = TaskFigures()
 
 
-def task_rows(topology: ObservedTopology, component: str = "") -> list[TaskRow]:
+def task_rows(topology: ObservedTopology, component: str = "") -> Sequence[TaskRow]:
     """The tasks of the status, by number, of one component or of all ("")."""
-    status = topology.status
-    if status is None:
-        return []
+    rows = topology.made.tasks
+    if rows is None:
+        rows = topology.made.tasks = tuple(_task_rows(topology, topology.status) if topology.status else ())
+    return [each for each in rows if each.component == component] if component else rows
+
+
+def flow(topology: ObservedTopology) -> tuple[tuple[FlowNode, ...], tuple[FlowEdge, ...]]:
+    """The components and the subscriptions of a topology."""
+    if topology.made.flow is None:
+        errors = Counter(each.component for each in exception_items(topology))
+        topology.made.flow = flow_nodes(topology, errors), flow_edges(topology)
+    return topology.made.flow
+
+
+def _task_rows(topology: ObservedTopology, status: TopologyStatus) -> Iterator[TaskRow]:
     figures = topology.figures.by_task
     processes = {each.task_id: each for each in status.processes if each.task_id}
     culprits = {each.task_id: each.cause or "its buffer is full" for each in status.backpressure}
     calls = {each.task_id: f"{each.function}, at {each.place}" for each in status.long_calls}
     spouts = {each.name for each in status.components if each.kind == "spout"}
-    with_tuples, found = components_with_tuples(topology.plans), []
+    with_tuples = components_with_tuples(topology.plans)
     for each in sorted(status.tasks, key=lambda task: task.task_id):
-        if component and each.component != component:
-            continue
         known, process = figures.get(each.task_id, _NOTHING), processes.get(each.task_id)
         busy, busy_from = known.busy
-        found.append(
-            TaskRow(
-                task_id=each.task_id,
-                component=each.component,
-                container_id=each.container_id,
-                host=process.host if process else "",
-                pid=process.pid if process else 0,
-                state=each.state,
-                restarts=each.restarts,
-                rate_per_s=known.emit_per_s if each.component in spouts else known.execute_per_s,
-                emit_per_s=known.emit_per_s,
-                queue_bytes=known.queue_bytes,
-                latency_p50_s=known.p50_s,
-                latency_p99_s=known.p99_s,
-                busy=busy,
-                busy_from=busy_from,
-                time=known.time,
-                cores=known.cores,
-                resident_bytes=known.resident_bytes,
-                gc_share=known.gc_share,
-                culprit=culprits.get(each.task_id, ""),
-                long_call=calls.get(each.task_id, ""),
-                last_error=each.last_error or (process.last_error if process else ""),
-                shows_tuples=each.component in with_tuples,
-            )
+        yield TaskRow(
+            task_id=each.task_id,
+            component=each.component,
+            container_id=each.container_id,
+            host=process.host if process else "",
+            pid=process.pid if process else 0,
+            state=each.state,
+            restarts=each.restarts,
+            rate_per_s=known.emit_per_s if each.component in spouts else known.execute_per_s,
+            emit_per_s=known.emit_per_s,
+            queue_bytes=known.queue_bytes,
+            latency_p50_s=known.p50_s,
+            latency_p99_s=known.p99_s,
+            busy=busy,
+            busy_from=busy_from,
+            time=known.time,
+            cores=known.cores,
+            resident_bytes=known.resident_bytes,
+            gc_share=known.gc_share,
+            culprit=culprits.get(each.task_id, ""),
+            long_call=calls.get(each.task_id, ""),
+            last_error=each.last_error or (process.last_error if process else ""),
+            shows_tuples=each.component in with_tuples,
         )
-    return found
 
 
 def flow_nodes(topology: ObservedTopology, errors_of: Mapping[str, int]) -> tuple[FlowNode, ...]:

@@ -79,7 +79,7 @@ class FlowAnswer(msgspec.Struct, frozen=True):
     error: str
 
 
-class TaskRow(msgspec.Struct, frozen=True):
+class TaskRow(msgspec.Struct, frozen=True, gc=False):
     """A task. Values are None where nothing was measured.
 
     `cores` is the processor time per second of its process, `gc_share` the share of time in Python's cycle collector.

@@ -2,6 +2,9 @@
 
 A stream keeps no queue: after a change it sends the newest value. A client that reads slowly gets fewer values, and one
 that does not read is disconnected. So no client costs more than the buffer of its socket.
+
+The streams of a topology change at the same moment, and a send takes up to a millisecond. They take turns, and other
+requests are answered in between.
 """
 
 from __future__ import annotations
@@ -29,13 +32,19 @@ class LiveStream(Response):
     """One response that goes on until the client leaves, the topology is gone or the tracker ends."""
 
     def __init__(
-        self, observations: Observations, place: tuple[str, str], encode: Encode, ended: asyncio.Event
+        self,
+        observations: Observations,
+        place: tuple[str, str],
+        encode: Encode,
+        ended: asyncio.Event,
+        turns: asyncio.Lock,
     ) -> None:
         super().__init__()
         self._observations = observations
         self._cluster, self._topology = place
         self._encode = encode
         self._ended = ended
+        self._turns = turns
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response; Starlette calls it."""
@@ -65,6 +74,8 @@ class LiveStream(Response):
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         revision = -1
         while True:
+            async with self._turns:
+                await asyncio.sleep(0)  # a turn of the loop; the send itself may have to wait for the client
             changed.clear()
             try:
                 topology = self._observations.topology(self._cluster, self._topology)

@@ -200,7 +200,7 @@ class Observations:
                 events_seen=former.events_seen + len(numbered),
                 error="",
             )
-            listeners = self._replace(changed)
+            changed, listeners = self._replace(changed)
         if self.on_status is not None and status.ended_at_s is None:  # a report of an ended run is no new observation
             self.on_status(changed)
         _tell(listeners, changed)
@@ -223,7 +223,7 @@ class Observations:
                 links=former.links if links is None else links,
                 versions=(*former.versions, *found)[-VERSIONS_KEPT:],
             )
-            listeners = self._replace(changed)
+            changed, listeners = self._replace(changed)
         _tell(listeners, changed)
 
     def put_health(self, cluster: str, topology: str, records: HealthRecords) -> None:
@@ -253,15 +253,15 @@ class Observations:
             if former is None:
                 return
             changed: ObservedTopology = replace(former, **changes)  # type: ignore[arg-type]
-            listeners = self._replace(changed)
+            changed, listeners = self._replace(changed)
         _tell(listeners, changed)
 
-    def _replace(self, changed: ObservedTopology) -> tuple[Listener, ...]:
-        """Replace a topology under the lock; return who waits for the change."""
-        of_cluster = self._clusters[changed.cluster]
-        topologies = {**of_cluster.topologies, changed.name: replace(changed, revision=changed.revision + 1)}
+    def _replace(self, changed: ObservedTopology) -> tuple[ObservedTopology, tuple[Listener, ...]]:
+        """Replace a topology under the lock; return what is kept, and who waits for the change."""
+        of_cluster, kept = self._clusters[changed.cluster], replace(changed, revision=changed.revision + 1)
+        topologies = {**of_cluster.topologies, changed.name: kept}
         self._clusters[changed.cluster] = replace(of_cluster, topologies=topologies)
-        return tuple(self._listeners.get((changed.cluster, changed.name), ()))
+        return kept, tuple(self._listeners.get((changed.cluster, changed.name), ()))
 
 
 def _tell(listeners: tuple[Listener, ...], changed: ObservedTopology) -> None:

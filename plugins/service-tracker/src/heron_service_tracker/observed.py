@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from heron.spi.scheduler import JobLink
 from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
+from heron_service_tracker.flow_answers import FlowEdge, FlowNode, TaskRow
 from heron_service_tracker.recent_failures import Failures
 from heron_service_tracker.task_figures import FiguresOfTasks
 
@@ -57,6 +58,14 @@ class ObservedVersion:
     changes: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
+class MadeAnswers:
+    """What was made of one value of a topology, for the requests after the first; None where nothing was."""
+
+    tasks: tuple[TaskRow, ...] | None = None
+    flow: tuple[tuple[FlowNode, ...], tuple[FlowEdge, ...]] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ObservedTopology:
     """One topology of a cluster.
@@ -65,6 +74,7 @@ class ObservedTopology:
     then why. `observed_at_s` is the time of the status. `metrics_at_s` is that of the metrics, which are read only
     while somebody looks at them. `figures_at_s` is that of the figures, which are made of them or of a part of them.
     `failures` are the tuples that have failed in the last minutes.
+    `made` is kept with the value: a value that replaces it begins with nothing made.
     `health` are the decisions of its health manager, None before they were read. `links` are pages of its scheduler.
     """
 
@@ -85,6 +95,7 @@ class ObservedTopology:
     events_seen: int = 0
     error: str = ""
     revision: int = 0
+    made: MadeAnswers = field(default_factory=MadeAnswers, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:

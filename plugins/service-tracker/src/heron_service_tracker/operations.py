@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -37,7 +36,7 @@ from heron_service_tracker.answers import (
     TopologiesAnswer,
     TopologyAnswer,
 )
-from heron_service_tracker.flow import flow_edges, flow_nodes, task_rows
+from heron_service_tracker.flow import flow, task_rows
 from heron_service_tracker.flow_answers import FlowAnswer, TasksAnswer
 from heron_service_tracker.health_answer import HealthDecisionsAnswer, decision_items
 from heron_service_tracker.observations import Observations, Reading, UnknownPlaceError
@@ -144,10 +143,7 @@ def _metrics(observations: Observations, cluster: str, topology: str, values: Va
 
 def _flow(observations: Observations, cluster: str, topology: str, _values: Values) -> FlowAnswer:
     found = observations.looked_at(cluster, topology, Reading.FIGURES)
-    errors = Counter(each.component for each in exception_items(found))
-    return FlowAnswer(
-        flow_nodes(found, errors), flow_edges(found), *_freshness_of(observations, found, found.figures_at_s)
-    )
+    return FlowAnswer(*flow(found), *_freshness_of(observations, found, found.figures_at_s))
 
 
 def _tasks(observations: Observations, cluster: str, topology: str, values: Values) -> TasksAnswer:

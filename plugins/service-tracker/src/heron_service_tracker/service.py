@@ -42,7 +42,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _BACKLOG = 256
 _GAP_PERIODS = 3.0  # two totals further apart make no rate: what lies between is not known
 _LIST_PERIODS = 2.0  # a list reads many nodes of each topology, and a new topology takes longer to start
-_NEW_OBJECTS = 50_000  # metrics have no cycles, and looking for some adds a quarter to the decoding
+_NEW_OBJECTS = 5_000  # metrics have no cycles, and looking for some costs time; the pause is a millisecond
 _SWITCH_S = 0.001  # a request waits for each thread that is busy: watches read the metrics of a thousand tasks
 _UNREAD_S = 30.0  # a client that takes nothing of an answer for this long is gone
 _MOST_CONNECTIONS = 750  # a browser opens six, and a process has a thousand file descriptors
@@ -116,6 +116,7 @@ def serve(options: TrackerOptions, on_ready: Callable[[Address], None], pages: P
         UsageError: when the address is in use or does not belong to this machine.
     """
     gc.set_threshold(_NEW_OBJECTS)
+    gc.freeze()  # modules stay, and looking through them takes a tenth of a second
     return_large_blocks()
     sys.setswitchinterval(_SWITCH_S)
     with _listening(options.access.address) as listener, watching(options) as (observations, recorder):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from heron_cli.client import MetricsRow
 
 __all__ = ["COUNTERS", "FIGURE_METRICS", "FiguresOfTasks", "TaskFigures", "figures_of_tasks", "share"]
@@ -16,30 +18,29 @@ __all__ = ["COUNTERS", "FIGURE_METRICS", "FiguresOfTasks", "TaskFigures", "figur
 COUNTERS = ("emit-count", "execute-count", "ack-count", "fail-count")
 """The totals of tuples."""
 
-_USEFUL = frozenset({"user-cpu", "user-blocked", "engine"})  # the uses of a task's time that are work
+_USEFUL = ("user-cpu", "user-blocked", "engine")  # the uses of a task's time that are work
 
 
-@dataclass(slots=True)
-class TaskFigures:
+class TaskFigures(msgspec.Struct, gc=False):
     """What the metrics say of one task; None where nothing was measured."""
 
     emit_per_s: float | None = None
     execute_per_s: float | None = None
-    time: dict[str, float] = field(default_factory=dict)
+    time: dict[str, float] = msgspec.field(default_factory=dict)
     cores: float | None = None
     queue_bytes: float | None = None
     resident_bytes: float | None = None
     gc_share: float | None = None
     p50_s: float | None = None
     p99_s: float | None = None
-    from_stream: dict[tuple[str, str], float] = field(default_factory=dict)
-    totals: dict[str, float] = field(default_factory=dict)
+    from_stream: dict[tuple[str, str], float] = msgspec.field(default_factory=dict)
+    totals: dict[str, float] = msgspec.field(default_factory=dict)
 
     @property
     def busy(self) -> tuple[float | None, str]:
         """The share of time with work, and how it is known."""
         if self.time:
-            return share(sum(self.time.get(use, 0.0) for use in _USEFUL)), "task-time"
+            return share(sum([self.time.get(use, 0.0) for use in _USEFUL])), "task-time"
         return (None, "") if self.cores is None else (share(self.cores), "processor")
 
 
