@@ -10,9 +10,12 @@ from typing import cast
 import pytest
 
 from heron.errors import StateError, UnreachableError
+from heron.ipc.status import TaskStatus
 from heron.spi.scheduler import JobLink
-from heron_cli.client import Client, HealthRecords, MetricsRow, TopologyPlans, TopologyStatus
+from heron_cli.client import Client, HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
+from heron_service_tracker.flow import task_rows
 from heron_service_tracker.observations import Observations, Reading
+from heron_service_tracker.observed import MadeAnswers
 from heron_service_tracker.topology_watch import TopologyWatch
 from heron_testing.pytest_plugin import wait_until
 
@@ -90,6 +93,36 @@ def test_figures_are_read_without_the_other_metrics(observations: Observations, 
     found = observations.topology("near", "words")
     assert found.figures.by_task[1].emit_per_s == 123.0
     assert (found.metrics, found.metrics_at_s) == (before.metrics, before.metrics_at_s)
+
+
+def test_the_answers_of_an_open_page_are_made_by_the_watch(observations: Observations, connection: Connection) -> None:
+    """The event loop answers nobody while it makes the rows of a thousand tasks. Without a page nobody needs them."""
+    observations.looked_at("near", "words", Reading.FIGURES)
+    with watched(observations, connection):
+        before = observations.topology("near", "words").figures
+        wait_until(lambda: observations.topology("near", "words").figures is not before, 20.0, "the figures")
+        assert observations.topology("near", "words").made.flow is None
+        seen: list[MadeAnswers] = []
+        observations.listen("near", "words", lambda value: seen.append(value.made))
+        wait_until(lambda: any(each.flow for each in seen), 20.0, "what was made")
+    made = next(each for each in seen if each.flow)
+    assert made.tasks is not None
+    assert made.flow is not None
+    assert [(each.task_id, each.emit_per_s) for each in made.tasks] == [(1, 123.0), (2, None)]
+    assert [(each.name, each.emit_per_s) for each in made.flow[0]] == [("lines", 123.0), ("count", 0.0)]
+
+
+def test_what_was_made_of_a_value_is_gone_with_it(
+    observations: Observations, make_status: MakeStatus, make_entry: Callable[..., TopologyEntry]
+) -> None:
+    """A list without a change leaves the value; a new status replaces it."""
+    assert [each.state for each in task_rows(observations.topology("near", "words"))] == ["running", "running"]
+    observations.put_list("near", [make_entry()])
+    assert observations.topology("near", "words").made.tasks is not None
+    tasks = (TaskStatus(1, "lines", 1, "restarting", 2),)
+    observations.put_status("near", make_status(tasks=tasks), None)
+    assert observations.topology("near", "words").made.tasks is None
+    assert [each.state for each in task_rows(observations.topology("near", "words"))] == ["restarting"]
 
 
 @pytest.mark.parametrize("reading", [Reading.FIGURES, Reading.ALL])

@@ -6,16 +6,16 @@ import ctypes
 
 __all__ = ["return_large_blocks"]
 
-_MALLOPT = {-3: 1 << 18, -1: 1 << 18, -8: 1}  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD in bytes, M_ARENA_MAX
+_MMAP_THRESHOLD, _TRIM_THRESHOLD, _ARENA_MAX = -3, -1, -8
 
 
-def return_large_blocks() -> None:
-    """Let glibc return blocks of 256 KiB and more to the system at once, for the rest of the process.
+def return_large_blocks(least_bytes: int = 1 << 18) -> None:
+    """Let glibc return blocks of that size and more to the system at once, for the rest of the process.
 
-    Otherwise it raises that limit with each block that is freed, up to 32 MiB, and answers that come and go leave
+    Each of them costs a call of the system and its pages, which doubles the cost of a copy. Otherwise it raises that limit with each block that is freed, up to 32 MiB, and answers that come and go leave
     holes. Does nothing with another C library.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        for parameter, value in _MALLOPT.items():
+        for parameter, value in ((_MMAP_THRESHOLD, least_bytes), (_TRIM_THRESHOLD, least_bytes), (_ARENA_MAX, 1)):
             mallopt(parameter, value)

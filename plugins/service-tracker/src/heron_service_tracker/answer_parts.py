@@ -206,14 +206,14 @@ def selected_metrics(
     rows: Iterable[MetricsRow], component: str, task_id: int, names: Sequence[str]
 ) -> list[MetricsRow]:
     """The rows of a component, task and names; "", 0 and no name mean all."""
-    wanted = frozenset(names)
-    return [
-        row
-        for row in rows
-        if (not component or row.component == component)
-        and (not task_id or row.task_id == task_id)
-        and (not wanted or row.name in wanted)
-    ]
+    wanted, found = frozenset(names), list(rows)
+    if task_id:
+        found = [row for row in found if row.task_id == task_id]
+    if component:
+        found = [row for row in found if row.component == component]
+    if wanted:
+        found = [row for row in found if row.name in wanted]
+    return found
 
 
 def exception_items(topology: ObservedTopology, component: str = "") -> list[ExceptionItem]:

@@ -16,7 +16,14 @@ from heron.clock import Clock
 from heron.errors import UsageError, known, nearest
 from heron.spi.scheduler import JobLink
 from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
-from heron_service_tracker.observed import EVENTS_KEPT, VERSIONS_KEPT, ObservedCluster, ObservedEvent, ObservedTopology
+from heron_service_tracker.observed import (
+    EVENTS_KEPT,
+    VERSIONS_KEPT,
+    MadeAnswers,
+    ObservedCluster,
+    ObservedEvent,
+    ObservedTopology,
+)
 from heron_service_tracker.plan_changes import new_versions
 from heron_service_tracker.recent_failures import failures_after
 from heron_service_tracker.status_events import events_between
@@ -152,7 +159,7 @@ class Observations:
                 former = before.get(entry.name)
                 if former is None or former.entry.id != entry.id:
                     former = ObservedTopology(cluster, entry, now_s)
-                topologies[entry.name] = replace(former, entry=entry)
+                topologies[entry.name] = former if former.entry == entry else replace(former, entry=entry)
             for name in set(before) - set(topologies):
                 for each in Reading:
                     self._looks.pop((cluster, name, each), None)
@@ -169,12 +176,13 @@ class Observations:
         status: TopologyStatus,
         metrics: tuple[MetricsRow, ...] | None,
         figures: FiguresOfTasks | None = None,
+        made: MadeAnswers | None = None,
     ) -> None:
         """Take an answer of a topology; None keeps the former metrics. Events come from what has changed.
 
-        `figures` are given where they were read without the other metrics.
+        `figures` are given where they were read without the other metrics, and `made` where it was made of both.
         """
-        if metrics is not None:
+        if metrics is not None and figures is None:
             figures = figures_of_tasks(metrics)
         with self._lock:
             topologies = self._clusters[cluster].topologies
@@ -201,6 +209,8 @@ class Observations:
                 error="",
             )
             changed, listeners = self._replace(changed)
+            if made is not None:
+                changed.made.take(made)
         if self.on_status is not None and status.ended_at_s is None:  # a report of an ended run is no new observation
             self.on_status(changed)
         _tell(listeners, changed)
@@ -233,6 +243,11 @@ class Observations:
     def fail_topology(self, cluster: str, topology: str, error: str) -> None:
         """Keep what is known of a topology that does not answer, with the reason."""
         self._change(cluster, topology, {"error": error})
+
+    def is_followed(self, cluster: str, topology: str) -> bool:
+        """Return whether somebody waits for changes of a topology, as an open page does."""
+        with self._lock:
+            return (cluster, topology) in self._listeners
 
     def listen(self, cluster: str, topology: str, listener: Listener) -> None:
         """Call `listener` after each change of a topology, from the thread of its watch; it must return at once."""

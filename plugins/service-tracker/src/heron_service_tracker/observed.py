@@ -18,6 +18,7 @@ __all__ = [
     "EVENTS_KEPT",
     "LIVE_STATES",
     "VERSIONS_KEPT",
+    "MadeAnswers",
     "ObservedCluster",
     "ObservedEvent",
     "ObservedTopology",
@@ -64,6 +65,10 @@ class MadeAnswers:
 
     tasks: tuple[TaskRow, ...] | None = None
     flow: tuple[tuple[FlowNode, ...], tuple[FlowEdge, ...]] | None = None
+
+    def take(self, other: MadeAnswers) -> None:
+        """Take what was made of equal values."""
+        self.tasks, self.flow = other.tasks, other.flow
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ _BACKLOG = 256
 _GAP_PERIODS = 3.0  # two totals further apart make no rate: what lies between is not known
 _LIST_PERIODS = 2.0  # a list reads many nodes of each topology, and a new topology takes longer to start
 _NEW_OBJECTS = 5_000  # metrics have no cycles, and looking for some costs time; the pause is a millisecond
-_SWITCH_S = 0.001  # a request waits for each thread that is busy: watches read the metrics of a thousand tasks
+_SWITCH_S = 0.0002  # a request waits for each thread that is busy, at each send: watches read thousands of metrics
+_LARGE_BYTES = 1 << 20  # more than a live value of a thousand tasks, which is copied for each page
 _UNREAD_S = 30.0  # a client that takes nothing of an answer for this long is gone
 _MOST_CONNECTIONS = 750  # a browser opens six, and a process has a thousand file descriptors
 _JOIN_S = 5.0  # threads wait for what is away at most a little longer, and none of them keeps the process alive
@@ -117,7 +118,7 @@ def serve(options: TrackerOptions, on_ready: Callable[[Address], None], pages: P
     """
     gc.set_threshold(_NEW_OBJECTS)
     gc.freeze()  # modules stay, and looking through them takes a tenth of a second
-    return_large_blocks()
+    return_large_blocks(_LARGE_BYTES)
     sys.setswitchinterval(_SWITCH_S)
     with _listening(options.access.address) as listener, watching(options) as (observations, recorder):
         on_ready(Address(options.access.address.host, listener.getsockname()[1]))

@@ -11,14 +11,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 from heron.clock import monotonic_s
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, StateError
 from heron.spi.scheduler import JobLink
-from heron_cli.client import Client, HealthRecords, RemoteTopology, TopologyPlans
+from heron_cli.client import Client, HealthRecords, RemoteTopology, TopologyPlans, TopologyStatus
+from heron_service_tracker.flow import flow
 from heron_service_tracker.observations import Observations, Reading
-from heron_service_tracker.task_figures import FIGURE_METRICS, FiguresOfTasks
+from heron_service_tracker.observed import MadeAnswers
+from heron_service_tracker.task_figures import FIGURE_METRICS, FiguresOfTasks, figures_of_tasks
 
 __all__ = ["OpenClient", "TopologyWatch"]
 
@@ -78,15 +81,17 @@ class TopologyWatch:
     def _follow(self, client: Client, remote: RemoteTopology) -> None:
         while not self._stop.is_set():
             status = remote.status()
-            metrics = figures = None
+            metrics = figures = made = None
             try:
                 reading = self._observations.reading_due(self._cluster, self._name)
                 if reading is Reading.ALL:
                     metrics = remote.metrics(by_task=True)
+                    figures = figures_of_tasks(metrics)
                 elif reading is Reading.FIGURES:
                     figures = _figures_of(remote)
+                made = self._made(status, figures)
             finally:  # a status is shown, also when the metrics of a thousand tasks do not come in time
-                self._observations.put_status(self._cluster, status, metrics, figures)
+                self._observations.put_status(self._cluster, status, metrics, figures, made)
             if self._plan_version != (status.topology_id, status.plan_version):
                 plans = remote.plans()
                 self._observations.put_plans(self._cluster, self._name, plans, self._links(client))
@@ -94,6 +99,15 @@ class TopologyWatch:
             self._read_health(remote)
             self._wake.wait(self._period_s)
             self._wake.clear()
+
+    def _made(self, status: TopologyStatus, figures: FiguresOfTasks | None) -> MadeAnswers | None:
+        """What an open page will ask for. It is made here, because the event loop would answer nobody meanwhile."""
+        if figures is None or not self._observations.is_followed(self._cluster, self._name):
+            return None
+        former = self._observations.topology(self._cluster, self._name)
+        value = replace(former, status=status, figures=figures)
+        flow(value)
+        return value.made
 
     def _links(self, client: Client) -> tuple[JobLink, ...]:
         """The pages of its scheduler about it; none where the scheduler does not answer, which hides nothing else."""
