@@ -12,8 +12,9 @@ _MMAP_THRESHOLD, _TRIM_THRESHOLD, _ARENA_MAX = -3, -1, -8
 def return_large_blocks(least_bytes: int = 1 << 18) -> None:
     """Let glibc return blocks of that size and more to the system at once, for the rest of the process.
 
-    Each of them costs a call of the system and its pages, which doubles the cost of a copy. Otherwise it raises that limit with each block that is freed, up to 32 MiB, and answers that come and go leave
-    holes. Does nothing with another C library.
+    Otherwise glibc raises that limit with each block that is freed, up to 32 MiB, and answers that come and go leave
+    holes. A large block costs calls of the system and new pages, which doubles the cost of a copy. Does nothing with
+    another C library.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
