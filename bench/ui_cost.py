@@ -119,10 +119,11 @@ class _OpenPage:
             self._opened.clear()
 
     def _poll(self) -> None:
-        while not self._ended.is_set():
-            if self._opened.wait(_POLL_S) and not self._ended.is_set():
-                httpx.get(f"{self._url}/flow", timeout=60.0).raise_for_status()
-                self._ended.wait(_POLL_S)
+        with httpx.Client(timeout=60.0) as client:  # a new one for each request costs more than the request
+            while not self._ended.is_set():
+                if self._opened.wait(_POLL_S) and not self._ended.is_set():
+                    client.get(f"{self._url}/flow").raise_for_status()
+                    self._ended.wait(_POLL_S)
 
     def _follow(self) -> None:
         while not self._ended.is_set():
