@@ -197,6 +197,7 @@ class Observations:
             )
             changed = replace(
                 former,
+                revision=former.revision + 1,
                 status=status,
                 metrics=former.metrics if metrics is None else metrics,
                 metrics_at_s=former.metrics_at_s if metrics is None else now_s,
@@ -208,9 +209,9 @@ class Observations:
                 events_seen=former.events_seen + len(numbered),
                 error="",
             )
-            changed, listeners = self._replace(changed)
             if made is not None:
                 changed.made.take(made)
+            listeners = self._keep(changed)
         if self.on_status is not None and status.ended_at_s is None:  # a report of an ended run is no new observation
             self.on_status(changed)
         _tell(listeners, changed)
@@ -229,11 +230,12 @@ class Observations:
             found = new_versions(former, plans, self.clock.wall_s())
             changed = replace(
                 former,
+                revision=former.revision + 1,
                 plans=plans,
                 links=former.links if links is None else links,
                 versions=(*former.versions, *found)[-VERSIONS_KEPT:],
             )
-            changed, listeners = self._replace(changed)
+            listeners = self._keep(changed)
         _tell(listeners, changed)
 
     def put_health(self, cluster: str, topology: str, records: HealthRecords) -> None:
@@ -267,16 +269,16 @@ class Observations:
             former = self._clusters[cluster].topologies.get(topology)
             if former is None:
                 return
-            changed: ObservedTopology = replace(former, **changes)  # type: ignore[arg-type]
-            changed, listeners = self._replace(changed)
+            changed: ObservedTopology = replace(former, revision=former.revision + 1, **changes)  # type: ignore[arg-type]
+            listeners = self._keep(changed)
         _tell(listeners, changed)
 
-    def _replace(self, changed: ObservedTopology) -> tuple[ObservedTopology, tuple[Listener, ...]]:
-        """Replace a topology under the lock; return what is kept, and who waits for the change."""
-        of_cluster, kept = self._clusters[changed.cluster], replace(changed, revision=changed.revision + 1)
-        topologies = {**of_cluster.topologies, changed.name: kept}
+    def _keep(self, changed: ObservedTopology) -> tuple[Listener, ...]:
+        """Put a topology in the place of its former value, under the lock; return who waits for the change."""
+        of_cluster = self._clusters[changed.cluster]
+        topologies = {**of_cluster.topologies, changed.name: changed}
         self._clusters[changed.cluster] = replace(of_cluster, topologies=topologies)
-        return kept, tuple(self._listeners.get((changed.cluster, changed.name), ()))
+        return tuple(self._listeners.get((changed.cluster, changed.name), ()))
 
 
 def _tell(listeners: tuple[Listener, ...], changed: ObservedTopology) -> None:

@@ -53,13 +53,13 @@ class FiguresOfTasks:
 
     def take(self, row: MetricsRow) -> None:
         """Add one row of any metric."""
-        take = _TAKES.get(row.name)
-        if take is None or not row.task_id:
+        name, task_id = row.name, row.task_id
+        if name not in _TAKES or not task_id:
             return
-        if (found := self.by_task.get(row.task_id)) is None:
-            found = self.by_task[row.task_id] = TaskFigures()
-            self.components[row.task_id] = row.component
-        take(found, row)
+        if (found := self.by_task.get(task_id)) is None:
+            found = self.by_task[task_id] = TaskFigures()
+            self.components[task_id] = row.component
+        _TAKES[name](found, row)
 
 
 def figures_of_tasks(rows: Iterable[MetricsRow]) -> FiguresOfTasks:

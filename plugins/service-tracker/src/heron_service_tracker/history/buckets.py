@@ -37,11 +37,12 @@ class Bucket:
     weight: float = 0.0
     most: float = 0.0
 
-    def add(self, sample: Sample) -> None:
+    def add(self, total: float, weight: float) -> None:
         """Add a sample."""
-        self.total += sample.total
-        self.weight += sample.weight
-        self.most = max(self.most, sample.total / sample.weight)
+        self.total += total
+        self.weight += weight
+        if total > self.most * weight:
+            self.most = total / weight
 
 
 class OpenBuckets:
@@ -60,11 +61,11 @@ class OpenBuckets:
             of_components.append(buckets)
             if each.of_tasks:
                 of_tasks.append(buckets)
-        for sample in samples:
-            for buckets in of_tasks if sample.series.task_id else of_components:
-                if (found := buckets.get(sample.series)) is None:
-                    found = buckets[sample.series] = Bucket()
-                found.add(sample)
+        for series, total, weight in samples:
+            for buckets in of_tasks if series.task_id else of_components:
+                if (found := buckets.get(series)) is None:
+                    found = buckets[series] = Bucket()
+                found.add(total, weight)
 
     def take(self, now_s: float | None) -> dict[tuple[int, int], dict[Series, Bucket]]:
         """Remove and return the buckets that have ended at `now_s`; all of them for None."""

@@ -71,8 +71,9 @@ class Recorder:
             self._seen[place] = topology.entry.id, topology.events_seen
             if len(self._seen) > _MOST_PLACES:
                 del self._seen[next(iter(self._seen))]
-            fresh = [each for each in topology.events if each.number > last and each.kind not in _FREQUENT]
-            self._events += [StoredEvent(place, each) for each in fresh]
+            if topology.events_seen > last:
+                fresh = [each for each in topology.events if each.number > last and each.kind not in _FREQUENT]
+                self._events += [StoredEvent(place, each) for each in fresh]
 
     def flush(self, *, everything: bool = False) -> None:
         """Write the buckets that have ended, or all; called by the thread that writes."""

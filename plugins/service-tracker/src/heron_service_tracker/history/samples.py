@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from statistics import fmean
 from typing import NamedTuple
 
@@ -36,10 +37,21 @@ __all__ = [
 _STATUS_LEVELS = ("queue-bytes", "latency-s", "back-pressure", "restarts")
 """Levels of components in each status. `back-pressure` is 1 while a task of it holds spouts back, else 0."""
 
-_METRIC_LEVELS = ("busy", "gc-share", "latency-p50-s", "latency-p99-s", "resident-bytes")
+Level = Callable[[TaskRow], float | None]
+
+_METRIC_LEVELS: dict[str, Level] = {
+    "busy": attrgetter("busy"),
+    "gc-share": attrgetter("gc_share"),
+    "latency-p50-s": attrgetter("latency_p50_s"),
+    "latency-p99-s": attrgetter("latency_p99_s"),
+    "resident-bytes": attrgetter("resident_bytes"),
+}
 """Levels of components in the metrics: means of shares, the latencies of the slowest task, and the sum of memory."""
 
-_TASK_LEVELS = frozenset({"back-pressure", "busy", "latency-p99-s", "resident-bytes"})
+_TASK_LEVELS: dict[str, Level] = {
+    "back-pressure": lambda row: 1.0 if row.culprit else 0.0,
+    **{metric: _METRIC_LEVELS[metric] for metric in ("busy", "latency-p99-s", "resident-bytes")},
+}
 """Those that tasks have, too. Each is 40 bytes of a task and minute."""
 
 TASK_COUNTERS = frozenset(COUNTERS)
@@ -51,8 +63,6 @@ METRICS = (*COUNTERS, *_STATUS_LEVELS, *_METRIC_LEVELS)
 """Every metric of the history."""
 
 _LEARNS_S = 10.0  # a process reports its totals every second; one that is started again takes some
-
-Levels = dict[str, float | None]
 
 
 class Series(NamedTuple):
@@ -103,32 +113,20 @@ def task_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
 def level_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
     """The levels of tasks and components in the metrics of an observation; what was not measured is left out."""
     cluster, name = topology.cluster, topology.name
-    of_components: defaultdict[str, list[Levels]] = defaultdict(list)
+    of_components: defaultdict[str, list[TaskRow]] = defaultdict(list)
     for row in task_rows(topology):
-        levels = _levels(row)
-        of_components[row.component].append(levels)
-        for metric in _TASK_LEVELS:
-            if (value := levels[metric]) is not None:
+        of_components[row.component].append(row)
+        for metric, level in _TASK_LEVELS.items():
+            if (value := level(row)) is not None:
                 yield Series(cluster, name, row.component, row.task_id, metric), value
-    for component, of_tasks in of_components.items():
-        for metric in _METRIC_LEVELS:
-            known = [value for each in of_tasks if (value := each[metric]) is not None]
+    for component, rows in of_components.items():
+        for metric, level in _METRIC_LEVELS.items():
+            known = [value for value in map(level, rows) if value is not None]
             if known:
                 yield Series(cluster, name, component, 0, metric), _JOINED.get(metric, fmean)(known)
 
 
 _JOINED: dict[str, Callable[[list[float]], float]] = {"latency-p50-s": max, "latency-p99-s": max, "resident-bytes": sum}
-
-
-def _levels(row: TaskRow) -> Levels:
-    return {
-        "back-pressure": float(bool(row.culprit)),
-        "busy": row.busy,
-        "gc-share": row.gc_share,
-        "latency-p50-s": row.latency_p50_s,
-        "latency-p99-s": row.latency_p99_s,
-        "resident-bytes": row.resident_bytes,
-    }
 
 
 @dataclass(slots=True)
