@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import linecache
 import sys
 import sysconfig
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -122,6 +124,61 @@ def test_every_thread_is_shown_with_what_it_waits_for(eventually: Eventually) ->
     data_in.sleeper.nudge()
     idle.join()
     other.join()
+
+
+GENERATOR = """
+def numbers(begun, go_on):
+    begun.set()
+    go_on.wait(30.0)
+    yield 1
+
+def process(begun, go_on, moved, end):
+    for number in numbers(begun, go_on):
+        moved.set()
+        end.wait(30.0)
+"""
+
+
+class ModuleOfAnArchive:
+    """The loader of a module; its source is read when somebody asks for a line."""
+
+    def __init__(self, on_read: Callable[[], object]) -> None:
+        self._on_read = on_read
+
+    def get_source(self, _name: str) -> str:
+        """Return the source; slow, as an archive on a busy machine."""
+        self._on_read()
+        return GENERATOR
+
+
+def test_a_thread_that_goes_on_meanwhile_is_shown_with_all_its_callers() -> None:
+    """Sources are read from files, which gives the lock away; a generator that then yields has no callers any more."""
+    go_on, moved, end = (threading.Event() for _ in range(3))
+
+    def let_it_move() -> None:
+        go_on.set()
+        assert moved.wait(30.0)
+
+    linecache.clearcache()
+    names: dict[str, Any] = {"__name__": "archived", "__loader__": ModuleOfAnArchive(let_it_move)}
+    exec(compile(GENERATOR, "/archive.zip/archived.py", "exec"), names)  # noqa: S102  # a made-up file
+
+    def begin(name: str, go_on: threading.Event, moved: threading.Event) -> threading.Thread:
+        begun = threading.Event()
+        thread = waiting(name, lambda: names["process"](begun, go_on, moved, end))
+        assert begun.wait(30.0)
+        return thread
+
+    # Threads are described in the order of their begin, or in the opposite one: a still thread is always before it.
+    threads = [begin("still", end, end), begin("moving", go_on, moved), begin("still", end, end)]
+    stacks = stacks_now(instance_spec("count", 3), thread_usages(), 0.1)
+    (found,) = [each for each in stacks.threads if each.name == "moving"]
+    own = [(each.function, each.line) for each in found.frames if each.file == "/archive.zip/archived.py"]
+    assert own == [("process", 8), ("numbers", 4)]
+    assert moved.is_set()
+    end.set()
+    for thread in threads:
+        thread.join()
 
 
 def test_a_thread_that_has_ended_has_no_usage() -> None:

@@ -2,6 +2,9 @@
 
 The thread that looks holds the interpreter lock, so a thread that computes waits for that lock at this moment. Only its
 processor time between two looks tells it from a thread that waits for something else.
+
+Frames live on: a thread that gets the lock moves to other lines, and a generator that yields loses its callers. So the
+calls of all threads are copied first. Reading the source of a line takes its time, and gives the lock away.
 """
 
 from __future__ import annotations
@@ -10,8 +13,8 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from types import FrameType
+from collections.abc import Mapping, Sequence
+from types import CodeType, FrameType
 
 from heron.clock import wall_s
 from heron.instance.code_origin import CodeOrigin, code_origin
@@ -27,6 +30,8 @@ _FRAMES_EACH_END = 60  # of a deep recursion
 _THREADS = 200
 _ENGINE_WAITS = {"DataIn.wait": "input", "DataOut.wait_for_room": "room for its output"}
 
+_Call = tuple[CodeType, int, dict[str, object]]  # with the line, and the names of the module
+
 
 def main_thread_frame() -> FrameType | None:
     """The innermost frame of the thread that runs the component."""
@@ -41,15 +46,15 @@ def thread_usages() -> dict[int, ThreadUsage]:
 
 def stacks_now(spec: InstanceSpec, before: Mapping[int, ThreadUsage], elapsed_s: float) -> TaskStacks:
     """All threads now; `before` is their usage `elapsed_s` seconds ago."""
-    now, frames = thread_usages(), sys._current_frames()
+    calls = {ident: _calls_of(frame) for ident, frame in tuple(sys._current_frames().items())[:_THREADS]}
+    now = thread_usages()
     names = {each.ident: each for each in threading.enumerate()}
     stacks = []
-    for ident, frame in tuple(frames.items())[:_THREADS]:
+    for ident, of_thread in calls.items():
         thread = names.get(ident)
         native_id = (thread.native_id if thread is not None else None) or 0
         name = thread.name if thread is not None else "a thread of a library"
-        stacks.append(_stack(name, native_id, ident, frame, before, now, elapsed_s))
-    del frames
+        stacks.append(_stack(name, native_id, ident, of_thread, before, now, elapsed_s))
     order = ("task", "gateway", "other")
     stacks.sort(key=lambda each: (order.index(each.role), each.native_id))
     return TaskStacks(
@@ -75,41 +80,32 @@ def state_of(before: ThreadUsage | None, now: ThreadUsage, elapsed_s: float) -> 
 
 def stack_frames(frame: FrameType | None) -> tuple[tuple[StackFrame, ...], int]:
     """The calls of a thread, the outermost first, and how many in the middle are left out."""
-    calls = [*_walk(frame)][::-1]
-    omitted = max(0, len(calls) - 2 * _FRAMES_EACH_END)
-    kept = calls if not omitted else calls[:_FRAMES_EACH_END] + calls[-_FRAMES_EACH_END:]
-    return tuple(_described(each) for each in kept), omitted
+    return _shown_frames(_calls_of(frame))
 
 
 def engine_wait(frame: FrameType) -> str:
     """What the engine's innermost frames wait for, unless they wait on behalf of other code."""
-    for each in _walk(frame):
-        origin = code_origin(each.f_code.co_filename)
-        if origin is CodeOrigin.USER:
-            return ""
-        if origin is CodeOrigin.ENGINE and each.f_code.co_qualname in _ENGINE_WAITS:
-            return _ENGINE_WAITS[each.f_code.co_qualname]
-    return ""
+    return _engine_wait(_calls_of(frame))
 
 
 def _stack(  # the values of one thread
     name: str,
     native_id: int,
     ident: int,
-    frame: FrameType,
+    calls: Sequence[_Call],
     before: Mapping[int, ThreadUsage],
     now: Mapping[int, ThreadUsage],
     elapsed_s: float,
 ) -> ThreadStack:
     role = _role(ident)
-    frames, omitted = stack_frames(frame)
+    frames, omitted = _shown_frames(calls)
     usage = now.get(native_id)
     state, share = ("unknown", 0.0) if usage is None else state_of(before.get(native_id), usage, elapsed_s)
     if role == "gateway":
         state = "running"  # it answers
     waits_for = ""
     if state == "waits" and usage is not None:
-        waits_for = engine_wait(frame) or wait_of(usage.syscall)
+        waits_for = _engine_wait(calls) or wait_of(usage.syscall)
     cpu_s = round(usage.cpu_s, 6) if usage is not None else 0.0
     return ThreadStack(name, native_id, role, state, round(share, 3), cpu_s, waits_for, frames, omitted)
 
@@ -120,14 +116,33 @@ def _role(ident: int) -> str:
     return "gateway" if ident == threading.get_ident() else "other"
 
 
-def _walk(frame: FrameType | None) -> Iterator[FrameType]:
+def _calls_of(frame: FrameType | None) -> list[_Call]:
+    """The calls of a thread at this moment, the innermost first."""
+    calls: list[_Call] = []
     while frame is not None:
-        yield frame
+        calls.append((frame.f_code, frame.f_lineno or 0, frame.f_globals))
         frame = frame.f_back
+    return calls
 
 
-def _described(frame: FrameType) -> StackFrame:
-    code, line = frame.f_code, frame.f_lineno or 0
-    module = str(frame.f_globals.get("__name__", ""))
-    source = source_line(code.co_filename, line, frame.f_globals)
+def _shown_frames(calls: Sequence[_Call]) -> tuple[tuple[StackFrame, ...], int]:
+    omitted = max(0, len(calls) - 2 * _FRAMES_EACH_END)
+    kept = calls if not omitted else [*calls[:_FRAMES_EACH_END], *calls[-_FRAMES_EACH_END:]]
+    return tuple(_described(each) for each in reversed(kept)), omitted
+
+
+def _engine_wait(calls: Sequence[_Call]) -> str:
+    for code, _, _ in calls:
+        origin = code_origin(code.co_filename)
+        if origin is CodeOrigin.USER:
+            return ""
+        if origin is CodeOrigin.ENGINE and code.co_qualname in _ENGINE_WAITS:
+            return _ENGINE_WAITS[code.co_qualname]
+    return ""
+
+
+def _described(call: _Call) -> StackFrame:
+    code, line, names = call
+    module = str(names.get("__name__", ""))
+    source = source_line(code.co_filename, line, names)
     return StackFrame(code.co_filename, line, code.co_qualname, code_origin(code.co_filename, module).value, source)
