@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 import threading
 
@@ -65,6 +66,9 @@ def test_a_profile_shows_where_the_main_thread_is(eventually: Eventually) -> Non
             for index in each.frames
         )
     ]
+    sources = [(each.line, each.source) for each in profile.frames if each.file == __file__]
+    assert sources == [(line, linecache.getline(__file__, line).strip()) for line, _ in sources]
+    assert all(each.source == "" for each in profile.frames if each.origin != "user")
     assert sum(each.on_s for each in own) > 0.02
     assert sum(each.off_s for each in own) > 0.02
 

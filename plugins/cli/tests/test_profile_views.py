@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -14,7 +15,7 @@ from heron.ipc.task_stacks import StackFrame
 from heron_cli.commands.profile import profile as profile_command
 from heron_cli.view.flame_graph import flame_graph
 from heron_cli.view.profile_text import profile_lines
-from heron_cli.view.profile_tree import call_tree, function_times, user_times
+from heron_cli.view.profile_tree import LineTime, call_tree, function_times, line_times, user_times
 from heron_cli.view.speedscope import speedscope_file
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -66,6 +67,22 @@ def test_functions_are_summed_with_their_busiest_line() -> None:
     assert (times["BoltRunner.work"].self_s, times["BoltRunner.work"].total_s) == (0.0, 6.5)
     assert "DataIn.wait" not in times
     assert user_times(profile_of(*STACKS)) == (6.5, 0.5)
+
+
+def test_a_line_of_user_code_has_the_time_of_what_it_calls() -> None:
+    """A line that waits is as guilty as one that computes. In a recursion, the innermost line counts."""
+    frames = (*FRAMES[:2], replace(FRAMES[2], source="json.loads(text)"), *FRAMES[3:])
+    assert line_times(profile_of(*STACKS, frames=frames)) == (
+        LineTime("/me/words.py", 14, "Count.process", "json.loads(text)", 3.5, 0.5),
+        LineTime("/me/words.py", 12, "Count.process", "", 3.0, 0.0),
+    )
+    assert line_times(profile_of(STACKS[3])) == ()
+    lines = profile_lines(profile_of(*STACKS, frames=frames, other_s=0.5))
+    table = lines[lines.index("lines of user code, share of the time:") + 1 :][:4]
+    assert table[1].split()[:3] == ["40.0%", "35.0%", "5.0%"]
+    assert table[1].endswith("/me/words.py, line 14, in Count.process")
+    assert table[2].strip() == "json.loads(text)"
+    assert table[3].split()[:3] == ["30.0%", "30.0%", "0.0%"]
 
 
 def test_the_text_shows_user_code_apart_from_the_engine() -> None:

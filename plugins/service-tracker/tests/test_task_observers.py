@@ -14,6 +14,8 @@ import pytest
 
 from heron.errors import AccessError, HeronError, RefusedError, UnreachableError
 from heron.ipc.task_memory import MemoryLook
+from heron.ipc.task_profile import ProfiledStack
+from heron.ipc.task_stacks import StackFrame
 from heron_cli.client import Client, TaskMemory, TaskProfile, TaskTuples, TopologyPlans
 from heron_service_tracker.access import Access
 from heron_service_tracker.address import Address
@@ -28,7 +30,8 @@ from heron_service_tracker.task_observers import TaskObservers
 TASK = "/api/v1/clusters/near/topologies/words/tasks/2"
 PLACE = ("words", "count", 2, 1, 1, 12, "h1")
 LOOK = MemoryLook(0.0, 0.1, 100, 20, None, 40, 1, 1.0)
-PROFILE = TaskProfile(*PLACE, 0.0, 3.0, 8, (), ())
+SLEEPS = StackFrame("/me/words.py", 7, "Count.process", "user", "time.sleep(0.02)")
+PROFILE = TaskProfile(*PLACE, 0.0, 3.0, 8, (SLEEPS,), (ProfiledStack((0,), 0.0, 2.5),))
 MEMORY = TaskMemory(*PLACE, LOOK, LOOK, 3.0, 0, (), (), (), ())
 TUPLES = TaskTuples(*PLACE, 0.0, 3.0, 4, (), ())
 
@@ -125,7 +128,9 @@ def test_a_profile_and_the_memory_are_read(ask: Ask) -> None:
     assert profile.status_code == 200
     assert (profile.json()["profile"]["component"], profile.json()["profile"]["lasted_s"]) == ("count", 3)
     assert profile.json()["speedscope"]["name"] == "words: count/2"
-    assert profile.json()["functions"] == []
+    assert profile.json()["functions"] == []  # of those on a processor
+    (line,) = profile.json()["lines"]
+    assert (line["line"], line["source"], line["on_s"], line["off_s"]) == (7, "time.sleep(0.02)", 0.0, 2.5)
     memory = ask("/memory?seconds=0")
     assert memory.status_code == 200
     assert (memory.json()["memory"]["pid"], memory.json()["memory"]["traced_s"]) == (12, 0)

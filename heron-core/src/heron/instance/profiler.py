@@ -13,7 +13,8 @@ import threading
 from types import CodeType, FrameType
 
 from heron.clock import monotonic_s, thread_cpu_clock, wall_s
-from heron.instance.code_origin import code_origin
+from heron.instance.code_origin import CodeOrigin, code_origin
+from heron.instance.source_line import source_line
 from heron.instance.task_observer import TaskObserver
 from heron.ipc.task_profile import ProfiledStack, TaskProfile, encode_profile
 from heron.ipc.task_stacks import StackFrame
@@ -31,7 +32,7 @@ _Stack = tuple[_Call, ...]
 
 
 class StackTimes:
-    """The time on and off a processor of each stack. Pure."""
+    """The time on and off a processor of each stack."""
 
     def __init__(self) -> None:
         self._times: dict[_Stack, list[float]] = {}
@@ -53,7 +54,10 @@ class StackTimes:
     def most(
         self, calls: int = _MOST_CALLS
     ) -> tuple[tuple[StackFrame, ...], tuple[ProfiledStack, ...], tuple[float, float]]:
-        """The frames and the stacks with the most time, up to that many calls; and the rest, on and off."""
+        """The frames and the stacks with the most time, up to that many calls; and the rest, on and off.
+
+        Frames of user code have their `source`.
+        """
         numbers: dict[StackFrame, int] = {}
         stacks, other = [], list(self._other)
         for stack, (on_s, off_s) in sorted(self._times.items(), key=lambda item: -sum(item[1])):
@@ -117,4 +121,8 @@ def _stack_of(frame: FrameType | None) -> _Stack:
 
 def _described(call: _Call) -> StackFrame:
     code, line, module = call
-    return StackFrame(code.co_filename, line, code.co_qualname, code_origin(code.co_filename, module).value)
+    origin, source = code_origin(code.co_filename, module), ""
+    if origin is CodeOrigin.USER:
+        names = vars(sys.modules[module]) if module in sys.modules else None
+        source = source_line(code.co_filename, line, names)
+    return StackFrame(code.co_filename, line, code.co_qualname, origin.value, source)

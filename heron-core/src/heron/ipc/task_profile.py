@@ -26,7 +26,7 @@ class ProfiledStack:
 
 @dataclass(frozen=True, slots=True)
 class TaskProfile:
-    """A profile of the thread that runs the component. Frames have no `source`.
+    """A profile of the thread that runs the component. Only frames of user code have a `source`.
 
     `lasted_s` is the time of all samples. `other_on_s` and `other_off_s` are the part of it in rare stacks, which are
     left out when there are too many.

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from heron_cli.client import FunctionTime, LogLine, TaskMemory, TaskProfile, TaskStacks, TaskTuples
+from heron_cli.client import FunctionTime, LineTime, LogLine, TaskMemory, TaskProfile, TaskStacks, TaskTuples
 
 __all__ = [
     "FlowAnswer",
@@ -131,10 +131,12 @@ class StackAnswer(msgspec.Struct, frozen=True):
 class ProfileAnswer(msgspec.Struct, frozen=True):
     """Where a task spends its time, as `heron profile` shows it; `speedscope` is the file for that viewer.
 
-    `functions` are those with the most time on a processor in their own lines.
+    `lines` are those of user code with the most time, on a processor or off it. `functions` are those with the most
+    time on a processor in their own lines.
     """
 
     profile: TaskProfile
+    lines: tuple[LineTime, ...]
     functions: tuple[FunctionTime, ...]
     speedscope: dict[str, Any]
     age_s: float = 0.0

@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from heron.errors import RefusedError
-from heron_cli.client import Client, RemoteTopology, function_times, speedscope_file
+from heron_cli.client import Client, RemoteTopology, function_times, line_times, speedscope_file
 from heron_service_tracker.daemon_thread import in_daemon
 from heron_service_tracker.flow_answers import MemoryAnswer, ProfileAnswer, TuplesAnswer
 from heron_service_tracker.problems import BusyError
@@ -44,7 +44,8 @@ class TaskObservers:
     async def profile(self, cluster: str, topology: str, task_id: int, seconds: float) -> ProfileAnswer:
         """Return where a task spends its time."""
         found = await self._observe(cluster, topology, lambda it: it.profile(task_id, seconds=seconds))
-        return ProfileAnswer(found, function_times(found)[:_FUNCTIONS], msgspec.json.decode(speedscope_file(found)))
+        lines, functions = line_times(found)[:_FUNCTIONS], function_times(found)[:_FUNCTIONS]
+        return ProfileAnswer(found, lines, functions, msgspec.json.decode(speedscope_file(found)))
 
     async def memory(self, cluster: str, topology: str, task_id: int, seconds: float) -> MemoryAnswer:
         """Return what the memory of a task holds, and what grows in it."""

@@ -33,7 +33,7 @@ from heron_cli.topologies.restart import RestartedContainer
 from heron_cli.topologies.status_report import StatusReport
 from heron_cli.topologies.topology_list import TopologyEntry, TopologyList
 from heron_cli.topologies.topology_plans import TopologyPlans
-from heron_cli.view.profile_tree import FunctionTime, function_times
+from heron_cli.view.profile_tree import FunctionTime, LineTime, function_times, line_times
 from heron_cli.view.speedscope import speedscope_file
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "HopSummary",
     "HowKilled",
     "KillResult",
+    "LineTime",
     "LogLine",
     "MetricsRow",
     "PackageEntry",
@@ -70,6 +71,7 @@ __all__ = [
     "assembled",
     "connect",
     "function_times",
+    "line_times",
     "metrics_sinks",
     "open_store",
     "profiles_of",

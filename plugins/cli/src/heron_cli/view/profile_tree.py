@@ -1,4 +1,4 @@
-"""A profile as a tree of calls, and as sums over functions. Pure."""
+"""A profile as a tree of calls, and as sums over functions and over lines of user code. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from heron.ipc.task_profile import ProfiledStack, TaskProfile
 from heron.ipc.task_stacks import StackFrame
 
-__all__ = ["Call", "CalledFunction", "FunctionTime", "call_tree", "function_times", "user_times"]
+__all__ = [
+    "Call",
+    "CalledFunction",
+    "FunctionTime",
+    "LineTime",
+    "call_tree",
+    "function_times",
+    "line_times",
+    "user_times",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,18 @@ class FunctionTime:
     self_s: float
     total_s: float
     line: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineTime:
+    """The seconds in a line of user code and in what it calls, on a processor and off it; `source` may be ""."""
+
+    file: str
+    line: int
+    function: str
+    source: str
+    on_s: float
+    off_s: float
 
 
 def call_tree(profile: TaskProfile, *, on: bool) -> Call:
@@ -79,6 +100,22 @@ def function_times(profile: TaskProfile) -> tuple[FunctionTime, ...]:
         for function, total_s in totals.items()
     ]
     return tuple(sorted(found, key=lambda each: (-each.self_s, -each.total_s, each.function.name)))
+
+
+def line_times(profile: TaskProfile) -> tuple[LineTime, ...]:
+    """Every line of user code with time, those with the most first.
+
+    A line counts where it is the innermost one of user code, so no time counts twice.
+    """
+    times: dict[StackFrame, list[float]] = {}
+    for stack in profile.stacks:
+        innermost = next((each for each in reversed([*_frames(profile, stack)]) if each.origin == "user"), None)
+        if innermost is not None:
+            of_line = times.setdefault(innermost, [0.0, 0.0])
+            of_line[0] += stack.on_s
+            of_line[1] += stack.off_s
+    found = [LineTime(each.file, each.line, each.function, each.source, *of) for each, of in times.items()]
+    return tuple(sorted(found, key=lambda each: (-each.on_s - each.off_s, each.file, each.line)))
 
 
 def user_times(profile: TaskProfile) -> tuple[float, float]:

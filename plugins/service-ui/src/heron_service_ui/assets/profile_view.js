@@ -1,4 +1,4 @@
-// A profile: the functions with the most time, a flame graph, and the file for speedscope. The graph is made of
+// A profile: your lines and the functions with the most time, flame graphs, and the file for speedscope. The graph is made of
 // elements, so the policy for content needs no exception, and a name of a function stays text.
 
 import { html } from "./vendor/htm-preact.js";
@@ -8,15 +8,17 @@ import { Scrolled, shortPath } from "./pieces.js";
 const [WIDTH, ROW, CHARACTER] = [1200, 18, 6.6]; // of the font that inside.css sets
 const NARROWEST = 0.4; // a narrower call cannot be seen
 const SHOWN = 10;
+const NOTABLE = 0.1; // of the time
 
 export function Profile({ answer }) {
-  const { profile, functions } = answer;
+  const { profile, lines, functions } = answer;
   const onS = profile.stacks.reduce((sum, each) => sum + each.on_s, profile.other_on_s);
   const whole = profile.lasted_s || 1;
   const own = functions.filter((each) => each.function.origin === "user");
   const others = functions.filter((each) => each.function.origin !== "user" && each.self_s > 0);
   return html`<div class="answer">
     <p>${format.count(profile.samples)} samples in ${profile.lasted_s.toFixed(1)} s, from ${format.moment(profile.began_at_s)}: on a processor for ${format.percent(onS / whole)} of the time.</p>
+    <${Lines} lines=${lines} whole=${whole} />
     <${Functions} label="Your functions" times=${own} whole=${whole} />
     <${Functions} label="Functions of libraries and the engine" times=${others} whole=${whole} />
     <${Flame} profile=${profile} on=${true} label="On a processor" />
@@ -24,6 +26,30 @@ export function Profile({ answer }) {
     <p class="legend">The outermost call is at the bottom, and the width is time. <span class="key user">your code</span> <span class="key library">libraries</span> <span class="key engine">engine</span></p>
     <p><button type="button" onClick=${() => download(answer)}>Download for speedscope</button></p>
   </div>`;
+}
+
+// The time of a line is that of what it calls, too; the shares are of the time of the profile.
+function Lines({ lines, whole }) {
+  if (!lines.length) return html`<h4>Your lines</h4><p>The thread was in none of them.</p>`;
+  const share = (each) => (each.on_s + each.off_s) / whole;
+  const [first] = lines;
+  return html`${share(first) >= NOTABLE &&
+    html`<p class="guilty">${format.percent(share(first))} of the time at <b>${shortPath(first.file)}, line ${first.line}</b>, in ${first.function}, ${first.on_s >= first.off_s ? "mostly on a processor" : "mostly waiting"}<br /><code>${first.source}</code></p>`}
+    <h4>Your lines</h4>
+    <${Scrolled} label="Your lines">
+      <table>
+        <thead><tr><th scope="col">line</th><th scope="col">source</th><th scope="col" class="number">of the time</th><th scope="col" class="number">on a processor</th><th scope="col" class="number">waiting</th></tr></thead>
+        <tbody>
+          ${lines.slice(0, SHOWN).map(
+            (each) => html`<tr key=${`${each.file} ${each.line} ${each.function}`}>
+              <th scope="row" title=${`${each.file}, in ${each.function}`}>${shortPath(each.file)}, line ${each.line}</th>
+              <td class="words"><code>${each.source || "–"}</code></td>
+              <td class="number">${format.percent(share(each))}</td><td class="number">${format.percent(each.on_s / whole)}</td><td class="number">${format.percent(each.off_s / whole)}</td>
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    <//>`;
 }
 
 function Functions({ label, times, whole }) {
