@@ -17,6 +17,7 @@ from heron.ipc.status import (
     Unreached,
 )
 from heron_cli.client import MetricsRow, TopologyStatus
+from heron_service_tracker.answers import TroubleItem
 from heron_service_tracker.flow import flow_edges, flow_nodes, task_rows
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.observed import ObservedTopology
@@ -68,6 +69,7 @@ def test_busy_is_the_time_of_work_where_tasks_account_for_it(seen: Seen) -> None
     rows = [row(2, "task-time-s", share, use=use) for use, share in uses.items()]
     found = seen(*rows, row(2, "cpu-seconds", 0.3), row(1, "cpu-seconds", 0.4))
     spout, bolt = task_rows(found)
+    assert (spout.kind, bolt.kind) == ("spout", "bolt")
     assert (bolt.busy, bolt.busy_from, bolt.cores) == (0.8, "task-time", 0.3)
     assert (spout.busy, spout.busy_from) == (0.4, "processor")
     lines, count = flow_nodes(found, {"count": 3})
@@ -83,6 +85,20 @@ def test_one_busy_task_of_several_is_seen(seen: Seen) -> None:
     (count,) = [each for each in flow_nodes(seen(*shares, tasks=tasks), {}) if each.name == "count"]
     assert (count.busy, count.busy_most) == (0.6, 1.0)
     assert count.time == {"user-cpu": 0.6}
+
+
+def test_the_memory_of_a_component_is_beside_that_of_the_other_tasks(seen: Seen) -> None:
+    """A task that leaks is seen before it dies, also where its component has no other task."""
+    tasks = (TaskStatus(1, "lines", 1, "running", 1), *(TaskStatus(n, "count", 1, "running", 1) for n in (2, 3)))
+    sizes = {1: 30.0, 2: 84.0, 3: 33.0}
+    lines, count = flow_nodes(
+        seen(*(row(n, "resident-bytes", value=size) for n, size in sizes.items()), tasks=tasks), {}
+    )
+    assert (count.resident_bytes, count.resident_bytes_most, count.resident_bytes_others) == (117.0, 84.0, 30.0)
+    assert (lines.resident_bytes, lines.resident_bytes_most, lines.resident_bytes_others) == (30.0, 30.0, 33.0)
+    alone, unmeasured = flow_nodes(seen(row(1, "resident-bytes", value=30.0)), {})
+    assert (alone.resident_bytes, alone.resident_bytes_others) == (30.0, None)
+    assert (unmeasured.resident_bytes, unmeasured.resident_bytes_most) == (None, None)
 
 
 def test_the_culprit_and_the_spouts_that_it_holds_back_are_marked(seen: Seen) -> None:
@@ -123,14 +139,47 @@ def test_trouble_is_told_in_words_the_gravest_first(seen: Seen) -> None:
         unreached=(Unreached(2, 1, 12.3),),
         outages=(SinkOutage("file", 1, 60.0, "disk full"),),
     )
-    assert troubles(found) == (
+    told = troubles(found)
+    assert [each.text for each in told] == [
         "count-2 in container 1 is down: ValueError: bad",
         "count/2 holds its spouts back: the task is slow",
         "count/2 has been in one call of process for long, at words.py, line 3",
         "container 2 has not been reached for 12 s",
         "lines-1 in container 1 is restarting: killed by signal 9",
         "the sink file of container 1 has delivered nothing for 60 s: disk full",
-    )
+    ]
+    assert [(each.kind, each.component, each.task_id, each.container_id) for each in told] == [
+        ("process-down", "count", 2, 1),
+        ("back-pressure", "count", 2, 0),
+        ("long-call", "count", 2, 0),
+        ("container-unreached", "", 0, 2),
+        ("process-restarting", "lines", 1, 1),
+        ("sink-outage", "", 0, 1),
+    ]
+
+
+def test_a_task_that_does_not_keep_up_is_told_before_back_pressure_begins(seen: Seen) -> None:
+    """Buffers fill for minutes while tuples wait. A short queue, and a task with time to spare, are well."""
+
+    def told(queue_bytes: int, *shares: float, **changes: object) -> list[tuple[str, str, int]]:
+        bolt = ComponentStatus("count", "bolt", len(shares), queue_bytes=queue_bytes)
+        rows = [row(number, "task-time-s", share, use="user-blocked") for number, share in enumerate(shares, 2)]
+        found = troubles(seen(*rows, components=(bolt,), **changes))
+        return [(each.kind, each.text, each.task_id) for each in found]
+
+    text = "count/3 does not keep up: it is busy 98% of the time, and 3.5 MiB wait for count"
+    assert told(7 << 19, 0.1, 0.98) == [("behind", text, 3)]
+    assert told(1 << 17, 0.98) == []
+    assert told(7 << 19, 0.5) == []
+    assert told(7 << 19) == []
+    culprit = (Culprit(2, "count", 1, 5.0, "the task is slow"),)
+    assert [kind for kind, _, _ in told(7 << 19, 0.98, backpressure=culprit)] == ["back-pressure"]
+
+
+def test_a_trouble_is_told_once(seen: Seen) -> None:
+    """Each stream manager reports the task that it waits for; the first place counts."""
+    culprits = tuple(Culprit(task_id, "count", 1, 5.0, "the task is slow") for task_id in (2, 3, 2))
+    assert [each.task_id for each in troubles(seen(backpressure=culprits))] == [2, 3]
 
 
 def test_failed_tuples_are_a_trouble_for_some_minutes(
@@ -142,7 +191,9 @@ def test_failed_tuples_are_a_trouble_for_some_minutes(
         bolt = ComponentStatus("count", "bolt", 1, failed=failed, reported_tasks=tasks)
         leader = LeaderStatus(0, 10, "h1", epoch, 1000.0)
         observations.put_status("near", make_status(components=(bolt,), leader=leader), None)
-        return troubles(observations.topology("near", "words"))
+        told = troubles(observations.topology("near", "words"))
+        assert {(each.kind, each.component) for each in told} <= {("failures", "count")}
+        return tuple(each.text for each in told)
 
     assert found(1_000) == ()  # when they failed is not known
     assert found(1_002) == ("2 tuples of count have failed in the last 5 minutes",)
@@ -163,18 +214,20 @@ def test_an_ended_topology_has_only_the_reason_of_its_end(
     observations.put_list("near", [make_entry(state="failed")])  # type: ignore[list-item]
     down = (ProcessStatus(1, "count-2", "down", 0, 1, 2),)
     observations.put_status("near", make_status(state="failed", error="count/2 raised", processes=down), None)
-    assert troubles(observations.topology("near", "words")) == ("it failed: count/2 raised",)
+    assert troubles(observations.topology("near", "words")) == (TroubleItem("run", "it failed: count/2 raised"),)
 
 
 def test_old_values_are_a_trouble(observations: Observations, clock: FakeClock) -> None:
     """A page that is green because nobody answers would lie."""
     clock.advance(9.0)
     observations.fail_topology("near", "words", "it does not answer")
-    assert troubles(observations.topology("near", "words")) == ("newer values cannot be read: it does not answer",)
+    assert troubles(observations.topology("near", "words")) == (
+        TroubleItem("away", "newer values cannot be read: it does not answer"),
+    )
 
 
 def test_a_thousand_troubles_are_twenty_sentences(seen: Seen) -> None:
     """The list of topologies stays a list."""
     down = tuple(ProcessStatus(1, f"count-{number}", "down", 0, 1, number) for number in range(1, 1001))
     found = troubles(seen(processes=down))
-    assert (len(found), found[-1]) == (20, "and 981 more")
+    assert (len(found), found[-1].text) == (20, "and 981 more")

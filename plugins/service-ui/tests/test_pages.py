@@ -28,11 +28,11 @@ LOOPBACK = Access(Address("127.0.0.1", 8889))
 VENDOR = Path(str(resources.files("heron_service_ui"))) / "assets" / "vendor"
 
 
-def get(path: str, access: Access = LOOPBACK, **headers: str) -> httpx.Response:
+def get(path: str, access: Access = LOOPBACK, *, of_run: bool = False, **headers: str) -> httpx.Response:
     """Ask once."""
 
     async def ask() -> httpx.Response:
-        options = TrackerOptions(("near",), access, period_s=0.5)
+        options = TrackerOptions(("near",), access, period_s=0.5, of_run=of_run)
         observations = Observations(("near",), FakeClock())
         app = application(observations, access, asyncio.Event(), pages=ui_pages(options))
         transport = httpx.ASGITransport(app=app)
@@ -58,6 +58,12 @@ def test_every_view_is_the_same_shell_without_scripts_of_its_own(path: str) -> N
     assert re.findall(r"<script[^>]*>[^<]", answer.text) == []
     assert " style=" not in answer.text
     assert 'data-period-s="0.5"' in answer.text
+
+
+def test_a_page_knows_whether_its_server_ends_with_a_run() -> None:
+    """It then says why it gets no newer values, and does not send people to options that it cannot have."""
+    assert 'data-run="yes"' in get("/ui/", of_run=True).text
+    assert 'data-run="no"' in get("/ui/").text
 
 
 def test_the_policy_for_content_allows_only_files_of_this_address() -> None:

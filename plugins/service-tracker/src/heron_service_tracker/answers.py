@@ -38,6 +38,7 @@ __all__ = [
     "TopologiesAnswer",
     "TopologyAnswer",
     "TopologyItem",
+    "TroubleItem",
 ]
 
 
@@ -74,6 +75,20 @@ class LinkItem(msgspec.Struct, frozen=True):
     url: str
 
 
+class TroubleItem(msgspec.Struct, frozen=True):
+    """Something that is wrong, as a sentence, and what it concerns: "" and 0 where that is nothing.
+
+    `kind` is ``run``, ``away``, ``process-down``, ``process-restarting``, ``back-pressure``, ``behind``,
+    ``long-call``, ``container-unreached``, ``sink-outage``, ``failures`` or ``more``.
+    """
+
+    kind: str
+    text: str
+    component: str = ""
+    task_id: int = 0
+    container_id: int = 0
+
+
 class TopologyItem(msgspec.Struct, frozen=True):
     """A topology in a list.
 
@@ -97,7 +112,7 @@ class TopologyItem(msgspec.Struct, frozen=True):
     rate_per_s: float
     culprits: int
     errors: tuple[str, ...]
-    trouble: tuple[str, ...]
+    trouble: tuple[TroubleItem, ...]
     health: str
     links: tuple[LinkItem, ...]
     age_s: float

@@ -33,6 +33,7 @@ class _Watched(TypedDict):
     period_s: float
     logs: bool
     tuples: bool
+    of_run: bool
 
 
 _WATCHED = (
@@ -59,6 +60,7 @@ _WATCHED = (
     ),
     click.option("--logs", is_flag=True, help="Shows the logs of tasks, too."),
     click.option("--tuples", is_flag=True, help="Shows tuples, too, of topologies that allow it."),
+    click.option("--of-run", is_flag=True, hidden=True, help="Serves the page of `heron run --ui`, and ends with it."),
 )
 _KEPT = (
     click.option(
@@ -121,6 +123,7 @@ def with_tracker_options(address: str) -> Callable[[Command], Command]:
                 without=watched["without"],
                 logs=watched["logs"],
                 tuples=watched["tuples"],
+                of_run=watched["of_run"],
                 audit=history.expanduser() / _AUDIT_FILE if allow_actions else None,
             )
             command(options=options)

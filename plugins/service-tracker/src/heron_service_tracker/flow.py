@@ -45,6 +45,7 @@ def _task_rows(topology: ObservedTopology, status: TopologyStatus) -> Iterator[T
         yield TaskRow(
             task_id=each.task_id,
             component=each.component,
+            kind="spout" if each.component in spouts else "bolt",
             container_id=each.container_id,
             host=process.host if process else "",
             pid=process.pid if process else 0,
@@ -76,12 +77,14 @@ def flow_nodes(topology: ObservedTopology, errors_of: Mapping[str, int]) -> tupl
     rows = defaultdict(list)
     for row in task_rows(topology):
         rows[row.component].append(row)
+    all_resident = sorted(task.resident_bytes for of in rows.values() for task in of if task.resident_bytes is not None)
     held = _held_back(topology)
     found = []
     for each in status.components:
         tasks = rows[each.name]
         culprits = [culprit for culprit in status.backpressure if culprit.component == each.name]
         busy, most, busy_from = _busy_of(tasks)
+        resident = [task.resident_bytes for task in tasks if task.resident_bytes is not None]
         found.append(
             FlowNode(
                 name=each.name,
@@ -102,6 +105,9 @@ def flow_nodes(topology: ObservedTopology, errors_of: Mapping[str, int]) -> tupl
                 held_back_by=held.get(each.name, ()),
                 restarts=sum(task.restarts for task in tasks),
                 errors=errors_of.get(each.name, 0),
+                resident_bytes=sum(resident) if resident else None,
+                resident_bytes_most=max(resident, default=None),
+                resident_bytes_others=_median_without(all_resident, max(resident)) if resident else None,
             )
         )
     return tuple(found)
@@ -137,6 +143,14 @@ def _busy_of(tasks: list[TaskRow]) -> tuple[float | None, float | None, str]:
     if not shares:
         return None, None, ""
     return sum(shares) / len(shares), max(shares), "task-time" if origins == {"task-time"} else "processor"
+
+
+def _median_without(ordered: Sequence[float], one: float) -> float | None:
+    """The lower median of the values in ascending order, but one of them; None without others."""
+    middle = len(ordered) // 2 - 1
+    if middle < 0:
+        return None
+    return ordered[middle] if ordered[middle] < one else ordered[middle + 1]
 
 
 def _mean_time(tasks: list[TaskRow]) -> dict[str, float]:

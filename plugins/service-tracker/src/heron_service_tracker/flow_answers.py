@@ -38,6 +38,8 @@ class FlowNode(msgspec.Struct, frozen=True):
     `rate_per_s` counts the tuples that a spout emits or a bolt executes. `busy` is the mean over its tasks and
     `busy_most` that of the busiest one. `culprits` are its tasks that cause back pressure, `causes` the reasons, and
     `held_back_by` the components whose back pressure throttles this spout. `restarts` and `errors` are numbers.
+    `resident_bytes` is the memory of all its tasks, `resident_bytes_most` that of the largest one, and
+    `resident_bytes_others` the median of all other tasks of the topology; None where nothing was measured.
     """
 
     name: str
@@ -58,6 +60,9 @@ class FlowNode(msgspec.Struct, frozen=True):
     held_back_by: tuple[str, ...]
     restarts: int
     errors: int
+    resident_bytes: float | None
+    resident_bytes_most: float | None
+    resident_bytes_others: float | None
 
 
 class FlowEdge(msgspec.Struct, frozen=True):
@@ -88,6 +93,7 @@ class TaskRow(msgspec.Struct, frozen=True, gc=False):
 
     task_id: int
     component: str
+    kind: str
     container_id: int
     host: str
     pid: int

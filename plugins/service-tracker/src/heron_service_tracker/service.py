@@ -58,7 +58,7 @@ class TrackerOptions:
     `overrides` and `without` are those of `heron_cli.client.connect`, for every profile. `history` is the folder of the
     history, None without one, and `history_bytes` the bound of its file. With `logs`, the logs of tasks are shown. With
     `tuples`, tuples of topologies that allow it are shown. With `audit`, the file of the audit, topologies can be
-    changed.
+    changed. With `of_run`, the server is that of `heron run --ui`, and ends with the run.
     """
 
     profiles: tuple[str, ...]
@@ -72,6 +72,7 @@ class TrackerOptions:
     logs: bool = False
     tuples: bool = False
     audit: Path | None = None
+    of_run: bool = False
 
 
 @contextlib.contextmanager

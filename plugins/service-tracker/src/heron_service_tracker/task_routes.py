@@ -47,7 +47,8 @@ def task_routes(observations: Observations, questions: Questions) -> list[Route]
 
     async def logs(cluster: str, topology: str, task_id: int, values: Values) -> msgspec.Struct:
         if not questions.logs_allowed:
-            msg = f"this tracker shows no logs; start it with --logs, or `heron logs {topology} --task {task_id}`"
+            command = f"heron logs {topology} --task {task_id}"
+            msg = f"this server shows no logs, which `heron tracker --logs` and `heron ui --logs` do; `{command}`"
             raise RefusedByOperatorError(msg)
         return await questions.logs(cluster, topology, task_id, values.integer("lines"), values.text("search"))
 

@@ -5,59 +5,89 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heron_cli.client import TopologyStatus
+from heron_service_tracker.answers import TroubleItem
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.recent_failures import RECENT_MINUTES, recently_failed
+from heron_service_tracker.task_figures import FiguresOfTasks
 
 __all__ = ["troubles"]
 
 _ENDED = frozenset({"finished", "failed", "killed"})
 _MOST = 20  # sentences; a topology of a thousand dead tasks has one cause
+_ALWAYS = 0.95  # the share of time of a task that has no time to spare
+_WAITING_BYTES = 256 << 10  # a queue that is longer than that of a task that only has much to do
 
 
-def troubles(topology: ObservedTopology) -> tuple[str, ...]:
-    """Return at most 20 sentences; none when nothing is known to be wrong."""
+def troubles(topology: ObservedTopology) -> tuple[TroubleItem, ...]:
+    """Return at most 20 sentences, each with what it concerns; none when nothing is known to be wrong."""
     found = [*_of_the_run(topology)]
     status = topology.status
     if status is not None and status.state not in _ENDED and topology.entry.state not in _ENDED:
         found += _of_a_running_one(status)
+        found += _of_tasks_behind(status, topology.figures)
         found += [
-            f"{number} tuples of {component} have failed in the last {RECENT_MINUTES} minutes"
-            for component, number in recently_failed(topology.failures).items()
+            TroubleItem("failures", f"{number} tuples of {name} have failed in the last {RECENT_MINUTES} minutes", name)
+            for name, number in recently_failed(topology.failures).items()
         ]
-    sentences = list(dict.fromkeys(found))
+    told: dict[str, TroubleItem] = {}
+    for each in found:
+        told.setdefault(each.text, each)
+    sentences = tuple(told.values())
     more = len(sentences) - _MOST
-    return (*sentences[: _MOST - 1], f"and {more + 1} more") if more > 0 else tuple(sentences)
+    return (*sentences[: _MOST - 1], TroubleItem("more", f"and {more + 1} more")) if more > 0 else sentences
 
 
-def _of_the_run(topology: ObservedTopology) -> Iterator[str]:
+def _of_the_run(topology: ObservedTopology) -> Iterator[TroubleItem]:
     status = topology.status
     if status is not None and status.error:
-        yield f"it {status.state}: {status.error}" if status.state == "failed" else status.error
-    yield from topology.entry.errors
+        yield TroubleItem("run", f"it {status.state}: {status.error}" if status.state == "failed" else status.error)
+    for error in topology.entry.errors:
+        yield TroubleItem("run", error)
     if topology.error and topology.entry.state not in _ENDED:
-        yield f"newer values cannot be read: {topology.error}"
+        yield TroubleItem("away", f"newer values cannot be read: {topology.error}")
 
 
-def _of_a_running_one(status: TopologyStatus) -> Iterator[str]:
-    for down in status.processes:
-        if down.state == "down":
-            yield f"{down.process} in container {down.container_id} is down{_because(down.last_error)}"
+def _of_a_running_one(status: TopologyStatus) -> Iterator[TroubleItem]:
+    yield from _of_processes(status, "down", "is down")
     for each in status.backpressure:
-        yield f"{each.component}/{each.task_id} holds its spouts back{_because(each.cause)}"
+        text = f"{each.component}/{each.task_id} holds its spouts back{_because(each.cause)}"
+        yield TroubleItem("back-pressure", text, each.component, each.task_id)
     for call in status.long_calls:
-        yield f"{call.component}/{call.task_id} has been in one call of {call.function} for long, at {call.place}"
-    yield from _of_the_engine(status)
-
-
-def _of_the_engine(status: TopologyStatus) -> Iterator[str]:
+        text = f"{call.component}/{call.task_id} has been in one call of {call.function} for long, at {call.place}"
+        yield TroubleItem("long-call", text, call.component, call.task_id)
     for silent in status.unreached:
-        yield f"container {silent.container_id} has not been reached for {silent.silent_s:.0f} s"
-    for process in status.processes:
-        if process.state == "restarting":
-            yield f"{process.process} in container {process.container_id} is restarting{_because(process.last_error)}"
+        text = f"container {silent.container_id} has not been reached for {silent.silent_s:.0f} s"
+        yield TroubleItem("container-unreached", text, container_id=silent.container_id)
+    yield from _of_processes(status, "restarting", "is restarting")
     for sink in status.outages:
-        where = f"the sink {sink.sink} of container {sink.container_id}"
-        yield f"{where} has delivered nothing for {sink.outage_s:.0f} s{_because(sink.reason)}"
+        text = f"the sink {sink.sink} of container {sink.container_id} has delivered nothing for {sink.outage_s:.0f} s"
+        yield TroubleItem("sink-outage", f"{text}{_because(sink.reason)}", container_id=sink.container_id)
+
+
+def _of_tasks_behind(status: TopologyStatus, figures: FiguresOfTasks) -> Iterator[TroubleItem]:
+    """The busiest task of each component that does not keep up.
+
+    Back pressure begins only when a buffer is full, which may take minutes.
+    """
+    known = {each.component for each in status.backpressure}
+    for each in status.components:
+        if each.kind == "spout" or each.queue_bytes < _WAITING_BYTES or each.name in known:
+            continue
+        tasks = {task: of for task, of in figures.by_task.items() if figures.components[task] == each.name}
+        busy, task_id = max(((of.busy[0] or 0.0, task) for task, of in tasks.items()), default=(0.0, 0))
+        if busy >= _ALWAYS:
+            waiting = f"{each.queue_bytes / (1 << 20):.1f} MiB wait for {each.name}"
+            text = f"{each.name}/{task_id} does not keep up: it is busy {busy:.0%} of the time, and {waiting}"
+            yield TroubleItem("behind", text, each.name, task_id)
+
+
+def _of_processes(status: TopologyStatus, state: str, verb: str) -> Iterator[TroubleItem]:
+    components = {each.task_id: each.component for each in status.tasks}
+    for each in status.processes:
+        if each.state == state:
+            text = f"{each.process} in container {each.container_id} {verb}{_because(each.last_error)}"
+            component = components.get(each.task_id, "")
+            yield TroubleItem(f"process-{state}", text, component, each.task_id, each.container_id)
 
 
 def _because(reason: str) -> str:

@@ -38,7 +38,7 @@ _POLICY = "; ".join(
 )
 _SHELL = """<!doctype html>
 <html lang="en" data-period-s="{period_s:g}" data-logs="{logs}" data-tuples="{tuples}" data-token="{token}"
-  data-actions="{actions}" data-explain="{explain}">
+  data-actions="{actions}" data-explain="{explain}" data-run="{of_run}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -68,6 +68,7 @@ def ui_pages(options: TrackerOptions) -> Pages:
         token="yes" if options.access.token else "no",
         actions="yes" if options.audit else "no",
         explain="yes" if explain_installed() else "no",
+        of_run="yes" if options.of_run else "no",
     ).encode()
 
     async def home(_request: Request) -> Response:

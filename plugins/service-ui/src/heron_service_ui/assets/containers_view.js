@@ -2,7 +2,7 @@
 
 import { html } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
-import { Freshness, heat, viewPath } from "./pieces.js";
+import { Freshness, heat, strain, viewPath } from "./pieces.js";
 import { PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
 
 export function ContainersView({ cluster, topology, status }) {
@@ -14,7 +14,7 @@ export function ContainersView({ cluster, topology, status }) {
   const processes = status ? status.processes : [];
   return html`
     <h2>Containers</h2>
-    <p class="legend">Packing plan ${plan.data.id}. The shade of a task is the share of time in which it is busy.</p>
+    <p class="legend">Packing plan ${plan.data.id}. The shade of a task is the share of time in which it is busy, of a spout without the time in which it is blocked.</p>
     <div class="cards">
       <${Engine} processes=${processes.filter((each) => each.container_id === 0)} />
       ${plan.data.containers.map((each) => html`<${Container} key=${each.container_id} container=${each} rows=${rows} processes=${processes.filter((process) => process.container_id === each.container_id)} pathOf=${(task) => viewPath(cluster, topology, "task", task)} />`)}
@@ -40,9 +40,9 @@ function Container({ container, rows, processes, pathOf }) {
     </dl>
     <ul class="chips" aria-label=${`Tasks of container ${container.container_id}`}>
       ${container.tasks.map((each) => {
-        const row = rows.get(each.task_id) || { busy: null, state: "not known", culprit: "" };
+        const row = rows.get(each.task_id) || { busy: null, time: {}, state: "not known", culprit: "" };
         const text = `${format.cut(each.component, 18)}/${each.task_id}: busy ${format.percent(row.busy)}, ${row.state}`;
-        return html`<li key=${each.task_id}><a class=${`${heat(row.busy)}${row.culprit ? " culprit" : ""}`} href=${pathOf(each.task_id)} title=${text} aria-label=${text}>${format.cut(each.component, 18)}/${each.task_id}</a></li>`;
+        return html`<li key=${each.task_id}><a class=${`${heat(strain(row, row.busy, row.time))}${row.culprit ? " culprit" : ""}`} href=${pathOf(each.task_id)} title=${text} aria-label=${text}>${format.cut(each.component, 18)}/${each.task_id}</a></li>`;
       })}
     </ul>
     <${Processes} processes=${processes.filter((each) => !each.task_id)} />

@@ -2,13 +2,16 @@
 
 import { html, useEffect, useMemo, useState } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
-import { Freshness, Scrolled, heat, viewPath, withQuery } from "./pieces.js";
+import { Freshness, Scrolled, heat, strain, viewPath, withQuery, worse } from "./pieces.js";
 import { PERIOD_S, placeOf, read, usePolled } from "./tracker_api.js";
 
-const NODE = { width: 210, height: 92 };
+const NODE = { width: 210, height: 108 };
 const NAME_LENGTH = 24; // characters that fit into a node; the table has the whole name
 const WIDEST = 12; // pixels of the edge with the greatest volume
 const NARROW = 700; // pixels; the graph of a phone goes down
+
+const SMALLEST = 0.75; // of its size; a graph that is still too wide scrolls, because its texts must be readable
+const MUCH = 0.5; // twice the memory of the other tasks
 
 const BLOCKED = 0.2; // a share of time that is worth a word in the graph
 
@@ -27,7 +30,7 @@ export function FlowView({ cluster, topology, ended }) {
     ${nodes.length > 0 && !edges.length && nodes.length > 1 && html`<p class="notice" role="status">The streams are not known${ended ? ": the topology had ended before they were read" : " yet"}.</p>`}
     <${Graph} nodes=${nodes} edges=${edges} pathOf=${(name) => componentPath(cluster, topology, name)} />
     <p class="legend">
-      The width of a stream is its volume. The shade of a component is the share of time in which it is busy:
+      The width of a stream is its volume. The shade of a component is the share of time in which its busiest task is busy, of a spout without the time in which it is blocked:
       ${[0, 0.2, 0.4, 0.6, 0.8, 0.99].map((share) => html`<span key=${share} class=${`shade ${heat(share)}`}>${format.percent(Math.floor(share * 6) / 6)}</span>`)}
     </p>
     <h2>Components</h2>
@@ -52,7 +55,7 @@ function useLayout(nodes, edges) {
 
 function placed(dagre, nodes, edges, down) {
   const graph = new dagre.Graph({ multigraph: true });
-  graph.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 34, ranksep: 96, edgesep: 26, marginx: 14, marginy: 22 });
+  graph.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 34, ranksep: 56, edgesep: 26, marginx: 14, marginy: 22 });
   graph.setDefaultEdgeLabel(() => ({}));
   const known = new Set(nodes.map((each) => each.name));
   for (const each of nodes) graph.setNode(each.name, { ...NODE });
@@ -70,7 +73,7 @@ function Graph({ nodes, edges, pathOf }) {
   const { width, height } = graph.graph();
   const most = Math.max(...edges.map((each) => each.rate_per_s || 0), 1e-9);
   return html`<${Scrolled} label="Graph of the topology; the tables below have the same values">
-    <svg class="graph" width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="group" aria-label="Graph">
+    <svg class="graph" width=${width} height=${height} style=${{ minWidth: `${Math.round(SMALLEST * width)}px` }} viewBox=${`0 0 ${width} ${height}`} role="group" aria-label="Graph">
       <defs>
         <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" markerUnits="userSpaceOnUse" orient="auto">
           <path d="M0,0 L8,4 L0,8 z" class="arrow" />
@@ -120,15 +123,22 @@ function Node({ node, at, path }) {
   const marked = node.culprits.length ? " culprit" : node.held_back_by.length ? " held" : "";
   const busy = node.busy_most > node.busy + 0.2 ? `${format.percent(node.busy)}, one task ${format.percent(node.busy_most)}` : format.percent(node.busy);
   const blocked = node.time["user-blocked"] > BLOCKED ? `, blocked ${format.percent(node.time["user-blocked"])}` : "";
-  const about = `${node.kind} ${node.name}: ${format.rate(node.rate_per_s)}, busy ${busy}${blocked}${note(node) ? `, ${note(node)}` : ""}`;
-  return html`<a href=${path} class=${`node ${heat(node.busy_most)}${marked}`}>
+  const memory = node.resident_bytes === null ? "" : `, memory ${format.bytes(node.resident_bytes)}${node.parallelism > 1 ? `, the largest task ${format.bytes(node.resident_bytes_most)}` : ""}`;
+  const about = `${node.kind} ${node.name}: ${format.rate(node.rate_per_s)}, busy ${busy}${blocked}${memory}${note(node) ? `, ${note(node)}` : ""}`;
+  return html`<a href=${path} class=${`node ${heat(strain(node, node.busy_most, node.time))}${marked}`}>
     <title>${about}${node.causes.length ? ` (${node.causes.join("; ")})` : ""}</title>
     <rect x=${left} y=${top} width=${NODE.width} height=${NODE.height} rx=${node.kind === "spout" ? 22 : 5} />
     <text class="name" x=${left + 14} y=${top + 22}>${format.cut(node.name, NAME_LENGTH)}</text>
     <text x=${left + 14} y=${top + 42}>${format.rate(node.rate_per_s)} · ${node.parallelism} × ${node.kind}</text>
     <text x=${left + 14} y=${top + 60}>busy ${busy}</text>
-    <text class="note" x=${left + 14} y=${top + 79}>${format.cut(note(node) || `queue ${format.bytes(node.queue_bytes)}`, 32)}</text>
+    <text class=${excess(node) >= MUCH ? "much" : ""} x=${left + 14} y=${top + 78}>${node.parallelism > 1 ? "largest task" : "memory"} ${format.bytes(node.resident_bytes_most)}</text>
+    <text class="note" x=${left + 14} y=${top + 97}>${format.cut(note(node) || `queue ${format.bytes(node.queue_bytes)}`, 32)}</text>
   </a>`;
+}
+
+// How much more memory the largest task has than the other tasks of the topology.
+function excess(node) {
+  return node.resident_bytes_others === null ? 0 : worse(node.resident_bytes_most, node.resident_bytes_others);
 }
 
 function Components({ nodes, pathOf }) {
@@ -144,6 +154,8 @@ function Components({ nodes, pathOf }) {
           <th scope="col" class="number">busiest task</th>
           <th scope="col" class="number">blocked</th>
           <th scope="col" class="number">queue</th>
+          <th scope="col" class="number">memory</th>
+          <th scope="col" class="number">largest task</th>
           <th scope="col" class="number">mean time</th>
           <th scope="col" class="number">failed</th>
           <th scope="col" class="number">restarts</th>
@@ -157,10 +169,12 @@ function Components({ nodes, pathOf }) {
             <td>${each.kind}</td>
             <td class="number">${each.running < each.parallelism ? `${each.running} of ${each.parallelism}` : each.parallelism}</td>
             <td class="number">${format.rate(each.rate_per_s)}</td>
-            <td class=${`number ${heat(each.busy)}`} title=${BUSY[each.busy_from]}>${format.percent(each.busy)}</td>
-            <td class=${`number ${heat(each.busy_most)}`}>${format.percent(each.busy_most)}</td>
+            <td class=${`number ${heat(strain(each, each.busy, each.time))}`} title=${BUSY[each.busy_from]}>${format.percent(each.busy)}</td>
+            <td class=${`number ${heat(strain(each, each.busy_most, each.time))}`}>${format.percent(each.busy_most)}</td>
             <td class="number" title="share of time in your code without running: it sleeps, or waits for a service, a lock or a processor">${format.percent(each.time["user-blocked"])}</td>
             <td class="number">${format.bytes(each.queue_bytes)}</td>
+            <td class="number">${format.bytes(each.resident_bytes)}</td>
+            <td class=${`number ${each.resident_bytes_most === null ? "" : heat(excess(each))}`} title=${each.resident_bytes_others === null ? "" : `the other tasks of the topology: ${format.bytes(each.resident_bytes_others)}`}>${format.bytes(each.resident_bytes_most)}</td>
             <td class="number">${each.kind === "bolt" ? format.latency(each.latency_s) : "–"}</td>
             <td class="number">${format.count(each.failed)}</td>
             <td class="number">${each.restarts}</td>

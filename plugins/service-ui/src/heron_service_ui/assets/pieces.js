@@ -2,7 +2,7 @@
 
 import { html } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
-import { PERIOD_S, useSeconds } from "./tracker_api.js";
+import { OF_RUN, PERIOD_S, useSeconds } from "./tracker_api.js";
 
 const ENDED = new Set(["finished", "failed", "killed"]);
 
@@ -26,8 +26,9 @@ export function isOld(ageS, sinceS) {
   return ageS + sinceS > 2 * PERIOD_S + 1; // an answer itself takes up to a second on a busy machine
 }
 
-export function State({ state }) {
-  return html`<span class=${`state state-${state}`}>${state}</span>`;
+// An old state may have changed since.
+export function State({ state, old = false }) {
+  return old ? html`<span class="state">was ${state}</span>` : html`<span class=${`state state-${state}`}>${state}</span>`;
 }
 
 // How old the values of a view are, and why there are no newer ones. `polled` is what a hook of tracker_api returns.
@@ -43,6 +44,8 @@ function freshness(polled, ended, wanted, since) {
   if (ended) return ["It has ended: these are its last values.", false];
   const age = (polled.data.age_s || 0) + since;
   if (!polled.problem && !isOld(polled.data.age_s || 0, since)) return ["", false];
+  if (OF_RUN && polled.problem && !polled.problem.status)
+    return [`The run has ended, or its page has failed: ${polled.problem.message}. These values are ${format.duration(age)} old.`, true];
   const why = polled.problem ? polled.problem.message : polled.data.error;
   return [`These values are ${format.duration(age)} old${why ? `: ${why}` : "."}`, true];
 }
@@ -52,10 +55,26 @@ export function useOld(polled) {
   return !polled.data || Boolean(polled.problem && since > PERIOD_S * 2) || isOld(polled.data.age_s || 0, since);
 }
 
-export function Troubles({ sentences }) {
-  if (!sentences.length) return html`<p class="well">Nothing is known to be wrong.</p>`;
+// The view of what a sentence concerns: a task, a component or the containers; "" for the topology.
+export function concernedPath(cluster, topology, { component, task_id: task, container_id: container }) {
+  if (task) return viewPath(cluster, topology, "task", task);
+  if (component) return withQuery(viewPath(cluster, topology, "tasks"), { component });
+  return container ? viewPath(cluster, topology, "containers") : "";
+}
+
+const STANDING = new Set(["back-pressure", "behind", "long-call"]); // troubles of tasks that the line of their thread explains
+
+// A trouble as the tracker tells it, with the way to what it concerns.
+export function Trouble({ cluster, topology, trouble }) {
+  const path = concernedPath(cluster, topology, trouble);
+  return html`${path ? html`<a href=${path}>${trouble.text}</a>` : trouble.text}
+    ${STANDING.has(trouble.kind) && html` <a class="step" href=${viewPath(cluster, topology, "task", trouble.task_id, "stack")} aria-label=${`Show its line, task ${trouble.task_id}`}>Show its line</a>`}`;
+}
+
+// The items have no keys: a number in a text changes every second, and a link must not go away under the mouse.
+export function Troubles({ cluster, topology, troubles }) {
   return html`<ul class="troubles">
-    ${sentences.map((each) => html`<li key=${each}>${each}</li>`)}
+    ${troubles.map((each) => html`<li><${Trouble} cluster=${cluster} topology=${topology} trouble=${each} /></li>`)}
   </ul>`;
 }
 
@@ -63,6 +82,19 @@ export function Troubles({ sentences }) {
 export function heat(share) {
   if (share === null || share === undefined || !Number.isFinite(share)) return "";
   return `heat-${Math.min(5, Math.max(0, Math.floor(share * 6)))}`;
+}
+
+// The part of the busy time that is a reason to look. A spout that is blocked mostly waits for its source, or for the
+// time of its next tuple; a bolt that is blocked holds its tuples up.
+export function strain({ kind }, busy, time) {
+  return busy === null || kind !== "spout" ? busy : busy - (time["user-blocked"] || 0);
+}
+
+// How much worse a value is than what is usual, from 0 for one that is not to 0.99 for four times of it. What is below
+// `least` is no difference worth a word.
+export function worse(value, usual, least = 0) {
+  const base = Math.max(usual, least);
+  return base > 0 && value > base ? Math.min(0.99, Math.log2(value / base) / 2) : 0;
 }
 
 // A line without axes. Its text says what it shows, for people who do not see it.

@@ -19,8 +19,8 @@ export function Profile({ answer }) {
   return html`<div class="answer">
     <p>${format.count(profile.samples)} samples in ${profile.lasted_s.toFixed(1)} s, from ${format.moment(profile.began_at_s)}: on a processor for ${format.percent(onS / whole)} of the time.</p>
     <${Lines} lines=${lines} whole=${whole} />
-    <${Functions} label="Your functions" times=${own} whole=${whole} />
-    <${Functions} label="Functions of libraries and the engine" times=${others} whole=${whole} />
+    <${Functions} label="Your functions, on a processor" times=${own} whole=${whole} />
+    <${Functions} label="Functions of libraries and the engine, on a processor" times=${others} whole=${whole} />
     <${Flame} profile=${profile} on=${true} label="On a processor" />
     <${Flame} profile=${profile} on=${false} label="Off a processor: it waits" />
     <p class="legend">The outermost call is at the bottom, and the width is time. <span class="key user">your code</span> <span class="key library">libraries</span> <span class="key engine">engine</span></p>
@@ -53,7 +53,7 @@ function Lines({ lines, whole }) {
 }
 
 function Functions({ label, times, whole }) {
-  if (!times.length) return html`<h4>${label}</h4><p>None was on a processor.</p>`;
+  if (!times.length) return html`<h4>${label}</h4><p>None.</p>`;
   return html`<h4>${label}</h4>
     <${Scrolled} label=${label}>
       <table>

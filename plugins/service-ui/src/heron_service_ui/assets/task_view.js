@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
 import { Inside } from "./inside_view.js";
 import { Freshness, Scrolled, shortPath, State, viewPath, withQuery } from "./pieces.js";
-import { LOGS_SHOWN, PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
+import { LOGS_SHOWN, OF_RUN, PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
 
 // The uses of a task's time, as the metric task-time-s names them.
 const USES = {
@@ -22,7 +22,7 @@ const LOG_S = 2;
 const SEARCH_S = 10; // a search reads all files
 const MOST_MARKS = 200; // of a line
 
-export function TaskView({ cluster, topology, task, part, ended, query, go }) {
+export function TaskView({ cluster, topology, task, part, ended, old, query, go }) {
   const place = placeOf(cluster, topology);
   const wanted = Number(task);
   const valid = /^\d{1,9}$/.test(task);
@@ -33,7 +33,7 @@ export function TaskView({ cluster, topology, task, part, ended, query, go }) {
   if (!row) return html`<p class="notice" role="status">There is no task ${task}.</p>`;
   const logs = viewPath(cluster, topology, "task", task, "logs");
   return html`
-    <h2>${row.component}/${row.task_id} <${State} state=${row.state} /></h2>
+    <h2>${row.component}/${row.task_id} <${State} state=${row.state} old=${old} /></h2>
     <dl class="facts">
       <div><dt>container</dt><dd>${row.container_id}</dd></div>
       <div><dt>host</dt><dd>${row.host || "–"}</dd></div>
@@ -54,14 +54,14 @@ export function TaskView({ cluster, topology, task, part, ended, query, go }) {
       ${row.last_error && html`<li>It last died: ${row.last_error}</li>`}
     </ul>`}
     <${Time} time=${row.time} />
-    ${!ended && html`<${Stack} place=${place} topology=${topology} task=${task} />`}
+    ${!ended && html`<${Stack} place=${place} topology=${topology} task=${task} at_once=${part === "stack"} />`}
     ${!ended && html`<${Inside} place=${place} topology=${topology} row=${row} />`}
     <h3>Logs</h3>
     ${part === "logs" && LOGS_SHOWN
       ? html`<${Logs} place=${place} task=${task} search=${query.get("search") || ""} find=${(text) => go(withQuery(logs, { search: text }), { replace: true })} />`
       : LOGS_SHOWN
         ? html`<p><a href=${logs}>Show the logs, and follow them</a></p>`
-        : html`<p>These pages were started without <code>--logs</code>. On the machine of the logs: <code>heron logs ${topology} --task ${task} --follow</code></p>`}
+        : html`<p>${OF_RUN ? "The page of a run shows no logs: the run prints the output of its tasks." : html`<code>heron ui --logs</code> shows them here.`} On the machine of the logs: <code>heron logs ${topology} --task ${task} --follow</code></p>`}
     <h3>Metrics</h3>
     <${Metrics} place=${place} task=${task} />
   `;
@@ -79,20 +79,24 @@ function Time({ time }) {
   </section>`;
 }
 
-function Stack({ place, topology, task }) {
+// With `at_once`, as a link to the line of a task has it, the task is asked without a button.
+function Stack({ place, topology, task, at_once: atOnce }) {
   const [state, setState] = useState({ answer: null, problem: "", asks: false });
-  async function ask(event) {
-    const section = event.currentTarget.closest("section");
+  const section = useRef(null);
+  useEffect(() => {
+    if (atOnce) ask();
+  }, [atOnce]);
+  async function ask() {
     setState((former) => ({ ...former, asks: true }));
     try {
       setState({ answer: (await read(`${place}/tasks/${task}/stack`)).stacks, problem: "", asks: false });
-      requestAnimationFrame(() => section.scrollIntoView({ block: "start" }));
+      requestAnimationFrame(() => section.current && section.current.scrollIntoView({ block: "start" }));
     } catch (error) {
       setState({ answer: null, problem: error.message, asks: false });
     }
   }
   const { answer } = state;
-  return html`<section>
+  return html`<section ref=${section}>
     <h3>Stack</h3>
     <p><button type="button" disabled=${state.asks} onClick=${ask}>${state.asks ? "The task is asked…" : "Show what each thread does now"}</button></p>
     <div role="status">

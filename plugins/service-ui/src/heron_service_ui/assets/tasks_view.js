@@ -2,32 +2,57 @@
 
 import { html } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
-import { Choice, Freshness, Scrolled, State, heat, viewPath, withQuery } from "./pieces.js";
+import { Choice, Freshness, Scrolled, State, Troubles, heat, strain, viewPath, withQuery, worse } from "./pieces.js";
 import { PERIOD_S, placeOf, readAll, usePolled } from "./tracker_api.js";
 
 const FEW = 60; // tasks; more than these are in tables only when their component is chosen
 
-// What a square can show: its title, the value of a task, its text, and whether the shade is the distance from the
-// others of the component (true) or the value itself.
+const LEAST_QUEUE = 64 * 1024; // bytes; shorter queues are no difference worth a word
+const LEAST_TIME_S = 1e-4;
+const LEAST_MEMORY = 16 * 1024 * 1024; // bytes; processes with the same code differ by some
+
+// What a square can show. Only what is bad has a shade: `shade` takes the row, its value and that of the other tasks of
+// the component, or with `all` of the topology; null without others.
 const MEASURES = {
-  busy: ["busy", (row) => row.busy, format.percent, false],
-  rate: ["tuples", (row) => row.rate_per_s, format.rate, true],
-  queue: ["queue", (row) => row.queue_bytes, format.bytes, true],
-  latency: ["p99 time", (row) => row.latency_p99_s, format.latency, true],
-  memory: ["memory", (row) => row.resident_bytes, format.bytes, true],
-  restarts: ["restarts", (row) => row.restarts, String, true],
+  busy: { title: "busy", value: (row) => row.busy, text: format.percent, shade: (row, busy) => strain(row, busy, row.time) },
+  rate: { title: "tuples", value: (row) => row.rate_per_s, text: format.rate, shade: (row, rate, usual) => (waited(row) ? worse(usual ?? 0, Math.max(rate, 1)) : 0) },
+  queue: { title: "queue", value: (row) => row.queue_bytes, text: format.bytes, shade: (row, size, usual) => worse(size, usual ?? 0, LEAST_QUEUE) },
+  latency: { title: "p99 time", value: (row) => row.latency_p99_s, text: format.latency, shade: (row, time, usual) => (usual === null ? 0 : worse(time, usual, LEAST_TIME_S)) },
+  memory: { title: "memory", value: (row) => row.resident_bytes, text: format.bytes, shade: (row, size, usual) => (usual === null ? 0 : worse(size, usual)), all: true },
+  restarts: { title: "restarts", value: (row) => row.restarts, text: String, shade: (row, restarts, usual) => worse(restarts, usual ?? 0, 0.5) },
 };
-// The shade of a value among those of its component: equal ones are pale, and one that differs from the median by a
-// factor of four or more, in either direction, is the darkest.
-function distance(value, usual) {
-  if (value === usual) return 0;
-  if (value <= 0 || usual <= 0) return 0.99;
-  return Math.min(0.99, Math.abs(Math.log2(value / usual)) / 2);
+
+const WORSE = {
+  rate: "fewer tuples, although some wait",
+  queue: "a longer queue",
+  latency: "more time for a tuple",
+  memory: "more memory",
+  restarts: "more restarts",
+};
+
+// Whether tuples wait for the task: it is slow, and not idle.
+function waited(row) {
+  return Boolean(row.culprit) || row.queue_bytes >= LEAST_QUEUE || row.busy > 0.8;
 }
 
-const LEAST_QUEUE = 64 * 1024; // bytes; shorter queues are no difference worth a word
+// The median of the other tasks, as a function of a task's own value; null without others.
+function usualOf(rows, valueOf) {
+  const sorted = rows.map(valueOf).filter((each) => each !== null).sort((one, other) => one - other);
+  const middle = Math.floor(sorted.length / 2) - 1;
+  return (value) => (middle < 0 ? null : sorted[middle] < value ? sorted[middle] : sorted[middle + 1]);
+}
 
-export function TasksView({ cluster, topology, query, go }) {
+// What is usual in each measure, for the tasks of a component.
+function usualsOf(rows, all) {
+  return Object.fromEntries(Object.entries(MEASURES).map(([key, measure]) => [key, usualOf(measure.all ? all : rows, measure.value)]));
+}
+
+function shadeOf(key, row, usuals) {
+  const value = MEASURES[key].value(row);
+  return value === null ? "" : heat(MEASURES[key].shade(row, value, usuals[key](value)));
+}
+
+export function TasksView({ cluster, topology, old, query, go }) {
   const tasks = usePolled((signal) => readAll(`${placeOf(cluster, topology)}/tasks`, signal), PERIOD_S, [cluster, topology]);
   const chosen = query.get("component") || "";
   const by = MEASURES[query.get("by")] ? query.get("by") : "busy";
@@ -42,12 +67,13 @@ export function TasksView({ cluster, topology, query, go }) {
     <h2>Tasks</h2>
     <div class="choices">
       <${Choice} label="Component" value=${chosen} values=${[["", "all"], ...names.map((each) => [each, format.cut(each, 60)])]} onChange=${(component) => show({ component })} />
-      <${Choice} label="Shade by" value=${by} values=${Object.entries(MEASURES).map(([key, [title]]) => [key, title])} onChange=${(key) => show({ by: key === "busy" ? "" : key })} />
+      <${Choice} label="Shade by" value=${by} values=${Object.entries(MEASURES).map(([key, each]) => [key, each.title])} onChange=${(key) => show({ by: key === "busy" ? "" : key })} />
     </div>
+    <p class="legend">${by === "busy" ? "The shade is the share of time in which a task is busy, of a spout without the time in which it is blocked." : `A shade marks what is worse than in the other tasks of the ${MEASURES[by].all ? "topology" : "component"}: ${WORSE[by]}.`}</p>
     ${chosen && !groups.has(chosen) && html`<p class="notice" role="status">There is no component ${chosen}.</p>`}
     ${names
       .filter((each) => !chosen || each === chosen)
-      .map((name) => html`<${Component} key=${name} name=${name} rows=${groups.get(name)} by=${by} detailed=${detailed(name)} pathOf=${pathOf} chosenPath=${withQuery(path, { component: name })} />`)}
+      .map((name) => html`<${Component} key=${name} ...${{ cluster, topology, name, by, old, pathOf }} rows=${groups.get(name)} usuals=${usualsOf(groups.get(name), tasks.data.items)} detailed=${detailed(name)} chosenPath=${withQuery(path, { component: name })} />`)}
   `;
 }
 
@@ -60,66 +86,53 @@ function grouped(rows) {
   return groups;
 }
 
-function Component({ name, rows, by, detailed, pathOf, chosenPath }) {
-  const [title, valueOf, textOf, compared] = MEASURES[by];
-  const usual = median(rows.map((each) => valueOf(each) || 0));
+function Component({ cluster, topology, name, rows, usuals, by, old, detailed, pathOf, chosenPath }) {
+  const { title, value: valueOf, text: textOf } = MEASURES[by];
   const found = findings(rows);
   return html`<section class="component">
     <h3><a href=${chosenPath}>${name}</a></h3>
-    ${found.length > 0 && html`<ul class="troubles">${found.map((each) => html`<li key=${each}>${each}</li>`)}</ul>`}
+    ${found.length > 0 && html`<${Troubles} cluster=${cluster} topology=${topology} troubles=${found} />`}
     <ul class="squares" aria-label=${`Tasks of ${name}, shaded by ${title}`}>
       ${rows.map((each) => {
         const value = valueOf(each);
         const text = `task ${each.task_id}: ${title} ${value === null ? "not known" : textOf(value)}, ${each.state}`;
-        const shade = value === null ? "" : shadeOf(by, value, usual, compared);
-        return html`<li key=${each.task_id}><a class=${`${shade}${each.state === "running" ? "" : " still"}${each.culprit ? " culprit" : ""}`} href=${pathOf(each)} title=${text} aria-label=${text}>${each.task_id}</a></li>`;
+        return html`<li key=${each.task_id}><a class=${`${shadeOf(by, each, usuals)}${each.state === "running" ? "" : " still"}${each.culprit ? " culprit" : ""}`} href=${pathOf(each)} title=${text} aria-label=${text}>${each.task_id}</a></li>`;
       })}
     </ul>
-    ${detailed && html`<${Table} name=${name} rows=${rows} pathOf=${pathOf} />`}
+    ${detailed && html`<${Table} name=${name} rows=${rows} usuals=${usuals} old=${old} pathOf=${pathOf} />`}
   </section>`;
 }
 
-function shadeOf(key, value, usual, compared) {
-  if (!compared) return heat(value);
-  if (key === "queue") return heat(value < LEAST_QUEUE ? 0 : distance(value, Math.max(usual, LEAST_QUEUE / 2)));
-  return heat(distance(value, usual));
-}
-
-function median(values) {
-  const sorted = [...values].sort((one, other) => one - other);
-  return sorted.length ? sorted[Math.floor(sorted.length / 2)] : 0;
-}
-
-// What differs among the tasks of a component, in sentences: a straggler, skew, queues, deaths.
+// What differs among the tasks of a component, as troubles: a straggler, skew, queues, memory, deaths.
 export function findings(rows) {
   const found = [];
-  for (const each of rows) if (each.culprit) found.push(`Task ${each.task_id} holds the spouts back: ${each.culprit}.`);
-  for (const each of rows) if (each.long_call) found.push(`Task ${each.task_id} has been in one call for long: ${each.long_call}.`);
+  const tell = (row, text, kind = "") => found.push({ kind, text: `Task ${row.task_id} ${text}`, task_id: row.task_id });
+  for (const each of rows) if (each.culprit) tell(each, `holds the spouts back: ${each.culprit}.`, "back-pressure");
+  for (const each of rows) if (each.long_call) tell(each, `has been in one call for long: ${each.long_call}.`, "long-call");
   const measured = rows.filter((each) => each.state === "running" && each.rate_per_s !== null);
-  const usual = median(measured.map((each) => each.rate_per_s));
-  if (measured.length > 2 && usual > 1) {
-    for (const each of measured) {
-      const ratio = each.rate_per_s / usual;
-      if (ratio > 2) found.push(`Task ${each.task_id} gets ${ratio.toFixed(1)} times the tuples of the others: the keys are skewed.`);
-      if (ratio < 0.5) found.push(`Task ${each.task_id} does ${format.percent(ratio)} of the tuples of the others${each.busy > 0.8 ? " although it is busy: a straggler" : ""}.`);
-    }
+  const [rate, queue, memory] = [usualOf(measured, MEASURES.rate.value), usualOf(rows, MEASURES.queue.value), usualOf(rows, MEASURES.memory.value)];
+  for (const each of measured) {
+    const usual = rate(each.rate_per_s);
+    if (usual === null || !waited(each)) continue;
+    const ratio = each.rate_per_s / Math.max(usual, 1);
+    if (ratio > 2) tell(each, `gets ${ratio.toFixed(1)} times the tuples of the others: the keys are skewed.`);
+    if (ratio < 0.5 && usual > 1) tell(each, `does ${format.percent(ratio)} of the tuples of the others, although tuples wait for it: a straggler.`);
   }
-  const queue = median(rows.map((each) => each.queue_bytes || 0));
   for (const each of rows) {
-    if (rows.length > 1 && each.queue_bytes > LEAST_QUEUE && each.queue_bytes > 4 * queue && !each.culprit)
-      found.push(`${format.bytes(each.queue_bytes)} wait for task ${each.task_id}, and ${format.bytes(queue)} for the others.`);
-    if (each.state !== "running" && each.state !== "ended") found.push(`Task ${each.task_id} is ${each.state}${each.last_error ? `: ${each.last_error}` : ""}.`);
+    const [waiting, held] = [queue(each.queue_bytes), memory(each.resident_bytes)];
+    if (waiting !== null && each.queue_bytes > LEAST_QUEUE && each.queue_bytes > 4 * waiting && !each.culprit)
+      tell(each, `has ${format.bytes(each.queue_bytes)} in its queue, and the others have ${format.bytes(waiting)}.`);
+    if (held !== null && each.resident_bytes > 2 * held && each.resident_bytes > held + LEAST_MEMORY)
+      tell(each, `has ${format.bytes(each.resident_bytes)} of memory, and the others have ${format.bytes(held)}.`);
+    if (each.state !== "running" && each.state !== "ended") tell(each, `is ${each.state}${each.last_error ? `: ${each.last_error}` : ""}.`);
   }
-  return found.length > 8 ? [...found.slice(0, 7), `And ${found.length - 7} more.`] : found;
+  return found.length > 8 ? [...found.slice(0, 7), { kind: "more", text: `And ${found.length - 7} more.` }] : found;
 }
 
-function Table({ name, rows, pathOf }) {
-  const usual = Object.fromEntries(Object.entries(MEASURES).map(([key, [, valueOf]]) => [key, median(rows.map((each) => valueOf(each) || 0))]));
+function Table({ name, rows, usuals, old, pathOf }) {
   const cell = (key, row) => {
-    const [, valueOf, textOf, compared] = MEASURES[key];
-    const value = valueOf(row);
-    const shade = value === null ? "" : shadeOf(key, value, usual[key], compared);
-    return html`<td class=${`number ${shade}`}>${value === null ? "–" : textOf(value)}</td>`;
+    const value = MEASURES[key].value(row);
+    return html`<td class=${`number ${shadeOf(key, row, usuals)}`}>${value === null ? "–" : MEASURES[key].text(value)}</td>`;
   };
   return html`<${Scrolled} label=${`Tasks of ${name}`}>
     <table class="tasks">
@@ -143,7 +156,7 @@ function Table({ name, rows, pathOf }) {
         ${rows.map(
           (row) => html`<tr key=${row.task_id} class=${row.culprit ? "culprit" : ""}>
             <th scope="row"><a href=${pathOf(row)}>${row.task_id}</a></th>
-            <td><${State} state=${row.state} /></td>
+            <td><${State} state=${row.state} old=${old} /></td>
             <td>${row.container_id}</td>
             <td>${row.host || "–"}</td>
             ${cell("rate", row)} ${cell("busy", row)} ${cell("queue", row)}

@@ -2,7 +2,7 @@
 
 import { html, useState } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
-import { Freshness, Scrolled, Sparkline, State, hasEnded, isOld, viewPath } from "./pieces.js";
+import { Freshness, Scrolled, Sparkline, State, Trouble, hasEnded, isOld, viewPath } from "./pieces.js";
 import { PERIOD_S, placeOf, read, readAll, usePolled, useSeconds } from "./tracker_api.js";
 
 const HISTORY_S = 10; // a sparkline of 15 minutes changes slowly
@@ -64,7 +64,7 @@ function Row({ item, at, line }) {
   return html`<tr class=${old ? "old" : ""}>
     <th scope="row"><a href=${viewPath(item.cluster, item.name)}>${item.name}</a></th>
     <td>${item.cluster}</td>
-    <td><${State} state=${item.state} /></td>
+    <td><${State} state=${item.state} old=${old} /></td>
     <td title=${format.moment(item.since_s)}>${item.since_s === null ? "–" : format.duration(Date.now() / 1000 - item.since_s)}</td>
     <td class="number">${item.tasks}</td>
     <td class="number">
@@ -72,7 +72,7 @@ function Row({ item, at, line }) {
       ${old && html`<br /><small>${format.duration(item.age_s + since)} old</small>`}
     </td>
     <td><${Sparkline} values=${line} label=${`tuples per second of ${item.name} in the last 15 minutes`} /></td>
-    <td class="words">${item.trouble.length ? item.trouble[0] : html`<span class="none">none</span>`}
+    <td class="words">${item.trouble.length ? html`<${Trouble} cluster=${item.cluster} topology=${item.name} trouble=${item.trouble[0]} />` : html`<span class="none">none</span>`}
       ${item.trouble.length > 1 && html` <a href=${viewPath(item.cluster, item.name)}>and ${item.trouble.length - 1} more</a>`}
     </td>
   </tr>`;

@@ -34,16 +34,16 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
   const item = live.data && live.data.topology;
   const status = live.data && live.data.status;
   const ended = Boolean(item && hasEnded(item.state));
-  const shared = { cluster, topology, query, go, live, ended, status };
+  const shared = { cluster, topology, query, go, live, ended, status, old: old && !ended };
   const [, Shown] = VIEWS[view] || [];
   return html`
     <div class="title">
       <h1>${topology}</h1>
-      ${item && html`<${State} state=${item.state} />`}
+      ${item && html`<${State} state=${item.state} old=${shared.old} />`}
     </div>
     <${Freshness} polled=${live} ended=${ended} wanted=${`topology ${topology} of cluster ${cluster}`} />
     ${item &&
-    html`<div class=${old && !ended ? "summary old" : "summary"}>
+    html`<div class=${shared.old ? "summary old" : "summary"}>
       <dl class="facts">
         <div><dt>spouts emit</dt><dd>${ended ? "–" : format.rate(item.rate_per_s)}</dd></div>
         <div><dt>tasks</dt><dd>${item.tasks}</dd></div>
@@ -53,9 +53,9 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
         <div><dt>run</dt><dd>${item.id}</dd></div>
         ${item.links.map((each) => html`<div key=${each.title}><dt>${each.title}</dt><dd><a href=${each.url} rel="noreferrer">${format.cut(each.url, 60)}</a></dd></div>`)}
       </dl>
-      <${Troubles} sentences=${item.trouble} />
+      ${item.trouble.length ? html`<${Troubles} cluster=${cluster} topology=${topology} troubles=${item.trouble} />` : html`<p class="well">Nothing is known to be wrong.</p>`}
       ${item.health && html`<p class="notice">${sentence(item.health)} <a href=${viewPath(cluster, topology, "health")}>All decisions</a></p>`}
-      ${EXPLAINS && html`<${Explanation} cluster=${cluster} topology=${topology} />`}
+      ${EXPLAINS && html`<${Explanation} cluster=${cluster} topology=${topology} components=${status ? status.components.map((each) => each.name) : []} />`}
     </div>`}
     <nav class="tabs" aria-label="Views of the topology">
       ${Object.entries(VIEWS).map(
@@ -66,7 +66,7 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
         >${title}</a>`,
       )}
     </nav>
-    <div class=${old && !ended ? "view old" : "view"}>
+    <div class=${shared.old ? "view old" : "view"}>
       ${view === "task"
         ? html`<${TaskView} key=${rest[0]} ...${shared} task=${rest[0] || ""} part=${rest[1] || ""} />`
         : Shown

@@ -11,6 +11,7 @@ export const LOGS_SHOWN = document.documentElement.dataset.logs === "yes";
 export const TUPLES_SHOWN = document.documentElement.dataset.tuples === "yes";
 export const ACTIONS_ALLOWED = document.documentElement.dataset.actions === "yes";
 export const EXPLAINS = document.documentElement.dataset.explain === "yes";
+export const OF_RUN = document.documentElement.dataset.run === "yes"; // the server ends with its run
 export const NEEDS_TOKEN = document.documentElement.dataset.token === "yes";
 
 export class ApiError extends Error {
