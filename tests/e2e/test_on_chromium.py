@@ -1,4 +1,4 @@
-"""`heron ui` in a real browser: a slow bolt, the end, hostile texts, a lost server, a phone, the keyboard."""
+"""`heron ui` in a real browser: a slow bolt, a leak, the end, a lost server, actions, a phone, the keyboard."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
-from playwright.sync_api import Error, Page, Route, expect
-from watched_pages import WAIT_MS, WatchedPage, start_ui
+from playwright.sync_api import Error, Page, expect
+from watched_pages import HOSTILE, WatchedPage, answering, start_ui
 
-from heron.clock import wall_s
 from servers.chromium import ChromiumBrowser
 
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-HOSTILE = "<script>window.hacked=1</script>" + "\u202e" + "x" * 168
 FRAME = (
     """[...document.querySelectorAll("h1, .summary dl, nav.tabs, main h2")].map((each) => each.tagName).slice(0, 4)"""
 )
@@ -30,15 +29,6 @@ def watched(chromium: ChromiumBrowser) -> Iterator[WatchedPage]:
     page = WatchedPage(chromium)
     yield page
     page.close()
-
-
-def answering(page: Page, path: str, document: object) -> None:
-    """Let the page see this document as the answer of a path of the API."""
-
-    def fulfil(route: Route) -> None:
-        route.fulfill(body=json.dumps(document), content_type="application/json")
-
-    page.route(re.compile(rf"/api/v1{path}(\?.*)?$"), fulfil)
 
 
 def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
@@ -58,25 +48,17 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     assert page.locator(".edge").count() == 2
     page.locator("a.node.culprit").click()
     expect(page.get_by_text("Task 3 holds the spouts back: the task is slow.")).to_be_visible()
-    page.locator(".squares a.culprit").click()
-    expect(page).to_have_url(f"{url}/local/shop/task/3")
-    page.get_by_role("button", name="Show what each thread does now").click()
+    expect(page.locator(".squares a.culprit")).to_have_attribute("href", re.compile("/local/shop/task/3$"))
+    page.locator(".summary .troubles").get_by_role("link", name="Show its line").click()  # the shortest way
+    expect(page).to_have_url(f"{url}/local/shop/task/3/stack")
     expect(page.locator(".frames li.user").last).to_contain_text("in Price.ask_for_the_price")
     expect(page.locator(".frames li.user").last).to_contain_text("time.sleep(0.02)")
     expect(page.locator(".guilty").first).to_contain_text("shop.py, line")
+    profiled(page)
     assert watched.faults() == []
-
-    page.get_by_role("button", name="Explain what suffers, and why").click()
-    expect(page.locator(".explained")).to_contain_text("price")
-    expect(page.locator(".explained dt", has_text="why")).to_have_count(1)
+    explained(page, url)
     assert watched.faults() == []
-
-    page.get_by_role("link", name="Show the logs, and follow them").click()
-    page.get_by_role("searchbox").fill("<B>PRICES")
-    page.get_by_role("button", name="Find", exact=True).click()
-    expect(page.locator(".log mark")).to_have_text("<b>prices")
-    expect(page.locator(".log .line")).to_have_text("<b>prices</b> orders, slow: True")
-    expect(page).to_have_url(f"{url}/local/shop/task/3/logs?search=%3CB%3EPRICES")
+    found_in_the_logs(page, url)
     assert watched.faults() == []
 
     dark = WatchedPage(chromium, dark=True)
@@ -100,6 +82,54 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     assert watched.complaints + dark.complaints == []
     dark.close()
     sandbox.heron("kill", "shop")  # removes what an ended topology leaves
+
+
+def found_in_the_logs(page: Page, url: str) -> None:
+    """A text is found in any case, and shown as it is."""
+    page.get_by_role("link", name="Show the logs, and follow them").click()
+    page.get_by_role("searchbox").fill("<B>PRICES")
+    page.get_by_role("button", name="Find", exact=True).click()
+    expect(page.locator(".log mark")).to_have_text("<b>prices")
+    expect(page.locator(".log .line")).to_have_text("<b>prices</b> orders, slow: True")
+    expect(page).to_have_url(f"{url}/local/shop/task/3/logs?search=%3CB%3EPRICES")
+
+
+def profiled(page: Page) -> None:
+    """The profile names the line first, with its source and its share of the whole time."""
+    profile = page.locator(".observed", has=page.get_by_role("heading", name="Profile", exact=True))
+    profile.get_by_label("Seconds").fill("2")
+    profile.get_by_role("button", name="Show where its time goes").click()
+    expect(profile.locator(".guilty")).to_contain_text(re.compile(r"(9\d|100) % of the time at .*shop\.py, line \d+"))
+    expect(profile.locator(".guilty")).to_contain_text("time.sleep(0.02)")
+    first = profile.get_by_role("region", name="Your lines").get_by_role("row").nth(1)
+    expect(first).to_contain_text(re.compile(r"shop\.py, line \d+.*time\.sleep\(0\.02\).*(9\d|100) %.*\d+ %.*\d+ %"))
+
+
+def explained(page: Page, url: str) -> None:
+    """The explanation leads to the task, and can be closed, also by the keyboard. Only what suffers is red."""
+    button = page.get_by_role("button", name="Explain what suffers, and why")
+    button.click()
+    expect(page.locator(".explained .notice.bad").first).to_contain_text("price")
+    expect(page.locator(".explained dt", has_text="why")).to_have_count(1)
+    page.get_by_role("button", name="Close the explanation").click()
+    expect(page.locator(".explained")).to_have_count(0)
+    expect(button).to_be_focused()
+    place = "/clusters/local/topologies/shop"
+    text = "nothing suffers, but price has more tasks than its load needs"
+    spare: dict[str, object] = {"what": text, "why": ["a reason"], "subject": "price", "gravity": 0.0}
+    spare |= {"since_s": None, "ruled_out": [], "action": "", "command": ""}
+    slow = {**spare, "what": HOSTILE, "subject": "price/3", "gravity": 80.0}
+    answering(page, f"{place}/explanation", {"at_s": 1.0, "summary": [], "problems": [slow, spare], "unknown": []})
+    button.click()
+    expect(page.locator(".explained .notice")).to_have_count(2)
+    expect(page.locator(".explained .notice.bad")).to_have_text(re.compile("hacked"))
+    of_component = page.get_by_role("link", name="Show price", exact=True)
+    expect(of_component).to_have_attribute("href", re.compile(r"/tasks\?component=price$"))
+    page.keyboard.press("Escape")
+    expect(page.locator(".explained")).to_have_count(0)
+    button.press("Enter")
+    page.get_by_role("link", name="Show price/3", exact=True).click()
+    expect(page).to_have_url(f"{url}/local/shop/task/3")
 
 
 def traced(page: Page, url: str) -> None:
@@ -180,62 +210,6 @@ def enlarged(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"/timelines$"))
 
 
-def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, watched: WatchedPage) -> None:
-    """A decision has cause, evidence and reason; errors of one line are one group; both are marked by time."""
-    run = sandbox.start("steady.py")
-    _, url = start_ui(sandbox)
-    page = watched.page
-    place = "/clusters/local/topologies/steady"
-    decision = {
-        "number": 7,
-        "at_s": wall_s() - 5,
-        "policy": "ds2",
-        "state": "effective",
-        "cause": "slow-task",
-        "subject": HOSTILE,
-        "confidence": 0.9,
-        "evidence": ["count/2 is busy 98 % of the time", "its host is idle"],
-        "kind": "update",
-        "action": "4 tasks for count",
-        "command": "heron update steady count=4",
-        "reason": "its effect was seen",
-        "undoes": 0,
-    }
-    page_of = {"total": 1, "next_offset": None, "age_s": 0.0, "error": ""}
-    answering(page, f"{place}/health", {"mode": "act", "paused": False, "problem": "", "items": [decision], **page_of})
-    page.goto(f"{url}/local/steady/health")
-    expect(page.locator(".decisions li")).to_contain_text("4 tasks for count")
-    expect(page.locator(".decisions li")).to_contain_text("slow-task of " + HOSTILE[:20])
-    expect(page.locator(".decisions li")).to_contain_text("count/2 is busy 98 % of the time; its host is idle")
-    assert watched.faults() == []
-
-    error = {"component": "pass", "first_at_s": 1000.0, "exception": "ValueError", "place": "steady.py, line 9"}
-    errors = [{**error, "task_id": number, "text": f"task {number} raised {HOSTILE}"} for number in (2, 3)]
-    other = {"component": "", "task_id": 0, "text": "else", "first_at_s": None, "exception": "", "place": ""}
-    answering(page, f"{place}/exceptions", {"items": [*errors, other], **page_of})
-    page.goto(f"{url}/local/steady/problems")
-    expect(page.locator(".errors > li")).to_have_count(2)
-    expect(page.locator(".errors > li").first).to_contain_text("ValueError at steady.py, line 9")
-    expect(page.locator(".errors > li").first).to_contain_text("pass, tasks 2, 3, 2 errors")
-    assert page.evaluate("window.hacked") is None
-    assert watched.faults() == []
-
-    page.goto(f"{url}/local/steady/timelines")
-    over = page.locator(".chart .u-over").first
-    expect(over).to_be_visible()
-    expect(page.locator(".at-cursor")).to_be_hidden()
-    said = page.locator(".at-cursor", has_text="health manager, effective: 4 tasks for count")
-    box = over.bounding_box()
-    assert box is not None
-    for at in range(int(box["width"]) - 1, 0, -3):  # where the mark is depends on the age of the topology
-        page.mouse.move(box["x"] + at, box["y"] + 20)
-        if said.is_visible():
-            break
-    expect(said).to_be_visible()
-    (run.out / "stop").touch()
-    run.finished()
-
-
 def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbox, watched: WatchedPage) -> None:
     """A page that looks alive would be believed."""
     run = sandbox.start("steady.py")
@@ -250,44 +224,6 @@ def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbo
     expect(page.get_by_text(re.compile(r"These values are \d+ s old: the server"))).to_be_visible()
     (run.out / "stop").touch()
     run.finished()
-
-
-def test_hostile_texts_are_shown_as_they_are(sandbox: Sandbox, watched: WatchedPage) -> None:
-    """A name, an error and a cluster's message become text, whatever they contain; nothing leaves its place."""
-    _, url = start_ui(sandbox)
-    page = watched.page
-    item = {
-        **dict.fromkeys(("id", "role", "env", "user"), HOSTILE),
-        "cluster": HOSTILE,
-        "name": HOSTILE,
-        "state": "running",
-        "since_s": 1.0,
-        "containers": 1,
-        "tasks": 1,
-        "spouts": [HOSTILE],
-        "rate_per_s": 1.0,
-        "culprits": 0,
-        "errors": [],
-        "trouble": [HOSTILE],
-        "health": HOSTILE,
-        "links": [],
-        "age_s": 0.0,
-        "error": "",
-    }
-    away = {"name": HOSTILE, "topologies": 0, "age_s": None, "error": HOSTILE}
-    answering(page, "/topologies", {"items": [item], "total": 1, "next_offset": None, "away": [away], "age_s": 0.0})
-    page.goto(f"{url}/")
-    link = page.get_by_role("link", name=HOSTILE)
-    expect(link).to_be_visible()
-    assert link.get_attribute("href", timeout=WAIT_MS) is not None
-    assert "<" not in str(link.get_attribute("href"))
-    assert page.locator("main script").count() == 0
-    assert page.evaluate("window.hacked") is None
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    link.click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
-    assert page.evaluate("window.hacked") is None
-    assert watched.faults() == []
 
 
 def test_a_topology_is_paused_with_the_token_and_its_name(sandbox: Sandbox, watched: WatchedPage) -> None:
@@ -342,7 +278,33 @@ def test_heron_run_serves_its_page_until_it_ends(sandbox: Sandbox, watched: Watc
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{url}/tasks")
     expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
+    page.goto(f"{url}/task/1")
+    expect(page.get_by_text("The page of a run shows no logs")).to_contain_text("heron logs steady --task 1 --follow")
+    expect(page.locator(".title .state-running")).to_be_visible()
     (run.out / "stop").touch()
     run.finished()
+    expect(page.get_by_text(re.compile("^(It has ended: these are|The run has ended, or)"))).to_be_visible()
+    expect(page.locator(".state-running")).to_have_count(0)
     with pytest.raises(Error, match="ERR_CONNECTION_REFUSED"):
         page.goto(url)
+
+
+def test_the_page_of_a_run_does_not_look_alive_without_its_server(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """Whether the run has ended with it, as by Ctrl-C, is then not known; a state of before is no state of now."""
+    run = sandbox.start("steady.py", "--ui")
+    run.printed("page of this run: http://")
+    (url,) = re.findall(r"page of this run: (http://\S+)", run.stderr)
+    page = watched.page
+    page.goto(f"{url}/task/1")
+    expect(page.locator(".title .state-running")).to_be_visible()
+    expect(page.locator("h2 .state-running")).to_be_visible()
+    (server,) = [each for each in psutil.Process(run.process.pid).children() if "--of-run" in each.cmdline()]
+    server.kill()
+    told = page.get_by_text("The run has ended, or its page has failed: the server of these pages")
+    expect(told).to_contain_text(re.compile(r"These values are \d+ s old\.$"))
+    expect(page.locator(".title .state")).to_have_text("was running")
+    expect(page.locator("h2 .state")).to_have_text("was running")
+    expect(page.locator(".state-running")).to_have_count(0)
+    assert watched.faults() == []
+    (run.out / "stop").touch()
+    run.finished()

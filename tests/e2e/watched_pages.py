@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from servers.chromium import ChromiumBrowser
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
 
-__all__ = ["WAIT_MS", "WatchedPage", "start_ui"]
+__all__ = ["HOSTILE", "WAIT_MS", "WatchedPage", "answering", "start_ui"]
 
+HOSTILE = "<script>window.hacked=1</script>" + "\u202e" + "x" * 168
 WAIT_MS = 60_000.0  # a topology that starts on a busy machine
 AXE = """() => axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations
     .filter((each) => ["serious", "critical"].includes(each.impact))
@@ -53,3 +55,12 @@ def start_ui(sandbox: Sandbox, *words: str) -> tuple[HeronRun, str]:
     run.printed("ui at http://")
     (url,) = re.findall(r"ui at (http://\S+/ui)/", run.stderr)
     return run, url
+
+
+def answering(page: Page, path: str, document: object) -> None:
+    """Let the page see this document as the answer of a path of the API."""
+
+    def fulfil(route: Route) -> None:
+        route.fulfill(body=json.dumps(document), content_type="application/json")
+
+    page.route(re.compile(rf"/api/v1{path}(\?.*)?$"), fulfil)

@@ -176,6 +176,21 @@ def test_a_task_that_does_not_keep_up_is_told_before_back_pressure_begins(seen: 
     assert [kind for kind, _, _ in told(7 << 19, 0.98, backpressure=culprit)] == ["back-pressure"]
 
 
+def test_a_task_that_leaks_is_told_beside_the_others_of_its_component(seen: Seen) -> None:
+    """Tasks with the same code need about the same. Some MiB are no difference, and one task alone has none."""
+
+    def told(*sizes: float) -> list[tuple[str, str, int]]:
+        rows = [row(number, "resident-bytes", value=size * 2**20) for number, size in enumerate(sizes, 2)]
+        return [(each.kind, each.text, each.task_id) for each in troubles(seen(*rows))]
+
+    text = "count/3 has 84 MiB of memory, and the other tasks of count about 33 MiB"
+    assert told(33.0, 84.0) == [("memory", text, 3)]
+    assert told(33.0, 84.0, 32.0, 33.4) == [("memory", text, 3)]
+    assert told(33.0, 60.0) == []
+    assert told(5.0, 15.0) == []
+    assert told(84.0) == []
+
+
 def test_a_trouble_is_told_once(seen: Seen) -> None:
     """Each stream manager reports the task that it waits for; the first place counts."""
     culprits = tuple(Culprit(task_id, "count", 1, 5.0, "the task is slow") for task_id in (2, 3, 2))

@@ -9,7 +9,7 @@ from heron_cli.client import TopologyPlans, TopologyStatus
 from heron_service_tracker.answer_parts import components_with_tuples, exception_items
 from heron_service_tracker.flow_answers import FlowEdge, FlowNode, TaskRow
 from heron_service_tracker.observed import ObservedTopology
-from heron_service_tracker.task_figures import TaskFigures, share
+from heron_service_tracker.task_figures import TaskFigures, median_without, share
 
 __all__ = ["flow", "flow_edges", "flow_nodes", "task_rows"]
 
@@ -107,7 +107,7 @@ def flow_nodes(topology: ObservedTopology, errors_of: Mapping[str, int]) -> tupl
                 errors=errors_of.get(each.name, 0),
                 resident_bytes=sum(resident) if resident else None,
                 resident_bytes_most=max(resident, default=None),
-                resident_bytes_others=_median_without(all_resident, max(resident)) if resident else None,
+                resident_bytes_others=median_without(all_resident, max(resident)) if resident else None,
             )
         )
     return tuple(found)
@@ -143,14 +143,6 @@ def _busy_of(tasks: list[TaskRow]) -> tuple[float | None, float | None, str]:
     if not shares:
         return None, None, ""
     return sum(shares) / len(shares), max(shares), "task-time" if origins == {"task-time"} else "processor"
-
-
-def _median_without(ordered: Sequence[float], one: float) -> float | None:
-    """The lower median of the values in ascending order, but one of them; None without others."""
-    middle = len(ordered) // 2 - 1
-    if middle < 0:
-        return None
-    return ordered[middle] if ordered[middle] < one else ordered[middle + 1]
 
 
 def _mean_time(tasks: list[TaskRow]) -> dict[str, float]:

@@ -6,18 +6,28 @@ the thread that reads the metrics, and requests only look them up. They need hal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from heron_cli.client import MetricsRow
 
-__all__ = ["COUNTERS", "FIGURE_METRICS", "FiguresOfTasks", "TaskFigures", "figures_of_tasks", "share"]
+__all__ = [
+    "COUNTERS",
+    "FIGURE_METRICS",
+    "FiguresOfTasks",
+    "LargeTask",
+    "TaskFigures",
+    "figures_of_tasks",
+    "median_without",
+    "share",
+]
 
 COUNTERS = ("emit-count", "execute-count", "ack-count", "fail-count")
 """The totals of tuples."""
 
+_EXCESS_BYTES = 16 << 20  # processes with the same code differ by some MiB
 _USEFUL = ("user-cpu", "user-blocked", "engine")  # the uses of a task's time that are work
 
 
@@ -44,12 +54,23 @@ class TaskFigures(msgspec.Struct, gc=False):
         return (None, "") if self.cores is None else (share(self.cores), "processor")
 
 
+@dataclass(frozen=True, slots=True)
+class LargeTask:
+    """The largest task of a component, where the others, with the same code, need much less memory."""
+
+    component: str
+    task_id: int
+    resident_bytes: float
+    usual_bytes: float
+
+
 @dataclass(slots=True)
 class FiguresOfTasks:
     """The figures by number of the task, and the component of each."""
 
     by_task: dict[int, TaskFigures] = field(default_factory=dict)
     components: dict[int, str] = field(default_factory=dict)
+    _large: tuple[LargeTask, ...] | None = field(default=None, compare=False, repr=False)
 
     def take(self, row: MetricsRow) -> None:
         """Add one row of any metric."""
@@ -60,6 +81,13 @@ class FiguresOfTasks:
             found = self.by_task[task_id] = TaskFigures()
             self.components[task_id] = row.component
         _TAKES[name](found, row)
+        self._large = None
+
+    def large_tasks(self) -> tuple[LargeTask, ...]:
+        """The task of each component that has twice the memory of its others; looked for once, as each list asks."""
+        if self._large is None:
+            self._large = tuple(_large_tasks(self))
+        return self._large
 
 
 def figures_of_tasks(rows: Iterable[MetricsRow]) -> FiguresOfTasks:
@@ -70,9 +98,30 @@ def figures_of_tasks(rows: Iterable[MetricsRow]) -> FiguresOfTasks:
     return found
 
 
+def _large_tasks(figures: FiguresOfTasks) -> Iterator[LargeTask]:
+    of_component: dict[str, list[tuple[float, int]]] = {}
+    for task_id, of_task in figures.by_task.items():
+        if of_task.resident_bytes is not None:
+            of_component.setdefault(figures.components[task_id], []).append((of_task.resident_bytes, task_id))
+    for name, tasks in of_component.items():
+        ordered = sorted(tasks)
+        size, task_id = ordered[-1]
+        usual = median_without([each for each, _ in ordered], size)
+        if usual is not None and size > 2 * usual and size > usual + _EXCESS_BYTES:
+            yield LargeTask(name, task_id, size, usual)
+
+
 def share(value: float) -> float:
     """A share of time, from 0 to 1."""
     return round(value, 3) if 0.0 <= value <= 1.0 else float(value > 1.0)
+
+
+def median_without(ordered: Sequence[float], one: float) -> float | None:
+    """The lower median of the values in ascending order, but one of them; None without others."""
+    middle = len(ordered) // 2 - 1
+    if middle < 0:
+        return None
+    return ordered[middle] if ordered[middle] < one else ordered[middle + 1]
 
 
 def _take_count(figures: TaskFigures, row: MetricsRow) -> None:

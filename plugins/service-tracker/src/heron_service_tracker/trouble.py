@@ -15,7 +15,8 @@ __all__ = ["troubles"]
 _ENDED = frozenset({"finished", "failed", "killed"})
 _MOST = 20  # sentences; a topology of a thousand dead tasks has one cause
 _ALWAYS = 0.95  # the share of time of a task that has no time to spare
-_WAITING_BYTES = 256 << 10  # a queue that is longer than that of a task that only has much to do
+_MIB = 1 << 20
+_WAITING_BYTES = _MIB // 4  # a queue that is longer than that of a task that only has much to do
 
 
 def troubles(topology: ObservedTopology) -> tuple[TroubleItem, ...]:
@@ -25,6 +26,7 @@ def troubles(topology: ObservedTopology) -> tuple[TroubleItem, ...]:
     if status is not None and status.state not in _ENDED and topology.entry.state not in _ENDED:
         found += _of_a_running_one(status)
         found += _of_tasks_behind(status, topology.figures)
+        found += _of_large_tasks(topology.figures)
         found += [
             TroubleItem("failures", f"{number} tuples of {name} have failed in the last {RECENT_MINUTES} minutes", name)
             for name, number in recently_failed(topology.failures).items()
@@ -76,9 +78,16 @@ def _of_tasks_behind(status: TopologyStatus, figures: FiguresOfTasks) -> Iterato
         tasks = {task: of for task, of in figures.by_task.items() if figures.components[task] == each.name}
         busy, task_id = max(((of.busy[0] or 0.0, task) for task, of in tasks.items()), default=(0.0, 0))
         if busy >= _ALWAYS:
-            waiting = f"{each.queue_bytes / (1 << 20):.1f} MiB wait for {each.name}"
+            waiting = f"{each.queue_bytes / _MIB:.1f} MiB wait for {each.name}"
             text = f"{each.name}/{task_id} does not keep up: it is busy {busy:.0%} of the time, and {waiting}"
             yield TroubleItem("behind", text, each.name, task_id)
+
+
+def _of_large_tasks(figures: FiguresOfTasks) -> Iterator[TroubleItem]:
+    for each in figures.large_tasks():
+        others = f"the other tasks of {each.component} about {each.usual_bytes / _MIB:.0f} MiB"
+        text = f"{each.component}/{each.task_id} has {each.resident_bytes / _MIB:.0f} MiB of memory, and {others}"
+        yield TroubleItem("memory", text, each.component, each.task_id)
 
 
 def _of_processes(status: TopologyStatus, state: str, verb: str) -> Iterator[TroubleItem]:

@@ -1,7 +1,7 @@
 // What a task shows when it is asked: where its time goes, what its memory holds, its tuples. A task is observed once
 // at a time, so a second request is refused with the time that the first one still takes.
 
-import { html, useState } from "./vendor/htm-preact.js";
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Memory } from "./memory_view.js";
 import { Profile } from "./profile_view.js";
 import { TUPLES_SHOWN, send } from "./tracker_api.js";
@@ -9,9 +9,9 @@ import { Tuples } from "./tuples_view.js";
 
 const TIMES = { profile: 10, memory: 5, tuples: 10 }; // seconds
 
-export function Inside({ place, topology, row }) {
+export function Inside({ place, topology, row, part }) {
   const path = `${place}/tasks/${row.task_id}`;
-  const words = { topology, task: row.task_id };
+  const words = { topology, task: row.task_id, part };
   return html`
     <${Observed} ...${words} title="Profile" path=${`${path}/profile`} seconds=${TIMES.profile}
       button="Show where its time goes" command="profile"
@@ -29,27 +29,33 @@ export function Inside({ place, topology, row }) {
   `;
 }
 
-function Observed({ title, path, seconds, least = 1, button, command, hint, view, topology, task }) {
+function Observed({ title, path, seconds, least = 1, button, command, hint, view, topology, task, part }) {
   const [wanted, setWanted] = useState(seconds);
   const [state, setState] = useState({ answer: null, problem: "", asks: false });
+  const section = useRef(null);
+  const submit = useRef(null);
+  useEffect(() => {
+    if (part !== command) return; // a link leads to the button, which costs the task something
+    section.current.scrollIntoView({ block: "start" });
+    submit.current.focus({ preventScroll: true });
+  }, [part]);
   async function ask(event) {
     event.preventDefault();
-    const section = event.currentTarget.closest("section");
     setState({ answer: state.answer, problem: "", asks: true });
     try {
       setState({ answer: await send(`${path}?seconds=${wanted}`, {}), problem: "", asks: false });
-      requestAnimationFrame(() => section.scrollIntoView({ block: "start" })); // an answer is longer than what is on screen
+      requestAnimationFrame(() => section.current && section.current.scrollIntoView({ block: "start" })); // an answer is longer than what is on screen
     } catch (error) {
       setState({ answer: null, problem: error.message, asks: false });
     }
   }
-  return html`<section class="observed">
+  return html`<section class="observed" ref=${section}>
     <h3>${title}</h3>
     <form class="choices" onSubmit=${ask}>
       <label class="choice">Seconds
         <input type="number" required min=${least} max="60" step="1" value=${wanted} onInput=${(event) => setWanted(event.currentTarget.value)} />
       </label>
-      <button type="submit" disabled=${state.asks}>${state.asks ? "The task is observed…" : button}</button>
+      <button type="submit" ref=${submit} disabled=${state.asks}>${state.asks ? "The task is observed…" : button}</button>
     </form>
     <p class="legend">${hint} As <code>heron ${command} ${topology} ${task}</code>.</p>
     <div role="status">${state.problem && html`<p class="notice bad">${state.problem}</p>`}</div>

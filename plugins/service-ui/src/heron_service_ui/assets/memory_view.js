@@ -32,15 +32,18 @@ export function Memory({ memory }) {
 }
 
 // What grows most, with the lines that use it. Without one, the line of the author that allocates a good part of the growth:
-// received tuples are allocated by the engine, so the line that keeps them may have allocated next to nothing.
+// received tuples are allocated by the engine, so the line that keeps them may have
+// allocated next to nothing. Of the lines that use a name, the one that allocates comes first.
 function Growing({ memory }) {
   const grows = Math.max(1, memory.second.resident_bytes - memory.first.resident_bytes);
   const held = [...memory.held].sort((one, other) => other.grown_bytes - one.grown_bytes)[0];
   if (held && held.grown_bytes >= NOTABLE * grows && held.grown_bytes > 0) {
     const entries = held.grown_entries > 0 ? `, ${signedCount(held.grown_entries)} entries` : "";
+    const grown = new Map(memory.lines.map((each) => [`${each.file} ${each.line}`, each.grown_bytes]));
+    const lines = [...(held.used_at ?? [])].sort((one, other) => (grown.get(`${other.file} ${other.line}`) || 0) - (grown.get(`${one.file} ${one.line}`) || 0));
     return html`<div class="guilty">
       <b>${held.name}</b> grows most: ${signed(held.grown_bytes)}${entries}
-      ${(held.used_at ?? []).map((each) => html`<p key=${each.line}><b>${shortPath(each.file)}, line ${each.line}</b><br /><code>${each.source}</code></p>`)}
+      ${lines.map((each) => html`<p key=${each.line}><b>${shortPath(each.file)}, line ${each.line}</b><br /><code>${each.source}</code></p>`)}
     </div>`;
   }
   const line = memory.lines.find((each) => each.origin === "user" && each.grown_bytes >= NOTABLE * grows);

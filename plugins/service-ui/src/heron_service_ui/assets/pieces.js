@@ -62,13 +62,18 @@ export function concernedPath(cluster, topology, { component, task_id: task, con
   return container ? viewPath(cluster, topology, "containers") : "";
 }
 
-const STANDING = new Set(["back-pressure", "behind", "long-call"]); // troubles of tasks that the line of their thread explains
+// What explains the trouble of a task: the line in which its thread is, or what its memory holds.
+const STEPS = {
+  ...Object.fromEntries(["back-pressure", "behind", "long-call"].map((kind) => [kind, ["stack", "Show its line"]])),
+  memory: ["memory", "Look at its memory"],
+};
 
 // A trouble as the tracker tells it, with the way to what it concerns.
 export function Trouble({ cluster, topology, trouble }) {
   const path = concernedPath(cluster, topology, trouble);
+  const [part, step] = STEPS[trouble.kind] || [];
   return html`${path ? html`<a href=${path}>${trouble.text}</a>` : trouble.text}
-    ${STANDING.has(trouble.kind) && html` <a class="step" href=${viewPath(cluster, topology, "task", trouble.task_id, "stack")} aria-label=${`Show its line, task ${trouble.task_id}`}>Show its line</a>`}`;
+    ${step && html` <a class="step" href=${viewPath(cluster, topology, "task", trouble.task_id, part)} aria-label=${`${step}, task ${trouble.task_id}`}>${step}</a>`}`;
 }
 
 // The items have no keys: a number in a text changes every second, and a link must not go away under the mouse.

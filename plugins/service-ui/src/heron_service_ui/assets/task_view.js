@@ -55,7 +55,7 @@ export function TaskView({ cluster, topology, task, part, ended, old, query, go 
     </ul>`}
     <${Time} time=${row.time} />
     ${!ended && html`<${Stack} place=${place} topology=${topology} task=${task} at_once=${part === "stack"} />`}
-    ${!ended && html`<${Inside} place=${place} topology=${topology} row=${row} />`}
+    ${!ended && html`<${Inside} place=${place} topology=${topology} row=${row} part=${part} />`}
     <h3>Logs</h3>
     ${part === "logs" && LOGS_SHOWN
       ? html`<${Logs} place=${place} task=${task} search=${query.get("search") || ""} find=${(text) => go(withQuery(logs, { search: text }), { replace: true })} />`

@@ -123,7 +123,7 @@ export function findings(rows) {
     if (waiting !== null && each.queue_bytes > LEAST_QUEUE && each.queue_bytes > 4 * waiting && !each.culprit)
       tell(each, `has ${format.bytes(each.queue_bytes)} in its queue, and the others have ${format.bytes(waiting)}.`);
     if (held !== null && each.resident_bytes > 2 * held && each.resident_bytes > held + LEAST_MEMORY)
-      tell(each, `has ${format.bytes(each.resident_bytes)} of memory, and the others have ${format.bytes(held)}.`);
+      tell(each, `has ${format.bytes(each.resident_bytes)} of memory, and the others have ${format.bytes(held)}.`, "memory");
     if (each.state !== "running" && each.state !== "ended") tell(each, `is ${each.state}${each.last_error ? `: ${each.last_error}` : ""}.`);
   }
   return found.length > 8 ? [...found.slice(0, 7), { kind: "more", text: `And ${found.length - 7} more.` }] : found;

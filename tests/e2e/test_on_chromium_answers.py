@@ -1,0 +1,221 @@
+"""The pages with answers of the API that a test makes up: decisions, heat maps, wide graphs, hostile texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+from watched_pages import HOSTILE, WAIT_MS, WatchedPage, answering, start_ui
+
+from heron.clock import wall_s
+from servers.chromium import ChromiumBrowser
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+STREAM = {"stream": "default", "grouping": "shuffle", "rate_per_s": 1e6}
+LISTED = {"next_offset": None, "age_s": 0.0, "error": ""}
+
+
+@pytest.fixture
+def watched(chromium: ChromiumBrowser) -> Iterator[WatchedPage]:
+    """A new page of 1280 pixels."""
+    page = WatchedPage(chromium)
+    yield page
+    page.close()
+
+
+def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """A decision has cause, evidence and reason; errors of one line are one group; both are marked by time."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    place = "/clusters/local/topologies/steady"
+    decision = {
+        "number": 7,
+        "at_s": wall_s() - 5,
+        "policy": "ds2",
+        "state": "effective",
+        "cause": "slow-task",
+        "subject": HOSTILE,
+        "confidence": 0.9,
+        "evidence": ["count/2 is busy 98 % of the time", "its host is idle"],
+        "kind": "update",
+        "action": "4 tasks for count",
+        "command": "heron update steady count=4",
+        "reason": "its effect was seen",
+        "undoes": 0,
+    }
+    answering(
+        page,
+        f"{place}/health",
+        {"mode": "act", "paused": False, "problem": "", "items": [decision], "total": 1, **LISTED},
+    )
+    page.goto(f"{url}/local/steady/health")
+    expect(page.locator(".decisions li")).to_contain_text("4 tasks for count")
+    expect(page.locator(".decisions li")).to_contain_text("slow-task of " + HOSTILE[:20])
+    expect(page.locator(".decisions li")).to_contain_text("count/2 is busy 98 % of the time; its host is idle")
+    assert watched.faults() == []
+
+    error = {"component": "pass", "first_at_s": 1000.0, "exception": "ValueError", "place": "steady.py, line 9"}
+    errors = [{**error, "task_id": number, "text": f"task {number} raised {HOSTILE}"} for number in (2, 3)]
+    other = {"component": "", "task_id": 0, "text": "else", "first_at_s": None, "exception": "", "place": ""}
+    answering(page, f"{place}/exceptions", {"items": [*errors, other], "total": 1, **LISTED})
+    page.goto(f"{url}/local/steady/problems")
+    expect(page.locator(".errors > li")).to_have_count(2)
+    expect(page.locator(".errors > li").first).to_contain_text("ValueError at steady.py, line 9")
+    expect(page.locator(".errors > li").first).to_contain_text("pass, tasks 2, 3, 2 errors")
+    assert page.evaluate("window.hacked") is None
+    assert watched.faults() == []
+
+    page.goto(f"{url}/local/steady/timelines")
+    over = page.locator(".chart .u-over").first
+    expect(over).to_be_visible()
+    expect(page.locator(".at-cursor")).to_be_hidden()
+    said = page.locator(".at-cursor", has_text="health manager, effective: 4 tasks for count")
+    box = over.bounding_box()
+    assert box is not None
+    for at in range(int(box["width"]) - 1, 0, -3):  # where the mark is depends on the age of the topology
+        page.mouse.move(box["x"] + at, box["y"] + 20)
+        if said.is_visible():
+            break
+    expect(said).to_be_visible()
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_only_what_is_bad_is_shaded_also_among_two_tasks(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """A task that is better than the others is no reason to look, and two tasks are enough for a comparison."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    rows = [
+        row_of_task(1, "numbers", kind="spout", busy=1.0, time={"user-blocked": 0.95}, rate_per_s=50.0),
+        row_of_task(2, "pass", latency_p99_s=1e-6, rate_per_s=9000.0),
+        row_of_task(3, "pass", busy=0.9, queue_bytes=2.0**20, restarts=1, resident_bytes=84.0 * 2**20),
+        row_of_task(4, "count", resident_bytes=None),
+        row_of_task(5, "idle", rate_per_s=10.0),
+        row_of_task(6, "idle"),
+    ]
+    answering(page, "/clusters/local/topologies/steady/tasks", {"items": rows, "total": 6, **LISTED})
+    shades = {"": 5, "rate": 5, "queue": 5, "latency": 5, "memory": 4, "restarts": 3}  # of task 3
+    for by, shade in shades.items():
+        page.goto(f"{url}/local/steady/tasks?by={by}")
+        expect(page.locator(".squares a")).to_have_count(6)
+        found = page.locator(".squares a").evaluate_all("all => all.map((each) => [each.textContent, each.className])")
+        expected = {**dict.fromkeys("123456", "heat-0"), "3": f"heat-{shade}"}
+        assert dict(found) == {**expected, **({"4": ""} if by == "memory" else {})}, by
+        assert watched.faults() == [], by
+    told = page.locator(".component .troubles li")
+    expect(told).to_contain_text(
+        [
+            "Task 3 does 11 % of the tuples of the others, although tuples wait for it",
+            "Task 3 has 1.00 MiB in its queue, and the others have 100 B.",
+            "Task 3 has 84.0 MiB of memory, and the others have 33.0 MiB.",
+        ]
+    )
+    expect(told).to_have_count(3)
+    told.get_by_role("link", name="Look at its memory").click()
+    expect(page).to_have_url(f"{url}/local/steady/task/3/memory")
+    expect(page.get_by_role("button", name="Show what its memory holds")).to_be_focused()
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_four_components_in_a_line_fit_and_the_memory_of_a_leak_stands_out(
+    sandbox: Sandbox, watched: WatchedPage
+) -> None:
+    """A wider graph shrinks as long as it can be read. Then it scrolls by itself."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    for components in (4, 5, 9):
+        nodes = [node_of(f"stage {number}", leaks=number == 2) for number in range(components)]
+        edges = [{"source": one["name"], "target": other["name"], **STREAM} for one, other in pairwise(nodes)]
+        flow = {"nodes": nodes, "edges": edges, "age_s": 0.0, "error": ""}
+        answering(page, "/clusters/local/topologies/steady/flow", flow)
+        page.goto(f"{url}/local/steady")
+        expect(page.locator("a.node")).to_have_count(components)
+        graph = page.locator("svg.graph").bounding_box()
+        assert graph is not None
+        assert graph["width"] <= 1240 or components == 9
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+        assert page.locator(".edge text").first.evaluate("each => each.getBoundingClientRect().height") > 8
+        assert watched.faults() == []
+    expect(page.locator("a.node", has=page.locator(".much"))).to_contain_text("stage 2")
+    expect(page.locator(".much")).to_have_text("largest task 84.0 MiB")
+    row = page.get_by_role("row", name=re.compile("^stage 2 bolt"))
+    expect(row.get_by_role("cell", name="117 MiB")).to_be_visible()
+    expect(row.locator(".heat-4")).to_have_text("84.0 MiB")
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_hostile_texts_are_shown_as_they_are(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """A name, an error and a cluster's message become text, whatever they contain; nothing leaves its place."""
+    _, url = start_ui(sandbox)
+    page = watched.page
+    item = {
+        **dict.fromkeys(("id", "role", "env", "user"), HOSTILE),
+        "cluster": HOSTILE,
+        "name": HOSTILE,
+        "state": "running",
+        "since_s": 1.0,
+        "containers": 1,
+        "tasks": 1,
+        "spouts": [HOSTILE],
+        "rate_per_s": 1.0,
+        "culprits": 0,
+        "errors": [],
+        "trouble": [{"kind": "run", "text": HOSTILE, "component": HOSTILE, "task_id": 0, "container_id": 0}],
+        "health": HOSTILE,
+        "links": [],
+        "age_s": 0.0,
+        "error": "",
+    }
+    away = {"name": HOSTILE, "topologies": 0, "age_s": None, "error": HOSTILE}
+    answering(page, "/topologies", {"items": [item], "total": 1, "next_offset": None, "away": [away], "age_s": 0.0})
+    page.goto(f"{url}/")
+    expect(page.get_by_role("link", name=HOSTILE)).to_have_count(2)  # the name, and the trouble
+    link = page.get_by_role("rowheader").get_by_role("link", name=HOSTILE)
+    expect(link).to_be_visible()
+    assert link.get_attribute("href", timeout=WAIT_MS) is not None
+    assert "<" not in str(link.get_attribute("href"))
+    assert page.locator("main script").count() == 0
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    link.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
+    assert page.evaluate("window.hacked") is None
+    assert watched.faults() == []
+
+
+def row_of_task(task_id: int, component: str, **changes: object) -> dict[str, object]:
+    """A task that does its part: a row of the API."""
+    row: dict[str, object] = {**dict.fromkeys(("host", "busy_from", "culprit", "long_call", "last_error"), "")}
+    row |= {"task_id": task_id, "component": component, "kind": "bolt", "container_id": 1, "pid": 7, "state": "running"}
+    row |= {"restarts": 0, "rate_per_s": 1000.0, "emit_per_s": 0.0, "queue_bytes": 100.0, "latency_p50_s": 1e-5}
+    row |= {"latency_p99_s": 1e-3, "busy": 0.1, "time": {}, "cores": 0.1, "resident_bytes": 33.0 * 2**20}
+    return {**row, "gc_share": 0.0, "shows_tuples": False, **changes}
+
+
+def node_of(name: str, *, leaks: bool) -> dict[str, object]:
+    """A component of two tasks, one of which may leak: a node of the API."""
+    node: dict[str, object] = {"name": name, "kind": "bolt", "parallelism": 2, "running": 2, "rate_per_s": 1e6}
+    node |= {"queue_bytes": 10, "latency_s": 1e-5, "failed": 0, "busy": 0.2, "busy_most": 0.2, "busy_from": "task-time"}
+    node |= {
+        "emit_per_s": 0.0,
+        "time": {},
+        "culprits": [],
+        "causes": [],
+        "held_back_by": [],
+        "restarts": 0,
+        "errors": 0,
+    }
+    most = 84.0 if leaks else 33.0
+    sizes = {"resident_bytes": (33.0 + most) * 2**20, "resident_bytes_most": most * 2**20}
+    return {**node, **sizes, "resident_bytes_others": 33.0 * 2**20}
