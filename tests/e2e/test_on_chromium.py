@@ -54,6 +54,8 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
     expect(page.locator(".frames li.user").last).to_contain_text("in Price.ask_for_the_price")
     expect(page.locator(".frames li.user").last).to_contain_text("time.sleep(0.02)")
     expect(page.locator(".guilty").first).to_contain_text("shop.py, line")
+    with page.expect_response("**/tasks/3/stack"):
+        page.get_by_role("link", name="Show its line").first.click()  # asks again
     profiled(page)
     assert watched.faults() == []
     explained(page, url)

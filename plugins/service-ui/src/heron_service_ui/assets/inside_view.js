@@ -9,9 +9,9 @@ import { Tuples } from "./tuples_view.js";
 
 const TIMES = { profile: 10, memory: 5, tuples: 10 }; // seconds
 
-export function Inside({ place, topology, row, part }) {
+export function Inside({ place, topology, row, part, visit }) {
   const path = `${place}/tasks/${row.task_id}`;
-  const words = { topology, task: row.task_id, part };
+  const words = { topology, task: row.task_id, part, visit };
   return html`
     <${Observed} ...${words} title="Profile" path=${`${path}/profile`} seconds=${TIMES.profile}
       button="Show where its time goes" command="profile"
@@ -29,7 +29,7 @@ export function Inside({ place, topology, row, part }) {
   `;
 }
 
-function Observed({ title, path, seconds, least = 1, button, command, hint, view, topology, task, part }) {
+function Observed({ title, path, seconds, least = 1, button, command, hint, view, topology, task, part, visit }) {
   const [wanted, setWanted] = useState(seconds);
   const [state, setState] = useState({ answer: null, problem: "", asks: false });
   const section = useRef(null);
@@ -38,7 +38,7 @@ function Observed({ title, path, seconds, least = 1, button, command, hint, view
     if (part !== command) return; // a link leads to the button, which costs the task something
     section.current.scrollIntoView({ block: "start" });
     submit.current.focus({ preventScroll: true });
-  }, [part]);
+  }, [part, visit]);
   async function ask(event) {
     event.preventDefault();
     setState({ answer: state.answer, problem: "", asks: true });

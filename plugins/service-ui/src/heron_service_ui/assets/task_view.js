@@ -54,8 +54,8 @@ export function TaskView({ cluster, topology, task, part, ended, old, query, go 
       ${row.last_error && html`<li>It last died: ${row.last_error}</li>`}
     </ul>`}
     <${Time} time=${row.time} />
-    ${!ended && html`<${Stack} place=${place} topology=${topology} task=${task} at_once=${part === "stack"} />`}
-    ${!ended && html`<${Inside} place=${place} topology=${topology} row=${row} part=${part} />`}
+    ${!ended && html`<${Stack} place=${place} topology=${topology} task=${task} visit=${part === "stack" && query} />`}
+    ${!ended && html`<${Inside} place=${place} topology=${topology} row=${row} part=${part} visit=${query} />`}
     <h3>Logs</h3>
     ${part === "logs" && LOGS_SHOWN
       ? html`<${Logs} place=${place} task=${task} search=${query.get("search") || ""} find=${(text) => go(withQuery(logs, { search: text }), { replace: true })} />`
@@ -79,13 +79,13 @@ function Time({ time }) {
   </section>`;
 }
 
-// With `at_once`, as a link to the line of a task has it, the task is asked without a button.
-function Stack({ place, topology, task, at_once: atOnce }) {
+// With `visit`, an object for each time that a link to the line of the task is followed, the task is asked without a button.
+function Stack({ place, topology, task, visit }) {
   const [state, setState] = useState({ answer: null, problem: "", asks: false });
   const section = useRef(null);
   useEffect(() => {
-    if (atOnce) ask();
-  }, [atOnce]);
+    if (visit) ask();
+  }, [visit]);
   async function ask() {
     setState((former) => ({ ...former, asks: true }));
     try {
