@@ -13,6 +13,7 @@ export function Explanation({ cluster, topology, components }) {
   const button = useRef(null);
   useEffect(() => () => control.current && control.current.abort(), []);
   async function ask() {
+    if (state.asks) return; // the button stays enabled, because a disabled one loses the focus
     control.current = new AbortController();
     setState({ ...UNASKED, asks: true });
     try {
@@ -27,7 +28,7 @@ export function Explanation({ cluster, topology, components }) {
   }
   const shown = Boolean(state.answer || state.problem);
   return html`<div class="explanation" onKeyDown=${(event) => shown && event.key === "Escape" && close()}>
-    <button type="button" ref=${button} disabled=${state.asks} onClick=${ask}>${state.asks ? "Looking for the cause, some seconds…" : "Explain what suffers, and why"}</button>
+    <button type="button" ref=${button} aria-disabled=${state.asks} onClick=${ask}>${state.asks ? "Looking for the cause, some seconds…" : "Explain what suffers, and why"}</button>
     ${shown && html` <button type="button" onClick=${close}>Close the explanation</button>`}
     <div role="status">
       ${state.problem && html`<p class="notice bad">${state.problem}</p>`}
