@@ -143,6 +143,35 @@ def test_a_traced_row_neither_ends_a_round_of_the_spout_nor_lifts_its_limit() ->
     assert [len(decoded_rows(bytes(each))) for each in out.segments] == [30]
 
 
+class FlushedMeanwhile(RootTraces):
+    """The gateway flushes at the moment at which a row is found to be traced, if the lock lets it."""
+
+    emitter: SpoutEmitter
+
+    def _trace(self, row: int) -> None:
+        if self.emitter.lock.try_acquire():
+            try:
+                self.emitter.flush()
+            finally:
+                self.emitter.lock.release()
+        super()._trace(row)
+
+
+def test_the_gateway_takes_no_row_whose_trace_has_only_begun() -> None:
+    """The next flush would look for the row in front of its first one, and the task would die."""
+    emitter, stream, out = spout(keyed(), 5)
+    stream.traces = traces = FlushedMeanwhile(5, emitter.origin.spans)
+    traces.emitter = emitter
+    stream.limit = traces.capped(stream.limit, 0)
+    row = stream.limit - 1
+    with emitter.lock.released():
+        for number in range(20):
+            emitter.emit([number])
+    emitter.flush()
+    assert [value for value, _, _ in traced_rows(out.segments)] == [row]
+    assert sum(len(decoded_rows(bytes(each))) for each in out.segments) == 20
+
+
 def test_one_in_a_number_is_traced() -> None:
     """One row of each window, in a random place; the next one does not depend on flushes."""
     traces = RootTraces(10, SpanBuffer("s", 1))

@@ -287,7 +287,8 @@ class Emitter:
                 raise EmitError(msg) from error
         rows = target.columns.checked(given)
         if target.traces is not None:
-            target.traces.emitting(target.emitted + target.waiting(), rows.num_rows)
+            with self.lock.held():
+                target.traces.emitting(target.emitted + target.waiting(), rows.num_rows)
         return target, target.columns, rows
 
     def send_columns(self, target: OutStream, batch: RecordBatch, segments_of: Callable[[], list[bytes]]) -> None:
@@ -321,8 +322,11 @@ class Emitter:
 
     def _overflow_of(self, stream: OutStream) -> Callable[[], None]:
         def overflow() -> None:
-            if stream.traces is not None and stream.traces.passed(stream):
-                return
+            if stream.traces is not None:
+                with self.lock.held():  # a flush by the gateway takes the traced rows, too
+                    only_traced = stream.traces.passed(stream)
+                if only_traced:
+                    return
             self.overflowed = True
             self._flush_stream(stream)
             self._wait_for_room()
