@@ -7,16 +7,14 @@ for `end_linger`, which the gateway calls.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from types import TracebackType
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.task_hook import EmitInfo, ITaskHook
 from heron.api.tuple import Tuple
 from heron.errors import EmitError, PluginError, UsageError, known, nearest
+from heron.instance.emit_lock import EmitLock
 from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.out_stream import ColumnRecord, OutStream, StreamOrigin, column_output
 from heron.instance.stream_traces import trace_roots
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from heron.api.columns import Columns
     from heron.instance.column_output import ColumnOutput
 
-__all__ = ["BoltEmitter", "EmitLock", "Emitter", "SegmentSink", "SpoutEmitter", "check_ids"]
+__all__ = ["BoltEmitter", "Emitter", "SegmentSink", "SpoutEmitter", "check_ids"]
 
 _ROOM_WAIT_S = 0.1  # how often an emit checks for a stop while the queue is full; the gateway wakes it for room
 
@@ -66,59 +64,6 @@ class SegmentSink(Protocol):
     def on_linger_over(self, action: Callable[[], None]) -> None:
         """Has `action` called whenever the linger after a flush is over."""
         ...
-
-
-class EmitLock:
-    """Decides which thread may flush: the task thread, or the gateway while the task thread is in the author's code.
-
-    A tuple waits no longer than the linger, even if `next_tuple` or `process` blocks for minutes after its emit (design
-    D2). The task thread therefore holds the lock, except while it calls the author's code, ``with lock.released():``.
-    The gateway may acquire it then. Emits continue meanwhile: they only append, and append the row itself last, so that
-    a flush takes a prefix of each list. Releasing and reacquiring cost 0.1 us, once per slice of calls.
-
-    `time` gets what the author's code takes.
-    """
-
-    __slots__ = ("_is_released", "_lock", "_time")
-
-    def __init__(self, time: TaskTime) -> None:
-        self._time = time
-        self._lock = threading.Lock()
-        self._lock.acquire()
-        self._is_released = False
-
-    def released(self) -> EmitLock:
-        """Task thread: a context manager around calls of the author's code."""
-        return self
-
-    def __enter__(self) -> None:
-        self._is_released = True
-        self._lock.release()
-        self._time.enter_user()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._time.leave_user()
-        self._lock.acquire()
-        self._is_released = False
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Task thread: holds the lock for a flush of its own, also within the author's code."""
-        if not self._is_released:
-            yield
-            return
-        with self._lock:
-            yield
-
-    def try_acquire(self) -> bool:
-        """Gateway: acquires the lock if the task thread is in the author's code."""
-        return self._lock.acquire(blocking=False)
-
-    def release(self) -> None:
-        """Gateway: releases the lock after `try_acquire`."""
-        self._lock.release()
 
 
 class Emitter:

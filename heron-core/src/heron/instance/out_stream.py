@@ -188,7 +188,7 @@ class OutStream:
 
     def take_rows(self) -> list[object]:
         """Takes the rows of the log."""
-        rows = self.rows[:]  # emits may append behind them meanwhile (heron.instance.emitter.EmitLock)
+        rows = self.rows[:]  # emits may append behind them meanwhile (heron.instance.emit_lock.EmitLock)
         del self.rows[: len(rows)]
         if (sample := self.origin.inspected.sample) is not None:
             sample.emit(self.definition.name, self.definition.fields, rows)
