@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from heron.ipc.task_profile import ProfiledStack, TaskProfile
 from heron.ipc.task_stacks import StackFrame

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import cast
 
 import httpx
+import msgspec
 import pytest
 
 from heron.errors import AccessError, HeronError, RefusedError, UnreachableError
@@ -55,7 +56,7 @@ class OneTask:
     def profile(self, task_id: int, *, seconds: float) -> TaskProfile:
         """Answer."""
         self._answer(task_id)
-        return replace(PROFILE, lasted_s=seconds)
+        return msgspec.structs.replace(PROFILE, lasted_s=seconds)
 
     def memory(self, task_id: int, *, seconds: float) -> TaskMemory:
         """Answer."""

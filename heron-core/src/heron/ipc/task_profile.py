@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from heron.errors import RemoteProtocolError
@@ -13,8 +11,7 @@ from heron.spi.typed_values import decode_json
 __all__ = ["ProfiledStack", "TaskProfile", "decode_profile", "encode_profile"]
 
 
-@dataclass(frozen=True, slots=True)
-class ProfiledStack:
+class ProfiledStack(msgspec.Struct, frozen=True):
     """The time with these calls: on a processor, and off it. `frames` are indices of `TaskProfile.frames`, outermost
     first.
     """
@@ -24,8 +21,7 @@ class ProfiledStack:
     off_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class TaskProfile:
+class TaskProfile(msgspec.Struct, frozen=True):
     """A profile of the thread that runs the component. Only frames of user code have a `source`.
 
     `lasted_s` is the time of all samples. `other_on_s` and `other_off_s` are the part of it in rare stacks, which are

@@ -5,8 +5,6 @@ They have names of files and functions and lines of source, and no values of var
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from heron.errors import RemoteProtocolError
@@ -15,8 +13,7 @@ from heron.spi.typed_values import decode_json
 __all__ = ["StackFrame", "TaskStacks", "ThreadStack", "decode_stacks", "encode_stacks"]
 
 
-@dataclass(frozen=True, slots=True)
-class StackFrame:
+class StackFrame(msgspec.Struct, frozen=True):
     """A call: its function and the line in which it is. `origin` is ``user``, ``library`` or ``engine``.
 
     `source` is that line, "" where the file cannot be read.
@@ -29,8 +26,7 @@ class StackFrame:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadStack:
+class ThreadStack(msgspec.Struct, frozen=True):
     """A thread. `role` is ``task`` (it runs the component), ``gateway`` (it answers the question) or ``other``.
 
     `state` is ``running`` (on a processor for part of the last 100 ms), ``ready`` (it waits for a processor) or
@@ -50,8 +46,7 @@ class ThreadStack:
     omitted: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TaskStacks:
+class TaskStacks(msgspec.Struct, frozen=True):
     """All threads of the process of a task, that of the component first; `at_s` is wall-clock seconds."""
 
     topology: str
