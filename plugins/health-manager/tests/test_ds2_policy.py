@@ -119,6 +119,20 @@ def test_tasks_with_time_to_spare_are_not_too_few() -> None:
         assert [(each.name, each.confidence) for each in found] == [(UNDER, confidence)]
 
 
+@pytest.mark.parametrize(("error", "confidence"), [(0.0, 0.8), (0.1, 0.8), (0.5, 0.4)])
+def test_spare_tasks_are_doubtful_where_a_window_may_lack_a_burst(error: float, confidence: float) -> None:
+    """500 lines/s x 5 ms are 2.5 tasks of full use, and need 3 at 85 %; 10 % more need 4 tasks, half more all 5."""
+    shape = Model(word_count(500.0), {"lines": 1, "split": 5, "count": 12}).observe(0.0).shape
+    measured = [
+        Measurement("target-rate", Subject("lines"), 500.0),
+        Measurement("source-error", Subject("lines"), error),
+        Measurement("ratio", Subject("lines"), 1.0, "default"),
+        *[Measurement("true-rate", Subject("split", task), 200.0) for task in shape.component("split").tasks],
+    ]
+    found = [each for cause in POLICY.diagnosers() for each in cause.diagnose([], Measurements(shape, measured))]
+    assert [(each.name, str(each.subject), each.confidence) for each in found] == [(OVER, "split", confidence)]
+
+
 def test_a_backlog_that_grows_is_part_of_the_target() -> None:
     """The spout emits 1,000/s without any wait, and 6,000 tuples wait at its source: 10/s more drain them in 600 s."""
     model = Model(word_count(1000.0), {"lines": 1, "split": 6, "count": 12}, backlog={"lines": 6000.0})

@@ -131,6 +131,16 @@ def test_the_target_of_a_source_leaves_out_the_time_in_which_it_is_held() -> Non
     assert found.value("source-rate", Subject("lines")) == pytest.approx(100.0)
 
 
+def test_a_source_with_bursts_has_a_mean_with_an_error() -> None:
+    """Rates of 0 and 200 in turn are 100 tuples/s, give or take 50 in four observations (115 / 2 = 58)."""
+    moments = [[*uses(1), task("emit-count", rate, 1, stream="default")] for rate in (200.0, 0.0, 200.0, 0.0)]
+    found = measured(SourceSensor(600.0), seen(*moments))
+    assert found.value("source-rate", Subject("lines")) == pytest.approx(100.0)
+    assert found.value("source-error", Subject("lines")) == pytest.approx(0.577, abs=0.001)
+    assert measured(SourceSensor(600.0), seen(moments[0])).value("source-error", Subject("lines")) == 0.0
+    assert measured(SourceSensor(600.0), seen(moments[1], moments[1])).value("source-error", Subject("lines")) == 0.0
+
+
 def test_a_source_that_is_held_all_the_time_has_no_known_target() -> None:
     """A guess would be a division of noise by noise."""
     held = [*uses(1, throttled=0.9999), task("emit-count", 0.1, 1, stream="default")]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import fmean, stdev
 from typing import ClassVar
 
 from heron.spi.health import Sensor
@@ -21,6 +23,8 @@ class SourceSensor(Sensor):
     `drain_s`. What came within the window is what was emitted and the change of the backlog. So the change is that from
     the first moment to the last: another line through the backlog would not fit the mean rate. Without a backlog it is
     the sum of its tasks' rates in the time in which each of them was not held up.
+
+    A window may have one burst less than usual: `source-error` is the standard error of the rate.
     """
 
     metrics: ClassVar[frozenset[str] | None] = frozenset({"emit-count", "task-time-s", "backlog"})
@@ -41,6 +45,7 @@ class SourceSensor(Sensor):
             if not rates:
                 continue
             yield Measurement("source-rate", subject, sum(rates))
+            yield Measurement("source-error", subject, _relative_error(kept.totals("emit-count", component.tasks)))
             acks = [uses.get((task, "acks"), 0.0) for task in component.tasks if task in went]
             yield Measurement("acks-share", subject, sum(acks) / len(acks))
             if series:
@@ -56,6 +61,12 @@ class SourceSensor(Sensor):
             full = [went[task] / share for task, share in free.items() if share >= _LEAST_SHARE]
             if full:  # a task that is held up all the time counts as the mean of the others
                 yield from _target(subject, sum(rates), sum(full) / len(full) * len(tasks))
+
+
+def _relative_error(rates: Sequence[float]) -> float:
+    """The standard error of the mean of these rates, as a share of it; 0 where nothing was emitted."""
+    mean = fmean(rates) if rates else 0.0
+    return stdev(rates) / math.sqrt(len(rates)) / mean if len(rates) > 1 and mean > 0 else 0.0
 
 
 def _target(subject: Subject, rate: float, target: float) -> Iterator[Measurement]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import overload
 
 from heron.spi.health_values import ComponentShape, Observation, Sample
@@ -66,6 +66,16 @@ class Window(Sequence[Observation]):
         if (metric, label) not in self._known:
             self._known[metric, label] = self._means(metric, label, lambda each: each.task_id)
         return self._known[metric, label]
+
+    def totals(self, metric: str, tasks: Collection[int]) -> list[float]:
+        """The rate of a counter in each observation that has it, summed up over tasks and labels."""
+        found = []
+        for observation in self.kept:
+            rates = [each.rate_per_s for each in observation.named(metric) if each.task_id in tasks]
+            known = [each for each in rates if each is not None]
+            if known:
+                found.append(sum(known))
+        return found
 
     def series(self, metric: str, task_of: Callable[[Sample], int]) -> dict[int, Series]:
         """The values of a gauge over time by task; `task_of` gives the task of a sample, 0 for none."""
