@@ -119,8 +119,8 @@ def test_tasks_with_time_to_spare_are_not_too_few() -> None:
         assert [(each.name, each.confidence) for each in found] == [(UNDER, confidence)]
 
 
-@pytest.mark.parametrize(("error", "confidence"), [(0.0, 0.8), (0.1, 0.8), (0.5, 0.4)])
-def test_spare_tasks_are_doubtful_where_a_window_may_lack_a_burst(error: float, confidence: float) -> None:
+@pytest.mark.parametrize(("error", "names"), [(0.0, [OVER]), (0.1, [OVER]), (0.5, [])])
+def test_no_task_is_spare_where_a_window_may_lack_a_burst(error: float, names: list[str]) -> None:
     """500 lines/s x 5 ms are 2.5 tasks of full use, and need 3 at 85 %; 10 % more need 4 tasks, half more all 5."""
     shape = Model(word_count(500.0), {"lines": 1, "split": 5, "count": 12}).observe(0.0).shape
     measured = [
@@ -130,7 +130,7 @@ def test_spare_tasks_are_doubtful_where_a_window_may_lack_a_burst(error: float, 
         *[Measurement("true-rate", Subject("split", task), 200.0) for task in shape.component("split").tasks],
     ]
     found = [each for cause in POLICY.diagnosers() for each in cause.diagnose([], Measurements(shape, measured))]
-    assert [(each.name, str(each.subject), each.confidence) for each in found] == [(OVER, "split", confidence)]
+    assert [each.name for each in found] == names
 
 
 def test_a_backlog_that_grows_is_part_of_the_target() -> None:

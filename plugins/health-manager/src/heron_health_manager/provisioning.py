@@ -75,15 +75,18 @@ class Provisioning(Diagnoser):
             name = UNDER if need.needed > need.parallelism or need.limit else OVER
             if need.needed == need.parallelism and not need.limit:
                 continue
-            doubtful = need.component in explained or (
-                not saturated if name == UNDER else self._needs_all(need, measurements)
-            )
+            if name == OVER and self._needs_all(need, measurements):
+                continue
+            doubtful = need.component in explained or (name == UNDER and not saturated)
             confidence = _DOUBTFUL if doubtful else _SURE
             evidence = (load_text(need), need.limit) if need.limit else (load_text(need),)
             yield Diagnosis(name, Subject(need.component), confidence, evidence)
 
     def _needs_all(self, need: Need, measurements: Measurements) -> bool:
-        """Whether all its tasks would be needed if the sources were as fast as their standard errors allow."""
+        """Whether all its tasks would be needed if the sources were as fast as their standard errors allow.
+
+        A look-back window may have one burst less than usual.
+        """
         rates, targets = rates_of(measurements)
         errors = {each: measurements.value("source-error", Subject(each)) or 0.0 for each in targets}
         most = {source: target * (1.0 + errors[source]) for source, target in targets.items()}
