@@ -16,7 +16,7 @@ from heron_cli.client import Client, HealthRecords, MetricsRow, TopologyEntry, T
 from heron_service_tracker.flow import task_rows
 from heron_service_tracker.observations import Observations, Reading
 from heron_service_tracker.observed import MadeAnswers
-from heron_service_tracker.topology_watch import TopologyWatch
+from heron_service_tracker.topology_watch import TopologyWatch, pause_s
 from heron_testing.pytest_plugin import wait_until
 
 MakeStatus = Callable[..., TopologyStatus]
@@ -153,3 +153,17 @@ def test_decisions_and_pages_are_read_beside_the_status(
     found = observations.topology("near", "words")
     assert [each.title for each in found.links] == ["Spark"]
     assert (found.error, found.health) == ("", None if damaged else records)
+
+
+@pytest.mark.parametrize("period_s", [0.2, 1.0, 60.0])
+@pytest.mark.parametrize("now_s", [1_700_000_000.0, 1_700_000_000.37, 1_700_000_033.999])
+def test_watches_meet_while_nobody_looks_and_have_moments_of_their_own_otherwise(period_s: float, now_s: float) -> None:
+    """A second of the history has one round of each watch: no moment is near its end."""
+    places = [f"local/topology-{number}" for number in range(50)]
+    for together in (True, False):
+        pauses = [pause_s(now_s, period_s, each, together=together) for each in places]
+        assert all(0 < each <= period_s for each in pauses)
+        moments = [(now_s + each) / period_s % 1 for each in pauses]
+        assert all(0.24 < each < 0.76 for each in moments)
+        assert len({round(each, 3) for each in moments}) == 1 if together else len(set(moments)) == 50
+    assert pause_s(now_s, period_s, "a", together=False) == pause_s(now_s, period_s, "a", together=False)

@@ -121,6 +121,10 @@ class Observations:
         with self._lock:
             return self.clock.monotonic_s() - self._listed_at_s.get(cluster, _NEVER) < _LOOKED_S
 
+    def anybody_looks(self) -> bool:
+        """Return whether somebody has asked about any cluster lately."""
+        return any(self.lists_are_read(each) for each in self._clusters)
+
     def reading_due(self, cluster: str, name: str) -> Reading:
         """Return what to read of a topology now: what somebody looks at, and its figures every 10 seconds."""
         now_s = self.clock.monotonic_s()

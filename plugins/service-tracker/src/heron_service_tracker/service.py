@@ -44,6 +44,8 @@ _GAP_PERIODS = 3.0  # two totals further apart make no rate: what lies between i
 _LIST_PERIODS = 2.0  # a list reads many nodes of each topology, and a new topology takes longer to start
 _NEW_OBJECTS = 5_000  # metrics have no cycles, and looking for some costs time; the pause is a millisecond
 _SWITCH_S = 0.0002  # a request waits for each thread that is busy, at each send: watches read thousands of metrics
+_ALONE_SWITCH_S = 0.005  # Python's own; while nobody waits, switching between watches is only work
+_ADAPT_S = 1.0
 _LARGE_BYTES = 1 << 20  # more than a live value of a thousand tasks, which is copied for each page
 _UNREAD_S = 30.0  # a client that takes nothing of an answer for this long is gone
 _MOST_CONNECTIONS = 750  # a browser opens six, and a process has a thousand file descriptors
@@ -120,7 +122,6 @@ def serve(options: TrackerOptions, on_ready: Callable[[Address], None], pages: P
     gc.set_threshold(_NEW_OBJECTS)
     gc.freeze()  # modules stay, and looking through them takes a tenth of a second
     return_large_blocks(_LARGE_BYTES)
-    sys.setswitchinterval(_SWITCH_S)
     with _listening(options.access.address) as listener, watching(options) as (observations, recorder):
         on_ready(Address(options.access.address.host, listener.getsockname()[1]))
         asyncio.run(_run(options, (observations, recorder), pages or Pages(), listener))
@@ -136,7 +137,18 @@ async def _run(
     questions = Questions(opened, logs_allowed=options.logs, tuples_allowed=options.tuples, explain=explain)
     actions = _actions(options, observations)
     app = application(observations, options.access, ended, recorder, questions, pages, actions)
-    await _Server(_config(app), ended).serve(sockets=[listener])
+    adapting = asyncio.create_task(_adapt(observations))
+    try:
+        await _Server(_config(app), ended).serve(sockets=[listener])
+    finally:
+        adapting.cancel()
+
+
+async def _adapt(observations: Observations) -> None:
+    """Let threads interrupt each other sooner while somebody waits for answers."""
+    while True:
+        sys.setswitchinterval(_SWITCH_S if observations.anybody_looks() else _ALONE_SWITCH_S)
+        await asyncio.sleep(_ADAPT_S)
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:

@@ -12,8 +12,9 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from zlib import crc32
 
-from heron.clock import monotonic_s
+from heron.clock import monotonic_s, wall_s
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, StateError
 from heron.spi.scheduler import JobLink
@@ -23,7 +24,7 @@ from heron_service_tracker.observations import Observations, Reading
 from heron_service_tracker.observed import MadeAnswers
 from heron_service_tracker.task_figures import FIGURE_METRICS, FiguresOfTasks, figures_of_tasks
 
-__all__ = ["OpenClient", "TopologyWatch"]
+__all__ = ["OpenClient", "TopologyWatch", "pause_s"]
 
 OpenClient = Callable[[], Client]
 
@@ -97,7 +98,8 @@ class TopologyWatch:
                 self._observations.put_plans(self._cluster, self._name, plans, self._links(client))
                 self._plan_version = (status.topology_id, _version_of(plans, status.plan_version))
             self._read_health(remote)
-            self._wake.wait(self._period_s)
+            together = not self._observations.lists_are_read(self._cluster)
+            self._wake.wait(pause_s(wall_s(), self._period_s, f"{self._cluster}/{self._name}", together=together))
             self._wake.clear()
 
     def _made(self, status: TopologyStatus, figures: FiguresOfTasks | None) -> MadeAnswers | None:
@@ -133,6 +135,17 @@ class TopologyWatch:
         if records != self._health:
             self._health = records
             self._observations.put_health(self._cluster, self._name, records)
+
+
+def pause_s(now_s: float, period_s: float, place: str, *, together: bool) -> float:
+    """The seconds until the next round of a watch, at most a period; `now_s` is wall-clock seconds.
+
+    While nobody looks, all watches have their rounds at one moment, one after the other. They need a third less
+    processor time then, because each finds the code in the caches. Otherwise each has a moment of its own, because a
+    request would wait for all of them. No moment is near the end of a second: each second of the history has a round.
+    """
+    share = 0.5 if together else 0.25 + 0.5 * crc32(place.encode()) / 2**32
+    return period_s - (now_s - share * period_s) % period_s
 
 
 def _figures_of(remote: RemoteTopology) -> FiguresOfTasks:
