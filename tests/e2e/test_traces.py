@@ -54,7 +54,7 @@ def test_the_time_in_a_slow_bolt_is_in_its_execution(sandbox: Sandbox, acks: int
     run = traced(sandbox, pause_ms=150, work_ms=50, acks=acks)
     found = complete_answer(sandbox)
     summary = found["summary"]
-    slowest_hop = max(summary["hops"], key=lambda each: each["p50_s"])  # a few tuples wait while the processes start
+    slowest_hop = max(summary["hops"], key=lambda each: each["p50_s"])
     assert (slowest_hop["component"], slowest_hop["kind"]) == ("work", "execute")
     assert slowest_hop["p50_s"] >= 0.05
     assert {each["kind"] for each in summary["hops"]} == (HOPS | {"ack"} if acks else HOPS)

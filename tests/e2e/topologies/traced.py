@@ -11,9 +11,16 @@ from recording import arguments
 
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 
+BOLTS = 3  # tasks
+
+
+def note_begin(config: Mapping[str, Any], context: TopologyContext) -> None:
+    """Lets the spout know that a bolt runs: what waits for processes that start says nothing about hops."""
+    Path(config["out"], f"bolt-{context.get_task_id()}").touch()
+
 
 class LineSpout(Spout):
-    """Emits a line when one is due; it never blocks, because acks would wait for it."""
+    """Emits a line when one is due, and all bolts run; it never blocks, because acks would wait for it."""
 
     outputs = ("line",)
 
@@ -21,12 +28,15 @@ class LineSpout(Spout):
         """Begins at zero, and says so."""
         self.pause_s = config["pause_ms"] / 1000
         self.number = 0
-        self.due_s = time.monotonic()
-        Path(config["out"], "began").touch()
+        self.due_s = float("inf")
+        self.out = Path(config["out"])
+        Path(self.out, "began").touch()
 
     def next_tuple(self) -> None:
         """Emits one if it is due."""
         now_s = time.monotonic()
+        if self.due_s == float("inf") and len(list(self.out.glob("bolt-*"))) == BOLTS:
+            self.due_s = now_s
         if now_s < self.due_s:
             return
         self.due_s = max(now_s, self.due_s + self.pause_s)
@@ -42,6 +52,7 @@ class SplitBolt(Bolt):
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Takes the number of words of a line."""
         self.words = config["words"]
+        note_begin(config, context)
 
     def process(self, tup: Tuple) -> None:
         """Splits a line."""
@@ -56,6 +67,7 @@ class WorkBolt(Bolt):
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Takes its pace."""
         self.work_s = config["work_ms"] / 1000
+        note_begin(config, context)
 
     def process(self, tup: Tuple) -> None:
         """Works."""
