@@ -46,7 +46,7 @@ class Measured:
 class WindowUse:
     """`per_s` tuples a second at the last bolt, and the processor seconds of all processes per million of these.
 
-    Other programs change the first from window to window, and hardly the second.
+    Other programs take processors and so change the first. A machine whose speed varies changes both.
     """
 
     per_s: float

@@ -10,7 +10,9 @@ _CHARACTERS = 160
 
 
 def source_line(file: str, line: int, module_globals: dict[str, object] | None = None) -> str:
-    """The line without its indentation, cut at 160 characters; "" where there is no such file or line.
+    """Return the line without its indentation, cut at 160 characters.
+
+    A file or a line that does not exist gives "".
 
     `module_globals` are those of its module: a package that is a zip file loads its source through them.
     """

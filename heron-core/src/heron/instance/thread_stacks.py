@@ -13,7 +13,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 
 from heron.clock import wall_s
@@ -46,7 +46,7 @@ def thread_usages() -> dict[int, ThreadUsage]:
 
 def stacks_now(spec: InstanceSpec, before: Mapping[int, ThreadUsage], elapsed_s: float) -> TaskStacks:
     """All threads now; `before` is their usage `elapsed_s` seconds ago."""
-    calls = {ident: _calls_of(frame) for ident, frame in tuple(sys._current_frames().items())[:_THREADS]}
+    calls = {ident: [*_walk(frame)] for ident, frame in tuple(sys._current_frames().items())[:_THREADS]}
     now = thread_usages()
     names = {each.ident: each for each in threading.enumerate()}
     stacks = []
@@ -80,12 +80,12 @@ def state_of(before: ThreadUsage | None, now: ThreadUsage, elapsed_s: float) -> 
 
 def stack_frames(frame: FrameType | None) -> tuple[tuple[StackFrame, ...], int]:
     """The calls of a thread, the outermost first, and how many in the middle are left out."""
-    return _shown_frames(_calls_of(frame))
+    return _shown_frames([*_walk(frame)])
 
 
 def engine_wait(frame: FrameType) -> str:
     """What the engine's innermost frames wait for, unless they wait on behalf of other code."""
-    return _engine_wait(_calls_of(frame))
+    return _engine_wait(_walk(frame))
 
 
 def _stack(  # the values of one thread
@@ -116,13 +116,11 @@ def _role(ident: int) -> str:
     return "gateway" if ident == threading.get_ident() else "other"
 
 
-def _calls_of(frame: FrameType | None) -> list[_Call]:
-    """The calls of a thread at this moment, the innermost first."""
-    calls: list[_Call] = []
+def _walk(frame: FrameType | None) -> Iterator[_Call]:
+    """The calls of a thread, the innermost first."""
     while frame is not None:
-        calls.append((frame.f_code, frame.f_lineno or 0, frame.f_globals))
+        yield frame.f_code, frame.f_lineno or 0, frame.f_globals
         frame = frame.f_back
-    return calls
 
 
 def _shown_frames(calls: Sequence[_Call]) -> tuple[tuple[StackFrame, ...], int]:
@@ -131,7 +129,7 @@ def _shown_frames(calls: Sequence[_Call]) -> tuple[tuple[StackFrame, ...], int]:
     return tuple(_described(each) for each in reversed(kept)), omitted
 
 
-def _engine_wait(calls: Sequence[_Call]) -> str:
+def _engine_wait(calls: Iterable[_Call]) -> str:
     for code, _, _ in calls:
         origin = code_origin(code.co_filename)
         if origin is CodeOrigin.USER:

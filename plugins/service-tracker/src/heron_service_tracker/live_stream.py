@@ -88,7 +88,7 @@ class LiveStream(Response):
                 await self._send(send, b"event: topology\ndata: " + self._encode(topology) + b"\n\n")
             else:
                 await self._send(send, b": alive\n\n")
-            del topology  # who frees the metrics of a thousand tasks takes milliseconds
+            del topology  # held until the next change, its metrics would be freed here, which takes milliseconds
             try:
                 await asyncio.wait_for(changed.wait(), _KEEP_ALIVE_S)
             except TimeoutError:

@@ -130,10 +130,12 @@ class Observations:
         now_s = self.clock.monotonic_s()
         with self._lock:
             found = self._clusters[cluster].topologies.get(name)
-            looks = {each: self._looks.get((cluster, name, each)) for each in Reading}
+            looks = {each: self._looks.get((cluster, name, each)) for each in (Reading.ALL, Reading.FIGURES)}
         looked = {each for each, look in looks.items() if look is not None and look.goes_on(now_s)}
-        if found is None or Reading.ALL in looked:
-            return Reading.NOTHING if found is None else Reading.ALL
+        if found is None:
+            return Reading.NOTHING
+        if Reading.ALL in looked:
+            return Reading.ALL
         due = Reading.FIGURES in looked or now_s - found.figures_at_s >= METRICS_S
         return Reading.FIGURES if due else Reading.NOTHING
 

@@ -140,9 +140,9 @@ class TopologyWatch:
 def pause_s(now_s: float, period_s: float, place: str, *, together: bool) -> float:
     """The seconds until the next round of a watch, at most a period; `now_s` is wall-clock seconds.
 
-    While nobody looks, all watches have their rounds at one moment, one after the other. They need a third less
-    processor time then, because each finds the code in the caches. Otherwise each has a moment of its own, because a
-    request would wait for all of them. No moment is near the end of a second: each second of the history has a round.
+    While nobody looks, all watches have their rounds at one moment, one after the other, so each finds the code in the
+    processor's caches. Otherwise each has a moment of its own, because a request would wait for all of them. With a
+    period of a second, no moment is near the end of a second: each second of the history has a round.
     """
     share = 0.5 if together else 0.25 + 0.5 * crc32(place.encode()) / 2**32
     return period_s - (now_s - share * period_s) % period_s
