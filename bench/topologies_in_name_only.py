@@ -32,7 +32,7 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
 from heron.ipc.keys import Speaker, new_keys
-from heron.ipc.metrics_table import MetricsRow, encode_metrics
+from heron.ipc.metrics_table import MetricsRow, SentRow, encode_metrics
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import ComponentStatus, LeaderStatus, ProcessStatus, TaskStatus, TopologyStatus, encode_status
@@ -174,11 +174,11 @@ def _count(task: TaskPlan, passed_s: float) -> MetricsRow:
     labels = {"stream": "default"} if spout else {"stream": "default", "component": "word"}
     process = f"{task.component}-{task.task_id}"
     name, total = _COUNTS[0 if spout else 1], _RATE * passed_s
-    return MetricsRow(task.component, task.task_id, process, name, "counter", "tuples", total, labels, _RATE)
+    return SentRow(task.component, task.task_id, process, name, "counter", "tuples", total, labels, _RATE)
 
 
 def _rows(task: TaskPlan, passed_s: float) -> Iterator[MetricsRow]:
-    row = MetricsRow(task.component, task.task_id, f"{task.component}-{task.task_id}", "", "counter", "", 0.0)
+    row = SentRow(task.component, task.task_id, f"{task.component}-{task.task_id}", "", "counter", "", 0.0)
     yield _count(task, passed_s)
     for use in _USES:
         yield replace(row, name="task-time-s", unit="s", value=passed_s / 8, labels={"use": use}, rate_per_s=0.125)
@@ -197,7 +197,7 @@ def _rows(task: TaskPlan, passed_s: float) -> Iterator[MetricsRow]:
 
 
 def _engine_rows(container: int, tasks: list[int], passed_s: float) -> Iterator[MetricsRow]:
-    stmgr = MetricsRow("", 0, f"stmgr-{container}", "late-s", "counter", "s", _SELDOM * passed_s, {}, _SELDOM)
+    stmgr = SentRow("", 0, f"stmgr-{container}", "late-s", "counter", "s", _SELDOM * passed_s, {}, _SELDOM)
     host = replace(stmgr, process=f"metricsmgr-{container}", name="host-cpu-s")
     named = [stmgr, replace(host, name="host-cpu-pressure-s")]
     named += [replace(host, value=passed_s, rate_per_s=1.0, labels={"mode": mode}) for mode in ("busy", "idle")]

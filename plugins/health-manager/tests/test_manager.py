@@ -16,12 +16,14 @@ from heron.spi.health_values import (
     Action,
     DecisionState,
     Diagnosis,
+    Measurement,
     Measurements,
     Observation,
 )
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.health_records import HealthRecords
 from heron_health_manager.carrier import PlannedAction
+from heron_health_manager.cause_sensors import LEAST_MOMENTS
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.manager import HealthManager
 from heron_health_manager.pace import Pace
@@ -253,6 +255,41 @@ def test_a_topology_that_is_observed_seldom_has_a_longer_window(tmp_path: Path) 
     desk.clock.advance(6.0)
     desk.manager.round()
     assert desk.plant.done == [{"split": 6, "count": 12}]
+
+
+class Counting(Ds2Policy):
+    """Notes how many observations each of its rounds gets."""
+
+    def sensors(self) -> Sequence[Sensor]:
+        self.counts: list[int] = getattr(self, "counts", [])
+        return (CountingSensor(self.counts),)
+
+
+class CountingSensor(Sensor):
+    """Measures nothing."""
+
+    metrics = frozenset({"resident-bytes"})
+
+    def __init__(self, counts: list[int]) -> None:
+        self._counts = counts
+
+    def measure(self, window: Sequence[Observation]) -> Sequence[Measurement]:
+        self._counts.append(len(window))
+        return ()
+
+
+def test_observations_that_are_a_little_late_do_not_miss_the_window(tmp_path: Path) -> None:
+    """The usual rhythm has five gaps of 3 s in its window, each longer by a round: a growth of memory needs all six."""
+    desk = Desk(tmp_path, ACT)
+    policy = Counting.open({})
+    desk.policies = (PolicyRunner("counting", policy),)
+    desk.dies()
+    desk.pace = Pace(3.0)
+    desk.manager = HealthManager(ACT, desk.policies, desk.book, desk.look, desk.plant, desk.clock, desk.pace)
+    for _ in range(20):
+        desk.clock.advance(3.06)
+        desk.manager.round()
+    assert policy.counts == [LEAST_MOMENTS] * 8  # every second round, since the window was full
 
 
 def test_missing_metrics_decide_nothing(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from heron.errors import RemoteProtocolError
 
-__all__ = ["MetricsRow", "decode_metrics", "decode_metrics_as", "encode_metrics"]
+__all__ = ["MetricsRow", "SentRow", "decode_metrics", "decode_metrics_as", "encode_metrics"]
 
 T = TypeVar("T")
 
@@ -34,6 +34,10 @@ class MetricsRow(msgspec.Struct, frozen=True, gc=False):
     rate_per_s: float | None = None
     p50: float | None = None
     p99: float | None = None
+
+
+class SentRow(MetricsRow, frozen=True, gc=False, omit_defaults=True):
+    """A row as it is sent, without what was not measured: to read that took a quarter of the time."""
 
 
 def encode_metrics(rows: tuple[MetricsRow, ...]) -> bytes:

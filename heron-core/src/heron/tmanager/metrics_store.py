@@ -24,7 +24,7 @@ from heron.ipc.metric_names import (
     PEER_SILENT,
     SINK_OUTAGE,
 )
-from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.metrics_table import MetricsRow, SentRow
 from heron.ipc.status import SinkOutage, Unreached
 from heron.spi.metricsink import Histogram, Metric, MetricKind, MetricsRecord, Source
 
@@ -307,7 +307,7 @@ def _order(item: tuple[_Owner, dict[_Series, _Sum]]) -> tuple[bool, _Owner]:
 def _rows_of(owner: _Owner, sums: dict[_Series, _Sum]) -> Iterator[MetricsRow]:
     component, task_id, process = owner
     for (name, kind, unit, labels), total in sorted(sums.items(), key=lambda item: item[0]):
-        yield MetricsRow(
+        yield SentRow(
             component,
             task_id,
             process,

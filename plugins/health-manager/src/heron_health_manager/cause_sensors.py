@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from heron.spi.health import Sensor
-from heron.spi.health_values import Measurement, Observation, Sample, Subject
+from heron.spi.health_values import Measurement, Observation, Subject
 from heron_health_manager.window import Window, container_gauges, labelled_task, slope, tasks_of
 
 __all__ = ["LEAST_MOMENTS", "CallSensor", "CrossingSensor", "HotKeySensor", "MemorySensor", "ProgressSensor"]
@@ -34,7 +34,7 @@ class ProgressSensor(Sensor):
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
         kept = Window.over(window)
-        totals = {kind: kept.series(name, _task) for kind, name in _COUNTS.items()}
+        totals = {kind: kept.series(name) for kind, name in _COUNTS.items()}
         under_way = kept.series("unconfirmed-bytes", labelled_task)
         for component, task in tasks_of(kept):
             start_s, newest_s = kept.kept[0].at_s, kept.kept[-1].at_s
@@ -59,7 +59,7 @@ class MemorySensor(Sensor):
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
         kept = Window.over(window)
-        resident = kept.series("resident-bytes", _task)
+        resident = kept.series("resident-bytes")
         for component, task in tasks_of(kept):
             if series := resident.get(task, []):
                 subject, half = Subject(component.name, task), len(series) // 2
@@ -141,7 +141,7 @@ class CallSensor(Sensor):
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
         kept = Window.over(window)
-        counts, ages = kept.ends("execute-count", _task), kept.ends("task-time-s", _task)
+        counts, ages = kept.ends("execute-count"), kept.ends("task-time-s")
         blocked = kept.ends("task-time-s", lambda each: each.task_id if each.labels.get("use") == _BLOCKED else 0)
         for component, task in tasks_of(kept):
             (count, count_now), (age_s, _), (total_s, total_now_s) = (
@@ -150,7 +150,3 @@ class CallSensor(Sensor):
             if component.kind == "bolt" and age_s >= _LEAST_LIFE_S and total_s > 0 and count_now > count > 0:
                 times = (total_now_s - total_s) / (count_now - count) / (total_s / count)
                 yield Measurement("blocked-times", Subject(component.name, task), max(0.0, times))
-
-
-def _task(sample: Sample) -> int:
-    return sample.task_id

@@ -36,7 +36,7 @@ class SourceSensor(Sensor):
         """`Sensor.measure`."""
         kept = Window.over(window)
         went, uses = by_task(kept.rates("emit-count", "")), kept.rates("task-time-s", "use")
-        backlogs = kept.series("backlog", lambda each: each.task_id)
+        backlogs = kept.series("backlog")
         for component in kept.newest.shape.components if kept.kept and kept.newest else ():
             if component.kind != "spout":
                 continue
@@ -86,7 +86,7 @@ class QueueSensor(Sensor):
     def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
         """`Sensor.measure`."""
         kept = Window.over(window)
-        inside = kept.series("in-queue-bytes", lambda each: each.task_id)
+        inside = kept.series("in-queue-bytes")
         outside = kept.series("outlet-bytes", labelled_task)
         culprits, pressing = [each.culprits for each in kept.kept], _pressing(kept)
         worst: dict[str, float] = {}

@@ -123,12 +123,17 @@ class HealthManager:
         look_back_s = policy.rhythm.look_back_s
         if not self._window or self._window[-1].at_s - self._since_s < look_back_s:
             return []
-        return _within(self._window, look_back_s)
+        return _within(self._window, self._reach_s(look_back_s))
+
+    def _reach_s(self, look_back_s: float) -> float:
+        """How old an observation of the window may be: each is a little late, and the first must not miss it."""
+        return look_back_s + self._pace.period_s / 2
 
     def _drop_old(self) -> None:
         """Drop what the next observation pushes out of the window, before it comes: of 10,000 tasks each has 30 MB."""
         now_s = self._clock.monotonic_s()
-        older = [each for each in self._window[:-1] if now_s - each.at_s <= self._longest_s]
+        reach_s = self._reach_s(self._longest_s)
+        older = [each for each in self._window[:-1] if now_s - each.at_s <= reach_s]
         self._window = [*older, *self._window[-1:]]
 
     def _keep(self, newest: Observation) -> None:
@@ -145,7 +150,7 @@ class HealthManager:
         if not self._window:
             self._since_s = newest.at_s
             self._agreements = {each.name: Agreement(each.rhythm.look_back_s) for each in self._policies}
-        self._window = _within([*self._window, newest], self._longest_s)
+        self._window = _within([*self._window, newest], self._reach_s(self._longest_s))
 
     def _begin_after_actions(self, newest: Observation, kept: KeptRecords) -> None:
         """Forget what was seen before an action: it says nothing about its effect. Another process may have acted."""

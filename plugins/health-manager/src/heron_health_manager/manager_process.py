@@ -47,7 +47,7 @@ __all__ = ["main"]
 
 _ANSWER_S = 5.0  # the topology manager answers in milliseconds, and its successor within seconds
 _NEW_OBJECTS = 50_000  # observations have no cycles, and looking for some takes a fifth of the time of a round
-_LOOKS = 6  # observations in the shortest look-back window; more cost time and say little more
+_GAPS = 5  # between the observations of the shortest look-back window; more cost time and say little more
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ def _run(
         carrier = Carrier(environment, ProfileChoice(profile.name), connect)
     book = RecordBook(statemgr, spec.topology, spec.topology_id)
     export_s = EngineSettings.from_keys(spec.settings).metrics_export_s
-    pace = Pace(max(export_s, min(each.rhythm.look_back_s for each in policies) / _LOOKS))
+    pace = Pace(max(export_s, min(each.rhythm.look_back_s for each in policies) / _GAPS))
     manager = HealthManager(section, policies, book, watch.look, carrier, SystemClock(), pace)
     _log.info("health manager begins: mode %s, policies %s", section.mode, [each.name for each in policies])
     pause = threading.Event()

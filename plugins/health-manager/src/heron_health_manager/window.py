@@ -64,7 +64,7 @@ class Window(Sequence[Observation]):
     def rates(self, metric: str, label: str = "") -> dict[tuple[int, str], float]:
         """The mean rate of a counter by task and label, from the moments at which it was measured."""
         if (metric, label) not in self._known:
-            self._known[metric, label] = self._means(metric, label, lambda each: each.task_id)
+            self._known[metric, label] = self._means(metric, label)
         return self._known[metric, label]
 
     def totals(self, metric: str, tasks: Collection[int]) -> list[float]:
@@ -77,15 +77,15 @@ class Window(Sequence[Observation]):
                 found.append(sum(known))
         return found
 
-    def series(self, metric: str, task_of: Callable[[Sample], int]) -> dict[int, Series]:
-        """The values of a gauge over time by task; `task_of` gives the task of a sample, 0 for none."""
+    def series(self, metric: str, task_of: Callable[[Sample], int] | None = None) -> dict[int, Series]:
+        """The values of a gauge over time by task; `task_of` gives the task of another process's sample, 0 for none."""
         found: dict[int, Series] = {}
         for observation in self.kept:
             for task, value in _sums(observation, metric, task_of).items():
                 found.setdefault(task, []).append((observation.at_s, value))
         return found
 
-    def ends(self, metric: str, task_of: Callable[[Sample], int]) -> dict[int, tuple[float, float]]:
+    def ends(self, metric: str, task_of: Callable[[Sample], int] | None = None) -> dict[int, tuple[float, float]]:
         """The first and the last value of a gauge by task; only tasks that have both."""
         if not self.kept:
             return {}
@@ -94,30 +94,37 @@ class Window(Sequence[Observation]):
 
     def processes(self, metric: str, process: str, label: str = "") -> dict[tuple[int, str], float]:
         """The mean rate of a counter by container and label, of the engine's processes of that name."""
-        return self._means(metric, label, lambda each: each.container_id if each.process == process else 0)
+        return self._means(metric, label, process)
 
-    def _means(self, metric: str, label: str, owner_of: Callable[[Sample], int]) -> dict[tuple[int, str], float]:
-        """Adds up the rates of each observation by owner and label, and averages over those in which a key had any."""
+    def _means(self, metric: str, label: str, process: str = "") -> dict[tuple[int, str], float]:
+        """Adds up the rates of each observation by task, or with `process` by container, and by label.
+
+        Then it averages over the observations in which a key had any. Of all that a round does this takes the most
+        time: the loop calls nothing that it can do itself.
+        """
         found: dict[tuple[int, str], list[float]] = {}  # sum, number of observations, the last of them
         for moment, observation in enumerate(self.kept):
             for each in observation.named(metric):
-                if each.rate_per_s is None or not (owner := owner_of(each)):
+                rate = each.rate_per_s
+                owner = (each.container_id if each.process == process else 0) if process else each.task_id
+                if rate is None or not owner:
                     continue
                 key = owner, each.labels.get(label, "")
-                if (entry := found.get(key)) is None:
-                    found[key] = [each.rate_per_s, 1, moment]
+                entry = found.get(key)
+                if entry is None:
+                    found[key] = [rate, 1, moment]
                     continue
-                entry[0] += each.rate_per_s
+                entry[0] += rate
                 if entry[2] != moment:
                     entry[1] += 1
                     entry[2] = moment
         return {key: total / count for key, (total, count, _) in found.items()}
 
 
-def _sums(observation: Observation, metric: str, task_of: Callable[[Sample], int]) -> dict[int, float]:
+def _sums(observation: Observation, metric: str, task_of: Callable[[Sample], int] | None) -> dict[int, float]:
     sums: dict[int, float] = {}
     for sample in observation.named(metric):
-        if task := task_of(sample):
+        if task := sample.task_id if task_of is None else task_of(sample):
             sums[task] = sums.get(task, 0.0) + sample.value
     return sums
 

@@ -42,5 +42,5 @@ def _may_stand_still(window: Sequence[Observation]) -> bool:
 def _may_grow(window: Sequence[Observation]) -> bool:
     if len(window) >= LEAST_MOMENTS:
         return False
-    memory = Window(window).series("resident-bytes", lambda each: each.task_id)
+    memory = Window(window).series("resident-bytes")
     return any((slope(series) or 0.0) >= GROWTH_BYTES_PER_S for series in memory.values())
