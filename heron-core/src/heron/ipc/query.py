@@ -15,7 +15,7 @@ from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys
 from heron.ipc.metrics_table import MetricsRow, decode_metrics, decode_metrics_as
 from heron.ipc.socket import SocketContext
-from heron.ipc.status import TopologyStatus, decode_status
+from heron.ipc.status import StatusReader, TopologyStatus
 from heron.ipc.task_memory import TaskMemory, decode_memory
 from heron.ipc.task_profile import TaskProfile, decode_profile
 from heron.ipc.task_stacks import TaskStacks, decode_stacks
@@ -49,11 +49,12 @@ class TManagerClient:
         self._context = SocketContext()
         self._channel = open_watched_channel(self._context, endpoint, keys)
         self._requests = itertools.count(1)
+        self._statuses = StatusReader()
 
     def status(self, timeout_s: float) -> TopologyStatus:
         """The present status of the topology."""
         answer = self._ask(lambda number: Envelope(status_request=pb.StatusRequest(request_id=number)), timeout_s)
-        return decode_status(answer.status_reply.document)
+        return self._statuses.read(answer.status_reply.document)
 
     def metrics(self, component: str, task_id: int, *, by_task: bool, timeout_s: float) -> tuple[MetricsRow, ...]:
         """The newest metrics, summed up by component or by task; "" and 0 select all."""

@@ -7,7 +7,9 @@ decode, encode and compare faster than dataclasses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -23,6 +25,7 @@ __all__ = [
     "ProcessStatus",
     "SinkOutage",
     "StandbyStatus",
+    "StatusReader",
     "TaskStatus",
     "TopologyStatus",
     "Unreached",
@@ -227,6 +230,50 @@ def decode_status(data: bytes) -> TopologyStatus:
     """
     try:
         return decode_json(data, TopologyStatus)
-    except msgspec.MsgspecError as error:
-        msg = f"a topology status of {len(data)} bytes cannot be read: {error}"
-        raise RemoteProtocolError(msg) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _unreadable(data, error) from error
+
+
+_SELDOM_CHANGE: dict[str, Any] = {"tasks": tuple[TaskStatus, ...], "processes": tuple[ProcessStatus, ...]}
+
+
+class StatusReader:
+    """Decodes the statuses of one topology, one after the other.
+
+    The tasks and the processes are nearly all of a status, and seldom change: what is equal is the same value again.
+    """
+
+    def __init__(self) -> None:
+        self._former: dict[str, tuple[bytes, object]] = {}
+
+    def read(self, data: bytes) -> TopologyStatus:
+        """As `decode_status`."""
+        try:
+            values: dict[str, Any] = msgspec.structs.asdict(decode_json(data, _parts()))
+            for name, kind in _SELDOM_CHANGE.items():
+                raw, former = bytes(values[name]), self._former.get(name)
+                if former is None or former[0] != raw:
+                    former = self._former[name] = raw, decode_json(raw, kind)
+                values[name] = former[1]
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise _unreadable(data, error) from error
+        return TopologyStatus(**values)
+
+
+@functools.cache
+def _parts() -> type[msgspec.Struct]:
+    """A status whose lists of tasks and processes are JSON yet; made when it is needed, because it costs time."""
+    types = get_type_hints(TopologyStatus)
+    required = [(each.name, types[each.name]) for each in fields(TopologyStatus) if each.default is MISSING]
+    others = [
+        (each.name, msgspec.Raw, msgspec.Raw(b"[]"))
+        if each.name in _SELDOM_CHANGE
+        else (each.name, types[each.name], each.default)
+        for each in fields(TopologyStatus)
+        if each.default is not MISSING
+    ]
+    return msgspec.defstruct("StatusParts", [*required, *others], frozen=True)
+
+
+def _unreadable(data: bytes, error: Exception) -> RemoteProtocolError:
+    return RemoteProtocolError(f"a topology status of {len(data)} bytes cannot be read: {error}")
