@@ -32,7 +32,7 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
 from heron.ipc.keys import Speaker, new_keys
-from heron.ipc.metrics_table import MetricsRow, SentRow, encode_metrics
+from heron.ipc.metrics_table import MetricsRow, MetricsTable, encode_metrics, table_of
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import ComponentStatus, LeaderStatus, ProcessStatus, TaskStatus, TopologyStatus, encode_status
@@ -68,7 +68,7 @@ class NamedTopology:
         self.name = name
         self.id = f"{name}-1"
         self.begin_s = monotonic_s()
-        self._encoded: dict[frozenset[str], bytes] = {}
+        self._tables: dict[frozenset[str], MetricsTable] = {}
         outputs = (StreamDefinition("default", ("word",)),)
         grouping = GroupingDefinition(GroupingKind.FIELDS, ("word",))
         self._spouts = tasks // 2
@@ -139,23 +139,28 @@ class NamedTopology:
             leader=LeaderStatus(0, 10, "h1", 1, wall_s()),
         )
 
-    def metrics(self) -> tuple[MetricsRow, ...]:
-        """Return the metrics now: 27 rows of each task, and those of the engine."""
+    def metrics(self, names: frozenset[str]) -> bytes:
+        """Return the metrics of these names, or all: 27 rows of each task, and those of the engine.
+
+        Only the counts of tuples grow, so the others are made once.
+        """
         passed_s = monotonic_s() - self.begin_s
-        of_tasks = (row for each in self.tasks for row in _rows(each, passed_s))
+        if (table := self._tables.get(names)) is None:
+            rows = (row for row in self._rows(passed_s) if not names or row.name in names)
+            table = self._tables[names] = table_of(rows)
+        counts = {number for number, each in enumerate(table.series) if each.name in _COUNTS}
+        for owner in table.owners:
+            if owner.values[0].series in counts:
+                owner.values[0] = replace(owner.values[0], value=_RATE * passed_s)
+        return encode_metrics(table)
+
+    def _rows(self, passed_s: float) -> Iterator[MetricsRow]:
         places: dict[int, list[int]] = {}
         for each in self.tasks:
+            yield from _task_rows(each, passed_s)
             places.setdefault(each.container_id, []).append(each.task_id)
-        of_engine = (row for place, tasks in places.items() for row in _engine_rows(place, tasks, passed_s))
-        return (*of_tasks, *of_engine)
-
-    def named(self, names: frozenset[str]) -> bytes:
-        """Return the metrics of these names. Only the counts of tuples grow, so the others are encoded once."""
-        counts = tuple(_count(each, monotonic_s() - self.begin_s) for each in self.tasks)
-        if names not in self._encoded:
-            others = (row for row in self.metrics() if row.name in names and row.name not in _COUNTS)
-            self._encoded[names] = encode_metrics(tuple(others))
-        return self._encoded[names][:-1] + b"," + encode_metrics(counts)[1:]
+        for place, tasks in places.items():
+            yield from _engine_rows(place, tasks, passed_s)
 
     def _component(self, number: int) -> tuple[str, int]:
         return ("word", number - 1) if number <= self._spouts else ("count", number - 1 - self._spouts)
@@ -174,11 +179,11 @@ def _count(task: TaskPlan, passed_s: float) -> MetricsRow:
     labels = {"stream": "default"} if spout else {"stream": "default", "component": "word"}
     process = f"{task.component}-{task.task_id}"
     name, total = _COUNTS[0 if spout else 1], _RATE * passed_s
-    return SentRow(task.component, task.task_id, process, name, "counter", "tuples", total, labels, _RATE)
+    return MetricsRow(task.component, task.task_id, process, name, "counter", "tuples", total, labels, _RATE)
 
 
-def _rows(task: TaskPlan, passed_s: float) -> Iterator[MetricsRow]:
-    row = SentRow(task.component, task.task_id, f"{task.component}-{task.task_id}", "", "counter", "", 0.0)
+def _task_rows(task: TaskPlan, passed_s: float) -> Iterator[MetricsRow]:
+    row = MetricsRow(task.component, task.task_id, f"{task.component}-{task.task_id}", "", "counter", "", 0.0)
     yield _count(task, passed_s)
     for use in _USES:
         yield replace(row, name="task-time-s", unit="s", value=passed_s / 8, labels={"use": use}, rate_per_s=0.125)
@@ -197,16 +202,17 @@ def _rows(task: TaskPlan, passed_s: float) -> Iterator[MetricsRow]:
 
 
 def _engine_rows(container: int, tasks: list[int], passed_s: float) -> Iterator[MetricsRow]:
-    stmgr = SentRow("", 0, f"stmgr-{container}", "late-s", "counter", "s", _SELDOM * passed_s, {}, _SELDOM)
-    host = replace(stmgr, process=f"metricsmgr-{container}", name="host-cpu-s")
-    named = [stmgr, replace(host, name="host-cpu-pressure-s")]
-    named += [replace(host, value=passed_s, rate_per_s=1.0, labels={"mode": mode}) for mode in ("busy", "idle")]
-    named += [replace(host, name=name, kind="gauge", value=1e10, rate_per_s=None) for name in _HOST_GAUGES]
+    stmgr = MetricsRow("", 0, f"stmgr-{container}", "late-s", "counter", "s", _SELDOM * passed_s, {}, _SELDOM)
     waiting = replace(stmgr, name="unconfirmed-bytes", unit="bytes", value=_RATE * passed_s)
-    named += [replace(waiting, labels={"task": str(task)}) for task in tasks]
-    yield from named
-    for number in range(_ENGINE_ROWS - len(named)):
+    of_stmgr = [stmgr, *(replace(waiting, labels={"task": str(task)}) for task in tasks)]
+    host = replace(stmgr, process=f"metricsmgr-{container}", name="host-cpu-s")
+    of_host = [replace(host, name="host-cpu-pressure-s")]
+    of_host += [replace(host, value=passed_s, rate_per_s=1.0, labels={"mode": mode}) for mode in ("busy", "idle")]
+    of_host += [replace(host, name=name, kind="gauge", value=1e10, rate_per_s=None) for name in _HOST_GAUGES]
+    yield from of_stmgr
+    for number in range(_ENGINE_ROWS - len(of_stmgr) - len(of_host)):
         yield replace(stmgr, name=f"metric-{number}")
+    yield from of_host
 
 
 def _answer(topology: NamedTopology, hub: GuardedHub) -> None:
@@ -220,7 +226,7 @@ def _answer(topology: NamedTopology, hub: GuardedHub) -> None:
             reply = Envelope(epoch=1, status_reply=status)
         else:
             request = question.metrics_request
-            document = topology.named(frozenset(request.names)) if request.names else encode_metrics(topology.metrics())
+            document = topology.metrics(frozenset(request.names))
             metrics = pb.MetricsReply(request_id=request.request_id, document=document)
             reply = Envelope(epoch=1, metrics_reply=metrics)
         hub.send(identity, control_frame(reply))

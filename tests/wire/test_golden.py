@@ -49,7 +49,7 @@ from heron.ipc.frame import (
     segment,
     segment_routes,
 )
-from heron.ipc.metrics_table import MetricsRow, decode_metrics, encode_metrics
+from heron.ipc.metrics_table import MetricsRow, decode_metrics, encode_metrics, table_of
 from heron.ipc.status import decode_status, encode_status
 from heron.ipc.tracking import RootOutcome, ack_range, new_roots_derived, parse_settled
 from heron.ipc.tracking_arrays import (
@@ -336,7 +336,7 @@ DOCUMENTS: dict[str, bytes] = {
     "packing-plan": encode_plan(PACKING),
     "physical-plan-with-regions": encode_plan(PHYSICAL_WITH_REGIONS),
     "status-with-reported-tasks": encode_status(STATUS_WITH_REPORTED_TASKS),
-    "metrics-table": encode_metrics(METRICS_TABLE),
+    "metrics-table-of-series": encode_metrics(table_of(METRICS_TABLE)),
 }
 
 COLUMNS: list[list[object]] = [
@@ -355,6 +355,7 @@ FILES: dict[str, bytes] = (
 
 FOR_READING = (
     *(f"{name}.json" for name in FORMER_STATUSES),
+    "metrics-table.json",
     "compressed.bin",  # other versions of zlib may write other bytes
     "payload-pickle.bin",
     "physical-plan-with-checkpoints.json",
@@ -477,7 +478,8 @@ def test_documents_decode() -> None:
     for name, status in FORMER_STATUSES.items():
         assert decode_status(read(f"{name}.json")) == status
     assert decode_status(read("status-with-reported-tasks.json")) == STATUS_WITH_REPORTED_TASKS
-    assert decode_metrics(read("metrics-table.json")) == METRICS_TABLE
+    for name in ("metrics-table", "metrics-table-of-series"):  # the first is of an earlier version
+        assert decode_metrics(read(f"{name}.json")) == METRICS_TABLE
 
 
 def test_a_batch_that_is_one_root_decodes() -> None:

@@ -1,4 +1,4 @@
-"""Rows of metrics on their way from the topology manager: short, and equal on the other side."""
+"""Tables of metrics on their way from the topology manager: short, and with every value on the other side."""
 
 from __future__ import annotations
 
@@ -6,45 +6,107 @@ import json
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from heron.errors import RemoteProtocolError
-from heron.ipc import metrics_table
-from heron.ipc.metrics_table import MetricsRow, SentRow, decode_metrics, decode_metrics_as, encode_metrics
+from heron.ipc.metrics_table import MetricsRow, decode_metrics, decode_metrics_as, encode_metrics, table_of
 
-GAUGE = SentRow("count", 3, "count-3", "resident-bytes", "gauge", "bytes", 3.0)
-COUNTER = SentRow("count", 3, "count-3", "emit-count", "counter", "tuples", 7.0, {"stream": "default"}, 0.0)
-HISTOGRAM = SentRow("count", 3, "count-3", "latency", "histogram", "s", 7.0, {}, 2.0, 0.5, 0.9)
-ROWS = (GAUGE, COUNTER, HISTOGRAM)
+GAUGE = MetricsRow("count", 3, "count-3", "resident-bytes", "gauge", "bytes", 3.0)
+COUNTER = MetricsRow("count", 3, "count-3", "emit-count", "counter", "tuples", 7.0, {"stream": "default"}, 0.0)
+OTHER_STREAM = MetricsRow("count", 3, "count-3", "emit-count", "counter", "tuples", 1.0, {"stream": "late"}, 0.0)
+OTHER_TASK = MetricsRow("count", 4, "count-4", "emit-count", "counter", "tuples", 8.0, {"stream": "default"}, 1.0)
+HISTOGRAM = MetricsRow("count", 4, "count-4", "latency", "histogram", "s", 7.0, {}, 2.0, 0.5, 0.9)
+ENGINE = MetricsRow("", 0, "stmgr-1", "resident-bytes", "gauge", "bytes", 5.0)
+ROWS = (GAUGE, COUNTER, OTHER_STREAM, OTHER_TASK, HISTOGRAM, ENGINE)
 
-
-def test_what_was_not_measured_is_not_sent() -> None:
-    """A rate of 0 was measured."""
-    gauge, counter, histogram = json.loads(encode_metrics(ROWS))
-    assert list(gauge) == ["component", "task_id", "process", "name", "kind", "unit", "value"]
-    assert (counter["labels"], counter["rate_per_s"]) == ({"stream": "default"}, 0.0)
-    assert (histogram["p50"], histogram["p99"]) == (0.5, 0.9)
+SERIES = [["emit-count", "counter", "tuples", {}]]
 
 
-@pytest.mark.parametrize("whole_bytes", [10, 1 << 20])
-def test_a_reader_gets_every_value(monkeypatch: pytest.MonkeyPatch, whole_bytes: int) -> None:
-    """Decoded at once or in pieces. A reader's own JSON has all keys."""
-    monkeypatch.setattr(metrics_table, "_WHOLE_BYTES", whole_bytes)
-    rows = decode_metrics(encode_metrics(ROWS))
-    assert rows == tuple(MetricsRow(*msgspec.structs.astuple(each)) for each in ROWS)
-    assert set(json.loads(msgspec.json.encode(rows[0]))) == set(MetricsRow.__struct_fields__)
-    assert decode_metrics_as(encode_metrics(ROWS), lambda row: row.value) == (3.0, 7.0, 7.0)
+def test_a_series_is_sent_once() -> None:
+    """Its rows have its place. A rate of 0 was measured."""
+    series, owners = json.loads(encode_metrics(table_of(ROWS)))
+    assert [each[0] for each in series] == ["resident-bytes", "emit-count", "emit-count", "latency"]
+    assert series[2] == ["emit-count", "counter", "tuples", {"stream": "late"}]
+    assert owners[0] == [
+        "count",
+        3,
+        "count-3",
+        [[0, 3.0, None, None, None], [1, 7.0, 0.0, None, None], [2, 1.0, 0.0, None, None]],
+    ]
+    assert owners[2] == ["", 0, "stmgr-1", [[0, 5.0, None, None, None]]]
 
 
-def test_rows_of_an_older_topology_manager_are_read() -> None:
-    """It sends null for what it did not measure."""
-    older = msgspec.json.encode([MetricsRow(*msgspec.structs.astuple(GAUGE))])
-    assert b'"p50":null' in older
-    assert decode_metrics(older) == (MetricsRow(*msgspec.structs.astuple(GAUGE)),)
+NAMES = st.sampled_from(["", "a", "b", "\u00e4"])
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+KNOWN = st.none() | NUMBERS
 
 
-@pytest.mark.parametrize("data", [b"", b"[", b'[{"name": 1}]', b"{}"])
-def test_bytes_that_are_no_rows_are_refused(data: bytes) -> None:
-    """By both functions."""
+@given(
+    st.lists(
+        st.builds(
+            MetricsRow,
+            NAMES,
+            st.integers(0, 3),
+            NAMES,
+            NAMES,
+            NAMES,
+            NAMES,
+            NUMBERS,
+            st.dictionaries(NAMES, NAMES, max_size=2),
+            KNOWN,
+            KNOWN,
+            KNOWN,
+        ),
+        max_size=12,
+    )
+)
+def test_every_row_arrives_in_its_order(rows: list[MetricsRow]) -> None:
+    """Also where one owner comes twice, or has a row twice."""
+    assert decode_metrics(encode_metrics(table_of(rows))) == tuple(rows)
+    assert decode_metrics_as(encode_metrics(table_of(rows)), lambda row: row.value) == tuple(row.value for row in rows)
+
+
+def test_rows_of_one_series_share_their_labels() -> None:
+    """A window of observations has hundreds of thousands of rows."""
+    rows = decode_metrics(encode_metrics(table_of(ROWS)))
+    assert rows[1].labels is rows[3].labels
+
+
+def test_what_a_newer_topology_manager_adds_is_left_out() -> None:
+    """These are elements at the end of lists. What an older one leaves out was not measured."""
+    newer = [[[*SERIES[0], "?"]], [["count", 3, "count-3", [[0, 7.0, 1.0, None, None, "?"]], "?"]], "?"]
+    (row,) = decode_metrics(json.dumps(newer).encode())
+    assert (row.name, row.task_id, row.value, row.rate_per_s) == ("emit-count", 3, 7.0, 1.0)
+    (row,) = decode_metrics(json.dumps([[["emit-count", "counter", "tuples"]], [["count", 3, "c", [[0, 7]]]]]).encode())
+    assert (row.value, row.labels, row.rate_per_s, row.p99) == (7.0, {}, None, None)
+
+
+def test_rows_of_an_earlier_topology_manager_are_read() -> None:
+    """It sends objects."""
+    assert decode_metrics(msgspec.json.encode(ROWS)) == ROWS
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"[",
+        b"{}",
+        b"[]",
+        b"[[]]",
+        b'[{"name": 1}]',
+        b'[["\xff", []]]',
+        b"\xff",
+        json.dumps([SERIES, [["count", 3, "count-3", [[1, 7.0]]]]]).encode(),
+        json.dumps([SERIES, [["count", 3, "count-3", [[-1, 7.0]]]]]).encode(),
+        json.dumps([SERIES, [["count", 3, "count-3", [[0, "7"]]]]]).encode(),
+        json.dumps([SERIES, [["count", "3", "count-3", []]]]).encode(),
+        json.dumps([SERIES, ["count"]]).encode(),
+    ],
+)
+def test_a_document_that_is_no_table_is_refused(document: bytes) -> None:
+    """By both functions, with its size."""
     for read in (decode_metrics, lambda given: decode_metrics_as(given, lambda row: row)):
-        with pytest.raises(RemoteProtocolError, match=f"metrics of {len(data)} bytes cannot be read"):
-            read(data)
+        with pytest.raises(RemoteProtocolError, match=f"metrics of {len(document)} bytes cannot be read: .+"):
+            read(document)

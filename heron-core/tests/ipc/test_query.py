@@ -15,7 +15,7 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control
 from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.keys import ClientKeys, Speaker, new_keys
-from heron.ipc.metrics_table import MetricsRow, encode_metrics
+from heron.ipc.metrics_table import MetricsRow, encode_metrics, table_of
 from heron.ipc.query import TManagerClient
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
@@ -93,7 +93,7 @@ def test_requests_get_their_replies(tmanager: TManager) -> None:
         def metrics(question: Envelope) -> bytes:
             asked = question.metrics_request
             assert (asked.component, asked.task_id, asked.by_task) == ("count", 5, True)
-            reply = pb.MetricsReply(request_id=asked.request_id, document=encode_metrics((row,)))
+            reply = pb.MetricsReply(request_id=asked.request_id, document=encode_metrics(table_of((row,))))
             return control_frame(Envelope(metrics_reply=reply))
 
         tmanager.answer = metrics
@@ -108,7 +108,7 @@ def test_metrics_of_some_names_are_made_into_something_else(tmanager: TManager) 
         asked = question.metrics_request
         assert (asked.component, asked.task_id, asked.by_task) == ("", 0, True)
         assert list(asked.names) == ["emit-count", "execute-count"]
-        document = encode_metrics((row, row)) if asked.request_id == 1 else b'[{"name": 1}]'
+        document = encode_metrics(table_of((row, row))) if asked.request_id == 1 else b'[{"name": 1}]'
         return control_frame(Envelope(metrics_reply=pb.MetricsReply(request_id=asked.request_id, document=document)))
 
     tmanager.answer = metrics

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from heron.errors import RemoteProtocolError
-from heron.ipc.metrics_table import decode_metrics, encode_metrics
+from heron.ipc.metrics_table import decode_metrics, encode_metrics, table_of
 from heron.ipc.status import decode_status, encode_status
 from heron_cli.client import MetricsRow, TopologyStatus
 from heron_service_tracker.flow import task_rows
@@ -25,11 +25,12 @@ def test_a_newer_topology_is_shown_without_what_this_tracker_does_not_know(
     status = json.loads(encode_status(make_status()))
     status["weather"] = {"rain": True}
     status["tasks"][0] |= {"state": "hibernating", "mood": 5}
-    rows = json.loads(encode_metrics(make_metrics()))
-    rows[0]["unit_of_unit"] = "x"
-    rows.append({**rows[0], "name": "mood", "kind": "spectrum"})
+    series, owners = json.loads(encode_metrics(table_of(make_metrics())))
+    series[0].append("unit of unit")
+    series.append(["mood", "spectrum", "x", {}, "y"])
+    owners[0][-1].append([len(series) - 1, 5.0])
     newer = decode_status(json.dumps(status).encode())
-    observations.put_status("near", newer, decode_metrics(json.dumps(rows).encode()))
+    observations.put_status("near", newer, decode_metrics(json.dumps([series, owners, "weather"]).encode()))
     found = {each.task_id: each for each in task_rows(observations.topology("near", "words"))}
     assert (found[1].state, found[1].emit_per_s, found[2].rate_per_s) == ("hibernating", 10.0, 9.0)
 
@@ -50,6 +51,5 @@ def test_an_answer_that_is_none_is_an_error_of_the_topology(document: bytes) -> 
     """The watch shows it as the reason, and the last values stay."""
     with pytest.raises(RemoteProtocolError):
         decode_status(document)
-    if document != b"[]":  # no metrics are an answer
-        with pytest.raises(RemoteProtocolError):
-            decode_metrics(document)
+    with pytest.raises(RemoteProtocolError):
+        decode_metrics(document)

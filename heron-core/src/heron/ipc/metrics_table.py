@@ -1,21 +1,37 @@
-"""The newest metrics as the topology manager returns them: one row for each metric of a component, task or process."""
+"""The newest metrics as the topology manager returns them: one row for each metric of a component, task or process.
+
+On the wire they are a table: each series once, with its name, kind, unit and labels, and for each owner only numbers.
+As objects, the same rows had four times the bytes and took three times as long to read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from sys import intern
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from heron.errors import RemoteProtocolError
 
-__all__ = ["MetricsRow", "SentRow", "decode_metrics", "decode_metrics_as", "encode_metrics"]
+__all__ = [
+    "MetricsOwner",
+    "MetricsRow",
+    "MetricsSeries",
+    "MetricsTable",
+    "MetricsValue",
+    "decode_metrics",
+    "decode_metrics_as",
+    "encode_metrics",
+    "table_of",
+]
 
 T = TypeVar("T")
 
 
 class MetricsRow(msgspec.Struct, frozen=True, gc=False):
-    """One metric; a struct of msgspec, because it is decoded twice as fast as a dataclass.
+    """One metric. Rows of one series share their labels.
 
     `component` is "" for the engine's own processes, whose `process` is ``NAME-CONTAINER``. `task_id` is 0 if the row
     is a sum over tasks. `value` is the total of a counter since the start of its process, the present value of a gauge,
@@ -36,53 +52,109 @@ class MetricsRow(msgspec.Struct, frozen=True, gc=False):
     p99: float | None = None
 
 
-class SentRow(MetricsRow, frozen=True, gc=False, omit_defaults=True):
-    """A row as it is sent, without what was not measured: to read that took a quarter of the time."""
+class MetricsSeries(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the rows of one metric and its labels have in common."""
+
+    name: str
+    kind: str
+    unit: str
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-def encode_metrics(rows: tuple[MetricsRow, ...]) -> bytes:
-    """The rows as JSON."""
-    return msgspec.json.encode(rows)
+class MetricsValue(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What one row has of its own; `series` is the place of its series in the table."""
+
+    series: Annotated[int, msgspec.Meta(ge=0)]
+    value: float
+    rate_per_s: float | None = None
+    p50: float | None = None
+    p99: float | None = None
 
 
-_PIECE = 500  # rows: half a millisecond
-_WHOLE_BYTES = 512 * 1024  # decode in 3 ms; to find the rows of pieces takes a quarter of the time
+class MetricsOwner(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A component, task or process with its values."""
+
+    component: str
+    task_id: int
+    process: str
+    values: list[MetricsValue]
+
+
+class MetricsTable(msgspec.Struct, frozen=True, array_like=True):
+    """The series, and the owners in the order of the rows."""
+
+    series: list[MetricsSeries]
+    owners: list[MetricsOwner]
+
+
+class _EncodedOwners(msgspec.Struct, frozen=True, array_like=True):
+    """A table whose owners are still JSON: other threads would wait while those of a thousand tasks are decoded."""
+
+    series: list[MetricsSeries]
+    owners: list[msgspec.Raw]
+
+
+_OBJECTS = b"[{"  # rows as objects, from an earlier topology manager
+
+_Key = tuple[str, str, str, tuple[tuple[str, str], ...]]
+
+
+def table_of(rows: Iterable[MetricsRow]) -> MetricsTable:
+    """The table of these rows."""
+    series: dict[_Key, MetricsSeries] = {}
+    numbers: dict[_Key, int] = {}
+    owners = []
+    for (component, task_id, process), of_owner in groupby(rows, lambda row: (row.component, row.task_id, row.process)):
+        values = []
+        for row in of_owner:
+            key = row.name, row.kind, row.unit, tuple(row.labels.items())
+            series.setdefault(key, MetricsSeries(row.name, row.kind, row.unit, row.labels))
+            number = numbers.setdefault(key, len(numbers))
+            values.append(MetricsValue(number, row.value, row.rate_per_s, row.p50, row.p99))
+        owners.append(MetricsOwner(component, task_id, process, values))
+    return MetricsTable(list(series.values()), owners)
+
+
+def encode_metrics(table: MetricsTable) -> bytes:
+    """The table as JSON."""
+    return msgspec.json.encode(table)
 
 
 def decode_metrics(data: bytes) -> tuple[MetricsRow, ...]:
-    """The inverse of `encode_metrics`.
+    """The rows of an encoded table.
 
     Raises:
         RemoteProtocolError: when the bytes do not decode.
     """
-    try:
-        return tuple(row for piece in _pieces(data) for row in piece)
-    except msgspec.MsgspecError as error:
-        raise _unreadable(data, error) from error
+    return decode_metrics_as(data, lambda row: row)
 
 
 def decode_metrics_as(data: bytes, make: Callable[[MetricsRow], T]) -> tuple[T, ...]:
-    """What `make` makes of each row. Only a piece is decoded at a time: the rows of 10,000 tasks would need 120 MB.
+    """What `make` makes of each row; no more than one row exists at a time.
 
     Raises:
         RemoteProtocolError: when the bytes do not decode.
     """
     try:
-        return tuple(make(row) for piece in _pieces(data) for row in piece)
-    except msgspec.MsgspecError as error:
-        raise _unreadable(data, error) from error
+        return tuple(map(make, _rows(data)))
+    except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
+        msg = f"metrics of {len(data)} bytes cannot be read: {error}"
+        raise RemoteProtocolError(msg) from error
 
 
-def _pieces(data: bytes) -> Iterator[list[MetricsRow]]:
-    """The rows in pieces, between which other threads run: those of a thousand tasks take 45 ms."""
-    decoder = msgspec.json.Decoder(list[MetricsRow])
-    if len(data) <= _WHOLE_BYTES:
-        yield decoder.decode(data)
+def _rows(data: bytes) -> Iterator[MetricsRow]:
+    """The rows; names are interned, because answers are kept whose names are the same."""
+    if data.startswith(_OBJECTS):
+        yield from msgspec.json.decode(data, type=list[MetricsRow])
         return
-    rows = msgspec.json.decode(data, type=list[msgspec.Raw])
-    for at in range(0, len(rows), _PIECE):
-        yield decoder.decode(b"[%b]" % b",".join(rows[at : at + _PIECE]))
-
-
-def _unreadable(data: bytes, error: Exception) -> RemoteProtocolError:
-    return RemoteProtocolError(f"metrics of {len(data)} bytes cannot be read: {error}")
+    table = msgspec.json.decode(data, type=_EncodedOwners)
+    series = [(intern(each.name), each.kind, each.unit, each.labels) for each in table.series]
+    decoder = msgspec.json.Decoder(MetricsOwner)
+    for raw in table.owners:
+        owner = decoder.decode(raw)
+        component, task_id, process = intern(owner.component), owner.task_id, intern(owner.process)
+        for each in owner.values:
+            name, kind, unit, labels = series[each.series]
+            yield MetricsRow(
+                component, task_id, process, name, kind, unit, each.value, labels, each.rate_per_s, each.p50, each.p99
+            )

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from heron.api.config import takes_checkpoints
 from heron.clock import Clock
 from heron.errors import HeronError
-from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.metrics_table import MetricsTable
 from heron.ipc.status import CheckpointStatus, TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
@@ -375,14 +375,14 @@ class Leader:
         """Sets the reason why the newest plan is not published yet, for the status; "" after publication."""
         self._waiting_plan = reason
 
-    def metrics(self, component: str, task_id: int, *, by_task: bool, names: Collection[str]) -> tuple[MetricsRow, ...]:
+    def metrics(self, component: str, task_id: int, *, by_task: bool, names: Collection[str]) -> MetricsTable:
         """The newest metrics of these names of a component, of a task, or of all ("", 0 and no names).
 
         Raises:
             HeronError: when there is no such component or task; lists the known ones.
         """
         check_selection(self._components(), component, task_id)
-        return self._metrics.rows(component, task_id, by_task=by_task, names=names, now_s=self._clock.monotonic_s())
+        return self._metrics.table(component, task_id, by_task=by_task, names=names, now_s=self._clock.monotonic_s())
 
     def asked_task(self, component: str, task_id: int, *, tuples: bool = False) -> AskedPlace:
         """The component, the container and the process of a task that a command asks about.

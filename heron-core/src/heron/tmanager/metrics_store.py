@@ -24,7 +24,7 @@ from heron.ipc.metric_names import (
     PEER_SILENT,
     SINK_OUTAGE,
 )
-from heron.ipc.metrics_table import MetricsRow, SentRow
+from heron.ipc.metrics_table import MetricsOwner, MetricsSeries, MetricsTable, MetricsValue
 from heron.ipc.status import SinkOutage, Unreached
 from heron.spi.metricsink import Histogram, Metric, MetricKind, MetricsRecord, Source
 
@@ -166,9 +166,9 @@ class MetricsStore:
             tasks=sum(task_id in self._totals for task_id in tasks),
         )
 
-    def rows(
+    def table(
         self, component: str, task_id: int, *, by_task: bool, names: Collection[str] = (), now_s: float
-    ) -> tuple[MetricsRow, ...]:
+    ) -> MetricsTable:
         """The metrics of a component's tasks, of one task, or of all processes ("" and 0), ordered by owner and name.
 
         `names` are those of the metrics; empty for all. The sum over the tasks of a component adds counters, gauges and
@@ -182,7 +182,13 @@ class MetricsStore:
                 continue
             of_owner = sums.setdefault(_owner(source, by_task=by_task or bool(task_id)), {})
             _add(of_owner, reports, wanted, fresh=self._fresh(reports, now_s))
-        return tuple(row for owner, of_owner in sorted(sums.items(), key=_order) for row in _rows_of(owner, of_owner))
+        numbers: dict[_Series, int] = {}
+        owners = [
+            MetricsOwner(*owner, list(_values(of_owner, numbers)))
+            for owner, of_owner in sorted(sums.items(), key=_order)
+        ]
+        series = [MetricsSeries(name, kind, unit, dict(labels)) for name, kind, unit, labels in numbers]
+        return MetricsTable(series, owners)
 
     def outages(self, now_s: float) -> tuple[SinkOutage, ...]:
         """The sinks that fail, as their metrics managers report."""
@@ -304,19 +310,9 @@ def _order(item: tuple[_Owner, dict[_Series, _Sum]]) -> tuple[bool, _Owner]:
     return not item[0][0], item[0]  # the engine's processes last
 
 
-def _rows_of(owner: _Owner, sums: dict[_Series, _Sum]) -> Iterator[MetricsRow]:
-    component, task_id, process = owner
-    for (name, kind, unit, labels), total in sorted(sums.items(), key=lambda item: item[0]):
-        yield SentRow(
-            component,
-            task_id,
-            process,
-            name,
-            kind,
-            unit,
-            total.value,
-            dict(labels),
-            total.rate,
-            quantile(total.bounds, total.counts, 0.5),
-            quantile(total.bounds, total.counts, 0.99),
-        )
+def _values(sums: dict[_Series, _Sum], numbers: dict[_Series, int]) -> Iterator[MetricsValue]:
+    """The values of one owner; a series that is new gets the next number."""
+    for series, total in sorted(sums.items(), key=lambda item: item[0]):
+        number = numbers.setdefault(series, len(numbers))
+        p50, p99 = (quantile(total.bounds, total.counts, share) for share in (0.5, 0.99))
+        yield MetricsValue(number, total.value, total.rate, p50, p99)

@@ -261,8 +261,8 @@ class Service:
     def _metrics_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         request = envelope.metrics_request
         selection = request.component, request.task_id
-        rows = self._leader.metrics(*selection, by_task=request.by_task, names=request.names)
-        reply = pb.MetricsReply(request_id=request.request_id, document=encode_metrics(rows))
+        table = self._leader.metrics(*selection, by_task=request.by_task, names=request.names)
+        reply = pb.MetricsReply(request_id=request.request_id, document=encode_metrics(table))
         self._containers.answer(identity, Envelope(metrics_reply=reply))
         return []
 

@@ -28,7 +28,7 @@ from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_health_manager.bounds import bounded
 from heron_health_manager.restart_history import RestartHistory
 
-__all__ = ["Sampler", "observation_of", "observe", "shape_of"]
+__all__ = ["observation_of", "observe", "sample_of", "shape_of"]
 
 _UNDIVIDED = frozenset({GroupingKind.ALL, GroupingKind.LOWEST})
 _PERIOD_S = 1.0  # the default export period of metrics
@@ -43,7 +43,7 @@ def observe(topology: RemoteTopology, look_back_s: float) -> Iterator[Observatio
     """
     start_s, pause, history = monotonic_s(), threading.Event(), RestartHistory()
     while True:
-        samples, status, plan = topology.task_metrics((), Sampler()), topology.status(), _physical_plan(topology)
+        samples, status, plan = topology.task_metrics((), sample_of), topology.status(), _physical_plan(topology)
         now_s = monotonic_s()
         yield observation_of(plan, status, samples, now_s, history=history)
         if now_s - start_s >= look_back_s:
@@ -134,30 +134,13 @@ def _subscription(definition: InputDefinition) -> Subscription:
     return Subscription(definition.component, definition.stream, divides, lowest=kind is GroupingKind.LOWEST)
 
 
-class Sampler:
-    """Makes samples of the rows of one answer.
-
-    Equal names and equal labels are stored once: a window of a large topology has hundreds of thousands of them.
-    """
-
-    def __init__(self) -> None:
-        self._labels: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
-
-    def __call__(self, row: MetricsRow) -> Sample:
-        """A row of a task, or of a process of the engine, whose name is ``NAME-CONTAINER`` there."""
-        process, container = row.process, 0
-        if not row.task_id:
-            name, _, number = row.process.rpartition("-")
-            if number.isdigit():
-                process, container = name, int(number)
-        return Sample(
-            intern(row.name),
-            row.value,
-            intern(row.component),
-            row.task_id,
-            container,
-            intern(process),
-            self._labels.setdefault(tuple(row.labels.items()), row.labels),
-            row.rate_per_s,
-            row.p99,
-        )
+def sample_of(row: MetricsRow) -> Sample:
+    """A row of a task, or of a process of the engine, whose name is ``NAME-CONTAINER`` there."""
+    process, container = row.process, 0
+    if not row.task_id:
+        name, _, number = row.process.rpartition("-")
+        if number.isdigit():
+            process, container = intern(name), int(number)
+    return Sample(
+        row.name, row.value, row.component, row.task_id, container, process, row.labels, row.rate_per_s, row.p99
+    )
