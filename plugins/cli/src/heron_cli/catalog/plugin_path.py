@@ -11,6 +11,7 @@ import importlib.metadata
 import os
 import re
 import sys
+import threading
 import tomllib
 from collections.abc import Iterable, Sequence
 from importlib.metadata import DistributionFinder
@@ -23,6 +24,7 @@ from heron.errors import UsageError
 __all__ = ["add_plugin_path"]
 
 _PROJECT = "pyproject.toml"
+_changing = threading.Lock()  # a client may be opened in any thread, and Python's caches are emptied by one at a time
 
 
 def add_plugin_path(folders: Sequence[Path]) -> None:
@@ -33,6 +35,8 @@ def add_plugin_path(folders: Sequence[Path]) -> None:
     Raises:
         UsageError: when a folder does not exist, or its `pyproject.toml` cannot be read.
     """
+    if not folders:
+        return
     projects = []
     imported = []
     for each in folders:
@@ -43,13 +47,13 @@ def add_plugin_path(folders: Sequence[Path]) -> None:
         imported.append(str(folder / "src" if (folder / "src").is_dir() else folder))
         if (folder / _PROJECT).is_file():
             projects.append(_Project(folder))
-    new = [each for each in imported if each not in sys.path]
-    sys.path[:0] = new
-    inherited = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*imported, *inherited]))
-    known = {each.project.folder for each in sys.meta_path if isinstance(each, _ProjectFinder)}
-    sys.meta_path += [_ProjectFinder(each) for each in projects if each.folder not in known]
-    importlib.invalidate_caches()
+    with _changing:
+        sys.path[:0] = [each for each in imported if each not in sys.path]
+        inherited = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+        os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*imported, *inherited]))
+        known = {each.project.folder for each in sys.meta_path if isinstance(each, _ProjectFinder)}
+        sys.meta_path += [_ProjectFinder(each) for each in projects if each.folder not in known]
+        importlib.invalidate_caches()
 
 
 class _Project(importlib.metadata.Distribution):
