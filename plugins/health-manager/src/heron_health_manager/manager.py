@@ -27,6 +27,7 @@ from heron_health_manager.recovery import PlanFacts, recovered
 
 __all__ = ["HealthManager", "Observed"]
 
+_LATE_S = 1.0  # after some rounds; of a large topology, one more observation would be too large
 _LONGEST_GAP = 3  # periods; after a longer time without an observation the window begins again
 
 _log = logging.getLogger(__name__)
@@ -127,7 +128,7 @@ class HealthManager:
 
     def _reach_s(self, look_back_s: float) -> float:
         """How old an observation of the window may be: each is a little late, and the first must not miss it."""
-        return look_back_s + self._pace.period_s / 2
+        return look_back_s + min(_LATE_S, self._pace.period_s / 2)
 
     def _drop_old(self) -> None:
         """Drop what the next observation pushes out of the window, before it comes: of 10,000 tasks each has 30 MB."""
