@@ -1,4 +1,4 @@
-"""Values of dataclasses from plain data, in many threads at once."""
+"""Values of structs and dataclasses from plain data, in many threads at once."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from heron.spi.typed_values import convert_value, decode_json
 _THREADS = """
     import sys, threading
     from dataclasses import make_dataclass
+    from msgspec import defstruct
     from heron.spi.typed_values import convert_value, decode_json
 
     sys.setswitchinterval(1e-6)
     data = b'{"parts": [{"number": 1, "name": "x"}]}'
     for number in range(200):
-        part = make_dataclass("Part", [("number", int), ("name", str), ("error", str, "")])
-        whole = make_dataclass("Whole", [("parts", tuple[part, ...]), ("total", int, 0)])
+        part = KIND("Part", [("number", int), ("name", str), ("error", str, "")])
+        whole = KIND("Whole", [("parts", tuple[part, ...]), ("total", int, 0)])
         at_once = threading.Barrier(8)
 
         def decode():
@@ -37,11 +38,11 @@ _THREADS = """
 """
 
 
-def test_threads_that_decode_a_class_for_the_first_time_do_not_crash() -> None:
+@pytest.mark.parametrize("kind", ["make_dataclass", "defstruct"])
+def test_threads_that_decode_a_class_for_the_first_time_do_not_crash(kind: str) -> None:
     """The watches of a service begin at the same moment. Without care this process crashes."""
-    process = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(_THREADS)], capture_output=True, text=True, check=False
-    )
+    program = textwrap.dedent(_THREADS).replace("KIND", kind)
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (process.returncode, process.stdout) == (0, "done\n"), process.stderr
 
 

@@ -32,6 +32,7 @@ from heron.driver_kit.loading import open_driver
 from heron.errors import PluginError, StateError, StateUnavailableError
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
+from heron.spi.typed_values import decode_json
 
 __all__ = ["LargeValues", "open_statemgr"]
 
@@ -200,7 +201,7 @@ class LargeValues(StateManager):
         try:
             if stored.startswith(_ZLIB):
                 return zlib.decompress(stored[len(_ZLIB) :])
-            layout = msgspec.json.decode(stored[len(_PARTS) :], type=_Layout)
+            layout = decode_json(stored[len(_PARTS) :], _Layout)
             found = [self._inner.get(NodeKind.PART, name) for name in layout.names]
             packed = b"".join(part.value for part in found if part is not None)
             if None in found:
@@ -216,7 +217,7 @@ class LargeValues(StateManager):
         if present is None or not present.value.startswith(_PARTS):
             return ()
         with contextlib.suppress(msgspec.MsgspecError):
-            return msgspec.json.decode(present.value[len(_PARTS) :], type=_Layout).names
+            return decode_json(present.value[len(_PARTS) :], _Layout).names
         return ()
 
     def _readable(self, kind: NodeKind, name: str) -> Versioned | None:

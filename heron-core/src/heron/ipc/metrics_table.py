@@ -14,6 +14,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from heron.errors import RemoteProtocolError
+from heron.spi.typed_values import decode_json, json_decoder
 
 __all__ = [
     "MetricsOwner",
@@ -145,11 +146,11 @@ def decode_metrics_as(data: bytes, make: Callable[[MetricsRow], T]) -> tuple[T, 
 def _rows(data: bytes) -> Iterator[MetricsRow]:
     """The rows; names are interned, because answers are kept whose names are the same."""
     if data.startswith(_OBJECTS):
-        yield from msgspec.json.decode(data, type=list[MetricsRow])
+        yield from decode_json(data, list[MetricsRow])
         return
-    table = msgspec.json.decode(data, type=_EncodedOwners)
+    table = decode_json(data, _EncodedOwners)
     series = [(intern(each.name), each.kind, each.unit, each.labels) for each in table.series]
-    decoder = msgspec.json.Decoder(MetricsOwner)
+    decoder = json_decoder(MetricsOwner)
     for raw in table.owners:
         owner = decoder.decode(raw)
         component, task_id, process = intern(owner.component), owner.task_id, intern(owner.process)

@@ -8,6 +8,7 @@ import msgspec
 
 from heron.errors import RemoteProtocolError
 from heron.spi.tracing import SpanKind, Stamp, StampKind, TraceSpan
+from heron.spi.typed_values import decode_json
 
 __all__ = ["Trace", "TracesTable", "decode_traces", "encode_traces"]
 
@@ -76,7 +77,7 @@ def decode_traces(data: bytes) -> TracesTable:
         RemoteProtocolError: when the bytes do not decode.
     """
     try:
-        table = msgspec.json.decode(data, type=_Table)
+        table = decode_json(data, _Table)
     except msgspec.MsgspecError as error:
         msg = f"traces of {len(data)} bytes cannot be read: {error}"
         raise RemoteProtocolError(msg) from error

@@ -18,6 +18,7 @@ from typing import Annotated, TypeAlias, TypeVar
 import msgspec
 
 from heron.errors import ConfigError, known, nearest
+from heron.spi.typed_values import convert_value
 
 __all__ = ["OptionField", "OptionProblem", "Secret", "decode_options", "option_fields", "option_problems"]
 
@@ -92,7 +93,7 @@ def decode_options(options: Mapping[str, object], to: type[T], place: str) -> T:
         shown = f"; it is {problem.value!r:.80}" if problem.has_value else ""
         msg = f"{place}{path}: {problem.text}{shown}"
         raise ConfigError(msg)
-    return msgspec.convert(dict(options), to, strict=True)
+    return convert_value(dict(options), to)
 
 
 def option_problems(options: Mapping[str, object], to: type) -> tuple[OptionProblem, ...]:
@@ -104,7 +105,7 @@ def option_problems(options: Mapping[str, object], to: type) -> tuple[OptionProb
     if found:
         return found
     try:
-        msgspec.convert(dict(options), to, strict=True)
+        convert_value(dict(options), to)
     except msgspec.ValidationError as error:  # from __post_init__, since every field was checked above
         text, steps = _split_message(str(error))
         return (OptionProblem(steps, text),)
@@ -145,7 +146,7 @@ def _problems(options: Mapping[str, object], to: type, path: tuple[str, ...]) ->
             yield from _problems(value, field.schema, here)
         else:
             try:
-                msgspec.convert(value, field.hint, strict=True)
+                convert_value(value, typing.cast("type[object]", field.hint))
             except msgspec.ValidationError as error:
                 text, steps = _split_message(str(error))
                 if field.secret:

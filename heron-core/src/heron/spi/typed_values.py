@@ -1,8 +1,8 @@
-"""Values of dataclasses from plain data, for any thread.
+"""Values of structs and dataclasses from plain data, for any thread.
 
-msgspec describes a dataclass when it decodes one for the first time. Another thread that decodes the same class
-meanwhile reads half of that description, which crashes the process. So one thread at a time describes. A class that is
-described already costs a microsecond.
+msgspec describes a class when it decodes one for the first time. Another thread that decodes the same class meanwhile
+reads half of that description, which crashes the process. So one thread at a time describes. A class that is described
+already costs a microsecond.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-__all__ = ["convert_value", "decode_json"]
+__all__ = ["convert_value", "decode_json", "json_decoder"]
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ def decode_json(data: bytes, to: type[T]) -> T:
         msgspec.MsgspecError: when the document is no JSON, or holds another value.
         UnicodeDecodeError: when a text in it is not UTF-8.
     """
-    return _described(to).decode(data)
+    return json_decoder(to).decode(data)
 
 
 def convert_value(value: object, to: type[T]) -> T:
@@ -35,10 +35,11 @@ def convert_value(value: object, to: type[T]) -> T:
     Raises:
         msgspec.ValidationError: when it holds another value.
     """
-    _described(to)
+    json_decoder(to)
     return msgspec.convert(value, to)
 
 
-def _described(to: type[T]) -> msgspec.json.Decoder[T]:
+def json_decoder(to: type[T]) -> msgspec.json.Decoder[T]:
+    """Return a decoder for many documents, which raises as `decode_json` does."""
     with _describing:
         return msgspec.json.Decoder(to)

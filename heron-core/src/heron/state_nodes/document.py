@@ -52,7 +52,7 @@ def decode_node(data: bytes, to: type[T], newest: int, node: tuple[NodeKind, str
     """
     name = node_name(*node)
     try:
-        check_format(msgspec.json.decode(data, type=_Head).format, newest, name, what)
+        check_format(decode_json(data, _Head).format, newest, name, what)
         return decode_json(data, to)
     except GARBLED as error:
         msg = (

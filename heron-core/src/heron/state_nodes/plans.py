@@ -99,7 +99,7 @@ def decode_tasks(data: bytes) -> tuple[InstancePlan, ...]:
 def _decode(data: bytes, to: type[T], place: str) -> T:
     kind = _KINDS[to]
     try:
-        envelope = msgspec.json.decode(data, type=_Envelope)
+        envelope = decode_json(data, _Envelope)
         if envelope.kind == kind:
             check_format(envelope.format, _FORMAT, place, _in_words(kind))
             return decode_json(envelope.value, to)

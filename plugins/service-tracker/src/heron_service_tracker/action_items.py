@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from heron.errors import UsageError
+from heron.spi.typed_values import decode_json
 from heron_service_tracker.problems import MalformedQueryError
 
 __all__ = ["ActionItem", "ActionRequest", "ActionsAnswer", "decode_request"]
@@ -68,7 +69,7 @@ def decode_request(body: bytes, topology: str) -> ActionRequest:
         UsageError: when it does not confirm the topology.
     """
     try:
-        request = msgspec.json.decode(body, type=ActionRequest)
+        request = decode_json(body, ActionRequest)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         msg = f"the request is not an action: {error}"
         raise MalformedQueryError(msg) from error

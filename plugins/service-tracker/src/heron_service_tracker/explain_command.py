@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from heron.spi.typed_values import decode_json
 from heron_cli.command_entries import has_command
 from heron_service_tracker.problems import NotYetKnownError
 
@@ -79,7 +80,7 @@ class ExplainCommand:
             last = ended.stderr.decode(errors="replace").strip().rpartition("\n")[2]
             raise NotYetKnownError(last.removeprefix("heron: error: ") or f"it ended with {ended.returncode}")
         try:
-            return msgspec.json.decode(ended.stdout, type=ExplanationAnswer)
+            return decode_json(ended.stdout, ExplanationAnswer)
         except msgspec.MsgspecError as error:
             msg = f"`heron explain` is of another version: {error}"
             raise NotYetKnownError(msg) from error

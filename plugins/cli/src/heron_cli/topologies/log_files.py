@@ -16,6 +16,7 @@ import msgspec
 
 from heron.driver_kit.log import OLDER_FILES
 from heron.errors import UsageError
+from heron.spi.typed_values import decode_json
 
 __all__ = ["ENGINE", "LogFile", "LogFolder", "LogLine", "log_line", "who_writes"]
 
@@ -234,7 +235,7 @@ def log_line(who: str, text: str, *, engine: bool) -> LogLine:
     """Return a line of a file; in a file of the engine, text that is not a record is kept as it is."""
     if engine:
         try:
-            record = msgspec.json.decode(text.encode("utf-8", "replace"), type=_Record)
+            record = decode_json(text.encode("utf-8", "replace"), _Record)
         except msgspec.MsgspecError:
             return LogLine(who, text)
         return LogLine(who, record.message, record.at, record.level, record.error)

@@ -17,6 +17,7 @@ import msgspec
 
 from heron.clock import monotonic_s
 from heron.errors import StoreError
+from heron.spi.typed_values import decode_json
 from heron_service_tracker.history.history_file import Point, SeriesPoints
 from heron_service_tracker.history.samples import Series
 
@@ -133,7 +134,7 @@ class PrometheusHistory:
         try:
             with urllib.request.urlopen(f"{self.server}/api/v1/query_range?{words}", timeout=left_s) as answer:  # noqa: S310  # the option allows http and https
                 body = answer.read(_MOST_BYTES)
-            return msgspec.json.decode(body, type=_Answer).data.result
+            return decode_json(body, _Answer).data.result
         except (OSError, http.client.HTTPException, msgspec.MsgspecError, UnicodeDecodeError) as error:
             msg = f"the history of Prometheus at {self.server}: {error}"
             raise StoreError(msg) from error
