@@ -22,8 +22,9 @@ from heron.spi.health_values import (
     Subject,
     Subscription,
 )
+from heron.state_nodes.health_records import HealthRecords
 from heron_health_manager.ds2_policy import Ds2Policy
-from heron_health_manager.pilot import Mode, Step, next_step, recorded
+from heron_health_manager.pilot import Mode, Step, next_step
 from heron_health_manager.policy_round import Round, run_round
 from heron_health_manager.safety import Limits
 from topology_model.fluid_model import Model, Part
@@ -49,6 +50,10 @@ def looked(model: Model, now_s: float) -> Round:
     return found
 
 
+def with_records(history: tuple[Decision, ...], *changed: Decision) -> tuple[Decision, ...]:
+    return HealthRecords("model-1", decisions=history).with_decisions(*changed).decisions
+
+
 class Loop:
     """A health manager without processes: it records, then carries out."""
 
@@ -59,13 +64,16 @@ class Loop:
 
     def round(self, now_s: float, *, dies_before_action: bool = False) -> Step:
         step = next_step(self.history, looked(self.model, now_s), "ds2", self.mode, START_S + now_s, self.limits)
-        self.history = recorded(self.history, step)
+        self._record(*step.records)
         if step.action is not None and step.action.kind is ActionKind.UPDATE and not dies_before_action:
             self.model.apply(step.action.parallelism)
             done = replace(step.records[-1], carried_out_at_s=START_S + now_s)
-            self.history = recorded(self.history, Step((done,)))
+            self._record(done)
             self.carried_out.append((now_s, dict(step.action.parallelism)))
         return step
+
+    def _record(self, *changed: Decision) -> None:
+        self.history = with_records(self.history, *changed)
 
 
 def test_a_record_is_written_before_the_action_and_its_effect_after_it() -> None:
@@ -236,5 +244,7 @@ def test_whatever_has_a_former_value_is_undone(action: Action, undone: Action | 
     assert step.records[0] == replace(begun, state=DecisionState.INEFFECTIVE)
     assert step.action == undone
     if undone is not None:
-        again = next_step(recorded((begun,), step), quiet, "ds2", Mode.ACT, START_S + 3 * LIMITS.effect_s, LIMITS)
+        again = next_step(
+            with_records((begun,), *step.records), quiet, "ds2", Mode.ACT, START_S + 3 * LIMITS.effect_s, LIMITS
+        )
         assert again.action is None, "what undoes is not undone"

@@ -15,7 +15,7 @@ from heron.spi.health_values import Action, ActionKind, Decision, DecisionState,
 from heron_health_manager.policy_round import Round
 from heron_health_manager.safety import Limits, Verdict, age_s_of, effect_of, permission
 
-__all__ = ["Mode", "Step", "is_advised", "next_step", "recorded"]
+__all__ = ["Mode", "Step", "is_advised", "next_step"]
 
 _UNDER_WAY = DecisionState.STARTED
 _OTHERS = 2.0  # times the wait for an effect: then another policy closes a decision whose policy does not answer
@@ -38,12 +38,6 @@ class Step:
 
     records: tuple[Decision, ...] = ()
     action: Action | None = None
-
-
-def recorded(history: Sequence[Decision], step: Step) -> tuple[Decision, ...]:
-    """The history after a step, oldest first."""
-    by_number = {each.number: each for each in (*history, *step.records)}
-    return tuple(by_number[number] for number in sorted(by_number))
 
 
 def next_step(history: Sequence[Decision], found: Round, policy: str, mode: Mode, now_s: float, limits: Limits) -> Step:
