@@ -163,6 +163,27 @@ def test_a_large_fan_out_is_cut_and_says_so() -> None:
     assert sum(entry.budget for _, entry in children) < 100
 
 
+class Once(Bolt):
+    """Emits one tuple for each."""
+
+    outputs = ("v",)
+
+    def process(self, tup: Tuple) -> None:
+        self.emit([tup.values[0]])
+
+
+def test_only_the_rows_of_a_traced_execution_are_its_children() -> None:
+    """The first emit of a task flushes at once. The rows of later flushes have nothing to do with it."""
+    bench = Bench(Once, "ATMOST_ONCE")
+    bench.put(tuples(5, [0]))
+    (span,) = bench.run()
+    assert (span.emitted, span.followed) == (1, 1)
+    assert [value for value, _ in bench.children()] == [0]
+    bench.put(tuple_segment([(5,), (6,)], (BOLT,)))
+    bench.run()
+    assert [value for value, _ in bench.children()] == [0]
+
+
 def test_the_last_span_of_a_budget_has_no_children() -> None:
     """A trace ends there, however deep the topology is."""
     bench = Bench(Twice, "ATMOST_ONCE")

@@ -218,6 +218,25 @@ def test_tracing_begins_and_ends_while_the_task_runs() -> None:
     assert stream.traces is None
 
 
+@pytest.mark.parametrize("make", ROUTES)
+def test_a_flush_after_the_end_of_tracing_has_no_traced_row(make: Callable[[], StreamRoutes]) -> None:
+    """Even if the flush before it had one: there, a row with that number may not exist, and the task would die."""
+    emitter, stream, out = spout(make(), 40)
+    assert stream.traces is not None
+    direct = 4 if stream.routes.direct_tasks else None
+    stream.limit = stream.traces.capped(stream.limit, 0)
+    for number in range(60):
+        emitter.emit([number], direct_task=direct)
+    emitter.flush()
+    assert stream.points
+    emitter.trace_roots(0)
+    before = len(out.segments)
+    emitter.emit([60], direct_task=direct)
+    emitter.flush()
+    assert len(out.segments) > before
+    assert not traced_rows(out.segments[before:])
+
+
 def test_a_row_that_cannot_be_encoded_moves_the_places_behind_it() -> None:
     """The trace stays with its row."""
     origin = stream_origin(batch_rows=100)

@@ -204,7 +204,9 @@ class OutStream:
 
     def count(self, rows: int) -> None:
         """Counts rows that a flush has taken."""
-        if self.traces is not None:
+        if self.traces is None:
+            self.points = ()  # the flush before may have been the last one with traced rows
+        else:
             self.points = self.traces.taken(self.emitted, rows)
             self.limit = self.traces.capped(self.limit, self.emitted + rows)
         self.emitted += rows
