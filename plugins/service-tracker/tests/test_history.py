@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -174,7 +175,7 @@ def test_metrics_that_were_read_once_are_counted_once(make_entry: MakeEntry, mak
     """They are read more rarely than the status, and their time decides."""
     increments = Increments(30.0)
     found = []
-    for at_s, read_at_s, emitted in ((100, 100, 10), (101, 100, 10), (110, 110, 60), (111, 110, 60)):
+    for at_s, read_at_s, emitted in ((100, 100, 10), (101, 100, 10), (110, 110, 40), (120, 120, 60), (121, 120, 60)):
         row = MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", float(emitted))
         topology = observed(make_entry(), make_status(), 0, at_s)
         samples = increments.samples(replace(topology, figures=figures_of_tasks([row]), figures_at_s=float(read_at_s)))
@@ -185,7 +186,7 @@ def test_metrics_that_were_read_once_are_counted_once(make_entry: MakeEntry, mak
                 if each.series.task_id and each.series.metric == "emit-count"
             ]
         )
-    assert found == [[], [], [(50.0, 10.0)], []]
+    assert found == [[], [], [], [(50.0, 20.0)], []]
 
 
 def test_figures_that_fail_for_long_are_not_recorded_again(make_entry: MakeEntry, make_status: MakeStatus) -> None:
@@ -324,6 +325,30 @@ def test_topologies_that_are_gone_are_forgotten(
         recorder.take(topology)
         recorder.take(replace(topology, entry=make_entry(name)))
     assert {name for _, name in recorder._seen} == {"words", "c"}
+
+
+def test_what_nobody_reads_is_written_seldom_and_a_reader_has_it_at_once(
+    tmp_path: Path, observations: Observations, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then it is written often for a while: a page asks again and again."""
+    monkeypatch.setattr(recorder_module, "_UNREAD_FLUSH_S", 3600.0)
+    monkeypatch.setattr(recorder_module, "_FLUSH_S", 0.01)
+    monkeypatch.setattr(recorder_module, "_WAIT_S", 60.0)
+    flushes = threading.Semaphore(0)
+
+    class Counted(Recorder):
+        def flush(self, *, everything: bool = False) -> None:
+            super().flush(everything=everything)
+            flushes.release()
+
+    recorder = Counted(tmp_path, 64 * MIB, clock, gap_s=5.0)
+    recorder.start()
+    record(recorder, observations, clock, 5)
+    assert not (tmp_path / "history.db").exists()
+    (found,) = recorder.for_reader().read(KEY, 1, 1, NOW - 60, NOW + 60)
+    assert len(found.points) == 3
+    assert all(flushes.acquire(timeout=60.0) for _ in range(5))
+    recorder.stop()
 
 
 def test_a_second_tracker_does_not_record_into_the_same_folder(tmp_path: Path, clock: FakeClock) -> None:

@@ -88,7 +88,7 @@ def _read(
     recorder: Recorder, key: tuple[str, str, str, int, str], steps: tuple[int, int], start: int, end: int
 ) -> tuple[list[SeriesPoints], str]:
     """The series, and why those of Prometheus are missing. A Prometheus that is away leaves those of the file."""
-    own = recorder.file.read(key, *steps, start, end)
+    own = recorder.for_reader().read(key, *steps, start, end)
     prometheus = recorder.prometheus.get(key[0])
     if prometheus is None:
         return own, ""

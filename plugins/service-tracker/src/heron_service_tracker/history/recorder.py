@@ -25,6 +25,9 @@ from heron_service_tracker.observed import ObservedTopology
 __all__ = ["Recorder"]
 
 _FLUSH_S = 2.0
+_UNREAD_FLUSH_S = 10.0  # each flush touches a page of the file for each series, however few points it adds
+_READ_S = 30.0  # after a reader, others are likely
+_WAIT_S = 1.0
 _PRUNE_S = 60.0
 _JOIN_S = 10.0
 _FILE = "history.db"
@@ -52,6 +55,10 @@ class Recorder:
         self._events: list[StoredEvent] = []
         self._seen: dict[tuple[str, str], tuple[str, int]] = {}
         self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._flushed = threading.Event()
+        """Set at the end of the next flush, and then another one."""
+        self._flushed_at_s = self._read_at_s = float("-inf")
         self._pruned_at_s = float("-inf")
         self._held: int | None = None
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
@@ -74,6 +81,18 @@ class Recorder:
             if topology.events_seen > last:
                 fresh = [each for each in topology.events if each.number > last and each.kind not in _FREQUENT]
                 self._events += [StoredEvent(place, each) for each in fresh]
+
+    def for_reader(self) -> HistoryFile:
+        """Return the file, in which what was taken some seconds ago is written; it may take a second.
+
+        While nobody reads, the file is written more seldom.
+        """
+        self._read_at_s = self._clock.monotonic_s()
+        if self._read_at_s - self._flushed_at_s > 2 * _FLUSH_S and self._thread.is_alive():
+            flushed = self._flushed
+            self._wake.set()
+            flushed.wait(_WAIT_S)
+        return self.file
 
     def flush(self, *, everything: bool = False) -> None:
         """Write the buckets that have ended, or all; called by the thread that writes."""
@@ -102,11 +121,20 @@ class Recorder:
     def stop(self) -> None:
         """Write what is left, and end."""
         self._stop.set()
+        self._wake.set()
         self._thread.join(_JOIN_S)
 
     def _run(self) -> None:
-        while not self._stop.wait(_FLUSH_S):
+        while True:
+            is_read = self._clock.monotonic_s() - self._read_at_s < _READ_S
+            self._wake.wait(_FLUSH_S if is_read else _UNREAD_FLUSH_S)
+            self._wake.clear()
+            if self._stop.is_set():
+                break
+            flushed, self._flushed = self._flushed, threading.Event()
             self.flush()
+            self._flushed_at_s = self._clock.monotonic_s()
+            flushed.set()
         self.flush(everything=True)
         self.file.close()
         if self._held is not None:

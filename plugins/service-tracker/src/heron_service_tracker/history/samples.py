@@ -62,6 +62,7 @@ TASK_METRICS = (*COUNTERS, *sorted(_TASK_LEVELS))
 METRICS = (*COUNTERS, *_STATUS_LEVELS, *_METRIC_LEVELS)
 """Every metric of the history."""
 
+_TASKS_S = 15.0  # between two samples of tasks, whose buckets have a minute; figures come every 10 s, or every second
 _LEARNS_S = 10.0  # a process reports its totals every second; one that is started again takes some
 
 
@@ -110,13 +111,13 @@ def task_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
             yield Series(topology.cluster, topology.name, figures.components[task_id], task_id, metric), total
 
 
-def level_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
-    """The levels of tasks and components in the metrics of an observation; what was not measured is left out."""
+def level_readings(topology: ObservedTopology, *, of_tasks: bool = True) -> Iterator[tuple[Series, float]]:
+    """The levels of components and tasks in the metrics of an observation; what was not measured is left out."""
     cluster, name = topology.cluster, topology.name
     of_components: defaultdict[str, list[TaskRow]] = defaultdict(list)
     for row in task_rows(topology):
         of_components[row.component].append(row)
-        for metric, level in _TASK_LEVELS.items():
+        for metric, level in _TASK_LEVELS.items() if of_tasks else ():
             if (value := level(row)) is not None:
                 yield Series(cluster, name, row.component, row.task_id, metric), value
     for component, rows in of_components.items():
@@ -137,11 +138,15 @@ class _Place:
     epoch: int
     leads_since_s: float
     figures_at_s: float = float("-inf")
+    tasks_at_s: float = float("-inf")
     reported_tasks: dict[str, int] = field(default_factory=dict)
 
 
 class Increments:
-    """The last total of each counter. `gap_s` is the longest time between two totals that belong together."""
+    """The last total of each counter. `gap_s` is the longest time between two totals that belong together.
+
+    Tasks are sampled more seldom, so their longest time is as much longer.
+    """
 
     def __init__(self, gap_s: float) -> None:
         self._gap_s = gap_s
@@ -159,15 +164,19 @@ class Increments:
             if series.metric in _STATUS_LEVELS:
                 found.append(Sample(series, value, 1.0))
                 continue
-            sample = self._increment(series, run, value, at_s)
+            sample = self._increment(series, run, (value, at_s), self._gap_s)
             if sample is not None and not learning and series.component not in learned:
                 found.append(sample)
         if topology.figures_at_s != place.figures_at_s:
             place.figures_at_s = topology.figures_at_s
-            for series, value in task_readings(topology):
-                if (sample := self._increment(series, run, value, topology.figures_at_s)) is not None and not learning:
-                    found.append(sample)
-            found += [Sample(series, value, 1.0) for series, value in level_readings(topology)]
+            of_tasks = place.figures_at_s - place.tasks_at_s >= _TASKS_S
+            if of_tasks:
+                place.tasks_at_s = place.figures_at_s
+                for series, value in task_readings(topology):
+                    sample = self._increment(series, run, (value, place.figures_at_s), self._gap_s + _TASKS_S)
+                    if sample is not None and not learning:
+                        found.append(sample)
+            found += [Sample(series, value, 1.0) for series, value in level_readings(topology, of_tasks=of_tasks)]
         return found
 
     def forget_before(self, at_s: float) -> None:
@@ -192,7 +201,9 @@ class Increments:
         place.observed_at_s = now_s
         return place
 
-    def _increment(self, series: Series, run: str, value: float, at_s: float) -> Sample | None:
+    def _increment(self, series: Series, run: str, seen: tuple[float, float], gap_s: float) -> Sample | None:
+        """The growth since the former total; `seen` is the present one and when it was seen."""
+        value, at_s = seen
         former = self._last.get(series)
         if former is not None and former[0] == run and at_s <= former[2]:
             return None  # the same observation again
@@ -200,7 +211,7 @@ class Increments:
         if former is None or former[0] != run:
             return None
         increment, passed_s = value - former[1], at_s - former[2]
-        if increment < 0 or passed_s > self._gap_s:
+        if increment < 0 or passed_s > gap_s:
             return None
         return Sample(series, increment, passed_s)
 

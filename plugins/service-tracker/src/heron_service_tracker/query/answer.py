@@ -143,4 +143,4 @@ def _history(topology: ObservedTopology, recorder: Recorder | None, start: int, 
         raise MalformedQueryError(msg)
     plans = plans_of(topology)
     components = (each.name for each in plans.definition.components)
-    return TaskHistory(recorder.file, topology, instance_names(plans), components, minutes_between(start, end))
+    return TaskHistory(recorder.for_reader(), topology, instance_names(plans), components, minutes_between(start, end))
