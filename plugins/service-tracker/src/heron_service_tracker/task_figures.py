@@ -74,13 +74,13 @@ class FiguresOfTasks:
 
     def take(self, row: MetricsRow) -> None:
         """Add one row of any metric."""
-        name, task_id = row.name, row.task_id
-        if name not in _TAKES or not task_id:
+        task_id, take = row.task_id, _TAKES.get(row.name)
+        if take is None or not task_id:
             return
         if (found := self.by_task.get(task_id)) is None:
             found = self.by_task[task_id] = TaskFigures()
             self.components[task_id] = row.component
-        _TAKES[name](found, row)
+        take(found, row)
         self._large = None
 
     def large_tasks(self) -> tuple[LargeTask, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import attrgetter
 from statistics import fmean
 from typing import NamedTuple
@@ -94,13 +95,19 @@ def component_readings(topology: ObservedTopology) -> Iterator[tuple[Series, flo
         return
     culprits = {each.component for each in status.backpressure}
     restarts: defaultdict[str, int] = defaultdict(int)
-    for task in status.tasks:
+    for task in [each for each in status.tasks if each.restarts]:
         restarts[task.component] += task.restarts
     for each in status.components:
         totals = each.emitted, each.executed, each.acked, each.failed
         levels = each.queue_bytes, each.latency_s, each.name in culprits, restarts[each.name]
-        for metric, value in zip((*COUNTERS, *_STATUS_LEVELS), (*totals, *levels), strict=True):
-            yield Series(cluster, name, each.name, 0, metric), float(value)
+        for series, value in zip(_series_of(cluster, name, each.name), (*totals, *levels), strict=True):
+            yield series, float(value)
+
+
+@lru_cache(maxsize=1024)
+def _series_of(cluster: str, topology: str, component: str) -> tuple[Series, ...]:
+    """The counters and the levels in a status; each observation has the same."""
+    return tuple(Series(cluster, topology, component, 0, metric) for metric in (*COUNTERS, *_STATUS_LEVELS))
 
 
 def task_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
