@@ -1,4 +1,7 @@
-"""Measure how much a web UI that watches a topology at full speed takes from its throughput."""
+"""Measure how much a web UI that watches a topology at full speed takes from its throughput.
+
+Where the topology uses every processor, that is what the process of the UI uses; windows of throughput differ by more.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,12 @@ import httpx
 import psutil
 
 from bench.bench_kind import Bench
-from bench.findings import Findings, Pace
+from bench.findings import Findings, Pace, median_row
 from bench.job import LAST, Job
 from bench.records import BenchError
 from bench.trial import Trial
 from bench.window import WindowUse, add_windows, ratios_of, use_in_window
+from heron.clock import monotonic_s
 
 __all__ = ["UiCost"]
 
@@ -41,6 +45,7 @@ class UiCost(Bench):
         """See `Bench.run`."""
         tasks = self.job.last_tasks()
         windows: defaultdict[str, list[WindowUse]] = defaultdict(list)
+        shares: defaultdict[str, list[float]] = defaultdict(list)
         rounds = _ROUNDS * pace.pairs
         limit_s = int(_START_WITHIN_S + rounds * 3 * (pace.window_s + 2 * _BETWEEN_S) + 120)
         with Trial(self.job.topology, *self.job.arguments, engine=pace.engine, timeout_s=limit_s) as trial:
@@ -53,15 +58,23 @@ class UiCost(Bench):
                         process.send_signal(signal.SIGSTOP if state == "off" else signal.SIGCONT)
                         page.open(is_open=state == "a page")
                         trial.wait(_BETWEEN_S)
+                        start_s, used_s = monotonic_s(), _cpu_s(process)
                         windows[state].append(use_in_window(trial, pace.window_s, tasks))
+                        shares[state].append((_cpu_s(process) - used_s) / (monotonic_s() - start_s))
                 process.send_signal(signal.SIGCONT)
             self.job.check(trial.records, trial.end())
         findings = Findings()
         for state, key in (("off", ""), ("no page", "ui"), ("a page", "ui_with_page")):
             add_windows(findings, self.name, f"heron ui: {state}", windows[state])
+            findings.rows.append(median_row(self.name, f"heron ui: {state}, its process", "cores", shares[state]))
             if key:
                 findings.ratios.update(ratios_of(key, windows[state], windows["off"]))
         return findings
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    used = process.cpu_times()
+    return float(used.user + used.system)
 
 
 @contextmanager
