@@ -327,6 +327,42 @@ def test_topologies_that_are_gone_are_forgotten(
     assert {name for _, name in recorder._seen} == {"words", "c"}
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(steps=st.lists(st.floats(0.5, 25.0), min_size=40, max_size=60), start_s=st.floats(0.0, 120.0))
+def test_each_minute_of_a_task_has_what_was_counted_in_it(
+    make_entry: MakeEntry, make_status: MakeStatus, steps: list[float], start_s: float
+) -> None:
+    """Queries add up minutes, so an increment that lies across the border of one is divided."""
+    increments, buckets, at_s = Increments(30.0), OpenBuckets(), start_s
+    begun_s, ended_s = None, start_s
+    for step in [0.0, *steps]:
+        at_s += step
+        row = MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", 100.0 * at_s)
+        topology = replace(observed(make_entry(), make_status(), 0, at_s), figures=figures_of_tasks([row]))
+        samples = increments.samples(replace(topology, figures_at_s=at_s))
+        for each in samples:
+            if each.series == replaced(EMITTED, task_id=1):
+                begun_s = at_s - each.weight if begun_s is None else begun_s
+                ended_s = at_s
+        buckets.add(samples, NOW // 60 * 60 + at_s)
+    assert begun_s is not None
+    minutes = {
+        start - NOW // 60 * 60: of[replaced(EMITTED, task_id=1)]
+        for (step_s, start), of in buckets.take(None).items()
+        if step_s == 60 and replaced(EMITTED, task_id=1) in of
+    }
+    for minute, bucket in minutes.items():
+        seconds = min(minute + 60.0, ended_s) - max(float(minute), begun_s)
+        assert bucket.total == pytest.approx(100.0 * seconds, rel=1e-6, abs=1e-3)
+        assert bucket.weight == pytest.approx(seconds, rel=1e-6, abs=1e-5)
+        assert bucket.most == pytest.approx(100.0, rel=1e-3)
+    assert sum(each.weight for each in minutes.values()) == pytest.approx(ended_s - begun_s)
+
+
+def replaced(series: Series, task_id: int) -> Series:
+    return series._replace(task_id=task_id)
+
+
 def test_what_nobody_reads_is_written_seldom_and_a_reader_has_it_at_once(
     tmp_path: Path, observations: Observations, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,10 +9,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heron_service_tracker.history.samples import Sample, Series
+from heron_service_tracker.history.samples import TASK_COUNTERS, Sample, Series
 
 __all__ = ["RESOLUTIONS", "Bucket", "OpenBuckets", "Resolution", "resolution_for"]
 
@@ -61,16 +62,37 @@ class OpenBuckets:
             of_components.append(buckets)
             if each.of_tasks:
                 of_tasks.append(buckets)
-        for series, total, weight in samples:
-            for buckets in of_tasks if series.task_id else of_components:
-                if (found := buckets.get(series)) is None:
-                    found = buckets[series] = Bucket()
-                found.add(total, weight)
+        for sample in samples:
+            if sample.series.task_id and sample.series.metric in TASK_COUNTERS:
+                self._spread(sample, at_s)
+                continue
+            for buckets in of_tasks if sample.series.task_id else of_components:
+                _bucket(buckets, sample.series).add(sample.total, sample.weight)
+
+    def _spread(self, sample: Sample, at_s: float) -> None:
+        """Divide the increment of a task among the buckets of its seconds, because queries add up what they hold.
+
+        It may be of 20 s, so a part of it belongs to the minute before, whose bucket may have been written already.
+        """
+        end_s, left_s = at_s, sample.weight
+        step_s = next(each.step_s for each in RESOLUTIONS if each.of_tasks)
+        while left_s > 0:
+            start_s = (math.ceil(end_s / step_s) - 1) * step_s
+            part_s = min(left_s, end_s - start_s)
+            buckets = self._open.setdefault((step_s, start_s), {})
+            _bucket(buckets, sample.series).add(sample.total * part_s / sample.weight, part_s)
+            end_s, left_s = start_s, left_s - part_s
 
     def take(self, now_s: float | None) -> dict[tuple[int, int], dict[Series, Bucket]]:
         """Remove and return the buckets that have ended at `now_s`; all of them for None."""
         ended = [key for key in self._open if now_s is None or key[0] + key[1] <= now_s]
         return {key: self._open.pop(key) for key in ended}
+
+
+def _bucket(buckets: dict[Series, Bucket], series: Series) -> Bucket:
+    if (found := buckets.get(series)) is None:
+        found = buckets[series] = Bucket()
+    return found
 
 
 def resolution_for(start_s: float, now_s: float, *, of_tasks: bool) -> Resolution:

@@ -88,7 +88,7 @@ class Recorder:
         While nobody reads, the file is written more seldom.
         """
         self._read_at_s = self._clock.monotonic_s()
-        if self._read_at_s - self._flushed_at_s > 2 * _FLUSH_S and self._thread.is_alive():
+        if self._read_at_s - self._flushed_at_s > _FLUSH_S and self._thread.is_alive():
             flushed = self._flushed
             self._wake.set()
             flushed.wait(_WAIT_S)

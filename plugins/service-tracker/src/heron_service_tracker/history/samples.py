@@ -63,7 +63,7 @@ TASK_METRICS = (*COUNTERS, *sorted(_TASK_LEVELS))
 METRICS = (*COUNTERS, *_STATUS_LEVELS, *_METRIC_LEVELS)
 """Every metric of the history."""
 
-_TASKS_S = 15.0  # between two samples of tasks, whose buckets have a minute; figures come every 10 s, or every second
+_TASKS_S = 15.0  # between two totals of a task, whose buckets have a minute; figures come every 10 s, or every second
 _LEARNS_S = 10.0  # a process reports its totals every second; one that is started again takes some
 
 
@@ -118,13 +118,13 @@ def task_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
             yield Series(topology.cluster, topology.name, figures.components[task_id], task_id, metric), total
 
 
-def level_readings(topology: ObservedTopology, *, of_tasks: bool = True) -> Iterator[tuple[Series, float]]:
-    """The levels of components and tasks in the metrics of an observation; what was not measured is left out."""
+def level_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
+    """The levels of tasks and components in the metrics of an observation; what was not measured is left out."""
     cluster, name = topology.cluster, topology.name
     of_components: defaultdict[str, list[TaskRow]] = defaultdict(list)
     for row in task_rows(topology):
         of_components[row.component].append(row)
-        for metric, level in _TASK_LEVELS.items() if of_tasks else ():
+        for metric, level in _TASK_LEVELS.items():
             if (value := level(row)) is not None:
                 yield Series(cluster, name, row.component, row.task_id, metric), value
     for component, rows in of_components.items():
@@ -152,7 +152,7 @@ class _Place:
 class Increments:
     """The last total of each counter. `gap_s` is the longest time between two totals that belong together.
 
-    Tasks are sampled more seldom, so their longest time is as much longer.
+    The totals of tasks are taken more seldom, so their longest time is as much longer.
     """
 
     def __init__(self, gap_s: float) -> None:
@@ -176,14 +176,13 @@ class Increments:
                 found.append(sample)
         if topology.figures_at_s != place.figures_at_s:
             place.figures_at_s = topology.figures_at_s
-            of_tasks = place.figures_at_s - place.tasks_at_s >= _TASKS_S
-            if of_tasks:
+            if place.figures_at_s - place.tasks_at_s >= _TASKS_S:
                 place.tasks_at_s = place.figures_at_s
                 for series, value in task_readings(topology):
                     sample = self._increment(series, run, (value, place.figures_at_s), self._gap_s + _TASKS_S)
                     if sample is not None and not learning:
                         found.append(sample)
-            found += [Sample(series, value, 1.0) for series, value in level_readings(topology, of_tasks=of_tasks)]
+            found += [Sample(series, value, 1.0) for series, value in level_readings(topology)]
         return found
 
     def forget_before(self, at_s: float) -> None:
