@@ -28,6 +28,7 @@ from heron_health_manager.recovery import PlanFacts, recovered
 __all__ = ["HealthManager", "Observed"]
 
 _LATE_S = 1.0  # after some rounds; of a large topology, one more observation would be too large
+_EARLY_S = 0.5  # an observation that is a little early must not make a policy wait for the next one
 _LONGEST_GAP = 3  # periods; after a longer time without an observation the window begins again
 
 _log = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ class HealthManager:
         self._begin_after_actions(observed.observation, kept)
         for policy in self._policies:
             window = self._window_of(policy)
-            if now_s < self._due_s[policy.name] or not window:
+            if now_s < self._due_s[policy.name] - _EARLY_S or not window:
                 continue
             self._due_s[policy.name] = now_s + policy.rhythm.period_s
             problems = self._problems[policy.name] = []

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from heron.clock import SystemClock
+from heron.clock import SystemClock, monotonic_s
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.loading import open_driver
 from heron.driver_kit.log import configure
@@ -93,10 +93,10 @@ def _run(
     _log.info("health manager begins: mode %s, policies %s", section.mode, [each.name for each in policies])
     pause = threading.Event()
     while True:
-        start_s = time.process_time()
+        start_s, used_s = monotonic_s(), time.process_time()
         manager.round()
-        pace.took(time.process_time() - start_s)
-        pause.wait(pace.period_s)
+        pace.took(time.process_time() - used_s)
+        pause.wait(max(0.0, pace.period_s - (monotonic_s() - start_s)))
 
 
 def _open_policies(spec: ServiceProcessSpec) -> tuple[PolicyRunner, ...]:
