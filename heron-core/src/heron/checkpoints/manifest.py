@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from heron.errors import CheckpointError
+from heron.spi.typed_values import decode_json
 
 __all__ = [
     "CheckpointId",
@@ -157,7 +158,7 @@ def _decode(data: bytes, to: type[T], place: str) -> T:
         msg = f"{place}: {len(data)} bytes are torn or changed, their checksum does not match; use another checkpoint"
         raise CheckpointError(msg)
     try:
-        envelope = msgspec.json.decode(document, type=_Envelope)
+        envelope = decode_json(document, _Envelope)
         if envelope.format > _FORMAT:
             msg = (
                 f"{place}: has format {envelope.format}, this version of heron-core reads formats up to {_FORMAT}; "
@@ -165,8 +166,8 @@ def _decode(data: bytes, to: type[T], place: str) -> T:
             )
             raise CheckpointError(msg)
         if envelope.kind == _KINDS[to]:
-            return msgspec.json.decode(envelope.value, type=to)
-    except msgspec.MsgspecError as error:
+            return decode_json(envelope.value, to)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         msg = f"{place}: cannot be read: {error}"
         raise CheckpointError(msg) from error
     msg = f"{place}: holds a {envelope.kind}, not a {_KINDS[to]}"

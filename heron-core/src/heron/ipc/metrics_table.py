@@ -95,7 +95,7 @@ class _EncodedOwners(msgspec.Struct, frozen=True, array_like=True):
     owners: list[msgspec.Raw]
 
 
-_OBJECTS = b"[{"  # rows as objects, from an earlier topology manager
+_OBJECTS, _NONE = b"[{", b"[]"  # rows as objects, from an earlier topology manager
 
 _Key = tuple[str, str, str, tuple[tuple[str, str], ...]]
 
@@ -145,7 +145,7 @@ def decode_metrics_as(data: bytes, make: Callable[[MetricsRow], T]) -> tuple[T, 
 
 def _rows(data: bytes) -> Iterator[MetricsRow]:
     """The rows; names are interned, because answers are kept whose names are the same."""
-    if data.startswith(_OBJECTS):
+    if data.startswith(_OBJECTS) or data == _NONE:
         yield from decode_json(data, list[MetricsRow])
         return
     table = decode_json(data, _EncodedOwners)

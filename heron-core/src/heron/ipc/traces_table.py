@@ -78,7 +78,7 @@ def decode_traces(data: bytes) -> TracesTable:
     """
     try:
         table = decode_json(data, _Table)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         msg = f"traces of {len(data)} bytes cannot be read: {error}"
         raise RemoteProtocolError(msg) from error
     kinds = frozenset(each.value for each in SpanKind)

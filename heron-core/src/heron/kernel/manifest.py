@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from heron.errors import PackageError
+from heron.spi.typed_values import decode_json
 
 __all__ = ["FORMAT", "MANIFEST_NAME", "PackageManifest", "decode_manifest", "encode_manifest", "read_manifest"]
 
@@ -61,15 +62,15 @@ def decode_manifest(data: bytes, place: str) -> PackageManifest:
         PackageError: when the bytes are not a manifest, or have an unknown format.
     """
     try:
-        found = msgspec.json.decode(data, type=_Format).format
+        found = decode_json(data, _Format).format
         if found != FORMAT:
             msg = (
                 f"{place}: format {found} of the manifest is unknown, this version reads {FORMAT}; "
                 "submit the topology again with this version"
             )
             raise PackageError(msg)
-        return msgspec.json.decode(data, type=PackageManifest)
-    except msgspec.MsgspecError as error:
+        return decode_json(data, PackageManifest)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         msg = f"{place}: not a manifest: {error}; submit the topology again"
         raise PackageError(msg) from error
 

@@ -14,6 +14,7 @@ import msgspec
 
 from heron.errors import RemoteProtocolError
 from heron.planner.key_owners import KeyOwners
+from heron.spi.typed_values import decode_json
 
 __all__ = ["balanced_owners", "decode_owners", "encode_owners", "expected_rates"]
 
@@ -69,7 +70,7 @@ def encode_owners(owners: Mapping[str, KeyOwners]) -> bytes:
 def decode_owners(document: bytes) -> dict[str, KeyOwners]:
     """Raises RemoteProtocolError when the document has another form."""
     try:
-        return msgspec.json.decode(document, type=dict[str, KeyOwners])
-    except msgspec.MsgspecError as error:
+        return decode_json(document, dict[str, KeyOwners])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         msg = f"the owners of key groups in a request do not decode: {error}"
         raise RemoteProtocolError(msg) from error
