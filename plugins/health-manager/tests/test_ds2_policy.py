@@ -159,7 +159,7 @@ def test_a_window_without_observations_gives_no_round() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"look_back_s": 1.0}, "period_s 6 s and look_back_s 1 s are not"),
+        ({"look_back_s": 1.0}, "period_s 5 s and look_back_s 1 s are not"),
         ({"wanted_utilisation": 0.99}, "wanted 0.99 and most 0.97"),
         ({"period_s": 0.0}, "period_s"),
     ],

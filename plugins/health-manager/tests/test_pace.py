@@ -8,16 +8,16 @@ from heron_health_manager.pace import Pace
 
 
 def test_a_small_topology_is_observed_as_often_as_it_may() -> None:
-    """40 ms in 3 s are below the share."""
-    pace = Pace(3.0)
+    """40 ms in 2.5 s are below the share."""
+    pace = Pace(2.5)
     for _ in range(10):
         pace.took(0.04)
-    assert pace.period_s == 3.0
+    assert pace.period_s == 2.5
 
 
 def test_rounds_of_seconds_are_far_apart() -> None:
     """With a policy in every second round, they take 1 and 2 s. That is never more than 4 % of the time."""
-    pace, used_s, passed_s = Pace(3.0), 0.0, 0.0
+    pace, used_s, passed_s = Pace(2.5), 0.0, 0.0
     for number in range(200):
         cpu_s = 1.0 + number % 2
         pace.took(cpu_s)
@@ -28,9 +28,9 @@ def test_rounds_of_seconds_are_far_apart() -> None:
 
 def test_the_pace_returns_when_the_topology_becomes_small() -> None:
     """After an update to fewer tasks."""
-    pace = Pace(3.0)
+    pace = Pace(2.5)
     pace.took(3.0)
     assert pace.period_s == pytest.approx(75.0)
     for _ in range(30):
         pace.took(0.01)
-    assert pace.period_s == 3.0
+    assert pace.period_s == 2.5

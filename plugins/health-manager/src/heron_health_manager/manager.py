@@ -27,8 +27,6 @@ from heron_health_manager.recovery import PlanFacts, recovered
 
 __all__ = ["HealthManager", "Observed"]
 
-_LATE_S = 1.0  # after some rounds; of a large topology, one more observation would be too large
-_EARLY_S = 0.5  # an observation that is a little early must not make a policy wait for the next one
 _LONGEST_GAP = 3  # periods; after a longer time without an observation the window begins again
 
 _log = logging.getLogger(__name__)
@@ -95,7 +93,7 @@ class HealthManager:
         self._begin_after_actions(observed.observation, kept)
         for policy in self._policies:
             window = self._window_of(policy)
-            if now_s < self._due_s[policy.name] - _EARLY_S or not window:
+            if now_s < self._due_s[policy.name] or not window:
                 continue
             self._due_s[policy.name] = now_s + policy.rhythm.period_s
             problems = self._problems[policy.name] = []
@@ -125,17 +123,12 @@ class HealthManager:
         look_back_s = policy.rhythm.look_back_s
         if not self._window or self._window[-1].at_s - self._since_s < look_back_s:
             return []
-        return _within(self._window, self._reach_s(look_back_s))
-
-    def _reach_s(self, look_back_s: float) -> float:
-        """How old an observation of the window may be: each is a little late, and the first must not miss it."""
-        return look_back_s + min(_LATE_S, self._pace.period_s / 2)
+        return _within(self._window, look_back_s)
 
     def _drop_old(self) -> None:
         """Drop what the next observation pushes out of the window, before it comes: of 10,000 tasks each has 30 MB."""
         now_s = self._clock.monotonic_s()
-        reach_s = self._reach_s(self._longest_s)
-        older = [each for each in self._window[:-1] if now_s - each.at_s <= reach_s]
+        older = [each for each in self._window[:-1] if now_s - each.at_s <= self._longest_s]
         self._window = [*older, *self._window[-1:]]
 
     def _keep(self, newest: Observation) -> None:
@@ -152,7 +145,7 @@ class HealthManager:
         if not self._window:
             self._since_s = newest.at_s
             self._agreements = {each.name: Agreement(each.rhythm.look_back_s) for each in self._policies}
-        self._window = _within([*self._window, newest], self._reach_s(self._longest_s))
+        self._window = _within([*self._window, newest], self._longest_s)
 
     def _begin_after_actions(self, newest: Observation, kept: KeptRecords) -> None:
         """Forget what was seen before an action: it says nothing about its effect. Another process may have acted."""

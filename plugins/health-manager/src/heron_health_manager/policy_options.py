@@ -15,7 +15,7 @@ __all__ = ["RhythmOptions", "SizingOptions"]
 class RhythmOptions(msgspec.Struct, frozen=True):
     """How often a policy is asked, and how far back its observations reach."""
 
-    period_s: Annotated[float, msgspec.Meta(gt=0)] = 6.0
+    period_s: Annotated[float, msgspec.Meta(gt=0)] = 5.0
     look_back_s: Annotated[float, msgspec.Meta(gt=0)] = 15.0
 
     def __post_init__(self) -> None:
