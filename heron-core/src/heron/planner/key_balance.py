@@ -14,7 +14,6 @@ import msgspec
 
 from heron.errors import RemoteProtocolError
 from heron.planner.key_owners import KeyOwners
-from heron.spi.typed_values import decode_json
 
 __all__ = ["balanced_owners", "decode_owners", "encode_owners", "expected_rates"]
 
@@ -70,7 +69,7 @@ def encode_owners(owners: Mapping[str, KeyOwners]) -> bytes:
 def decode_owners(document: bytes) -> dict[str, KeyOwners]:
     """Raises RemoteProtocolError when the document has another form."""
     try:
-        return decode_json(document, dict[str, KeyOwners])
+        return msgspec.json.decode(document, type=dict[str, KeyOwners])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         msg = f"the owners of key groups in a request do not decode: {error}"
         raise RemoteProtocolError(msg) from error
