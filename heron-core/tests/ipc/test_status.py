@@ -1,4 +1,4 @@
-"""Statuses on their way to whoever asks: a reader of many keeps the lists that have not changed."""
+"""A reader of many statuses decodes as the decoder does. It keeps the lists that have not changed."""
 
 from __future__ import annotations
 
@@ -7,48 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from builders.pinned_statuses import STATUS_WITH_REPORTED_TASKS as FULL
 from heron.errors import RemoteProtocolError
-from heron.ipc.status import (
-    CheckpointStatus,
-    ComponentStatus,
-    Culprit,
-    LeaderStatus,
-    LongCallStatus,
-    ProcessStatus,
-    SinkOutage,
-    StandbyStatus,
-    StatusReader,
-    TaskStatus,
-    TopologyStatus,
-    Unreached,
-    UpdateStatus,
-    decode_status,
-    encode_status,
-)
+from heron.ipc.status import StatusReader, TaskStatus, TopologyStatus, decode_status, encode_status
 
 STATUS = TopologyStatus("words", "words-1", "running", 1.0)
-FULL = TopologyStatus(
-    "words",
-    "words-1",
-    "running",
-    1.0,
-    "an error",
-    7,
-    2.0,
-    (ComponentStatus("count", "bolt", 1, executed=5, reported_tasks=1),),
-    (TaskStatus(3, "count", 1, "running", 1),),
-    (Culprit(3, "count", 1, 4.0, "its input queue is full"),),
-    ("an error of the author",),
-    (ProcessStatus(1, "count-3", "running", 17, 1, 3, host="h1"),),
-    9.0,
-    (SinkOutage("file", 1, 3.0, "disk full"),),
-    LeaderStatus(0, 10, "h1", 2, 1.5),
-    (StandbyStatus(1, 11, "h2", "running"),),
-    (Unreached(1, 0, 3.5),),
-    UpdateStatus(1, "switch", "plan-2", (4,), (3,)),
-    CheckpointStatus(3, 2),
-    (LongCallStatus(3, "count", "process", "count.py:7", 8.0),),
-)
 
 
 @pytest.mark.parametrize("status", [STATUS, FULL])

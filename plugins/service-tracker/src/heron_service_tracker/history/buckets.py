@@ -28,6 +28,7 @@ class Resolution:
 
 
 RESOLUTIONS = (Resolution(1, 15 * 60), Resolution(10, 6 * 3600), Resolution(60, 14 * 86400, of_tasks=True))
+(_TASK_STEP_S,) = (each.step_s for each in RESOLUTIONS if each.of_tasks)
 
 
 @dataclass(slots=True)
@@ -75,11 +76,10 @@ class OpenBuckets:
         It may be of 20 s, so a part of it belongs to the minute before, whose bucket may have been written already.
         """
         end_s, left_s = at_s, sample.weight
-        step_s = next(each.step_s for each in RESOLUTIONS if each.of_tasks)
         while left_s > 0:
-            start_s = (math.ceil(end_s / step_s) - 1) * step_s
+            start_s = (math.ceil(end_s / _TASK_STEP_S) - 1) * _TASK_STEP_S
             part_s = min(left_s, end_s - start_s)
-            buckets = self._open.setdefault((step_s, start_s), {})
+            buckets = self._open.setdefault((_TASK_STEP_S, start_s), {})
             _bucket(buckets, sample.series).add(sample.total * part_s / sample.weight, part_s)
             end_s, left_s = start_s, left_s - part_s
 
