@@ -23,14 +23,15 @@ from heron_service_tracker.history import recorder as recorder_module
 from heron_service_tracker.history.buckets import OpenBuckets
 from heron_service_tracker.history.history_file import HistoryFile, StoredEvent
 from heron_service_tracker.history.recorder import Recorder
-from heron_service_tracker.history.samples import Sample, Series
+from heron_service_tracker.history.samples import Sample
+from heron_service_tracker.history.series import SeriesGroup
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.observed import ObservedEvent
 from heron_service_tracker.task_figures import figures_of_tasks
 from heron_testing.fake_clock import FakeClock
 from heron_testing.faults import full_files
 
-EMITTED = Series("near", "words", "lines", 0, "emit-count")
+EMITTED = SeriesGroup("near", "words", "lines", 0, ("emit-count",))
 NOW = 1_700_000_000
 MIB = 1024 * 1024
 KEY = ("near", "words", "lines", 0, "emit-count")
@@ -43,7 +44,7 @@ def fill(file: HistoryFile, start: int, seconds: int, increment: float = 10.0) -
     """Write an increment a second."""
     buckets = OpenBuckets()
     for second in range(seconds):
-        buckets.add([Sample(EMITTED, increment, 1.0)], start + second)
+        buckets.add([Sample(EMITTED, (increment,), 1.0)], start + second)
     file.write(buckets.take(None))
 
 
@@ -93,7 +94,7 @@ def test_the_file_stays_below_its_bound(tmp_path: Path) -> None:
         buckets = OpenBuckets()
         for series in range(20):
             for minute in range(60):
-                sample = Sample(EMITTED._replace(task_id=series + 1), 1.0, 1.0)
+                sample = Sample(EMITTED._replace(task_id=series + 1), (1.0,), 1.0)
                 buckets.add([sample], at + minute * 60)
         file.write(buckets.take(None))
         file.prune(at + 3600)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from heron.ipc.status import ComponentStatus, Culprit, LeaderStatus, TaskStatus
 from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus
 from heron_service_tracker.history.buckets import OpenBuckets, resolution_for
-from heron_service_tracker.history.samples import Increments, Sample, Series
+from heron_service_tracker.history.samples import Increments, Sample
+from heron_service_tracker.history.series import Series, SeriesGroup
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.observed import ObservedTopology
-from heron_service_tracker.task_figures import figures_of_tasks
+from heron_service_tracker.task_figures import COUNTERS, figures_of_tasks
 
 EMITTED = Series("near", "words", "lines", 0, "emit-count")
 NOW = 1_700_000_000
@@ -34,9 +35,19 @@ def observed(
     return ObservedTopology("near", entry, at_s, replace(status, components=(spout,)))
 
 
-def increments_of(found: list[Sample]) -> list[tuple[float, float]]:
+def by_series(found: list[Sample]) -> dict[Series, tuple[float, float]]:
+    """The total and the weight of each series that has one."""
+    return {
+        series: (total, each.weight)
+        for each in found
+        for series, total in zip(each.group.series(), each.totals, strict=True)
+        if total is not None
+    }
+
+
+def increments_of(found: list[Sample], task_id: int = 0) -> list[tuple[float, float]]:
     """The increment and its seconds, of the emitted tuples."""
-    return [(each.total, each.weight) for each in found if each.series == EMITTED]
+    return [seen for series, seen in by_series(found).items() if series == EMITTED._replace(task_id=task_id)]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -107,9 +118,9 @@ def test_levels_of_the_metrics_are_kept_of_components_and_tasks(
     status = make_status(tasks=tasks, backpressure=(Culprit(3, "count", 1, 1000.0),))
     topology = replace(observations.topology("near", "words"), status=status, figures=figures_of_tasks(rows))
     found = {
-        (each.series.task_id, each.series.metric): each.total
-        for each in Increments(5.0).samples(topology)
-        if each.series.component == "count"
+        (series.task_id, series.metric): total
+        for series, (total, _) in by_series(Increments(5.0).samples(topology)).items()
+        if series.component == "count"
     }
     assert {metric: value for (task_id, metric), value in found.items() if not task_id} == {
         "queue-bytes": 0.0,
@@ -142,16 +153,17 @@ def test_another_run_of_the_same_name_begins_at_zero(make_entry: MakeEntry, make
 def test_a_sample_is_in_one_bucket_of_each_resolution() -> None:
     """Tasks have buckets of a minute only: two thousand of them would write as many rows a second."""
     buckets = OpenBuckets()
-    task = EMITTED._replace(task_id=1)
-    buckets.add([Sample(EMITTED, 10.0, 1.0), Sample(task, 10.0, 1.0)], NOW + 59.5)
+    component = SeriesGroup("near", "words", "lines", 0, ("emit-count", "ack-count"))
+    task = component._replace(task_id=1)
+    buckets.add([Sample(component, (10.0, None), 1.0), Sample(task, (10.0, None), 1.0)], NOW + 59.5)
     assert buckets.take(NOW + 59.9) == {}
     ended = buckets.take(NOW + 60.0)
     assert {(step, start - NOW): set(found) for (step, start), found in ended.items()} == {
-        (1, 59): {EMITTED},
-        (10, 50): {EMITTED},
+        (1, 59): {component},
+        (10, 50): {component},
     }
     left = buckets.take(None)
-    assert {(step, set(found) == {EMITTED, task}) for (step, _), found in left.items()} == {(60, True)}
+    assert {(step, set(found) == {component, task}) for (step, _), found in left.items()} == {(60, True)}
     assert buckets.take(None) == {}
 
 
@@ -163,13 +175,7 @@ def test_metrics_that_were_read_once_are_counted_once(make_entry: MakeEntry, mak
         row = MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", float(emitted))
         topology = observed(make_entry(), make_status(), 0, at_s)
         samples = increments.samples(replace(topology, figures=figures_of_tasks([row]), figures_at_s=float(read_at_s)))
-        found.append(
-            [
-                (each.total, each.weight)
-                for each in samples
-                if each.series.task_id and each.series.metric == "emit-count"
-            ]
-        )
+        found.append(increments_of(samples, task_id=1))
     assert found == [[], [], [], [(50.0, 20.0)], []]
 
 
@@ -182,7 +188,7 @@ def test_figures_that_fail_for_long_are_not_recorded_again(make_entry: MakeEntry
         status = make_status(leader=LeaderStatus(0, 10, "h1", 2, 1000.0))
         topology = observed(make_entry(), status, 10 * second, 100.0 + second)
         samples = increments.samples(replace(topology, figures=figures_of_tasks(rows), figures_at_s=100.0))
-        levels += [each for each in samples if each.series.metric == "resident-bytes" and each.series.task_id]
+        levels += [each for each in by_series(samples) if each.metric == "resident-bytes" and each.task_id]
         rates += increments_of(samples)
         increments.forget_before(100.0 + second - 60.0)
     assert len(levels) == 1
@@ -211,24 +217,21 @@ def test_each_minute_of_a_task_has_what_was_counted_in_it(
         row = MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", 100.0 * at_s)
         topology = replace(observed(make_entry(), make_status(), 0, at_s), figures=figures_of_tasks([row]))
         samples = increments.samples(replace(topology, figures_at_s=at_s))
-        for each in samples:
-            if each.series == replaced(EMITTED, task_id=1):
-                begun_s = at_s - each.weight if begun_s is None else begun_s
-                ended_s = at_s
+        for _, seconds in increments_of(samples, task_id=1):
+            begun_s = at_s - seconds if begun_s is None else begun_s
+            ended_s = at_s
         buckets.add(samples, NOW // 60 * 60 + at_s)
     assert begun_s is not None
+    counted = SeriesGroup("near", "words", "lines", 1, COUNTERS)
     minutes = {
-        start - NOW // 60 * 60: of[replaced(EMITTED, task_id=1)]
+        start - NOW // 60 * 60: of[counted]
         for (step_s, start), of in buckets.take(None).items()
-        if step_s == 60 and replaced(EMITTED, task_id=1) in of
+        if step_s == 60 and counted in of
     }
     for minute, bucket in minutes.items():
         seconds = min(minute + 60.0, ended_s) - max(float(minute), begun_s)
-        assert bucket.total == pytest.approx(100.0 * seconds, rel=1e-6, abs=1e-3)
-        assert bucket.weight == pytest.approx(seconds, rel=1e-6, abs=1e-5)
-        assert bucket.most == pytest.approx(100.0, rel=1e-3)
-    assert sum(each.weight for each in minutes.values()) == pytest.approx(ended_s - begun_s)
-
-
-def replaced(series: Series, task_id: int) -> Series:
-    return series._replace(task_id=task_id)
+        assert bucket.totals[0] == pytest.approx(100.0 * seconds, rel=1e-6, abs=1e-3)
+        assert bucket.weights[0] == pytest.approx(seconds, rel=1e-6, abs=1e-5)
+        assert bucket.most[0] == pytest.approx(100.0, rel=1e-3)
+        assert bucket.weights[1:] == [0.0] * (len(COUNTERS) - 1)
+    assert sum(each.weights[0] for each in minutes.values()) == pytest.approx(ended_s - begun_s)

@@ -8,7 +8,7 @@ from heron_service_tracker.answers import EventItem, HistoryAnswer, PointItem, S
 from heron_service_tracker.history.buckets import resolution_for
 from heron_service_tracker.history.history_file import SeriesPoints
 from heron_service_tracker.history.recorder import Recorder
-from heron_service_tracker.history.samples import METRICS
+from heron_service_tracker.history.series import METRICS
 from heron_service_tracker.observations import Observations, UnknownPlaceError
 from heron_service_tracker.parameters import Parameter, Values
 from heron_service_tracker.problems import MalformedQueryError, NotYetKnownError

@@ -13,7 +13,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heron_service_tracker.history.samples import TASK_COUNTERS, Sample, Series
+from heron_service_tracker.history.samples import Sample, Values
+from heron_service_tracker.history.series import TASK_COUNTERS, SeriesGroup
 
 __all__ = ["RESOLUTIONS", "Bucket", "OpenBuckets", "Resolution", "resolution_for"]
 
@@ -31,27 +32,31 @@ RESOLUTIONS = (Resolution(1, 15 * 60), Resolution(10, 6 * 3600), Resolution(60, 
 (_TASK_STEP_S,) = (each.step_s for each in RESOLUTIONS if each.of_tasks)
 
 
-@dataclass(slots=True)
 class Bucket:
-    """The sums of the samples of a series in one bucket; `most` is the greatest value of a sample."""
+    """The sums of the samples of a group in one bucket, for each of its metrics; `most` are the greatest values."""
 
-    total: float = 0.0
-    weight: float = 0.0
-    most: float = 0.0
+    __slots__ = ("most", "totals", "weights")
 
-    def add(self, total: float, weight: float) -> None:
+    def __init__(self, metrics: int) -> None:
+        self.totals = [0.0] * metrics
+        self.weights = [0.0] * metrics
+        self.most = [0.0] * metrics
+
+    def add(self, totals: Values, weight: float) -> None:
         """Add a sample."""
-        self.total += total
-        self.weight += weight
-        if total > self.most * weight:
-            self.most = total / weight
+        for place, total in enumerate(totals):
+            if total is not None:
+                self.totals[place] += total
+                self.weights[place] += weight
+                if total > self.most[place] * weight:
+                    self.most[place] = total / weight
 
 
 class OpenBuckets:
-    """The buckets that are not written yet, by resolution, start (seconds since 1970) and series."""
+    """The buckets that are not written yet, by resolution, start (seconds since 1970) and group of series."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[int, int], dict[Series, Bucket]] = {}
+        self._open: dict[tuple[int, int], dict[SeriesGroup, Bucket]] = {}
 
     def add(self, samples: Sequence[Sample], at_s: float) -> None:
         """Add the samples of one moment to a bucket of each resolution."""
@@ -64,34 +69,35 @@ class OpenBuckets:
             if each.of_tasks:
                 of_tasks.append(buckets)
         for sample in samples:
-            if sample.series.task_id and sample.series.metric in TASK_COUNTERS:
+            if sample.group.task_id and TASK_COUNTERS.issuperset(sample.group.metrics):
                 self._spread(sample, at_s)
                 continue
-            for buckets in of_tasks if sample.series.task_id else of_components:
-                _bucket(buckets, sample.series).add(sample.total, sample.weight)
+            for buckets in of_tasks if sample.group.task_id else of_components:
+                _bucket(buckets, sample.group).add(sample.totals, sample.weight)
 
     def _spread(self, sample: Sample, at_s: float) -> None:
-        """Divide the increment of a task among the buckets of its seconds, because queries add up what they hold.
+        """Divide the increments of a task among the buckets of its seconds, because queries add up what they hold.
 
-        It may be of 20 s, so a part of it belongs to the minute before, whose bucket may have been written already.
+        They may be of 20 s, so a part of them belongs to the minute before, whose bucket may have been written already.
         """
         end_s, left_s = at_s, sample.weight
         while left_s > 0:
             start_s = (math.ceil(end_s / _TASK_STEP_S) - 1) * _TASK_STEP_S
             part_s = min(left_s, end_s - start_s)
             buckets = self._open.setdefault((_TASK_STEP_S, start_s), {})
-            _bucket(buckets, sample.series).add(sample.total * part_s / sample.weight, part_s)
+            parts = [None if total is None else total * part_s / sample.weight for total in sample.totals]
+            _bucket(buckets, sample.group).add(parts, part_s)
             end_s, left_s = start_s, left_s - part_s
 
-    def take(self, now_s: float | None) -> dict[tuple[int, int], dict[Series, Bucket]]:
+    def take(self, now_s: float | None) -> dict[tuple[int, int], dict[SeriesGroup, Bucket]]:
         """Remove and return the buckets that have ended at `now_s`; all of them for None."""
         ended = [key for key in self._open if now_s is None or key[0] + key[1] <= now_s]
         return {key: self._open.pop(key) for key in ended}
 
 
-def _bucket(buckets: dict[Series, Bucket], series: Series) -> Bucket:
-    if (found := buckets.get(series)) is None:
-        found = buckets[series] = Bucket()
+def _bucket(buckets: dict[SeriesGroup, Bucket], group: SeriesGroup) -> Bucket:
+    if (found := buckets.get(group)) is None:
+        found = buckets[group] = Bucket(len(group.metrics))
     return found
 
 

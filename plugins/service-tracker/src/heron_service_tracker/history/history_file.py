@@ -16,7 +16,7 @@ from pathlib import Path
 from heron.driver_kit.private_files import make_private_dir
 from heron.errors import StoreError
 from heron_service_tracker.history.buckets import RESOLUTIONS, Bucket, Resolution
-from heron_service_tracker.history.samples import Series
+from heron_service_tracker.history.series import Series, SeriesGroup
 from heron_service_tracker.observed import ObservedEvent
 
 __all__ = ["EVERY_TASK", "HistoryFile", "Point", "SeriesPoints", "StoredEvent"]
@@ -83,20 +83,26 @@ class HistoryFile:
         self._path = path
         self._most_bytes = most_bytes
         self._connection: sqlite3.Connection | None = None
-        self._ids: dict[Series, int] = {}
+        self._ids: dict[SeriesGroup, list[int]] = {}  # 0 for a series without points
         self._pruned_s: dict[int, float] = {}
         self._reading = threading.Lock()
 
     def write(
-        self, buckets: Mapping[tuple[int, int], Mapping[Series, Bucket]], events: Sequence[StoredEvent] = ()
+        self, buckets: Mapping[tuple[int, int], Mapping[SeriesGroup, Bucket]], events: Sequence[StoredEvent] = ()
     ) -> None:
         """Add buckets to those of the same time, and events, in one transaction."""
         with self._translated(), self._transaction() as connection:
-            for (step_s, start), by_series in buckets.items():
-                rows = [
-                    (self._id(connection, series), start, each.total, each.weight, each.most)
-                    for series, each in by_series.items()
-                ]
+            for (step_s, start), by_group in buckets.items():
+                rows: list[tuple[float, ...]] = []
+                for group, bucket in by_group.items():
+                    ids = self._ids_of(connection, group, bucket)
+                    rows += [
+                        (number, start, total, weight, most)
+                        for number, total, weight, most in zip(
+                            ids, bucket.totals, bucket.weights, bucket.most, strict=True
+                        )
+                        if weight
+                    ]
                 connection.executemany(_UPSERTS[step_s], rows)
             connection.executemany(_NEW_EVENT, map(_event_row, events))
 
@@ -153,14 +159,18 @@ class HistoryFile:
                 self._connection.close()
             self._connection = None
 
-    def _id(self, connection: sqlite3.Connection, series: Series) -> int:
-        if (known := self._ids.get(series)) is not None:
-            return known
-        key = (series.cluster, series.topology, series.component, series.task_id, series.metric)
-        connection.execute(_NEW_SERIES, key)
-        (number,) = connection.execute(_SERIES_ID, key).fetchone()
-        self._ids[series] = int(number)
-        return int(number)
+    def _ids_of(self, connection: sqlite3.Connection, group: SeriesGroup, bucket: Bucket) -> list[int]:
+        """The numbers of the series; those that the bucket is the first to have a point of are new."""
+        known = self._ids.get(group)
+        if known is None:
+            known = self._ids[group] = [0] * len(group.metrics)
+        for place, weight in enumerate(bucket.weights):
+            if weight and not known[place]:
+                key = (*group[:4], group.metrics[place])
+                connection.execute(_NEW_SERIES, key)
+                (number,) = connection.execute(_SERIES_ID, key).fetchone()
+                known[place] = int(number)
+        return known
 
     def _remove_before(self, resolution: Resolution, at: int) -> None:
         """Remove points, and series that have none any more: the longest resolution has points of every series."""

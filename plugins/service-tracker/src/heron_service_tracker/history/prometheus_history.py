@@ -19,7 +19,7 @@ from heron.clock import monotonic_s
 from heron.errors import StoreError
 from heron.spi.typed_values import decode_json
 from heron_service_tracker.history.history_file import Point, SeriesPoints
-from heron_service_tracker.history.samples import Series
+from heron_service_tracker.history.series import Series
 
 __all__ = ["PROMETHEUS_METRICS", "PrometheusHistory"]
 

@@ -10,131 +10,87 @@ nor a gap makes a spike.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from operator import attrgetter
 from statistics import fmean
 from typing import NamedTuple
 
 from heron_cli.client import TopologyStatus
-from heron_service_tracker.flow import task_rows
-from heron_service_tracker.flow_answers import TaskRow
+from heron_service_tracker.history.series import COMPONENT_LEVELS, STATUS_LEVELS, TASK_LEVELS, SeriesGroup
 from heron_service_tracker.observed import ObservedTopology
-from heron_service_tracker.task_figures import COUNTERS
+from heron_service_tracker.task_figures import COUNTERS, TaskFigures
 
-__all__ = [
-    "METRICS",
-    "TASK_COUNTERS",
-    "TASK_METRICS",
-    "Increments",
-    "Sample",
-    "Series",
-    "component_readings",
-    "level_readings",
-    "task_readings",
-]
-
-_STATUS_LEVELS = ("queue-bytes", "latency-s", "back-pressure", "restarts")
-"""Levels of components in each status. `back-pressure` is 1 while a task of it holds spouts back, else 0."""
-
-Level = Callable[[TaskRow], float | None]
-
-_METRIC_LEVELS: dict[str, Level] = {
-    "busy": attrgetter("busy"),
-    "gc-share": attrgetter("gc_share"),
-    "latency-p50-s": attrgetter("latency_p50_s"),
-    "latency-p99-s": attrgetter("latency_p99_s"),
-    "resident-bytes": attrgetter("resident_bytes"),
-}
-"""Levels of components in the metrics: means of shares, the latencies of the slowest task, and the sum of memory."""
-
-_TASK_LEVELS: dict[str, Level] = {
-    "back-pressure": lambda row: 1.0 if row.culprit else 0.0,
-    **{metric: _METRIC_LEVELS[metric] for metric in ("busy", "latency-p99-s", "resident-bytes")},
-}
-"""Those that tasks have, too. Each is 40 bytes of a task and minute."""
-
-TASK_COUNTERS = frozenset(COUNTERS)
-
-TASK_METRICS = (*COUNTERS, *sorted(_TASK_LEVELS))
-"""Every metric of tasks."""
-
-METRICS = (*COUNTERS, *_STATUS_LEVELS, *_METRIC_LEVELS)
-"""Every metric of the history."""
+__all__ = ["Increments", "Sample", "component_readings", "level_readings", "task_readings"]
 
 _TASKS_S = 15.0  # between two totals of a task, whose buckets have a minute; figures come every 10 s, or every second
 _LEARNS_S = 10.0  # a process reports its totals every second; one that is started again takes some
 
+Values = Sequence[float | None]
+"""A value of each metric of a group, in their order; None where nothing was measured."""
 
-class Series(NamedTuple):
-    """A metric of a component (`task_id` 0) or of a task; a tuple, because tuples are quick as keys."""
-
-    cluster: str
-    topology: str
-    component: str
-    task_id: int
-    metric: str
+_NOTHING = TaskFigures()
 
 
 class Sample(NamedTuple):
-    """What one observation adds to a series: the value is `total` divided by `weight`.
+    """What one observation adds to the series of a group: the value of each is its total divided by `weight`.
 
-    For a counter they are an increment and its seconds; for a level the level and 1.
+    For counters they are increments and their seconds; for levels the levels and 1.
     """
 
-    series: Series
-    total: float
+    group: SeriesGroup
+    totals: Values
     weight: float
 
 
-def component_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
-    """The totals of counters and the levels in the status of an observation."""
-    cluster, name, status = topology.cluster, topology.name, topology.status
+def component_readings(topology: ObservedTopology) -> Iterator[tuple[str, Values, Values]]:
+    """The components in the status of an observation: the totals of their counters, and their levels."""
+    status = topology.status
     if status is None:
         return
     culprits = {each.component for each in status.backpressure}
     restarts: defaultdict[str, int] = defaultdict(int)
-    for task in [each for each in status.tasks if each.restarts]:
-        restarts[task.component] += task.restarts
+    for task in status.tasks:
+        if task.restarts:
+            restarts[task.component] += task.restarts
     for each in status.components:
         totals = each.emitted, each.executed, each.acked, each.failed
-        levels = each.queue_bytes, each.latency_s, each.name in culprits, restarts[each.name]
-        for series, value in zip(_series_of(cluster, name, each.name), (*totals, *levels), strict=True):
-            yield series, float(value)
+        yield each.name, totals, (each.queue_bytes, each.latency_s, each.name in culprits, restarts[each.name])
 
 
-@lru_cache(maxsize=1024)
-def _series_of(cluster: str, topology: str, component: str) -> tuple[Series, ...]:
-    """The counters and the levels in a status; each observation has the same."""
-    return tuple(Series(cluster, topology, component, 0, metric) for metric in (*COUNTERS, *_STATUS_LEVELS))
-
-
-def task_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
+def task_readings(topology: ObservedTopology) -> Iterator[tuple[SeriesGroup, Values]]:
     """The totals of the counters of tasks in the metrics of an observation."""
-    figures = topology.figures
+    cluster, name, figures = topology.cluster, topology.name, topology.figures
     for task_id, of_task in figures.by_task.items():
-        for metric, total in of_task.totals.items():
-            yield Series(topology.cluster, topology.name, figures.components[task_id], task_id, metric), total
+        group = SeriesGroup(cluster, name, figures.components[task_id], task_id, COUNTERS)
+        yield group, [of_task.totals.get(metric) for metric in COUNTERS]
 
 
-def level_readings(topology: ObservedTopology) -> Iterator[tuple[Series, float]]:
-    """The levels of tasks and components in the metrics of an observation; what was not measured is left out."""
-    cluster, name = topology.cluster, topology.name
-    of_components: defaultdict[str, list[TaskRow]] = defaultdict(list)
-    for row in task_rows(topology):
-        of_components[row.component].append(row)
-        for metric, level in _TASK_LEVELS.items():
-            if (value := level(row)) is not None:
-                yield Series(cluster, name, row.component, row.task_id, metric), value
+def level_readings(topology: ObservedTopology) -> Iterator[tuple[SeriesGroup, Values]]:
+    """The levels of tasks and components in the metrics of an observation: of the tasks in its status."""
+    cluster, name, status, figures = topology.cluster, topology.name, topology.status, topology.figures.by_task
+    if status is None:
+        return
+    culprits = {each.task_id for each in status.backpressure}
+    of_components: defaultdict[str, list[Values]] = defaultdict(list)
+    for task in status.tasks:
+        known = figures.get(task.task_id, _NOTHING)
+        busy, _ = known.busy
+        pressing = 1.0 if task.task_id in culprits else 0.0
+        of_components[task.component].append((busy, known.gc_share, known.p50_s, known.p99_s, known.resident_bytes))
+        group = SeriesGroup(cluster, name, task.component, task.task_id, TASK_LEVELS)
+        yield group, (pressing, busy, known.p99_s, known.resident_bytes)
     for component, rows in of_components.items():
-        for metric, level in _METRIC_LEVELS.items():
-            known = [value for value in map(level, rows) if value is not None]
-            if known:
-                yield Series(cluster, name, component, 0, metric), _JOINED.get(metric, fmean)(known)
+        joined = map(_joined, _JOINS, zip(*rows, strict=True))
+        yield SeriesGroup(cluster, name, component, 0, COMPONENT_LEVELS), list(joined)
 
 
-_JOINED: dict[str, Callable[[list[float]], float]] = {"latency-p50-s": max, "latency-p99-s": max, "resident-bytes": sum}
+def _joined(join: Callable[[Sequence[float]], float], values: Values) -> float | None:
+    known = [value for value in values if value is not None]
+    return join(known) if known else None
+
+
+_JOINS: tuple[Callable[[Sequence[float]], float], ...] = (fmean, fmean, max, max, sum)
+"""What a component has of the levels of its tasks, in the order of `COMPONENT_LEVELS`."""
 
 
 @dataclass(slots=True)
@@ -157,7 +113,7 @@ class Increments:
 
     def __init__(self, gap_s: float) -> None:
         self._gap_s = gap_s
-        self._last: dict[Series, tuple[str, float, float]] = {}
+        self._last: dict[SeriesGroup, tuple[str, Values, float]] = {}
         self._places: dict[tuple[str, str], _Place] = {}
 
     def samples(self, topology: ObservedTopology) -> list[Sample]:
@@ -167,27 +123,26 @@ class Increments:
         place = self._place(topology)
         learning = at_s - place.leads_since_s < _LEARNS_S
         learned = _learned(place, topology.status)
-        for series, value in component_readings(topology):
-            if series.metric in _STATUS_LEVELS:
-                found.append(Sample(series, value, 1.0))
-                continue
-            sample = self._increment(series, run, (value, at_s), self._gap_s)
-            if sample is not None and not learning and series.component not in learned:
+        for component, totals, levels in component_readings(topology):
+            group = SeriesGroup(topology.cluster, topology.name, component, 0, COUNTERS)
+            sample = self._increments(group, run, (totals, at_s), self._gap_s)
+            if sample is not None and not learning and component not in learned:
                 found.append(sample)
+            found.append(Sample(group._replace(metrics=STATUS_LEVELS), levels, 1.0))
         if topology.figures_at_s != place.figures_at_s:
             place.figures_at_s = topology.figures_at_s
             if place.figures_at_s - place.tasks_at_s >= _TASKS_S:
                 place.tasks_at_s = place.figures_at_s
-                for series, value in task_readings(topology):
-                    sample = self._increment(series, run, (value, place.figures_at_s), self._gap_s + _TASKS_S)
+                for group, totals in task_readings(topology):
+                    sample = self._increments(group, run, (totals, place.figures_at_s), self._gap_s + _TASKS_S)
                     if sample is not None and not learning:
                         found.append(sample)
-            found += [Sample(series, value, 1.0) for series, value in level_readings(topology)]
+            found += [Sample(group, levels, 1.0) for group, levels in level_readings(topology)]
         return found
 
     def forget_before(self, at_s: float) -> None:
         """Forget what was observed before a monotonic time, such as the totals of ended topologies."""
-        self._last = {series: last for series, last in self._last.items() if last[2] >= at_s}
+        self._last = {group: last for group, last in self._last.items() if last[2] >= at_s}
         self._places = {place: each for place, each in self._places.items() if each.observed_at_s >= at_s}
 
     def _place(self, topology: ObservedTopology) -> _Place:
@@ -207,19 +162,21 @@ class Increments:
         place.observed_at_s = now_s
         return place
 
-    def _increment(self, series: Series, run: str, seen: tuple[float, float], gap_s: float) -> Sample | None:
-        """The growth since the former total; `seen` is the present one and when it was seen."""
-        value, at_s = seen
-        former = self._last.get(series)
+    def _increments(self, group: SeriesGroup, run: str, seen: tuple[Values, float], gap_s: float) -> Sample | None:
+        """The growth since the former totals; `seen` are the present ones and when they were seen."""
+        totals, at_s = seen
+        former = self._last.get(group)
         if former is not None and former[0] == run and at_s <= former[2]:
             return None  # the same observation again
-        self._last[series] = (run, value, at_s)
-        if former is None or former[0] != run:
+        self._last[group] = (run, totals, at_s)
+        if former is None or former[0] != run or at_s - former[2] > gap_s:
             return None
-        increment, passed_s = value - former[1], at_s - former[2]
-        if increment < 0 or passed_s > gap_s:
-            return None
-        return Sample(series, increment, passed_s)
+        return Sample(group, list(map(_grown, totals, former[1])), at_s - former[2])
+
+
+def _grown(total: float | None, former: float | None) -> float | None:
+    """The increment of a counter; None where a total is missing, or is a new beginning."""
+    return None if total is None or former is None or total < former else total - former
 
 
 def _learned(place: _Place, status: TopologyStatus | None) -> frozenset[str]:

@@ -9,7 +9,7 @@ import msgspec
 from heron_service_tracker.answer_parts import page, plans_of
 from heron_service_tracker.heron_answers import instance_names
 from heron_service_tracker.history.recorder import Recorder
-from heron_service_tracker.history.samples import TASK_METRICS
+from heron_service_tracker.history.series import TASK_METRICS
 from heron_service_tracker.observed import ObservedTopology, age_s
 from heron_service_tracker.parameters import Parameter, Values
 from heron_service_tracker.problems import MalformedQueryError, NotYetKnownError

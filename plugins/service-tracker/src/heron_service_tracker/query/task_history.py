@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from heron.errors import known, nearest
 from heron_service_tracker.history.history_file import EVERY_TASK, HistoryFile, Point
-from heron_service_tracker.history.samples import TASK_COUNTERS, TASK_METRICS
+from heron_service_tracker.history.series import TASK_COUNTERS, TASK_METRICS
 from heron_service_tracker.observations import UnknownPlaceError
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.problems import MalformedQueryError
