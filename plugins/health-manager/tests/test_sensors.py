@@ -264,3 +264,14 @@ def test_the_slope_of_a_line_is_its_growth(growth: float, start: float, moments:
 def test_one_moment_has_no_slope(series: list[tuple[float, float]]) -> None:
     """A clock that did not move, or moved back to the same second, gives none either."""
     assert slope(series) is None
+
+
+@given(rates=st.lists(st.floats(0.0, 1e6), min_size=4, max_size=12))
+def test_windows_that_share_observations_measure_what_others_do(rates: list[float]) -> None:
+    """An observation keeps its sums from round to round; they depend on nothing else of a window."""
+    moments = [[*uses(user_cpu=0.5), task("execute-count", rate), task("emit-count", rate, 1)] for rate in rates]
+    shared = seen(*moments)
+    for end in range(2, len(rates) + 1):
+        window = slice(max(0, end - 3), end)
+        for sensor in (TaskSensor(), SourceSensor(30.0), QueueSensor()):
+            assert list(sensor.measure(shared[window])) == list(sensor.measure(seen(*moments)[window]))

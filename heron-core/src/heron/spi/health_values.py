@@ -156,14 +156,18 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
     p99: float | None = None
 
 
-class _Indexed:
-    """Holds the samples by name. It is no field, so it is neither compared nor stored."""
+_KEPT_OF = 10_000
+"""Samples: from more of them nothing is kept that can be computed again, because it would fill the memory."""
 
-    __slots__ = ("_index",)
+
+class _Following:
+    """Holds what follows from an observation. It is no field, so it is neither compared nor stored."""
+
+    __slots__ = ("_index", "_kept")
 
 
 @dataclass(frozen=True, slots=True)
-class Observation(_Indexed):
+class Observation(_Following):
     """A topology at one moment. `at_s` is monotonic seconds of the observer.
 
     `restarts` counts the restarts of each task, and `recent_restarts` those of the last 10 min that the observer knows
@@ -188,6 +192,22 @@ class Observation(_Indexed):
                 index.setdefault(sample.name, []).append(sample)
             object.__setattr__(self, "_index", index)
         return index.get(name, ())
+
+    def kept(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return what was computed for that key before, or compute it now; rounds that see it again share it.
+
+        The key names the computation and all of its input besides this observation. The result is not to be changed.
+        It is kept while the observation has at most 10,000 samples.
+        """
+        if len(self.samples) > _KEPT_OF:
+            return compute()
+        known: dict[Hashable, object] | None = getattr(self, "_kept", None)
+        if known is None:
+            known = {}
+            object.__setattr__(self, "_kept", known)
+        if key not in known:
+            known[key] = compute()
+        return cast("T", known[key])
 
 
 class Measurement(msgspec.Struct, frozen=True, gc=False):

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import ClassVar
 
 from heron.spi.health import Sensor
-from heron.spi.health_values import Measurement, Observation, Subject
-from heron_health_manager.window import Window, container_gauges, labelled_task, slope, tasks_of
+from heron.spi.health_values import Measurement, Observation, Sample, Subject
+from heron_health_manager.window import Series, Window, container_gauges, labelled_task, slope, tasks_of
 
 __all__ = ["LEAST_MOMENTS", "CallSensor", "CrossingSensor", "HotKeySensor", "MemorySensor", "ProgressSensor"]
 
@@ -38,12 +38,21 @@ class ProgressSensor(Sensor):
         under_way = kept.series("unconfirmed-bytes", labelled_task)
         for component, task in tasks_of(kept):
             start_s, newest_s = kept.kept[0].at_s, kept.kept[-1].at_s
-            series = totals[component.kind].get(task, [])
-            changes = [at_s for (_, before), (at_s, now) in pairwise(series) if now != before]
-            since_s, subject = max(changes, default=start_s), Subject(component.name, task)
+            since_s, subject = (
+                _last_change_s(totals[component.kind].get(task, []), start_s),
+                Subject(component.name, task),
+            )
             yield Measurement("still-s", subject, newest_s - since_s)
             sent = dict(under_way.get(task, []))  # left out where it is 0
             yield Measurement("came-bytes", subject, max(0.0, sent.get(newest_s, 0.0) - sent.get(since_s, 0.0)))
+
+
+def _last_change_s(series: Series, otherwise_s: float) -> float:
+    """When the newest value that differs from the one before was seen. The search begins at the end: most differ."""
+    for (at_s, now), (_, before) in pairwise(reversed(series)):
+        if now != before:
+            return at_s
+    return otherwise_s
 
 
 class MemorySensor(Sensor):
@@ -142,7 +151,7 @@ class CallSensor(Sensor):
         """`Sensor.measure`."""
         kept = Window.over(window)
         counts, ages = kept.ends("execute-count"), kept.ends("task-time-s")
-        blocked = kept.ends("task-time-s", lambda each: each.task_id if each.labels.get("use") == _BLOCKED else 0)
+        blocked = kept.ends("task-time-s", _blocked_task)
         for component, task in tasks_of(kept):
             (count, count_now), (age_s, _), (total_s, total_now_s) = (
                 each.get(task, (0.0, 0.0)) for each in (counts, ages, blocked)
@@ -150,3 +159,8 @@ class CallSensor(Sensor):
             if component.kind == "bolt" and age_s >= _LEAST_LIFE_S and total_s > 0 and count_now > count > 0:
                 times = (total_now_s - total_s) / (count_now - count) / (total_s / count)
                 yield Measurement("blocked-times", Subject(component.name, task), max(0.0, times))
+
+
+def _blocked_task(sample: Sample) -> int:
+    """The task of a sample of the time for which it was blocked; 0 for another use."""
+    return sample.task_id if sample.labels.get("use") == _BLOCKED else 0

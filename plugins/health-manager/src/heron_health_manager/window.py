@@ -81,7 +81,7 @@ class Window(Sequence[Observation]):
         """The values of a gauge over time by task; `task_of` gives the task of another process's sample, 0 for none."""
         found: dict[int, Series] = {}
         for observation in self.kept:
-            for task, value in _sums(observation, metric, task_of).items():
+            for task, value in _values(observation, metric, task_of).items():
                 found.setdefault(task, []).append((observation.at_s, value))
         return found
 
@@ -89,7 +89,7 @@ class Window(Sequence[Observation]):
         """The first and the last value of a gauge by task; only tasks that have both."""
         if not self.kept:
             return {}
-        first, last = (_sums(each, metric, task_of) for each in (self.kept[0], self.kept[-1]))
+        first, last = (_values(each, metric, task_of) for each in (self.kept[0], self.kept[-1]))
         return {task: (value, last[task]) for task, value in first.items() if task in last}
 
     def processes(self, metric: str, process: str, label: str = "") -> dict[tuple[int, str], float]:
@@ -97,36 +97,48 @@ class Window(Sequence[Observation]):
         return self._means(metric, label, process)
 
     def _means(self, metric: str, label: str, process: str = "") -> dict[tuple[int, str], float]:
-        """Adds up the rates of each observation by task, or with `process` by container, and by label.
-
-        Then it averages over the observations in which a key had any. Of all that a round does this takes the most
-        time: the loop calls nothing that it can do itself.
-        """
-        found: dict[tuple[int, str], list[float]] = {}  # sum, number of observations, the last of them
-        for moment, observation in enumerate(self.kept):
-            for each in observation.named(metric):
-                rate = each.rate_per_s
-                owner = (each.container_id if each.process == process else 0) if process else each.task_id
-                if rate is None or not owner:
-                    continue
-                key = owner, each.labels.get(label, "")
-                entry = found.get(key)
-                if entry is None:
-                    found[key] = [rate, 1, moment]
-                    continue
-                entry[0] += rate
-                if entry[2] != moment:
-                    entry[1] += 1
-                    entry[2] = moment
-        return {key: total / count for key, (total, count, _) in found.items()}
+        """The rates of each observation, averaged over those in which a key had any."""
+        found: dict[tuple[int, str], list[float]] = {}
+        for observation in self.kept:
+            for key, rate in _rates(observation, metric, label, process).items():
+                rates = found.get(key)
+                if rates is None:
+                    found[key] = [rate]
+                else:
+                    rates.append(rate)
+        return {key: sum(rates) / len(rates) for key, rates in found.items()}
 
 
-def _sums(observation: Observation, metric: str, task_of: Callable[[Sample], int] | None) -> dict[int, float]:
-    sums: dict[int, float] = {}
-    for sample in observation.named(metric):
-        if task := sample.task_id if task_of is None else task_of(sample):
-            sums[task] = sums.get(task, 0.0) + sample.value
-    return sums
+def _rates(observation: Observation, metric: str, label: str, process: str) -> dict[tuple[int, str], float]:
+    """The rates of a counter by task, or with `process` by container, and by label."""
+
+    def compute() -> dict[tuple[int, str], float]:
+        # Of all that a round does this takes the most time: the loop calls nothing that it can do itself.
+        sums: dict[tuple[int, str], float] = {}
+        for each in observation.named(metric):
+            rate = each.rate_per_s
+            owner = (each.container_id if each.process == process else 0) if process else each.task_id
+            if rate is None or not owner:
+                continue
+            key = owner, each.labels.get(label, "")
+            before = sums.get(key)
+            sums[key] = rate if before is None else before + rate
+        return sums
+
+    return observation.kept(("rates", metric, label, process), compute)
+
+
+def _values(observation: Observation, metric: str, task_of: Callable[[Sample], int] | None) -> dict[int, float]:
+    """The values of a gauge by task."""
+
+    def compute() -> dict[int, float]:
+        sums: dict[int, float] = {}
+        for sample in observation.named(metric):
+            if task := sample.task_id if task_of is None else task_of(sample):
+                sums[task] = sums.get(task, 0.0) + sample.value
+        return sums
+
+    return observation.kept(("values", metric, task_of), compute)
 
 
 def slope(series: Series) -> float | None:
