@@ -1,12 +1,14 @@
 """Measure how much a web UI that watches a topology at full speed takes from its throughput.
 
-Where the topology uses every processor, that is what the process of the UI uses; windows of throughput differ by more.
+Where the topology uses every processor, that is the share of them that the UI uses, and that its questions cost the
+topology manager. Windows of throughput differ by more, so the share is measured too.
 """
 
 from __future__ import annotations
 
 import re
 import signal
+import statistics
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -32,6 +34,7 @@ _SETTLED_S = 5.0
 _BETWEEN_S = 1.0  # after a change: what has waited for the process is done
 _ROUNDS = 6  # of each pair of the pace: a window differs by some percent from the next one
 _POLL_S = 1.0
+_ASKED = "topology manager"
 
 
 @dataclass(frozen=True)
@@ -65,11 +68,23 @@ class UiCost(Bench):
             self.job.check(trial.records, trial.end())
         findings = Findings()
         for state, key in (("off", ""), ("no page", "ui"), ("a page", "ui_with_page")):
-            add_windows(findings, self.name, f"heron ui: {state}", windows[state])
-            findings.rows.append(median_row(self.name, f"heron ui: {state}, its process", "cores", shares[state]))
+            subject = f"heron ui: {state}"
+            asked = [_cores_of(each, _ASKED) for each in windows[state]]
+            add_windows(findings, self.name, subject, windows[state])
+            findings.rows.append(median_row(self.name, f"{subject}, its process", "cores", shares[state]))
+            findings.rows.append(median_row(self.name, f"{subject}, topology manager", "cores", asked))
             if key:
                 findings.ratios.update(ratios_of(key, windows[state], windows["off"]))
+                taken = [
+                    (own + _cores_of(on, _ASKED) - _cores_of(off, _ASKED)) / sum(off.cores.values())
+                    for own, on, off in zip(shares[state], windows[state], windows["off"], strict=True)
+                ]
+                findings.ratios[f"{key}.processors_left"] = 1.0 - statistics.median(taken)
         return findings
+
+
+def _cores_of(window: WindowUse, role: str) -> float:
+    return window.cores.get(role, 0.0)
 
 
 def _cpu_s(process: psutil.Process) -> float:

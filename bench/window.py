@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -46,11 +46,13 @@ class Measured:
 class WindowUse:
     """`per_s` tuples a second at the last bolt, and the processor seconds of all processes per million of these.
 
-    Other programs take processors and so change the first. A machine whose speed varies changes both.
+    Other programs take processors and so change the first. A machine whose speed varies changes both. `cores` are the
+    processors that the processes of each role used.
     """
 
     per_s: float
     cpu_s: float
+    cores: Mapping[str, float]
 
 
 def use_in_window(trial: Trial, window_s: float, tasks: int) -> WindowUse:
@@ -60,7 +62,9 @@ def use_in_window(trial: Trial, window_s: float, tasks: int) -> WindowUse:
     end_s, after = monotonic(), trial.processes()
     trial.wait_for_note(LAST, tasks, end_s)
     tuples = trial.records.total_at(LAST, end_s) - trial.records.total_at(LAST, start_s)
-    return WindowUse(tuples / (end_s - start_s), sum(used_between(before, after).values()) / (tuples / 1e6))
+    used_s, took_s = used_between(before, after), end_s - start_s
+    cores = {role: seconds / took_s for role, seconds in used_s.items()}
+    return WindowUse(tuples / took_s, sum(used_s.values()) / (tuples / 1e6), cores)
 
 
 def add_windows(findings: Findings, bench: str, subject: str, windows: Sequence[WindowUse], mode: str = ATMOST) -> None:
