@@ -16,11 +16,14 @@ from servers.spark import SparkCluster, SparkWorker
 if TYPE_CHECKING:
     from conftest import Sandbox
 
-__all__ = ["BACK_S", "HERE", "SparkJournal", "fresh", "name_cluster", "refusal", "status_or_empty"]
+__all__ = ["BACK_S", "HERE", "SUBMITTED_S", "SparkJournal", "fresh", "name_cluster", "refusal", "status_or_empty"]
 
 HERE = ("--profile", "cluster")
-BACK_S = 90.0
+BACK_S = 150.0
 """Ten seconds on an idle machine; a JVM needs many more on a busy one."""
+
+SUBMITTED_S = 200.0
+"""Longer than a submission waits at most: `start_s` of the profile for Spark, and some time for the first container."""
 
 _OVER_S = 60.0
 _TASKS = 6
@@ -64,7 +67,7 @@ def refusal(sandbox: Sandbox, *settings: str) -> str:
     """Return the one line with which `heron submit` refuses a topology."""
     words = [word for each in settings for word in ("--set", f"scheduler.{each}")]
     run = sandbox.start("steady.py", *words, command="submit cluster")
-    assert run.wait() == 2, run.all_output
+    assert run.wait(SUBMITTED_S) == 2, run.all_output
     (line,) = [each for each in run.stderr.splitlines() if each.startswith("heron: error: ")]
     return line
 
@@ -76,7 +79,7 @@ class SparkJournal:
         self.sandbox, self.cluster = sandbox, cluster
         self.lines = Lines(sandbox, pause_s=0.05, command="submit cluster")
         self.run = self.lines.run
-        assert self.run.wait() == 0, self.run.all_output
+        assert self.run.wait(SUBMITTED_S) == 0, self.run.all_output
         self.flows("the start")
         wait_until(self.all_run, BACK_S, "all tasks run")
 

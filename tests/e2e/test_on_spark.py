@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from spark_journal import BACK_S, HERE, SparkJournal, fresh, refusal, status_or_empty
+from spark_journal import BACK_S, HERE, SUBMITTED_S, SparkJournal, fresh, refusal, status_or_empty
 from tallies import check_tallies
 from visible_data import logs, processes
 
@@ -143,7 +143,7 @@ def test_two_topologies_share_a_cluster_and_no_key_is_visible(sandbox: Sandbox, 
     journal = SparkJournal(sandbox, cluster)
     assert [journal.granted(each) for each in range(3)] == [(1, 1024), _PLANNED, _PLANNED]
     other = sandbox.start("steady.py", command="submit cluster")
-    assert other.wait() == 0, other.all_output
+    assert other.wait(SUBMITTED_S) == 0, other.all_output
     wait_until((other.out / "progress").exists, BACK_S, "tuples of the other")
     assert len(cluster.applications()) == 2
     keys = [key for name in ("journal", "steady") for key in _secret_keys(sandbox, name)]
@@ -174,7 +174,7 @@ def test_a_topology_is_killed_in_each_phase_of_its_start(sandbox: Sandbox, clust
         "task": lambda: run.processes("pyspark worker"),
         "container": lambda: run.processes("executor"),
     }
-    run.until(reached[instant], instant)
+    run.until(reached[instant], instant, SUBMITTED_S)
     if instant == "application":
         run.process.send_signal(signal.SIGINT)
         assert run.wait(_GONE_S) == 130, run.all_output
@@ -191,8 +191,8 @@ def test_an_executor_that_never_starts_is_named(sandbox: Sandbox, cluster: Spark
     for worker in cluster.workers:
         psutil.Process(worker.process.pid).suspend()
     try:
-        run = sandbox.start("steady.py", "--set", "scheduler.start_s=15", command="submit cluster")
-        assert run.wait() == 0, run.all_output
+        run = sandbox.start("steady.py", "--set", "scheduler.start_s=30", command="submit cluster")
+        assert run.wait(SUBMITTED_S) == 0, run.all_output
         assert "waits for Spark to give it an executor" in sandbox.output_of("status", "steady", *HERE, code=1)
         sandbox.output_of("kill", "steady", *HERE)
     finally:
@@ -269,7 +269,7 @@ def _full(folder: Path) -> Iterator[None]:
 def test_tasks_and_containers_come_and_go_on_the_cluster(sandbox: Sandbox, cluster: SparkCluster) -> None:
     """An update adds a Spark executor and removes it again; each number is counted once."""
     run = sandbox.start("updating.py", command="submit cluster")
-    assert run.wait() == 0, run.all_output
+    assert run.wait(SUBMITTED_S) == 0, run.all_output
 
     def tallied() -> int:
         components = status_or_empty(sandbox, "updating").get("status", {}).get("components", [])

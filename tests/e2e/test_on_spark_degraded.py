@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from spark_journal import BACK_S, HERE, fresh, status_or_empty
+from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, status_or_empty
 
 from heron_testing.pytest_plugin import wait_until
 from servers.spark import SparkCluster
@@ -28,7 +28,7 @@ def test_a_smaller_cluster_runs_the_containers_that_fit(sandbox: Sandbox, spark:
     """
     cluster = fresh(sandbox, spark)
     run = sandbox.start("steady.py", "--set", _LARGE, command="submit cluster")
-    assert run.wait() == 0, run.all_output
+    assert run.wait(SUBMITTED_S) == 0, run.all_output
     wait_until(lambda: len(_executors(run)) == 3, BACK_S, "all containers")
     former = _executors(run)
     cluster.workers[0].process.kill()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.version import __version__
-from spark_journal import BACK_S, HERE, fresh, name_cluster, refusal
+from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, name_cluster, refusal
 from visible_data import command_lines
 
 from heron_testing.pytest_plugin import wait_until
@@ -53,7 +53,7 @@ def test_workers_run_the_python_of_an_archive(sandbox: Sandbox, cluster: SparkCl
     settings = (f'scheduler.archives=["{packed}#env"]', "scheduler.python=./env/bin/python")
     words = [word for each in settings for word in ("--set", each)]
     run = sandbox.start("steady.py", *words, command="submit cluster")
-    assert run.wait() == 0, run.all_output
+    assert run.wait(SUBMITTED_S) == 0, run.all_output
     wait_until((run.out / "progress").exists, BACK_S, "tuples")
     started = run.processes("executor")
     assert len(started) == 3
@@ -116,7 +116,7 @@ def test_a_cluster_with_a_secret_accepts_only_clients_that_have_it(sandbox: Sand
         output = sandbox.output_of("profiles", "check", "cluster")
         assert "warning" not in output
         run = sandbox.start("steady.py", command="submit cluster")
-        assert run.wait() == 0, run.all_output
+        assert run.wait(SUBMITTED_S) == 0, run.all_output
         wait_until((run.out / "progress").exists, BACK_S, "tuples")
         ours = [each for what in ("executor", "instance", "stmgr", "spark driver") for each in run.processes(what)]
         assert len(ours) > 8
@@ -148,7 +148,7 @@ def test_the_leading_master_gives_the_size_of_the_cluster(
         line = refusal(sandbox, f"master={both}", "jvm_heap_mb=60000")
         assert "cluster has 127.0.0.1 32 cores and 32768 MiB" in line, line
         run = sandbox.start("steady.py", "--set", f"scheduler.master={both}", command="submit cluster")
-        assert run.wait() == 0, run.all_output
+        assert run.wait(SUBMITTED_S) == 0, run.all_output
         sandbox.output_of("kill", "steady", *HERE)
     finally:
         standby.kill()

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["expected", "meaning", "program"]
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
-_RUN_S = 150.0
+_RUN_S = 240.0
 _STREAMING = ("--profile", "spark-streaming", "--set", "engine.master=local[2]")
 _BATCH = ("--profile", "spark-batch", "--set", "engine.master=local[2]")
 
@@ -159,7 +159,7 @@ def test_windows_are_exact_whatever_dies(
 ) -> None:
     """A query goes on behind its last complete batch."""
     run = sandbox.start("timed_counts.py", *_STREAMING, "--set", "engine.batch_rows=400")
-    run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half")
+    run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half", _RUN_S)
     harm(run)
     (run.out / "go").touch()
     run.finished(_RUN_S)
@@ -169,7 +169,9 @@ def test_windows_are_exact_whatever_dies(
 def test_a_batch_begins_again_when_spark_dies(sandbox: Sandbox, expected: dict[str, list[str]]) -> None:
     """Nothing of a batch is visible before it is complete."""
     run = sandbox.start("timed_counts.py", *_BATCH)
-    run.until(lambda: list((run.out / "counts").glob(".open-*")) or spark_processes(run, "pyspark.daemon"), "a worker")
+    run.until(
+        lambda: list((run.out / "counts").glob(".open-*")) or spark_processes(run, "pyspark.daemon"), "a worker", _RUN_S
+    )
     kill_jvm(run)
     (run.out / "go").touch()
     run.finished(_RUN_S)
@@ -206,7 +208,7 @@ def test_a_query_is_submitted_watched_and_killed(sandbox: Sandbox, tmp_path: Pat
         sandbox.heron("submit", "spark-streaming", str(file), *settings)
         wait_until(partial(_has_numbers, sandbox, 20 * begin), _RUN_S, "results")
         assert "spark-streaming" in sandbox.output_of("status", "endless")
-        assert "ZeroDivisionError" in sandbox.output_of("logs", "endless", "-n", "1000")
+        wait_until(partial(_has_failure, sandbox), _RUN_S, "the line of the failure")  # the lines come in turn
         sandbox.heron("kill", "endless", "--profile", "spark-streaming")
     files = (sandbox.home / ".heron" / "logs").glob("*/spark-streaming-1.out")
     text = "".join(path.read_text() for path in sorted(files, key=lambda path: path.stat().st_mtime))
@@ -219,6 +221,10 @@ def test_a_query_is_submitted_watched_and_killed(sandbox: Sandbox, tmp_path: Pat
 
 def _has_numbers(sandbox: Sandbox, least: int) -> bool:
     return sum(line.strip().isdigit() for line in sandbox.log_text("*.out").splitlines()) >= least
+
+
+def _has_failure(sandbox: Sandbox) -> bool:
+    return "ZeroDivisionError" in sandbox.output_of("logs", "endless", "-n", "1000")
 
 
 @pytest.mark.parametrize(
