@@ -11,6 +11,7 @@ from heron.planner.physical_plan import TopologyState
 from heron.spi.scheduler import SchedulerState
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.report import LastReport
+from heron_cli.topologies import discovery
 from heron_cli.topologies.discovery import Facts, RunState, classify, is_over
 
 RUN = ExecutionState("Words", "Words-1", 1.0, "me", "here", "local", "", "", "", attached=False)
@@ -52,3 +53,19 @@ def test_the_state_follows_from_the_facts(facts: Facts, state: RunState | None, 
 def test_a_run_of_another_host_is_never_lost() -> None:
     """The scheduler of this host has no information about it."""
     assert not is_over(replace(Facts("Words", RUN), ours=False))
+
+
+@pytest.mark.parametrize(("length", "decoded"), [(100_000, 1), (100_001, 2)])
+def test_what_a_plan_says_is_kept_unless_it_is_large(length: int, decoded: int) -> None:
+    """A service lists topologies for weeks, and their plans rarely change."""
+    asked = []
+
+    def decode(value: bytes, topology: str) -> int:
+        asked.append(topology)
+        return len(value)
+
+    value = bytes(length)
+    assert [discovery._kept(decode, bytes(bytearray(value)), "Words") for _ in range(2)] == [length] * 2
+    assert len(asked) == decoded
+    assert discovery._kept(decode, value, "Counts") == length
+    assert asked[-1] == "Counts", "errors name the topology"

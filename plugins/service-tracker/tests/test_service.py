@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import select
+import signal
 import socket
 from contextlib import suppress
 
@@ -37,10 +38,12 @@ def test_a_client_that_takes_nothing_of_an_answer_is_disconnected(monkeypatch: p
 def test_connections_above_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has a buffer and a file descriptor; the client learns that it may ask later."""
     monkeypatch.setattr(service, "_MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(service, "_TICK_S", 2 * DEADLINE_S)  # a signal ends the server, and not the end of a second
+    seconds: list[int] = []
 
     async def run() -> list[bytes]:
         ended = asyncio.Event()
-        server = service._Server(service._config(PlainTextResponse("fine")), ended)
+        server = service._Server(service._config(PlainTextResponse("fine")), ended, lambda: seconds.append(1))
         with service._listening(Address("127.0.0.1", 0)) as listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             host, port = listener.getsockname()
@@ -54,9 +57,10 @@ def test_connections_above_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch
                     found.append(await reader.readline())
                 for each in clients:
                     each.close()
-                server.should_exit = True
+                server.handle_exit(signal.SIGTERM, None)
                 await serving
         return found
 
     answers = asyncio.run(run())
     assert [each.split()[1] for each in answers] == [b"200", b"200", b"503"]
+    assert len(seconds) == 1

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -44,8 +45,8 @@ _GAP_PERIODS = 3.0  # two totals further apart make no rate: what lies between i
 _LIST_PERIODS = 2.0  # a list reads many nodes of each topology, and a new topology takes longer to start
 _NEW_OBJECTS = 5_000  # metrics have no cycles, and looking for some costs time; the pause is a millisecond
 _SWITCH_S = 0.0002  # a request waits for each thread that is busy, at each send: watches read thousands of metrics
-_ALONE_SWITCH_S = 0.005  # Python's own; while nobody waits, switching between watches is only work
-_ADAPT_S = 1.0
+_ALONE_SWITCH_S = 0.1  # while nobody waits, switching between watches is only work; none computes for so long
+_TICK_S = 1.0  # the date in the header of answers has seconds
 _LARGE_BYTES = 1 << 20  # more than a live value of a thousand tasks, which is copied for each page
 _UNREAD_S = 30.0  # a client that takes nothing of an answer for this long is gone
 _MOST_CONNECTIONS = 750  # a browser opens six, and a process has a thousand file descriptors
@@ -137,18 +138,12 @@ async def _run(
     questions = Questions(opened, logs_allowed=options.logs, tuples_allowed=options.tuples, explain=explain)
     actions = _actions(options, observations)
     app = application(observations, options.access, ended, recorder, questions, pages, actions)
-    adapting = asyncio.create_task(_adapt(observations))
-    try:
-        await _Server(_config(app), ended).serve(sockets=[listener])
-    finally:
-        adapting.cancel()
+    await _Server(_config(app), ended, functools.partial(_adapt, observations)).serve(sockets=[listener])
 
 
-async def _adapt(observations: Observations) -> None:
+def _adapt(observations: Observations) -> None:
     """Let threads interrupt each other sooner while somebody waits for answers."""
-    while True:
-        sys.setswitchinterval(_SWITCH_S if observations.anybody_looks() else _ALONE_SWITCH_S)
-        await asyncio.sleep(_ADAPT_S)
+    sys.setswitchinterval(_SWITCH_S if observations.anybody_looks() else _ALONE_SWITCH_S)
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:
@@ -168,11 +163,25 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """Ends the live streams before it waits for connections."""
+    """Ends the live streams before it waits for connections, and sleeps while nothing happens."""
 
-    def __init__(self, config: uvicorn.Config, ended: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, ended: asyncio.Event, each_second: Callable[[], None]) -> None:
         super().__init__(config)
         self._ended = ended
+        self._each_second = each_second
+        self._exits = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """Wait for the signal to end, and keep the date; uvicorn's own looks ten times a second for both."""
+        while not await self.on_tick(0):
+            self._each_second()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._exits.wait(), _TICK_S)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End soon; called by the event loop."""
+        super().handle_exit(sig, frame)
+        self._exits.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -7,12 +7,13 @@ profile that submitted the run and on the same host, unless any host can ask the
 from __future__ import annotations
 
 import enum
+import functools
 import re
 import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from heron.errors import NewerFormatError, StateError, StateUnavailableError, UsageError
 from heron.planner.physical_plan import ENDED_STATES, TopologyState
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")  # the state manager's rule
+_KEPT_BYTES = 100_000  # a plan of some hundred tasks
 
 T = TypeVar("T")
 
@@ -258,7 +260,11 @@ def _counts(statemgr: StateManager, topology: str) -> tuple[int, int] | None:
     node = statemgr.get(NodeKind.PACKING_PLAN, topology)
     if node is None:
         return None
-    plan = decode_packing_plan(node.value, node_name(NodeKind.PACKING_PLAN, topology))
+    return _kept(_sizes, node.value, topology)
+
+
+def _sizes(value: bytes, topology: str) -> tuple[int, int]:
+    plan = decode_packing_plan(value, node_name(NodeKind.PACKING_PLAN, topology))
     return 1 + len(plan.containers), sum(len(each.instances) for each in plan.containers)
 
 
@@ -280,5 +286,22 @@ def _plan_state(statemgr: StateManager, topology: str, run: ExecutionState | Non
     node = statemgr.get(NodeKind.PHYSICAL_PLAN, topology)
     if node is None or run is None:
         return None
-    plan = decode_physical_plan(node.value, node_name(NodeKind.PHYSICAL_PLAN, topology))
-    return plan.state if plan.version and plan.topology_id == run.topology_id else None
+    version, topology_id, state = _kept(_identity, node.value, topology)
+    return state if version and topology_id == run.topology_id else None
+
+
+def _identity(value: bytes, topology: str) -> tuple[int, str, TopologyState]:
+    plan = decode_physical_plan(value, node_name(NodeKind.PHYSICAL_PLAN, topology))
+    return plan.version, plan.topology_id, plan.state
+
+
+def _kept(decode: Callable[[bytes, str], T], value: bytes, topology: str) -> T:
+    """What a plan says, kept for a process that lists topologies again and again; large ones would fill its memory."""
+    if len(value) > _KEPT_BYTES:
+        return decode(value, topology)
+    return cast("T", _decoded(decode, value, topology))
+
+
+@functools.lru_cache(maxsize=128)
+def _decoded(decode: Callable[[bytes, str], object], value: bytes, topology: str) -> object:
+    return decode(value, topology)
