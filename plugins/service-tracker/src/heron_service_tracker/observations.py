@@ -26,6 +26,7 @@ from heron_service_tracker.observed import (
 )
 from heron_service_tracker.plan_changes import new_versions
 from heron_service_tracker.recent_failures import failures_after
+from heron_service_tracker.recent_memory import memory_after
 from heron_service_tracker.status_events import events_between
 from heron_service_tracker.task_figures import FiguresOfTasks, figures_of_tasks
 
@@ -211,6 +212,7 @@ class Observations:
                 figures_at_s=former.figures_at_s if figures is None else now_s,
                 observed_at_s=now_s,
                 failures=failures_after(former.failures, former.status, status, now_s),
+                memory=former.memory if figures is None else memory_after(former.memory, figures, now_s),
                 events=(*former.events, *numbered)[-EVENTS_KEPT:] if numbered else former.events,
                 events_seen=former.events_seen + len(numbered),
                 error="",

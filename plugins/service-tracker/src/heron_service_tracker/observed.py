@@ -12,6 +12,7 @@ from heron.spi.scheduler import JobLink
 from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
 from heron_service_tracker.flow_answers import FlowEdge, FlowNode, TaskRow
 from heron_service_tracker.recent_failures import Failures
+from heron_service_tracker.recent_memory import RecentMemory
 from heron_service_tracker.task_figures import FiguresOfTasks
 
 __all__ = [
@@ -78,7 +79,7 @@ class ObservedTopology:
     `status`, `metrics`, `figures` and `plans` are the newest that were read, and stay when reading fails; `error` says
     then why. `observed_at_s` is the time of the status. `metrics_at_s` is that of the metrics, which are read only
     while somebody looks at them. `figures_at_s` is that of the figures, which are made of them or of a part of them.
-    `failures` are the tuples that have failed in the last minutes.
+    `failures` are the tuples that have failed in the last minutes, and `memory` is what its tasks needed then.
     `made` is kept with the value: a value that replaces it begins with nothing made.
     `health` are the decisions of its health manager, None before they were read. `links` are pages of its scheduler.
     """
@@ -94,6 +95,7 @@ class ObservedTopology:
     plans: TopologyPlans | None = None
     versions: tuple[ObservedVersion, ...] = ()
     failures: Failures = field(default_factory=dict)
+    memory: RecentMemory = field(default_factory=RecentMemory)
     health: HealthRecords | None = None
     links: tuple[JobLink, ...] = ()
     events: tuple[ObservedEvent, ...] = ()

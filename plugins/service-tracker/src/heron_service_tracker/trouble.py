@@ -8,6 +8,7 @@ from heron_cli.client import TopologyStatus
 from heron_service_tracker.answers import TroubleItem
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.recent_failures import RECENT_MINUTES, recently_failed
+from heron_service_tracker.recent_memory import GROWTH_MINUTES, growing_tasks
 from heron_service_tracker.task_figures import FiguresOfTasks
 
 __all__ = ["troubles"]
@@ -27,6 +28,7 @@ def troubles(topology: ObservedTopology) -> tuple[TroubleItem, ...]:
         found += _of_a_running_one(status)
         found += _of_tasks_behind(status, topology.figures)
         found += _of_large_tasks(topology.figures)
+        found += _of_growing_tasks(topology)
         found += [
             TroubleItem("failures", f"{number} tuples of {name} have failed in the last {RECENT_MINUTES} minutes", name)
             for name, number in recently_failed(topology.failures).items()
@@ -87,6 +89,15 @@ def _of_large_tasks(figures: FiguresOfTasks) -> Iterator[TroubleItem]:
     for each in figures.large_tasks():
         others = f"the other tasks of {each.component} about {each.usual_bytes / _MIB:.0f} MiB"
         text = f"{each.component}/{each.task_id} has {each.resident_bytes / _MIB:.0f} MiB of memory, and {others}"
+        yield TroubleItem("memory", text, each.component, each.task_id)
+
+
+def _of_growing_tasks(topology: ObservedTopology) -> Iterator[TroubleItem]:
+    for each in growing_tasks(topology.memory, topology.figures):
+        before = f"{each.bytes_before / _MIB:.0f} MiB {GROWTH_MINUTES} minutes ago"
+        text = (
+            f"{each.component}/{each.task_id} needs more and more memory: {before}, {each.bytes_now / _MIB:.0f} MiB now"
+        )
         yield TroubleItem("memory", text, each.component, each.task_id)
 
 
