@@ -1,7 +1,7 @@
 """Measure how much a web UI that watches a topology at full speed takes from its throughput.
 
-Where the topology uses every processor, that is the share of them that the UI uses, and that its questions cost the
-topology manager. Windows of throughput differ by more, so the share is measured too.
+If the topology uses every processor, it loses the share that the UI uses itself, and the share that its questions cost
+the topology manager. Windows of throughput differ by more than that, so the shares are measured too.
 """
 
 from __future__ import annotations
@@ -69,22 +69,18 @@ class UiCost(Bench):
         findings = Findings()
         for state, key in (("off", ""), ("no page", "ui"), ("a page", "ui_with_page")):
             subject = f"heron ui: {state}"
-            asked = [_cores_of(each, _ASKED) for each in windows[state]]
+            asked = [each.cores[_ASKED] for each in windows[state]]
             add_windows(findings, self.name, subject, windows[state])
             findings.rows.append(median_row(self.name, f"{subject}, its process", "cores", shares[state]))
-            findings.rows.append(median_row(self.name, f"{subject}, topology manager", "cores", asked))
+            findings.rows.append(median_row(self.name, f"{subject}, {_ASKED}", "cores", asked))
             if key:
                 findings.ratios.update(ratios_of(key, windows[state], windows["off"]))
                 taken = [
-                    (own + _cores_of(on, _ASKED) - _cores_of(off, _ASKED)) / sum(off.cores.values())
+                    (own + on.cores[_ASKED] - off.cores[_ASKED]) / sum(off.cores.values())
                     for own, on, off in zip(shares[state], windows[state], windows["off"], strict=True)
                 ]
                 findings.ratios[f"{key}.processors_left"] = 1.0 - statistics.median(taken)
         return findings
-
-
-def _cores_of(window: WindowUse, role: str) -> float:
-    return window.cores.get(role, 0.0)
 
 
 def _cpu_s(process: psutil.Process) -> float:

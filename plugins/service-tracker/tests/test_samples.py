@@ -38,9 +38,9 @@ def observed(
 def by_series(found: list[Sample]) -> dict[Series, tuple[float, float]]:
     """The total and the weight of each series that has one."""
     return {
-        series: (total, each.weight)
+        Series(*each.group[:4], metric): (total, each.weight)
         for each in found
-        for series, total in zip(each.group.series(), each.totals, strict=True)
+        for metric, total in zip(each.group.metrics, each.totals, strict=True)
         if total is not None
     }
 
@@ -177,6 +177,26 @@ def test_metrics_that_were_read_once_are_counted_once(make_entry: MakeEntry, mak
         samples = increments.samples(replace(topology, figures=figures_of_tasks([row]), figures_at_s=float(read_at_s)))
         found.append(increments_of(samples, task_id=1))
     assert found == [[], [], [], [(50.0, 20.0)], []]
+
+
+def test_each_counter_of_a_task_has_an_increment_of_its_own(make_entry: MakeEntry, make_status: MakeStatus) -> None:
+    """One that is missing once, or begins again, has none; the others of its task do."""
+    increments, found = Increments(30.0), []
+    totals = (
+        {"emit-count": 10, "ack-count": 5},
+        {"emit-count": 30},
+        {"emit-count": 20, "ack-count": 9},
+        {"ack-count": 12},
+    )
+    for moment, of_task in enumerate(totals):
+        rows = [MetricsRow("lines", 1, "lines-1", name, "counter", "tuples", float(n)) for name, n in of_task.items()]
+        at_s = 100.0 + 20 * moment
+        topology = replace(observed(make_entry(), make_status(), 0, at_s), figures=figures_of_tasks(rows))
+        seen = by_series(increments.samples(replace(topology, figures_at_s=at_s)))
+        found.append(
+            {each.metric: total for each, (total, _) in seen.items() if each.task_id and each.metric in COUNTERS}
+        )
+    assert found == [{}, {"emit-count": 20.0}, {}, {"ack-count": 3.0}]
 
 
 def test_figures_that_fail_for_long_are_not_recorded_again(make_entry: MakeEntry, make_status: MakeStatus) -> None:

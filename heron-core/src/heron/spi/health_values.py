@@ -156,18 +156,18 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
     p99: float | None = None
 
 
-_KEPT_OF = 10_000
-"""Samples: from more of them nothing is kept that can be computed again, because it would fill the memory."""
+_MOST_SAMPLES_KEPT = 10_000
+"""With more samples, results are computed again, because keeping them would fill the memory."""
 
 
-class _Following:
-    """Holds what follows from an observation. It is no field, so it is neither compared nor stored."""
+class _Derived:
+    """Holds what is derived from an observation. It is no field, so it is neither compared nor stored."""
 
     __slots__ = ("_index", "_kept")
 
 
 @dataclass(frozen=True, slots=True)
-class Observation(_Following):
+class Observation(_Derived):
     """A topology at one moment. `at_s` is monotonic seconds of the observer.
 
     `restarts` counts the restarts of each task, and `recent_restarts` those of the last 10 min that the observer knows
@@ -194,12 +194,13 @@ class Observation(_Following):
         return index.get(name, ())
 
     def kept(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return what was computed for that key before, or compute it now; rounds that see it again share it.
+        """Return what was computed for that key before, or compute it now and keep it if nothing is raised.
 
-        The key names the computation and all of its input besides this observation. The result is not to be changed.
-        It is kept while the observation has at most 10,000 samples.
+        The key names the computation and all of its input besides this observation. All rounds that have the
+        observation in their window share the result, so nobody may change it. With more than 10,000 samples nothing is
+        kept.
         """
-        if len(self.samples) > _KEPT_OF:
+        if len(self.samples) > _MOST_SAMPLES_KEPT:
             return compute()
         known: dict[Hashable, object] | None = getattr(self, "_kept", None)
         if known is None:

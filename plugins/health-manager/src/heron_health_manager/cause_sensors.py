@@ -37,11 +37,8 @@ class ProgressSensor(Sensor):
         totals = {kind: kept.series(name) for kind, name in _COUNTS.items()}
         under_way = kept.series("unconfirmed-bytes", labelled_task)
         for component, task in tasks_of(kept):
-            start_s, newest_s = kept.kept[0].at_s, kept.kept[-1].at_s
-            since_s, subject = (
-                _last_change_s(totals[component.kind].get(task, []), start_s),
-                Subject(component.name, task),
-            )
+            start_s, newest_s, subject = kept.kept[0].at_s, kept.kept[-1].at_s, Subject(component.name, task)
+            since_s = _last_change_s(totals[component.kind].get(task, []), start_s)
             yield Measurement("still-s", subject, newest_s - since_s)
             sent = dict(under_way.get(task, []))  # left out where it is 0
             yield Measurement("came-bytes", subject, max(0.0, sent.get(newest_s, 0.0) - sent.get(since_s, 0.0)))

@@ -31,7 +31,8 @@ class Window(Sequence[Observation]):
     """The look-back window. Only its observations of the newest plan count, and none of a plan in change.
 
     `label` says which of a metric's labels tells its samples apart. Several samples of one key are added up. What one
-    sensor of a round has asked for is kept for the others.
+    sensor of a round has asked for is kept for the others, and sums of an observation for later rounds: so `task_of` is
+    a function of a module, which is the same in each round.
     """
 
     def __init__(self, observations: Sequence[Observation]) -> None:

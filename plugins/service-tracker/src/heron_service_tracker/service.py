@@ -45,7 +45,7 @@ _GAP_PERIODS = 3.0  # two totals further apart make no rate: what lies between i
 _LIST_PERIODS = 2.0  # a list reads many nodes of each topology, and a new topology takes longer to start
 _NEW_OBJECTS = 5_000  # metrics have no cycles, and looking for some costs time; the pause is a millisecond
 _SWITCH_S = 0.0002  # a request waits for each thread that is busy, at each send: watches read thousands of metrics
-_ALONE_SWITCH_S = 0.1  # while nobody waits, switching between watches is only work; none computes for so long
+_ALONE_SWITCH_S = 0.02  # while nobody waits, switching between watches is only work; the first request waits so long
 _TICK_S = 1.0  # the date in the header of answers has seconds
 _LARGE_BYTES = 1 << 20  # more than a live value of a thousand tasks, which is copied for each page
 _UNREAD_S = 30.0  # a client that takes nothing of an answer for this long is gone
@@ -165,23 +165,23 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 class _Server(uvicorn.Server):
     """Ends the live streams before it waits for connections, and sleeps while nothing happens."""
 
-    def __init__(self, config: uvicorn.Config, ended: asyncio.Event, each_second: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ended: asyncio.Event, on_second: Callable[[], None]) -> None:
         super().__init__(config)
         self._ended = ended
-        self._each_second = each_second
-        self._exits = asyncio.Event()
+        self._on_second = on_second
+        self._exit_requested = asyncio.Event()
 
     async def main_loop(self) -> None:
         """Wait for the signal to end, and keep the date; uvicorn's own looks ten times a second for both."""
         while not await self.on_tick(0):
-            self._each_second()
+            self._on_second()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._exits.wait(), _TICK_S)
+                await asyncio.wait_for(self._exit_requested.wait(), _TICK_S)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End soon; called by the event loop."""
         super().handle_exit(sig, frame)
-        self._exits.set()
+        self._exit_requested.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -43,7 +43,8 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")  # the state manager's rule
-_KEPT_BYTES = 100_000  # a plan of some hundred tasks
+_SMALL_PLAN_BYTES = 20_000  # of some hundred tasks; with those of `_PLANS_KEPT`, 20 MB at most
+_PLANS_KEPT = 1024  # two for each topology; a list reads them in one order, so fewer would keep nothing
 
 T = TypeVar("T")
 
@@ -260,10 +261,10 @@ def _counts(statemgr: StateManager, topology: str) -> tuple[int, int] | None:
     node = statemgr.get(NodeKind.PACKING_PLAN, topology)
     if node is None:
         return None
-    return _kept(_sizes, node.value, topology)
+    return _decode_once(_plan_sizes, node.value, topology)
 
 
-def _sizes(value: bytes, topology: str) -> tuple[int, int]:
+def _plan_sizes(value: bytes, topology: str) -> tuple[int, int]:
     plan = decode_packing_plan(value, node_name(NodeKind.PACKING_PLAN, topology))
     return 1 + len(plan.containers), sum(len(each.instances) for each in plan.containers)
 
@@ -286,22 +287,22 @@ def _plan_state(statemgr: StateManager, topology: str, run: ExecutionState | Non
     node = statemgr.get(NodeKind.PHYSICAL_PLAN, topology)
     if node is None or run is None:
         return None
-    version, topology_id, state = _kept(_identity, node.value, topology)
+    version, topology_id, state = _decode_once(_plan_identity, node.value, topology)
     return state if version and topology_id == run.topology_id else None
 
 
-def _identity(value: bytes, topology: str) -> tuple[int, str, TopologyState]:
+def _plan_identity(value: bytes, topology: str) -> tuple[int, str, TopologyState]:
     plan = decode_physical_plan(value, node_name(NodeKind.PHYSICAL_PLAN, topology))
     return plan.version, plan.topology_id, plan.state
 
 
-def _kept(decode: Callable[[bytes, str], T], value: bytes, topology: str) -> T:
-    """What a plan says, kept for a process that lists topologies again and again; large ones would fill its memory."""
-    if len(value) > _KEPT_BYTES:
+def _decode_once(decode: Callable[[bytes, str], T], value: bytes, topology: str) -> T:
+    """Return what a plan says; small plans are decoded once in a process, which may list topologies again and again."""
+    if len(value) > _SMALL_PLAN_BYTES:
         return decode(value, topology)
     return cast("T", _decoded(decode, value, topology))
 
 
-@functools.lru_cache(maxsize=128)
+@functools.lru_cache(maxsize=_PLANS_KEPT)
 def _decoded(decode: Callable[[bytes, str], object], value: bytes, topology: str) -> object:
     return decode(value, topology)

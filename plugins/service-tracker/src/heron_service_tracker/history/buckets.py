@@ -13,8 +13,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heron_service_tracker.history.samples import Sample, Values
-from heron_service_tracker.history.series import TASK_COUNTERS, SeriesGroup
+from heron_service_tracker.history.samples import Sample
+from heron_service_tracker.history.series import TASK_COUNTERS, GroupValues, SeriesGroup
 
 __all__ = ["RESOLUTIONS", "Bucket", "OpenBuckets", "Resolution", "resolution_for"]
 
@@ -42,7 +42,7 @@ class Bucket:
         self.weights = [0.0] * metrics
         self.most = [0.0] * metrics
 
-    def add(self, totals: Values, weight: float) -> None:
+    def add(self, totals: GroupValues, weight: float) -> None:
         """Add a sample."""
         for place, total in enumerate(totals):
             if total is not None:

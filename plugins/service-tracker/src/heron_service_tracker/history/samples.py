@@ -3,8 +3,8 @@
 A total may become smaller: a process was restarted, or another topology manager leads, which knows only the processes
 that run. That total is then a new beginning and no increment, because the time in which it was counted is not known.
 The same holds after a gap, and while a new leader learns the totals of one process after the other: in its first
-seconds, and later for the components whose totals have a task more. So a rate is never negative, and neither a restart
-nor a gap makes a spike.
+seconds, and later for the components whose totals have a task more. A total that is missing once has no increment then
+and at the next time. So a rate is never negative, and neither a restart nor a gap makes a spike.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from heron_cli.client import TopologyStatus
-from heron_service_tracker.history.series import COMPONENT_LEVELS, STATUS_LEVELS, TASK_LEVELS, SeriesGroup
+from heron_service_tracker.history.series import COMPONENT_LEVELS, STATUS_LEVELS, TASK_LEVELS, GroupValues, SeriesGroup
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.task_figures import COUNTERS, TaskFigures
 
@@ -24,9 +24,6 @@ __all__ = ["Increments", "Sample", "component_readings", "level_readings", "task
 
 _TASKS_S = 15.0  # between two totals of a task, whose buckets have a minute; figures come every 10 s, or every second
 _LEARNS_S = 10.0  # a process reports its totals every second; one that is started again takes some
-
-Values = Sequence[float | None]
-"""A value of each metric of a group, in their order; None where nothing was measured."""
 
 _NOTHING = TaskFigures()
 
@@ -38,11 +35,11 @@ class Sample(NamedTuple):
     """
 
     group: SeriesGroup
-    totals: Values
+    totals: GroupValues
     weight: float
 
 
-def component_readings(topology: ObservedTopology) -> Iterator[tuple[str, Values, Values]]:
+def component_readings(topology: ObservedTopology) -> Iterator[tuple[str, GroupValues, GroupValues]]:
     """The components in the status of an observation: the totals of their counters, and their levels."""
     status = topology.status
     if status is None:
@@ -57,7 +54,7 @@ def component_readings(topology: ObservedTopology) -> Iterator[tuple[str, Values
         yield each.name, totals, (each.queue_bytes, each.latency_s, each.name in culprits, restarts[each.name])
 
 
-def task_readings(topology: ObservedTopology) -> Iterator[tuple[SeriesGroup, Values]]:
+def task_readings(topology: ObservedTopology) -> Iterator[tuple[SeriesGroup, GroupValues]]:
     """The totals of the counters of tasks in the metrics of an observation."""
     cluster, name, figures = topology.cluster, topology.name, topology.figures
     for task_id, of_task in figures.by_task.items():
@@ -65,13 +62,13 @@ def task_readings(topology: ObservedTopology) -> Iterator[tuple[SeriesGroup, Val
         yield group, [of_task.totals.get(metric) for metric in COUNTERS]
 
 
-def level_readings(topology: ObservedTopology) -> Iterator[tuple[SeriesGroup, Values]]:
+def level_readings(topology: ObservedTopology) -> Iterator[tuple[SeriesGroup, GroupValues]]:
     """The levels of tasks and components in the metrics of an observation: of the tasks in its status."""
     cluster, name, status, figures = topology.cluster, topology.name, topology.status, topology.figures.by_task
     if status is None:
         return
     culprits = {each.task_id for each in status.backpressure}
-    of_components: defaultdict[str, list[Values]] = defaultdict(list)
+    of_components: defaultdict[str, list[GroupValues]] = defaultdict(list)
     for task in status.tasks:
         known = figures.get(task.task_id, _NOTHING)
         busy, _ = known.busy
@@ -84,7 +81,7 @@ def level_readings(topology: ObservedTopology) -> Iterator[tuple[SeriesGroup, Va
         yield SeriesGroup(cluster, name, component, 0, COMPONENT_LEVELS), list(joined)
 
 
-def _joined(join: Callable[[Sequence[float]], float], values: Values) -> float | None:
+def _joined(join: Callable[[Sequence[float]], float], values: GroupValues) -> float | None:
     known = [value for value in values if value is not None]
     return join(known) if known else None
 
@@ -113,7 +110,7 @@ class Increments:
 
     def __init__(self, gap_s: float) -> None:
         self._gap_s = gap_s
-        self._last: dict[SeriesGroup, tuple[str, Values, float]] = {}
+        self._last: dict[SeriesGroup, tuple[str, GroupValues, float]] = {}
         self._places: dict[tuple[str, str], _Place] = {}
 
     def samples(self, topology: ObservedTopology) -> list[Sample]:
@@ -162,7 +159,7 @@ class Increments:
         place.observed_at_s = now_s
         return place
 
-    def _increments(self, group: SeriesGroup, run: str, seen: tuple[Values, float], gap_s: float) -> Sample | None:
+    def _increments(self, group: SeriesGroup, run: str, seen: tuple[GroupValues, float], gap_s: float) -> Sample | None:
         """The growth since the former totals; `seen` are the present ones and when they were seen."""
         totals, at_s = seen
         former = self._last.get(group)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from heron_service_tracker.task_figures import COUNTERS
@@ -13,6 +14,7 @@ __all__ = [
     "TASK_COUNTERS",
     "TASK_LEVELS",
     "TASK_METRICS",
+    "GroupValues",
     "Series",
     "SeriesGroup",
 ]
@@ -48,7 +50,7 @@ class Series(NamedTuple):
 class SeriesGroup(NamedTuple):
     """The series of a component (`task_id` 0) or of a task that are observed together; tuples are quick as keys.
 
-    What is done for each group, and not for each series, costs a fifth.
+    Work for each group costs a fifth of the work for each series.
     """
 
     cluster: str
@@ -57,6 +59,6 @@ class SeriesGroup(NamedTuple):
     task_id: int
     metrics: tuple[str, ...]
 
-    def series(self) -> tuple[Series, ...]:
-        """Return the series, in the order of the metrics."""
-        return tuple(Series(*self[:4], metric) for metric in self.metrics)
+
+GroupValues = Sequence[float | None]
+"""A value of each metric of a group, in their order; None where nothing was measured."""
