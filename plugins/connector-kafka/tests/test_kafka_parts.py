@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from heron.errors import ConnectorError, UsageError
 from heron_connector_kafka import KafkaSink, KafkaSource, Transactions
+from heron_connector_kafka import source as source_module
 from heron_connector_kafka.staging import Outgoing, append, records_of
 from heron_connector_kafka.transactions import is_written
 from heron_streamlet.staging import StagedFile, StagingFolder
 from heron_streamlet.transformer import StageContext
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
 
 
 @pytest.mark.parametrize(
@@ -97,3 +102,47 @@ def test_file_appears_when_it_is_complete_and_has_what_was_put(tmp_path: Path) -
     file.path.write_bytes(file.path.read_bytes()[:-1])
     with pytest.raises(ConnectorError, match=r"staged: the file is cut"):
         list(records_of(file.path))
+
+
+class Electing:
+    """Answers as a client while brokers choose the leader of a partition."""
+
+    def __init__(self, code: int, refusals: int) -> None:
+        self._code, self._refusals = code, refusals
+        self.asked = 0
+
+    def get_watermark_offsets(self, partition: TopicPartition, timeout: float) -> tuple[int, int]:
+        self.asked += 1
+        if self.asked <= self._refusals:
+            raise KafkaException(KafkaError(self._code))
+        return 0, 7
+
+    def list_topics(self, timeout: float) -> None:
+        pass
+
+    def poll(self, timeout: float) -> None:
+        pass
+
+
+def resolve(consumer: Electing) -> None:
+    source = KafkaSource("127.0.0.1:1", "clicks", until="latest")
+    source._resolve_when_led(cast("Consumer", consumer), TopicPartition("clicks", 0))
+
+
+@pytest.mark.parametrize("code", [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE])
+def test_a_partition_whose_leader_is_being_chosen_is_waited_for(code: int) -> None:
+    """A topic that was made a moment ago is there, and its broker does not know yet that it leads."""
+    consumer = Electing(code, refusals=3)
+    resolve(consumer)
+    assert consumer.asked == 4
+
+
+def test_another_refusal_and_a_long_election_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for a permission."""
+    consumer = Electing(KafkaError.TOPIC_AUTHORIZATION_FAILED, refusals=1)
+    with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
+        resolve(consumer)
+    assert consumer.asked == 1
+    monkeypatch.setattr(source_module, "TIMEOUT_S", 0.0)
+    with pytest.raises(KafkaException, match="NOT_LEADER"):
+        resolve(Electing(KafkaError.NOT_LEADER_FOR_PARTITION, refusals=10**9))

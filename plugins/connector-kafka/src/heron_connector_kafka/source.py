@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]  # its documented place
 
 from heron.clock import monotonic_s
@@ -21,6 +21,8 @@ __all__ = ["KafkaSource"]
 _RESERVED = frozenset({"auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof"})
 _SHOWN = 20
 _ATTEMPT_S = 3.0
+_PAUSE_S = 0.1
+_WITHOUT_LEADER = frozenset({KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION})
 
 
 class KafkaSource(Source[Record]):
@@ -78,7 +80,7 @@ class KafkaSource(Source[Record]):
             topics = _listed(consumer, refusal)
             found = [each for topic in dict.fromkeys(self.topics) for each in _partitions_of(topics, topic)]
             for each in found:
-                self._resolve(consumer, each)
+                self._resolve_when_led(consumer, each)
         except KafkaException as error:
             consumer.poll(0)  # delivers what the client has heard
             text = described(refusal.error or error)
@@ -102,6 +104,18 @@ class KafkaSource(Source[Record]):
         offset = position if isinstance(position, int) else self._begins[partition]
         place = TopicPartition(topic, int(number), offset)
         return PartitionReader(self._cluster, context.name, place, self._ends.get(partition))
+
+    def _resolve_when_led(self, consumer: Consumer, partition: TopicPartition) -> None:
+        """Waits while a leader is being chosen, as for a new topic or after a broker has died."""
+        until_s = monotonic_s() + TIMEOUT_S
+        while True:
+            try:
+                return self._resolve(consumer, partition)
+            except KafkaException as error:
+                if error.args[0].code() not in _WITHOUT_LEADER or monotonic_s() >= until_s:
+                    raise
+            consumer.list_topics(timeout=_ATTEMPT_S)  # the client learns the leader
+            consumer.poll(_PAUSE_S)
 
     def _resolve(self, consumer: Consumer, partition: TopicPartition) -> None:
         """Finds the offsets at which reading begins and ends."""
