@@ -33,7 +33,7 @@ export function TaskView({ cluster, topology, task, part, ended, old, query, go 
   if (!row) return html`<p class="notice" role="status">There is no task ${task}.</p>`;
   const logs = viewPath(cluster, topology, "task", task, "logs");
   return html`
-    <h2>${row.component}/${row.task_id} <${State} state=${row.state} old=${old} /></h2>
+    <h2>${row.component}/${row.task_id} <${State} state=${row.state} old=${old || ended} /></h2>
     <dl class="facts">
       <div><dt>container</dt><dd>${row.container_id}</dd></div>
       <div><dt>host</dt><dd>${row.host || "–"}</dd></div>

@@ -52,7 +52,7 @@ function shadeOf(key, row, usuals) {
   return value === null ? "" : heat(MEASURES[key].shade(row, value, usuals[key](value)));
 }
 
-export function TasksView({ cluster, topology, old, query, go }) {
+export function TasksView({ cluster, topology, old, ended, query, go }) {
   const tasks = usePolled((signal) => readAll(`${placeOf(cluster, topology)}/tasks`, signal), PERIOD_S, [cluster, topology]);
   const chosen = query.get("component") || "";
   const by = MEASURES[query.get("by")] ? query.get("by") : "busy";
@@ -73,7 +73,7 @@ export function TasksView({ cluster, topology, old, query, go }) {
     ${chosen && !groups.has(chosen) && html`<p class="notice" role="status">There is no component ${chosen}.</p>`}
     ${names
       .filter((each) => !chosen || each === chosen)
-      .map((name) => html`<${Component} key=${name} ...${{ cluster, topology, name, by, old, pathOf }} rows=${groups.get(name)} usuals=${usualsOf(groups.get(name), tasks.data.items)} detailed=${detailed(name)} chosenPath=${withQuery(path, { component: name })} />`)}
+      .map((name) => html`<${Component} key=${name} ...${{ cluster, topology, name, by, old: old || ended, pathOf }} rows=${groups.get(name)} usuals=${usualsOf(groups.get(name), tasks.data.items)} detailed=${detailed(name)} chosenPath=${withQuery(path, { component: name })} />`)}
   `;
 }
 
