@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from servers.install import ServerNotInstalledError, debian_programs, installed, with_libraries
@@ -64,6 +66,15 @@ class PostgresqlServer(ServerProcess):
         command = [*begin, str(programs / "postgres"), "-D", str(data), "-p", str(self.address[1]), *settings]
         probe = [*begin, str(programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.address[1])]
         super().__init__(command, folder / "postgresql.log", lambda: subprocess.run(probe, check=False).returncode == 0)
+
+    def kill(self) -> None:
+        """End it with SIGKILL, and the processes of its connections, which would answer for a moment; idempotent."""
+        connections = psutil.Process(self.pid).children(recursive=True) if self.pid else []
+        super().kill()
+        for each in connections:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        psutil.wait_procs(connections)
 
 
 def _programs() -> tuple[list[str], Path]:
