@@ -71,5 +71,5 @@ def test_the_sentence_names_the_task_and_both_sizes(
     for moment in range(7):
         found = figures(40.0 + 5 * moment)
         topology = replace(topology, figures=found, memory=memory_after(topology.memory, found, 1e6 + 30.0 * moment))
-    text = "count/2 needs more and more memory: 40 MiB 3 minutes ago, 70 MiB now"
+    text = "count/2 needs more and more memory: 40 MiB about 3 minutes ago, 70 MiB now"
     assert TroubleItem("memory", text, "count", 2) in troubles(topology)

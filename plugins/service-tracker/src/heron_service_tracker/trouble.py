@@ -94,7 +94,7 @@ def _of_large_tasks(figures: FiguresOfTasks) -> Iterator[TroubleItem]:
 
 def _of_growing_tasks(topology: ObservedTopology) -> Iterator[TroubleItem]:
     for each in growing_tasks(topology.memory, topology.figures):
-        before = f"{each.bytes_before / _MIB:.0f} MiB {GROWTH_MINUTES} minutes ago"
+        before = f"{each.bytes_before / _MIB:.0f} MiB about {GROWTH_MINUTES} minutes ago"
         text = (
             f"{each.component}/{each.task_id} needs more and more memory: {before}, {each.bytes_now / _MIB:.0f} MiB now"
         )

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")  # the state manager's rule
-_SMALL_PLAN_BYTES = 20_000  # of some hundred tasks; with those of `_PLANS_KEPT`, 20 MB at most
+_SMALL_PLAN_BYTES = 20_000  # of about 150 tasks; with those of `_PLANS_KEPT`, 20 MB at most
 _PLANS_KEPT = 1024  # two for each topology; a list reads them in one order, so fewer would keep nothing
 
 T = TypeVar("T")

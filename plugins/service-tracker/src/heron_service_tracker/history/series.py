@@ -48,10 +48,7 @@ class Series(NamedTuple):
 
 
 class SeriesGroup(NamedTuple):
-    """The series of a component (`task_id` 0) or of a task that are observed together; tuples are quick as keys.
-
-    Work for each group costs a fifth of the work for each series.
-    """
+    """The series of a component (`task_id` 0) or of a task that are observed together; tuples are quick as keys."""
 
     cluster: str
     topology: str
