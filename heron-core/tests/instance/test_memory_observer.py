@@ -91,7 +91,7 @@ def test_the_line_that_leaks_is_the_first_one(task: InspectedTask, eventually: E
     assert held["state 'counts'"].entries == 30_002
     assert "self.limit" not in held
     assert next(each for each in memory.buffers if each.held_by == "self.image").type == "bytearray"
-    assert memory.traced_s >= 0.35
+    assert memory.traced_s >= 0.4  # whatever the look before it took
     assert memory.tracer_bytes > 0
     assert memory.second.resident_bytes > memory.second.file_bytes >= 0
     assert memory.second.objects_bytes > 0

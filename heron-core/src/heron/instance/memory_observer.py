@@ -37,15 +37,16 @@ class MemoryObserver(TaskObserver):
         first = self._look()
         if not self._seconds:
             return self._answer(first, first, ())
-        self._ends_s = monotonic_s() + self._seconds  # the first look may have taken as long
         lines = self._traced_lines()
         return self._answer(first, self._look(), lines)
 
     def _traced_lines(self) -> tuple[AllocatingLine, ...]:
-        modules, began_s = module_files(), monotonic_s()
+        modules = module_files()
         trace = AllocationTrace()
         try:
-            self._wait(trace, began_s + (self._ends_s - began_s) / 2, 0.5)
+            began_s = monotonic_s()
+            self._ends_s = began_s + self._seconds  # all that comes before may have taken as long
+            self._wait(trace, began_s + self._seconds / 2, 0.5)
             half = trace.held(modules)
             self._wait(trace, self._ends_s, 1.0)
             self._traced_s, self._tracer_bytes = monotonic_s() - began_s, trace.used_bytes()
