@@ -92,18 +92,21 @@ class HistoryFile:
     ) -> None:
         """Add buckets to those of the same time, and events, in one transaction."""
         with self._translated(), self._transaction() as connection:
+            rows: dict[int, list[tuple[float, ...]]] = {}
             for (step_s, start), by_group in buckets.items():
-                rows: list[tuple[float, ...]] = []
+                of_step = rows.setdefault(step_s, [])
                 for group, bucket in by_group.items():
                     ids = self._ids_of(connection, group, bucket)
-                    rows += [
+                    of_step += [
                         (number, start, total, weight, most)
                         for number, total, weight, most in zip(
                             ids, bucket.totals, bucket.weights, bucket.most, strict=True
                         )
                         if weight
                     ]
-                connection.executemany(_UPSERTS[step_s], rows)
+            for step_s, of_step in rows.items():
+                of_step.sort()  # in the order of the table, because the points of a series share a page
+                connection.executemany(_UPSERTS[step_s], of_step)
             connection.executemany(_NEW_EVENT, map(_event_row, events))
 
     def prune(self, now_s: float) -> None:
