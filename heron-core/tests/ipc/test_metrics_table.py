@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -10,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.errors import RemoteProtocolError
-from heron.ipc.metrics_table import MetricsRow, decode_metrics, decode_metrics_as, encode_metrics, table_of
+from heron.ipc.metrics_table import (
+    MetricsRow,
+    MetricsSeries,
+    MetricsValue,
+    decode_metrics,
+    encode_metrics,
+    read_metrics,
+    table_of,
+)
 
 GAUGE = MetricsRow("count", 3, "count-3", "resident-bytes", "gauge", "bytes", 3.0)
 COUNTER = MetricsRow("count", 3, "count-3", "emit-count", "counter", "tuples", 7.0, {"stream": "default"}, 0.0)
@@ -64,13 +73,46 @@ KNOWN = st.none() | NUMBERS
 def test_every_row_arrives_in_its_order(rows: list[MetricsRow]) -> None:
     """Also where one owner comes twice, or has a row twice."""
     assert decode_metrics(encode_metrics(table_of(rows))) == tuple(rows)
-    assert decode_metrics_as(encode_metrics(table_of(rows)), lambda row: row.value) == tuple(row.value for row in rows)
 
 
 def test_rows_of_one_series_share_their_labels() -> None:
     """A window of observations has hundreds of thousands of rows."""
     rows = decode_metrics(encode_metrics(table_of(ROWS)))
     assert rows[1].labels is rows[3].labels
+
+
+class Emitted:
+    """Reads the emitted tuples of tasks, and notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.found: list[tuple[int, float]] = []
+
+    def of_owner(self, component: str, task_id: int, process: str) -> int | None:
+        self.asked.append(process)
+        return task_id if component else None
+
+    def of_series(self, series: MetricsSeries) -> Callable[[int, MetricsValue], None] | None:
+        self.asked.append(series.name)
+        return (lambda task_id, each: self.found.append((task_id, each.value))) if "emit" in series.name else None
+
+
+@pytest.mark.parametrize("encode", [lambda rows: encode_metrics(table_of(rows)), msgspec.json.encode])
+def test_a_reader_leaves_out_owners_and_series(encode: Callable[[tuple[MetricsRow, ...]], bytes]) -> None:
+    """Those that it makes nothing of; also of what an earlier topology manager sends."""
+    reader = Emitted()
+    read_metrics(encode(ROWS), reader)
+    wanted = [(row.task_id, row.value) for row in ROWS if row.component and row.name == "emit-count"]
+    assert reader.found == wanted
+    assert 0 < len(wanted) < len(ROWS)
+
+
+def test_a_reader_is_asked_once_about_each_owner_and_series() -> None:
+    """A table has hundreds of thousands of values."""
+    reader = Emitted()
+    table = table_of(ROWS)
+    read_metrics(encode_metrics(table), reader)
+    assert reader.asked == [each.name for each in table.series] + [each.process for each in table.owners]
 
 
 def test_what_a_newer_topology_manager_adds_is_left_out() -> None:
@@ -106,7 +148,6 @@ def test_rows_of_an_earlier_topology_manager_are_read() -> None:
     ],
 )
 def test_a_document_that_is_no_table_is_refused(document: bytes) -> None:
-    """By both functions, with its size."""
-    for read in (decode_metrics, lambda given: decode_metrics_as(given, lambda row: row)):
-        with pytest.raises(RemoteProtocolError, match=f"metrics of {len(document)} bytes cannot be read: .+"):
-            read(document)
+    """With its size."""
+    with pytest.raises(RemoteProtocolError, match=f"metrics of {len(document)} bytes cannot be read: .+"):
+        decode_metrics(document)

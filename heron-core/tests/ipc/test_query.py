@@ -15,7 +15,7 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control
 from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.keys import ClientKeys, Speaker, new_keys
-from heron.ipc.metrics_table import MetricsRow, encode_metrics, table_of
+from heron.ipc.metrics_table import MetricsRow, MetricsSeries, MetricsValue, encode_metrics, table_of
 from heron.ipc.query import TManagerClient
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
@@ -31,6 +31,21 @@ def answer_to(question: Envelope, status: TopologyStatus = STATUS) -> bytes:
     """The reply of a topology manager."""
     reply = pb.StatusReply(request_id=question.status_request.request_id, document=encode_status(status))
     return control_frame(Envelope(epoch=1, status_reply=reply))
+
+
+class Values:
+    """Reads all values of each task."""
+
+    def __init__(self) -> None:
+        self.of_tasks: dict[int, list[float]] = {}
+
+    def of_owner(self, component: str, task_id: int, process: str) -> list[float]:
+        assert (component, process) == ("count", "count-7")
+        return self.of_tasks.setdefault(task_id, [])
+
+    def of_series(self, series: MetricsSeries) -> Callable[[list[float], MetricsValue], None]:
+        assert series.name == "execute-count"
+        return lambda values, each: values.append(each.value)
 
 
 class TManager:
@@ -100,7 +115,7 @@ def test_requests_get_their_replies(tmanager: TManager) -> None:
         assert client.metrics("count", 5, by_task=True, timeout_s=LONG_S) == (row,)
 
 
-def test_metrics_of_some_names_are_made_into_something_else(tmanager: TManager) -> None:
+def test_metrics_of_some_names_are_read_one_by_one(tmanager: TManager) -> None:
     """A window of 10,000 tasks has too many rows to hold them all as they come."""
     row = MetricsRow("count", 7, "count-7", "execute-count", "counter", "tuples", 3.0)
 
@@ -114,9 +129,11 @@ def test_metrics_of_some_names_are_made_into_something_else(tmanager: TManager) 
     tmanager.answer = metrics
     names = {"execute-count", "emit-count"}
     with tmanager.client() as client:
-        assert client.task_metrics(names, lambda each: (each.task_id, each.value), LONG_S) == ((7, 3.0), (7, 3.0))
+        values = Values()
+        client.read_task_metrics(names, values, LONG_S)
+        assert values.of_tasks == {7: [3.0, 3.0]}
         with pytest.raises(RemoteProtocolError, match="metrics of 13 bytes cannot be read"):
-            client.task_metrics(names, lambda each: each, LONG_S)
+            client.read_task_metrics(names, values, LONG_S)
 
 
 def test_an_unknown_key_and_another_server_key_have_different_errors(tmanager: TManager) -> None:

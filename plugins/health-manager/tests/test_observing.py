@@ -9,11 +9,11 @@ import pytest
 from builders import bolt, physical_plan, spout, stream, subscription, topology
 from heron.api.definition import GroupingKind
 from heron.clock import wall_s
-from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.metrics_table import MetricsRow, encode_metrics, read_metrics, table_of
 from heron.ipc.status import Culprit, TaskStatus, TopologyStatus, Unreached, UpdateStatus
 from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan
 from heron.spi.health_values import Subscription
-from heron_health_manager.observing import observation_of, sample_of, shape_of
+from heron_health_manager.observing import SampleReader, observation_of, shape_of
 from heron_health_manager.restart_history import RestartHistory
 
 STATUS = TopologyStatus("words", "words-1", "running", 0.0)
@@ -96,7 +96,9 @@ def test_rows_keep_their_task_or_their_process_and_container() -> None:
         MetricsRow("", 0, "stmgr-12", "late-s", "counter", "s", 7.0, {"a": "b"}, 0.5),
         MetricsRow("", 0, "odd", "x", "gauge", "1", 1.0),
     )
-    of_task, of_stmgr, odd = tuple(map(sample_of, rows))
+    reader = SampleReader()
+    read_metrics(encode_metrics(table_of(rows)), reader)
+    of_task, of_stmgr, odd = reader.samples
     assert (of_task.component, of_task.task_id, of_task.process) == ("split", 3, "split-3")
     assert (of_stmgr.process, of_stmgr.container_id, of_stmgr.rate_per_s) == ("stmgr", 12, 0.5)
     assert (of_stmgr.labels, of_stmgr.value) == ({"a": "b"}, 7.0)

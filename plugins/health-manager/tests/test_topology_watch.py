@@ -27,8 +27,8 @@ class Answers:
     name: str = "words"
     planned: TopologyPlans = field(default_factory=lambda: plans(1))
 
-    def task_metrics(self, *_: object) -> tuple[()]:
-        return ()
+    def read_task_metrics(self, *_: object) -> None:
+        """Nothing was measured."""
 
     def status(self) -> TopologyStatus:
         return self.state

@@ -10,12 +10,14 @@ from typing import cast
 import pytest
 
 from heron.errors import StateError, UnreachableError
+from heron.ipc.metrics_table import encode_metrics, read_metrics, table_of
 from heron.ipc.status import TaskStatus
 from heron.spi.scheduler import JobLink
 from heron_cli.client import Client, HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
 from heron_service_tracker.flow import task_rows
 from heron_service_tracker.observations import Observations, Reading
 from heron_service_tracker.observed import MadeAnswers
+from heron_service_tracker.task_figures import FiguresOfTasks
 from heron_service_tracker.topology_watch import TopologyWatch, pause_s
 from heron_testing.pytest_plugin import wait_until
 
@@ -42,13 +44,13 @@ class Connection:
             raise self.metrics_error
         return ()
 
-    def task_metrics(self, names: Collection[str], make: Callable[[MetricsRow], None]) -> tuple[None, ...]:
+    def read_task_metrics(self, names: Collection[str], reader: FiguresOfTasks) -> None:
         """Answer with a rate, or fail."""
         assert {"emit-count", "task-time-s"} <= set(names)
         if self.metrics_error is not None:
             raise self.metrics_error
-        make(MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", 9.0, {}, 123.0))
-        return (None,)
+        row = MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", 9.0, {}, 123.0)
+        read_metrics(encode_metrics(table_of([row])), reader)
 
     def plans(self) -> TopologyPlans:
         """Answer."""

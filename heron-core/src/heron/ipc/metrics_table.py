@@ -6,10 +6,10 @@ As objects, the same rows had four times the bytes and took three times as long 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from sys import intern
-from typing import Annotated, TypeVar
+from typing import Annotated, Protocol, TypeVar
 
 import msgspec
 
@@ -18,17 +18,18 @@ from heron.spi.typed_values import decode_json, json_decoder
 
 __all__ = [
     "MetricsOwner",
+    "MetricsReader",
     "MetricsRow",
     "MetricsSeries",
     "MetricsTable",
     "MetricsValue",
     "decode_metrics",
-    "decode_metrics_as",
     "encode_metrics",
+    "read_metrics",
     "table_of",
 ]
 
-T = TypeVar("T")
+C = TypeVar("C")
 
 
 class MetricsRow(msgspec.Struct, frozen=True, gc=False):
@@ -121,41 +122,85 @@ def encode_metrics(table: MetricsTable) -> bytes:
     return msgspec.json.encode(table)
 
 
+class MetricsReader(Protocol[C]):
+    """Takes the values of a table one by one. What depends on the owner or the series alone is found out once."""
+
+    def of_owner(self, component: str, task_id: int, process: str) -> C | None:
+        """What the values of this owner are added to; None leaves them out. Called once for each owner, in order."""
+
+    def of_series(self, series: MetricsSeries) -> Callable[[C, MetricsValue], None] | None:
+        """What takes the values of this series; None leaves them out. Called once for each series, before the owners.
+
+        An earlier topology manager repeats the series at each value.
+        """
+
+
+class _Rows:
+    """Makes a row of each value."""
+
+    def __init__(self) -> None:
+        self.rows: list[MetricsRow] = []
+
+    def of_owner(self, component: str, task_id: int, process: str) -> tuple[str, int, str]:
+        return component, task_id, process
+
+    def of_series(self, series: MetricsSeries) -> Callable[[tuple[str, int, str], MetricsValue], None]:
+        name, kind, unit, labels, add = series.name, series.kind, series.unit, series.labels, self.rows.append
+
+        def take(owner: tuple[str, int, str], each: MetricsValue) -> None:
+            add(MetricsRow(*owner, name, kind, unit, each.value, labels, each.rate_per_s, each.p50, each.p99))
+
+        return take
+
+
 def decode_metrics(data: bytes) -> tuple[MetricsRow, ...]:
     """The rows of an encoded table.
 
     Raises:
         RemoteProtocolError: when the bytes do not decode.
     """
-    return decode_metrics_as(data, lambda row: row)
+    reader = _Rows()
+    read_metrics(data, reader)
+    return tuple(reader.rows)
 
 
-def decode_metrics_as(data: bytes, make: Callable[[MetricsRow], T]) -> tuple[T, ...]:
-    """What `make` makes of each row; no more than one row exists at a time.
+def read_metrics(data: bytes, reader: MetricsReader[C]) -> None:
+    """Give the owners, series and values of an encoded table to a reader; one owner exists at a time.
 
     Raises:
-        RemoteProtocolError: when the bytes do not decode.
+        RemoteProtocolError: when the bytes do not decode; the reader may have got a part.
     """
     try:
-        return tuple(map(make, _rows(data)))
+        if data.startswith(_OBJECTS) or data == _NONE:
+            _read_objects(decode_json(data, list[MetricsRow]), reader)
+        else:
+            _read_table(decode_json(data, _EncodedOwners), reader)
     except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
         msg = f"metrics of {len(data)} bytes cannot be read: {error}"
         raise RemoteProtocolError(msg) from error
 
 
-def _rows(data: bytes) -> Iterator[MetricsRow]:
-    """The rows; names are interned, because answers are kept whose names are the same."""
-    if data.startswith(_OBJECTS) or data == _NONE:
-        yield from decode_json(data, list[MetricsRow])
-        return
-    table = decode_json(data, _EncodedOwners)
-    series = [(intern(each.name), each.kind, each.unit, each.labels) for each in table.series]
+def _read_table(table: _EncodedOwners, reader: MetricsReader[C]) -> None:
+    takes = [reader.of_series(_interned(each)) for each in table.series]
     decoder = json_decoder(MetricsOwner)
     for raw in table.owners:
         owner = decoder.decode(raw)
-        component, task_id, process = intern(owner.component), owner.task_id, intern(owner.process)
+        found = reader.of_owner(intern(owner.component), owner.task_id, intern(owner.process))
+        if found is None:
+            continue
         for each in owner.values:
-            name, kind, unit, labels = series[each.series]
-            yield MetricsRow(
-                component, task_id, process, name, kind, unit, each.value, labels, each.rate_per_s, each.p50, each.p99
-            )
+            if (take := takes[each.series]) is not None:
+                take(found, each)
+
+
+def _read_objects(rows: Iterable[MetricsRow], reader: MetricsReader[C]) -> None:
+    for row in rows:
+        take = reader.of_series(MetricsSeries(row.name, row.kind, row.unit, row.labels))
+        found = reader.of_owner(row.component, row.task_id, row.process)
+        if take is not None and found is not None:
+            take(found, MetricsValue(0, row.value, row.rate_per_s, row.p50, row.p99))
+
+
+def _interned(series: MetricsSeries) -> MetricsSeries:
+    """Names are interned, because answers are kept whose names are the same."""
+    return MetricsSeries(intern(series.name), series.kind, series.unit, series.labels)

@@ -13,7 +13,7 @@ from heron.errors import AccessError, RefusedError, RemoteProtocolError, Unreach
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys
-from heron.ipc.metrics_table import MetricsRow, decode_metrics, decode_metrics_as
+from heron.ipc.metrics_table import MetricsReader, MetricsRow, decode_metrics, read_metrics
 from heron.ipc.socket import SocketContext
 from heron.ipc.status import StatusReader, TopologyStatus
 from heron.ipc.task_memory import TaskMemory, decode_memory
@@ -25,7 +25,7 @@ from heron.ipc.watched_channel import ConnectionEnd, open_watched_channel
 
 __all__ = ["TManagerClient"]
 
-T = TypeVar("T")
+C = TypeVar("C")
 
 _OTHER_KEYS = (ConnectionEnd.UNKNOWN_KEY, ConnectionEnd.FOREIGN)
 _PASS_ON_S = 2.0  # after the wait of the topology manager for a task
@@ -76,14 +76,14 @@ class TManagerClient:
 
         return decode_traces(self._ask(question, timeout_s).traces_reply.document)
 
-    def task_metrics(self, names: Collection[str], make: Callable[[MetricsRow], T], timeout_s: float) -> tuple[T, ...]:
-        """What `make` makes of each of the newest metrics of these names, by task; no names select all."""
+    def read_task_metrics(self, names: Collection[str], reader: MetricsReader[C], timeout_s: float) -> None:
+        """Give the newest metrics of these names, by task, to a reader; no names select all."""
 
         def question(number: int) -> Envelope:
             request = pb.MetricsRequest(request_id=number, by_task=True, names=sorted(names))
             return Envelope(metrics_request=request)
 
-        return decode_metrics_as(self._ask(question, timeout_s).metrics_reply.document, make)
+        read_metrics(self._ask(question, timeout_s).metrics_reply.document, reader)
 
     def stacks(self, component: str, task_id: int, wait_s: float) -> TaskStacks | str:
         """The threads of a task; its failure to answer, for people, if it does not within `wait_s`."""

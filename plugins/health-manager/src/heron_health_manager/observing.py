@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from sys import intern
 
 from heron.api.api_constants import (
@@ -17,7 +17,7 @@ from heron.api.config import merged_config, setting
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition
 from heron.clock import monotonic_s, wall_s
 from heron.errors import StateError
-from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.metrics_table import MetricsSeries, MetricsValue
 from heron.ipc.status import TopologyStatus
 from heron.planner.key_group import key_groups_of
 from heron.planner.logical_plan import logical_plan
@@ -28,7 +28,9 @@ from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_health_manager.bounds import bounded
 from heron_health_manager.restart_history import RestartHistory
 
-__all__ = ["observation_of", "observe", "sample_of", "shape_of"]
+__all__ = ["SampleReader", "observation_of", "observe", "shape_of"]
+
+_Owner = tuple[str, int, int, str]  # component, task, container and process of samples
 
 _UNDIVIDED = frozenset({GroupingKind.ALL, GroupingKind.LOWEST})
 _PERIOD_S = 1.0  # the default export period of metrics
@@ -43,9 +45,11 @@ def observe(topology: RemoteTopology, look_back_s: float) -> Iterator[Observatio
     """
     start_s, pause, history = monotonic_s(), threading.Event(), RestartHistory()
     while True:
-        samples, status, plan = topology.task_metrics((), sample_of), topology.status(), _physical_plan(topology)
+        reader = SampleReader()
+        topology.read_task_metrics((), reader)
+        status, plan = topology.status(), _physical_plan(topology)
         now_s = monotonic_s()
-        yield observation_of(plan, status, samples, now_s, history=history)
+        yield observation_of(plan, status, tuple(reader.samples), now_s, history=history)
         if now_s - start_s >= look_back_s:
             return
         pause.wait(_PERIOD_S)
@@ -134,13 +138,24 @@ def _subscription(definition: InputDefinition) -> Subscription:
     return Subscription(definition.component, definition.stream, divides, lowest=kind is GroupingKind.LOWEST)
 
 
-def sample_of(row: MetricsRow) -> Sample:
-    """A row of a task, or of a process of the engine, whose name is ``NAME-CONTAINER`` there."""
-    process, container = row.process, 0
-    if not row.task_id:
-        name, _, number = row.process.rpartition("-")
-        if number.isdigit():
-            process, container = intern(name), int(number)
-    return Sample(
-        row.name, row.value, row.component, row.task_id, container, process, row.labels, row.rate_per_s, row.p99
-    )
+class SampleReader:
+    """Makes a sample of each value: of a task, or of a process of the engine, which is called ``NAME-CONTAINER``."""
+
+    def __init__(self) -> None:
+        self.samples: list[Sample] = []
+
+    def of_owner(self, component: str, task_id: int, process: str) -> _Owner:
+        """See `MetricsReader`."""
+        name, _, number = process.rpartition("-")
+        if task_id or not number.isdigit():
+            return component, task_id, 0, process
+        return component, task_id, int(number), intern(name)
+
+    def of_series(self, series: MetricsSeries) -> Callable[[_Owner, MetricsValue], None]:
+        """See `MetricsReader`."""
+        name, labels, add = series.name, series.labels, self.samples.append
+
+        def take(owner: _Owner, each: MetricsValue) -> None:
+            add(Sample(name, each.value, *owner, labels, each.rate_per_s, each.p99))
+
+        return take

@@ -13,7 +13,7 @@ from heron.spi.health_values import Sample
 from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_cli.topologies.topology_plans import TopologyPlans
 from heron_health_manager.manager import Observed
-from heron_health_manager.observing import observation_of, sample_of
+from heron_health_manager.observing import SampleReader, observation_of
 from heron_health_manager.recovery import PlanFacts
 from heron_health_manager.restart_history import RestartHistory
 
@@ -64,12 +64,11 @@ class TopologyWatch:
     def _samples(self) -> tuple[Sample, ...]:
         """The newest samples. Of a large topology they are asked for by parts, each with some of the names."""
         tasks = len(self._plans.physical.tasks) if self._plans and self._plans.physical else 0
-        parts, names = 1 + tasks // _TASKS_AT_ONCE, sorted(self._metrics)
-        if len(names) < parts:
-            return self._topology.task_metrics(names, sample_of)
-        return tuple(
-            each for part in range(parts) for each in self._topology.task_metrics(names[part::parts], sample_of)
-        )
+        names, reader = sorted(self._metrics), SampleReader()
+        parts = min(1 + tasks // _TASKS_AT_ONCE, max(1, len(names)))  # no names mean all
+        for part in range(parts):
+            self._topology.read_task_metrics(names[part::parts], reader)
+        return tuple(reader.samples)
 
     def _read_plans(self, status: TopologyStatus) -> tuple[TopologyPlans, PhysicalPlan]:
         version = (status.plan_version, status.update)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 
 import msgspec
 
-from heron_cli.client import MetricsRow
+from heron_cli.client import MetricsRow, MetricsSeries, MetricsValue
 
 __all__ = [
     "COUNTERS",
@@ -26,6 +27,10 @@ __all__ = [
 
 COUNTERS = ("emit-count", "execute-count", "ack-count", "fail-count")
 """The totals of tuples."""
+
+_Measured = MetricsValue | MetricsRow
+_Take = Callable[["TaskFigures", _Measured], None]
+_OfLabels = Callable[[Mapping[str, str]], _Take]
 
 _EXCESS_BYTES = 16 << 20  # processes with the same code differ by some MiB
 _USEFUL = ("user-cpu", "user-blocked", "engine")  # the uses of a task's time that are work
@@ -72,16 +77,20 @@ class FiguresOfTasks:
     components: dict[int, str] = field(default_factory=dict)
     _large: tuple[LargeTask, ...] | None = field(default=None, compare=False, repr=False)
 
-    def take(self, row: MetricsRow) -> None:
-        """Add one row of any metric."""
-        task_id, take = row.task_id, _TAKES.get(row.name)
-        if take is None or not task_id:
-            return
+    def of_owner(self, component: str, task_id: int, process: str) -> TaskFigures | None:
+        """Return the figures of a task; None of a process of the engine. See `MetricsReader`."""
+        del process
+        if not task_id:
+            return None
         if (found := self.by_task.get(task_id)) is None:
             found = self.by_task[task_id] = TaskFigures()
-            self.components[task_id] = row.component
-        take(found, row)
-        self._large = None
+            self.components[task_id] = component
+        return found
+
+    def of_series(self, series: MetricsSeries) -> _Take | None:
+        """Return what adds values of a series to the figures of a task; None where they need it not."""
+        of_labels = _TAKES.get(series.name)
+        return of_labels and of_labels(series.labels)
 
     def large_tasks(self) -> tuple[LargeTask, ...]:
         """The task of each component that has twice the memory of its others; looked for once, as each list asks."""
@@ -93,8 +102,14 @@ class FiguresOfTasks:
 def figures_of_tasks(rows: Iterable[MetricsRow]) -> FiguresOfTasks:
     """Make the figures of these metrics."""
     found = FiguresOfTasks()
+    takes: dict[tuple[str, int], _Take | None] = {}
     for row in rows:
-        found.take(row)
+        key = row.name, id(row.labels)  # rows of one series share their labels
+        if key not in takes:
+            takes[key] = found.of_series(MetricsSeries(row.name, row.kind, row.unit, row.labels))
+        take = takes[key]
+        if take is not None and (of_task := found.of_owner(row.component, row.task_id, row.process)) is not None:
+            take(of_task, row)
     return found
 
 
@@ -124,64 +139,84 @@ def median_without(ordered: Sequence[float], one: float) -> float | None:
     return ordered[middle] if ordered[middle] < one else ordered[middle + 1]
 
 
-def _take_count(figures: TaskFigures, row: MetricsRow) -> None:
-    figures.totals[row.name] = figures.totals.get(row.name, 0.0) + row.value
+def _count(metric: str) -> _OfLabels:
+    def of_labels(_: Mapping[str, str]) -> _Take:
+        def take(figures: TaskFigures, measured: _Measured) -> None:
+            figures.totals[metric] = figures.totals.get(metric, 0.0) + measured.value
+
+        return take
+
+    return of_labels
 
 
-def _take_emitted(figures: TaskFigures, row: MetricsRow) -> None:
-    _take_count(figures, row)
-    if row.rate_per_s is not None:
-        figures.emit_per_s = (figures.emit_per_s or 0.0) + row.rate_per_s
+def _emitted(labels: Mapping[str, str]) -> _Take:
+    count = _count("emit-count")(labels)
+
+    def take(figures: TaskFigures, measured: _Measured) -> None:
+        count(figures, measured)
+        if measured.rate_per_s is not None:
+            figures.emit_per_s = (figures.emit_per_s or 0.0) + measured.rate_per_s
+
+    return take
 
 
-def _take_executed(figures: TaskFigures, row: MetricsRow) -> None:
-    _take_count(figures, row)
-    if (rate := row.rate_per_s) is not None:
-        figures.execute_per_s = (figures.execute_per_s or 0.0) + rate
-        key = row.labels.get("component", ""), row.labels.get("stream", "")
-        figures.from_stream[key] = figures.from_stream.get(key, 0.0) + rate
+def _executed(labels: Mapping[str, str]) -> _Take:
+    count, source = _count("execute-count")(labels), (labels.get("component", ""), labels.get("stream", ""))
+
+    def take(figures: TaskFigures, measured: _Measured) -> None:
+        count(figures, measured)
+        if (rate := measured.rate_per_s) is not None:
+            figures.execute_per_s = (figures.execute_per_s or 0.0) + rate
+            figures.from_stream[source] = figures.from_stream.get(source, 0.0) + rate
+
+    return take
 
 
-def _take_time(figures: TaskFigures, row: MetricsRow) -> None:
-    if row.rate_per_s is not None:
-        figures.time[row.labels.get("use", "")] = share(row.rate_per_s)
+def _time(labels: Mapping[str, str]) -> _Take:
+    use = intern(labels.get("use", ""))
+
+    def take(figures: TaskFigures, measured: _Measured) -> None:
+        if measured.rate_per_s is not None:
+            figures.time[use] = share(measured.rate_per_s)
+
+    return take
 
 
-def _take_cores(figures: TaskFigures, row: MetricsRow) -> None:
-    figures.cores = row.rate_per_s
+def _take_cores(figures: TaskFigures, measured: _Measured) -> None:
+    figures.cores = measured.rate_per_s
 
 
-def _take_queue(figures: TaskFigures, row: MetricsRow) -> None:
-    figures.queue_bytes = row.value
+def _take_queue(figures: TaskFigures, measured: _Measured) -> None:
+    figures.queue_bytes = measured.value
 
 
-def _take_memory(figures: TaskFigures, row: MetricsRow) -> None:
-    figures.resident_bytes = row.value
+def _take_memory(figures: TaskFigures, measured: _Measured) -> None:
+    figures.resident_bytes = measured.value
 
 
-def _take_garbage(figures: TaskFigures, row: MetricsRow) -> None:
-    if row.rate_per_s is not None:
-        figures.gc_share = share(row.rate_per_s)
+def _take_garbage(figures: TaskFigures, measured: _Measured) -> None:
+    if measured.rate_per_s is not None:
+        figures.gc_share = share(measured.rate_per_s)
 
 
-def _take_latency(figures: TaskFigures, row: MetricsRow) -> None:
-    figures.p50_s, figures.p99_s = row.p50, row.p99
+def _take_latency(figures: TaskFigures, measured: _Measured) -> None:
+    figures.p50_s, figures.p99_s = measured.p50, measured.p99
 
 
-_TAKES: Mapping[str, Callable[[TaskFigures, MetricsRow], None]] = {
-    "emit-count": _take_emitted,
-    "execute-count": _take_executed,
-    "ack-count": _take_count,
-    "fail-count": _take_count,
-    "task-time-s": _take_time,
-    "cpu-seconds": _take_cores,
-    "in-queue-bytes": _take_queue,
-    "resident-bytes": _take_memory,
-    "gc-pause-s": _take_garbage,
-    "execute-latency": _take_latency,
-    "complete-latency": _take_latency,
+_TAKES: Mapping[str, _OfLabels] = {
+    "emit-count": _emitted,
+    "execute-count": _executed,
+    "ack-count": _count("ack-count"),
+    "fail-count": _count("fail-count"),
+    "task-time-s": _time,
+    "cpu-seconds": lambda _: _take_cores,
+    "in-queue-bytes": lambda _: _take_queue,
+    "resident-bytes": lambda _: _take_memory,
+    "gc-pause-s": lambda _: _take_garbage,
+    "execute-latency": lambda _: _take_latency,
+    "complete-latency": lambda _: _take_latency,
 }
-"""What the rows of each metric add to the figures of a task."""
+"""What the values of each metric add to the figures of a task, by the labels of their series."""
 
 FIGURE_METRICS = frozenset(_TAKES)
 """The names of the metrics that figures are made of."""

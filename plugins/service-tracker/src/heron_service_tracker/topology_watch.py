@@ -150,7 +150,7 @@ def pause_s(now_s: float, period_s: float, place: str, *, together: bool) -> flo
 
 def _figures_of(remote: RemoteTopology) -> FiguresOfTasks:
     found = FiguresOfTasks()
-    remote.task_metrics(FIGURE_METRICS, found.take)
+    remote.read_task_metrics(FIGURE_METRICS, found)
     return found
 
 

@@ -10,7 +10,7 @@ Every method returns frozen values, prints nothing, and raises only subclasses o
 is for one thread: open one client per thread.
 """
 
-from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.metrics_table import MetricsReader, MetricsRow, MetricsSeries, MetricsValue
 from heron.ipc.status import TopologyStatus
 from heron.ipc.task_memory import TaskMemory
 from heron.ipc.task_profile import TaskProfile
@@ -47,7 +47,10 @@ __all__ = [
     "KillResult",
     "LineTime",
     "LogLine",
+    "MetricsReader",
     "MetricsRow",
+    "MetricsSeries",
+    "MetricsValue",
     "PackageEntry",
     "Progress",
     "PruneResult",

@@ -25,7 +25,7 @@ from heron.errors import (
     known,
     nearest,
 )
-from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.metrics_table import MetricsReader, MetricsRow
 from heron.ipc.status import TopologyStatus
 from heron.ipc.task_memory import TaskMemory
 from heron.ipc.task_profile import TaskProfile
@@ -54,6 +54,7 @@ _LOCATED_S = 5.0  # while its connection answers: a look-up costs half of a ques
 _LONGEST_S = 60.0  # a topology manager waits no longer for a task
 _REFUSED_KEYS = 2  # a topology manager that is leaving, or has just taken over a port, may refuse the keys once
 
+C = TypeVar("C")
 T = TypeVar("T")
 
 Question = Callable[["TManagerClient", float], T]
@@ -147,12 +148,12 @@ class RemoteTopology:
             lambda client, left_s: client.metrics(component, task_id, by_task=by_task, timeout_s=left_s),
         )
 
-    def task_metrics(self, names: Collection[str], make: Callable[[MetricsRow], T]) -> tuple[T, ...]:
-        """Return what `make` makes of each of its newest metrics of these names, by task; no names mean all.
+    def read_task_metrics(self, names: Collection[str], reader: MetricsReader[C]) -> None:
+        """Give its newest metrics of these names, by task, to a reader; no names mean all.
 
         A topology manager of an earlier version returns those of all names.
         """
-        return self._ask(False, lambda client, left_s: client.task_metrics(names, make, left_s))
+        self._ask(False, lambda client, left_s: client.read_task_metrics(names, reader, left_s))
 
     def traces(self, limit: int = 0) -> TracesTable:
         """Return the traces of tuples that its topology manager keeps, at most the newest `limit`; 0 means all."""
