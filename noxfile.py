@@ -39,9 +39,9 @@ nox.options.sessions = ["test"]
 def test(session: nox.Session) -> None:
     """Everything: lint, the other interpreters, the wheels with each plugin's tests, the site, all other tests."""
     nox_session = [sys.executable, "-m", "nox", "-f", __file__, "-s"]
-    ours = [sys.executable, "-m", "pytest", *_QUICK, "heron-core/tests", "tests", *session.posargs]
+    pytest = [sys.executable, "-m", "pytest", *_QUICK, *_ignored(*_DOCS_TESTS, *_TIMED), *session.posargs]
     sessions = [[*nox_session, name] for name in ("lint", "elsewhere", "wheel", "docs")]
-    _together(session, [*sessions, [*ours, *_ignored(*_DOCS_TESTS, *_TIMED)]])
+    _together(session, [*sessions, *([*pytest, tests] for tests in ("heron-core/tests", "tests"))])
     _pytest(session, "--durations=20", *_TIMED, *session.posargs)
 
 
