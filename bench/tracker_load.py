@@ -30,7 +30,7 @@ __all__ = ["TrackerLoad"]
 
 _WITHIN_S = 60.0
 _SETTLED_S = 10.0  # the first questions of all topologies come at once
-_WINDOW_S = 20.0  # at the usual pace
+_WINDOW_S = 60.0  # at the usual pace: the points of tasks are written once a minute
 _REQUESTS = 600
 _BETWEEN_S = 0.02  # requests fall into all parts of a period
 _TOPOLOGIES = "/api/v1/clusters/load/topologies"
