@@ -17,6 +17,7 @@ from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
 from heron.state_nodes.topology_keys import encode_keys
+from heron_cli.topologies import remote_topology
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.remote_topology import RemoteTopology, UnreachableTopology
 
@@ -47,6 +48,11 @@ class Scenario:
         """Write the report that a topology manager writes at the end."""
         status = TopologyStatus("words", topology_id, state, 1.0, error=error)
         self.state.set(NodeKind.REPORT, "words", encode_status(status))
+
+    def lead(self, endpoint: str) -> None:
+        """Write where the topology manager is."""
+        location = encode_tmanager_location(TManagerLocation(endpoint, "words-1", 1, "here"))
+        self.state.set(NodeKind.TMANAGER_LOCATION, "words", location)
 
     def ask(self, timeout_s: float = LONG_S, name: str = "words") -> str:
         """Return the error of a request."""
@@ -194,23 +200,36 @@ def test_a_topology_manager_that_answers_is_looked_up_rarely(scenario: Scenario)
     """A look-up costs half of a question. After a failure, and before a change, another one may lead."""
     scenario.submit()
     connections = Connections()
-
-    def lead(endpoint: str) -> None:
-        location = encode_tmanager_location(TManagerLocation(endpoint, "words-1", 1, "here"))
-        scenario.state.set(NodeKind.TMANAGER_LOCATION, "words", location)
-
     with RemoteTopology(scenario.state, scenario.scheduler, "words", LONG_S, client_of=connections.open) as topology:
-        lead("tcp://first")
+        scenario.lead("tcp://first")
         topology.status()
-        lead("tcp://second")
+        scenario.lead("tcp://second")
         topology.status()
         assert connections.opened == ["tcp://first"]
         connections.lose()
         topology.status()
         assert connections.opened == ["tcp://first", "tcp://second"]
-        lead("tcp://third")
+        scenario.lead("tcp://third")
         topology.change_state("paused")
         assert connections.opened == ["tcp://first", "tcp://second", "tcp://third"]
+
+
+def test_a_former_leader_answers_for_five_seconds(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may answer for longer when it cannot reach the state manager; then nobody asks it any more."""
+    now_s = [100.0]
+    monkeypatch.setattr(remote_topology, "monotonic_s", lambda: now_s[0])
+    scenario.submit()
+    connections = Connections()
+    with RemoteTopology(scenario.state, scenario.scheduler, "words", LONG_S, client_of=connections.open) as topology:
+        scenario.lead("tcp://former")
+        topology.status()
+        scenario.lead("tcp://present")
+        now_s[0] += 4.9
+        topology.status()
+        assert connections.opened == ["tcp://former"]
+        now_s[0] += 0.1
+        topology.status()
+        assert connections.opened == ["tcp://former", "tcp://present"]
 
 
 @pytest.mark.parametrize(
