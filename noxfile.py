@@ -41,7 +41,8 @@ def test(session: nox.Session) -> None:
     nox_session = [sys.executable, "-m", "nox", "-f", __file__, "-s"]
     pytest = [sys.executable, "-m", "pytest", *_QUICK, *_ignored(*_DOCS_TESTS, *_TIMED), *session.posargs]
     sessions = [[*nox_session, name] for name in ("lint", "elsewhere", "wheel", "docs")]
-    _together(session, [*sessions, *([*pytest, tests] for tests in ("heron-core/tests", "tests"))])
+    own_cache = ("-o", "cache_dir=.pytest_cache/core")  # `--lf` would forget what fails in the other process
+    _together(session, [*sessions, [*pytest, "heron-core/tests", *own_cache], [*pytest, "tests"]])
     _pytest(session, "--durations=20", *_TIMED, *session.posargs)
 
 

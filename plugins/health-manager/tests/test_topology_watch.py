@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -13,6 +14,7 @@ from heron.ipc.status import TaskStatus, TopologyStatus
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, PackingPlan
 from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_cli.topologies.topology_plans import TopologyPlans
+from heron_health_manager.observing import SampleReader
 from heron_health_manager.topology_watch import TopologyWatch
 
 STATUS = TopologyStatus("words", "words-1", "running", 0.0, plan_version=1)
@@ -24,11 +26,13 @@ class Answers:
 
     state: TopologyStatus = STATUS
     reads: int = 0
+    asked: list[list[str]] = field(default_factory=list)
     name: str = "words"
     planned: TopologyPlans = field(default_factory=lambda: plans(1))
 
-    def read_task_metrics(self, *_: object) -> None:
+    def read_task_metrics(self, names: list[str], _: SampleReader) -> None:
         """Nothing was measured."""
+        self.asked.append(names)
 
     def status(self) -> TopologyStatus:
         return self.state
@@ -38,14 +42,14 @@ class Answers:
         return self.planned
 
 
-def plans(version: int) -> TopologyPlans:
-    definition = topology(spout("lines"))
-    physical = replace(physical_plan(definition, {"lines": (1,)}), version=version)
+def plans(version: int, tasks: int = 1) -> TopologyPlans:
+    definition = topology(spout("lines", parallelism=tasks))
+    physical = replace(physical_plan(definition, {"lines": tuple(range(1, tasks + 1))}), version=version)
     return TopologyPlans(definition, PackingPlan("plan-1", (ContainerPlan(1, (), NO_RESOURCE),)), physical)
 
 
-def watch_of(answers: Answers) -> TopologyWatch:
-    return TopologyWatch(cast("RemoteTopology", answers), "words-1", {})
+def watch_of(answers: Answers, metrics: Collection[str] = ()) -> TopologyWatch:
+    return TopologyWatch(cast("RemoteTopology", answers), "words-1", {}, metrics)
 
 
 def test_another_run_is_not_observed() -> None:
@@ -71,6 +75,28 @@ def test_plans_are_read_again_when_their_version_changes() -> None:
     watch.look()
     watch.look()
     assert answers.reads == 3
+
+
+@pytest.mark.parametrize(
+    ("tasks", "names", "asked"),
+    [
+        (1, ["a", "b", "c"], [["a", "b", "c"]]),
+        (4_001, ["a", "b", "c", "d"], [["a", "d"], ["b"], ["c"]]),
+        (10_000, ["a", "b"], [["a"], ["b"]]),
+        (10_000, [], [[]]),
+    ],
+)
+def test_metrics_of_a_large_topology_are_asked_for_by_parts(
+    tasks: int, names: list[str], asked: list[list[str]]
+) -> None:
+    """Each part has some of the names; without names, one question is about all."""
+    answers = Answers()
+    answers.planned = plans(1, tasks)
+    watch = watch_of(answers, names)
+    watch.look()
+    answers.asked.clear()
+    watch.look()
+    assert answers.asked == asked
 
 
 def test_restarts_are_remembered_between_two_looks() -> None:

@@ -123,16 +123,17 @@ def encode_metrics(table: MetricsTable) -> bytes:
 
 
 class MetricsReader(Protocol[C]):
-    """Takes the values of a table one by one. What depends on the owner or the series alone is found out once."""
+    """Receives the values of a table one by one.
+
+    What depends on the owner or the series alone is computed before their values. Both methods may be called again for
+    the same owner or series, because an earlier topology manager repeats them at each value.
+    """
 
     def of_owner(self, component: str, task_id: int, process: str) -> C | None:
-        """What the values of this owner are added to; None leaves them out. Called once for each owner, in order."""
+        """Return the target of this owner's values, or None to skip them."""
 
     def of_series(self, series: MetricsSeries) -> Callable[[C, MetricsValue], None] | None:
-        """What takes the values of this series; None leaves them out. Called once for each series, before the owners.
-
-        An earlier topology manager repeats the series at each value.
-        """
+        """Return the function that adds a value of this series to a target, or None to skip the series."""
 
 
 class _Rows:
@@ -165,7 +166,7 @@ def decode_metrics(data: bytes) -> tuple[MetricsRow, ...]:
 
 
 def read_metrics(data: bytes, reader: MetricsReader[C]) -> None:
-    """Give the owners, series and values of an encoded table to a reader; one owner exists at a time.
+    """Give the owners, series and values of an encoded table to a reader; one owner of a table exists at a time.
 
     Raises:
         RemoteProtocolError: when the bytes do not decode; the reader may have got a part.
@@ -185,6 +186,8 @@ def _read_table(table: _EncodedOwners, reader: MetricsReader[C]) -> None:
     decoder = json_decoder(MetricsOwner)
     for raw in table.owners:
         owner = decoder.decode(raw)
+        if not owner.values:
+            continue
         found = reader.of_owner(intern(owner.component), owner.task_id, intern(owner.process))
         if found is None:
             continue
@@ -196,8 +199,7 @@ def _read_table(table: _EncodedOwners, reader: MetricsReader[C]) -> None:
 def _read_objects(rows: Iterable[MetricsRow], reader: MetricsReader[C]) -> None:
     for row in rows:
         take = reader.of_series(MetricsSeries(row.name, row.kind, row.unit, row.labels))
-        found = reader.of_owner(row.component, row.task_id, row.process)
-        if take is not None and found is not None:
+        if take is not None and (found := reader.of_owner(row.component, row.task_id, row.process)) is not None:
             take(found, MetricsValue(0, row.value, row.rate_per_s, row.p50, row.p99))
 
 

@@ -82,13 +82,14 @@ class FiguresOfTasks:
         del process
         if not task_id:
             return None
+        self._large = None
         if (found := self.by_task.get(task_id)) is None:
             found = self.by_task[task_id] = TaskFigures()
             self.components[task_id] = component
         return found
 
     def of_series(self, series: MetricsSeries) -> _Take | None:
-        """Return what adds values of a series to the figures of a task; None where they need it not."""
+        """Return what adds values of a series to the figures of a task; None if no figure needs the series."""
         of_labels = _TAKES.get(series.name)
         return of_labels and of_labels(series.labels)
 
@@ -102,12 +103,13 @@ class FiguresOfTasks:
 def figures_of_tasks(rows: Iterable[MetricsRow]) -> FiguresOfTasks:
     """Make the figures of these metrics."""
     found = FiguresOfTasks()
-    takes: dict[tuple[str, int], _Take | None] = {}
+    takes: dict[tuple[str, int], tuple[_Take | None, object]] = {}
     for row in rows:
         key = row.name, id(row.labels)  # rows of one series share their labels
         if key not in takes:
-            takes[key] = found.of_series(MetricsSeries(row.name, row.kind, row.unit, row.labels))
-        take = takes[key]
+            take = found.of_series(MetricsSeries(row.name, row.kind, row.unit, row.labels))
+            takes[key] = take, row.labels  # which keep their identity as long as they exist
+        take, _ = takes[key]
         if take is not None and (of_task := found.of_owner(row.component, row.task_id, row.process)) is not None:
             take(of_task, row)
     return found
@@ -139,7 +141,7 @@ def median_without(ordered: Sequence[float], one: float) -> float | None:
     return ordered[middle] if ordered[middle] < one else ordered[middle + 1]
 
 
-def _count(metric: str) -> _OfLabels:
+def _adding_count(metric: str) -> _OfLabels:
     def of_labels(_: Mapping[str, str]) -> _Take:
         def take(figures: TaskFigures, measured: _Measured) -> None:
             figures.totals[metric] = figures.totals.get(metric, 0.0) + measured.value
@@ -149,8 +151,8 @@ def _count(metric: str) -> _OfLabels:
     return of_labels
 
 
-def _emitted(labels: Mapping[str, str]) -> _Take:
-    count = _count("emit-count")(labels)
+def _adding_emitted(labels: Mapping[str, str]) -> _Take:
+    count = _adding_count("emit-count")(labels)
 
     def take(figures: TaskFigures, measured: _Measured) -> None:
         count(figures, measured)
@@ -160,8 +162,8 @@ def _emitted(labels: Mapping[str, str]) -> _Take:
     return take
 
 
-def _executed(labels: Mapping[str, str]) -> _Take:
-    count, source = _count("execute-count")(labels), (labels.get("component", ""), labels.get("stream", ""))
+def _adding_executed(labels: Mapping[str, str]) -> _Take:
+    count, source = _adding_count("execute-count")(labels), (labels.get("component", ""), labels.get("stream", ""))
 
     def take(figures: TaskFigures, measured: _Measured) -> None:
         count(figures, measured)
@@ -172,7 +174,7 @@ def _executed(labels: Mapping[str, str]) -> _Take:
     return take
 
 
-def _time(labels: Mapping[str, str]) -> _Take:
+def _adding_time(labels: Mapping[str, str]) -> _Take:
     use = intern(labels.get("use", ""))
 
     def take(figures: TaskFigures, measured: _Measured) -> None:
@@ -204,11 +206,11 @@ def _take_latency(figures: TaskFigures, measured: _Measured) -> None:
 
 
 _TAKES: Mapping[str, _OfLabels] = {
-    "emit-count": _emitted,
-    "execute-count": _executed,
-    "ack-count": _count("ack-count"),
-    "fail-count": _count("fail-count"),
-    "task-time-s": _time,
+    "emit-count": _adding_emitted,
+    "execute-count": _adding_executed,
+    "ack-count": _adding_count("ack-count"),
+    "fail-count": _adding_count("fail-count"),
+    "task-time-s": _adding_time,
     "cpu-seconds": lambda _: _take_cores,
     "in-queue-bytes": lambda _: _take_queue,
     "resident-bytes": lambda _: _take_memory,
