@@ -39,10 +39,9 @@ nox.options.sessions = ["test"]
 def test(session: nox.Session) -> None:
     """Everything: lint, the other interpreters, the wheels with each plugin's tests, the site, all other tests."""
     nox_session = [sys.executable, "-m", "nox", "-f", __file__, "-s"]
-    pytest = [sys.executable, "-m", "pytest", *_QUICK, *_ignored(*_DOCS_TESTS, *_TIMED), *session.posargs]
+    ours = [sys.executable, "-m", "pytest", *_QUICK, "heron-core/tests", "tests", *session.posargs]
     sessions = [[*nox_session, name] for name in ("lint", "elsewhere", "wheel", "docs")]
-    own_cache = ("-o", "cache_dir=.pytest_cache/core")  # `--lf` would forget what fails in the other process
-    _together(session, [*sessions, [*pytest, "heron-core/tests", *own_cache], [*pytest, "tests"]])
+    _together(session, [*sessions, [*ours, *_ignored(*_DOCS_TESTS, *_TIMED)]])
     _pytest(session, "--durations=20", *_TIMED, *session.posargs)
 
 
