@@ -57,7 +57,7 @@ def test_a_profile_shows_where_the_main_thread_is(eventually: Eventually) -> Non
     profile = decode_profile(profiler.document())
     assert (profile.component, profile.task_id) == ("count", 3)
     assert profile.samples > 5
-    assert profile.lasted_s >= 0.45
+    assert profile.lasted_s >= 0.499  # whenever its thread begins
     own = [
         each
         for each in profile.stacks

@@ -84,6 +84,7 @@ class Profiler(TaskObserver):
     def _observe(self) -> bytes:
         times, cpu_s, began_at_s = StackTimes(), thread_cpu_clock(self._ident), wall_s()
         before_s, before_cpu_s = monotonic_s(), cpu_s()
+        self._ends_s = before_s + self._seconds  # this thread may have begun late
         while before_s < self._ends_s and not self._stop.wait(PERIOD_S):
             stack = _stack_of(sys._current_frames().get(self._ident))
             now_s, now_cpu_s = monotonic_s(), cpu_s()
