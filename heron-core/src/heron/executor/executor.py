@@ -247,8 +247,8 @@ class Executor:
 
     def _handle(self, envelope: Envelope) -> None:
         if body_of(envelope) == "stop":
-            self._tmanager.send(Envelope(done=pb.Done()))
             self._stop(EXIT_ENDED, envelope.stop.reason)
+            self._tmanager.send(Envelope(done=pb.Done()))  # the leader ends when a standby here has its signal
 
         elif body_of(envelope) == "container_tasks" and self._stopping is None:
             self._set_tasks(decode_tasks(envelope.container_tasks.document))

@@ -2,6 +2,9 @@
 
 A topology manager without the hold is a standby and tries again. After the end of a leader, the state manager decides
 when an attempt succeeds: at once if it detects the end of the process, else when the session or lease expires.
+
+At the end of a topology, standbys get SIGTERM before the leader gives its hold up. A standby that is slow to handle it
+must not lead a topology that is over, so it looks whether the signal has arrived.
 """
 
 from __future__ import annotations
@@ -27,16 +30,21 @@ _log = logging.getLogger(__name__)
 class Lease:
     """Tries until it has the hold; then it calls `on_taken` once, with the epoch."""
 
-    def __init__(self, reactor: Reactor, statemgr: StateManager, topology: str) -> None:
+    def __init__(
+        self, reactor: Reactor, statemgr: StateManager, topology: str, stop_requested: Callable[[], bool]
+    ) -> None:
         self._reactor = reactor
         self._statemgr = statemgr
         self._topology = topology
+        self._stop_requested = stop_requested
         self._hold: Hold | None = None
         self._waits_since_s: float | None = None
         self._waits_for = ""
 
     def take(self, location: TManagerLocation, on_taken: Callable[[int], None]) -> None:
         """Takes the node now, or as soon as its holder is gone; other processes read `location` there."""
+        if self._stop_requested():
+            return
         try:
             value = encode_tmanager_location(location)
             self._hold = self._statemgr.hold(NodeKind.TMANAGER_LOCATION, self._topology, value)
@@ -50,6 +58,9 @@ class Lease:
                 self._waits_for = str(error)
             retry_s = _RETRY_S if now_s - self._waits_since_s < _SOON_S else _STANDBY_RETRY_S
             self._reactor.after(retry_s, lambda: self.take(location, on_taken))
+            return
+        if self._stop_requested():  # it came during the attempt
+            self.release()
             return
         _log.info("leading, epoch %d", self._hold.epoch)
         on_taken(self._hold.epoch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from heron.clock import wall_s
@@ -36,8 +37,15 @@ _LINGER_S = 0.2  # time for the last answers and orders to stop
 _HOOKS_S = 1.0  # time for observers to handle the last events
 
 
-def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: SocketContext, hooks: Hooks) -> Lease:
-    """Sets the topology manager up on the reactor; it leads as soon as it gets the hold."""
+def lead(
+    spec: TManagerSpec,
+    statemgr: StateManager,
+    reactor: Reactor,
+    sockets: SocketContext,
+    hooks: Hooks,
+    stop_requested: Callable[[], bool],
+) -> Lease:
+    """Sets the topology manager up on the reactor; it leads as soon as it gets the hold, unless it is to stop."""
     run_dir = Path(spec.run_dir)
     settings = EngineSettings.from_keys(spec.settings)
     hub = open_guarded_hub(sockets, settings.network_host, spec.keys)  # before its address is written
@@ -48,7 +56,7 @@ def lead(spec: TManagerSpec, statemgr: StateManager, reactor: Reactor, sockets: 
         Source(spec.topology, spec.container_id, "tmanager", spec.incarnation),
     )
     archive = open_archive(spec.checkpoint, spec.topology)
-    lease = Lease(reactor, statemgr, spec.topology)
+    lease = Lease(reactor, statemgr, spec.topology, stop_requested)
     location = TManagerLocation(
         hub.endpoint, spec.topology_id, os.getpid(), socket.gethostname(), container_id=spec.container_id
     )
@@ -86,7 +94,7 @@ def main(signals: Signals) -> int:
     hooks = ThreadedHooks(spec.hooks)
     statemgr = open_statemgr(spec.statemgr)
     try:
-        lease = lead(spec, statemgr, reactor, sockets, hooks)
+        lease = lead(spec, statemgr, reactor, sockets, hooks, lambda: signals.stop_requested)
         reactor.on_readable(signals.fileno(), reactor.stop)
         if not signals.stop_requested:
             reactor.run()
