@@ -114,6 +114,14 @@ def test_a_reader_is_asked_once_about_each_owner_and_series() -> None:
     assert reader.asked == [each.name for each in table.series] + [each.process for each in table.owners]
 
 
+def test_a_reader_is_not_asked_about_an_owner_without_values() -> None:
+    """A process that has none of the metrics that were asked for is in the table, too."""
+    reader = Emitted()
+    owners = [["count", 3, "count-3", [[0, 7.0]]], ["split", 4, "split-4", []]]
+    read_metrics(json.dumps([SERIES, owners]).encode(), reader)
+    assert (reader.asked, reader.found) == (["emit-count", "count-3"], [(3, 7.0)])
+
+
 def test_what_a_newer_topology_manager_adds_is_left_out() -> None:
     """These are elements at the end of lists. What an older one leaves out was not measured."""
     newer = [[[*SERIES[0], "?"]], [["count", 3, "count-3", [[0, 7.0, 1.0, None, None, "?"]], "?"]], "?"]

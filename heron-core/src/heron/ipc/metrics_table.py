@@ -186,7 +186,7 @@ def _read_table(table: _EncodedOwners, reader: MetricsReader[C]) -> None:
     decoder = json_decoder(MetricsOwner)
     for raw in table.owners:
         owner = decoder.decode(raw)
-        if not owner.values:
+        if not owner.values:  # it has none of the metrics that were asked for
             continue
         found = reader.of_owner(intern(owner.component), owner.task_id, intern(owner.process))
         if found is None:
