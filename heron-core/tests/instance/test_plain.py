@@ -70,7 +70,7 @@ class Text(str):
     "column",
     [
         *[(1, True), (1, 1.0), ("a", b"a"), (Number.ONE,), (Text("a"),), ("a", Text("a")), (2**63,), (-(2**63) - 1,)],
-        *[([1],), ({},), ((1,),), (object(),), ("\ud800",), (bytearray(b"a"),), (None, 1, "a")],
+        *[([1],), ({},), ((1,),), (...,), ("\ud800",), (bytearray(b"a"),), (None, 1, "a")],
     ],
     ids=repr,
 )

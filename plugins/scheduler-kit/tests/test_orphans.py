@@ -16,7 +16,9 @@ from heron_scheduler_kit.process_list import ContainerEntry, ProcessList, end_or
 GONE = ProcessIdentity(2**22 + 1, ProcessIdentity.of(os.getpid()).start)
 
 
-@pytest.mark.parametrize(("start", "waits"), [(GONE.start, False), ("1@another machine/1", True)])
+@pytest.mark.parametrize(
+    ("start", "waits"), [(GONE.start, False), ("1@another machine/1", True)], ids=["here", "there"]
+)
 def test_executors_of_other_machines_get_the_full_time_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, waits: bool
 ) -> None:

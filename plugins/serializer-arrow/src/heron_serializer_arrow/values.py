@@ -55,15 +55,21 @@ def to_values(batch: pa.RecordBatch) -> list[Sequence[object]]:
 def values_of(array: pa.Array) -> list[object]:
     """Return the values of an array as Python objects; NumPy converts numbers in a tenth of Arrow's time."""
     if isinstance(array, pa.DictionaryArray) and not array.dictionary.null_count:
-        keys = array.dictionary.to_pylist()
+        keys = values_of(array.dictionary)
         if not array.null_count:
             return [keys[code] for code in array.indices.to_numpy().tolist()]
         return [None if code is None else keys[code] for code in array.indices.to_pylist()]
     if not array.null_count and (pa.types.is_integer(array.type) or array.type in (pa.float32(), pa.float64())):
         found: list[object] = array.to_numpy().tolist()
         return found
+    if isinstance(array.type, pa.TimestampType | pa.DurationType) and array.type.unit == "ns":
+        array = array.cast(_in_us(array.type))  # where pandas is installed, Arrow would give its types instead
     values: list[object] = array.to_pylist()
     return values
+
+
+def _in_us(kind: pa.TimestampType | pa.DurationType) -> pa.DataType:
+    return pa.timestamp("us", kind.tz) if isinstance(kind, pa.TimestampType) else pa.duration("us")
 
 
 def _array(field: str, values: Sequence[object], wanted: pa.DataType | None) -> pa.Array:
