@@ -26,12 +26,15 @@ from heron.instance.batch_reader import ReceivedBatch
 from heron.instance.bolt_runner import BoltRunner
 from heron.instance.gateway import Gateway
 from heron.instance.key_sample import KeySample, keyed_inputs
+from heron.instance.serializers import PICKLE
 from heron.instance.task import Task
 from heron.instance.tuple_pool import TupleSource
+from heron.instance.undecodable_rows import undecodable_rows
 from heron.ipc.frame import FRAME_HEADER_BYTES
 from heron.kernel.settings import EngineSettings
 from heron.planner.key_group import key_group
 from heron.planner.physical_plan import PlanIndex
+from heron.spi.serializer import UndecodableValue
 
 GROUPS = 64
 SOURCE = TupleSource("spout", StreamDefinition("default", ("shop", "customer")), 1)
@@ -48,6 +51,16 @@ def shares(sample: KeySample) -> dict[str, tuple[str, Any]]:
 
 def new() -> KeySample:
     return KeySample({("spout", "default"): (1,)}, GROUPS)
+
+
+def test_rows_that_are_lost_are_no_keys() -> None:
+    """A value that does not decode is no key of the task."""
+    bad = UndecodableValue("app.Bad", ValueError(), "")
+    sample = new()
+    for _ in range(10):
+        columns: list[Sequence[object]] = [["a"] * 10, [bad, "good"] * 5]
+        sample.look(ReceivedBatch(SOURCE, 10, columns, lost=undecodable_rows(SOURCE, columns, PICKLE)))
+    assert shares(sample)["hot-key-share"] == ("good", 1.0)
 
 
 def test_names_the_key_and_its_group() -> None:

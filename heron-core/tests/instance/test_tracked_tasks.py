@@ -303,12 +303,12 @@ def test_all_roots_fail_when_the_stream_manager_is_new() -> None:
     assert rest.task.metrics.failed_by == {"lost": 5}
 
 
-def tracked(base: int, *values: object, **changes: object) -> bytes:
+def tracked(base: int, *values: object, more: bytes = b"", **changes: object) -> bytes:
     """A batch of the spout whose rows are its roots from `base` on."""
     options = option(OptionTag.BATCH_KEY, (base + 7).to_bytes(8, "little"))
     options += option(OptionTag.ROOT_BASE, ((SPOUT << 48) | base).to_bytes(8, "little"))
     rows = [(value,) for value in values]
-    return tuple_segment(rows, (BOLT,), **({"source_task": SPOUT, "options": options} | changes))  # type: ignore[arg-type]  # arguments of a segment
+    return tuple_segment(rows, (BOLT,), **({"source_task": SPOUT, "options": options + more} | changes))  # type: ignore[arg-type]  # arguments of a segment
 
 
 def end() -> bytes:
@@ -387,6 +387,37 @@ def test_the_known_roots_of_an_unreadable_batch_fail(
     rest.put(tracked(10, "a"), bad, tracked(30, "b"))
     rest.run(BoltRunner, Raises)
     assert (settled(rest), settled(rest, "failed")) == ([10, 30], failed)
+    capsys.readouterr()
+
+
+class Stubborn:
+    """Does not decode."""
+
+    def __init__(self) -> None:
+        self.left = 1
+
+    def __setstate__(self, state: object) -> None:
+        raise LookupError
+
+
+def test_a_value_that_does_not_decode_fails_only_its_root(capsys: pytest.CaptureFixture[str]) -> None:
+    """The bolt acks its neighbours, and keeps nothing of it."""
+    rest = Rest("bolt", first_time("ack"), lambda rest: len(settled(rest)) + len(settled(rest, "failed")) == 6)
+    rest.put(tracked(10, "a", Stubborn(), "c", Stubborn(), "e"), tracked(20, Stubborn()))
+    rest.run(BoltRunner, Raises)
+    assert (settled(rest), settled(rest, "failed")) == ([10, 12, 14], [11, 13, 20])
+    metrics = rest.task.metrics
+    assert (sum(metrics.executed.values()), metrics.acked, metrics.failed) == (3, 3, 3)
+    assert metrics.ignored_acks == 0
+    assert "of stream 'default' of 'spout'" in capsys.readouterr().err
+
+
+def test_a_unit_fails_with_its_value_that_does_not_decode(capsys: pytest.CaptureFixture[str]) -> None:
+    """A batch that was emitted with one id is one root."""
+    rest = Rest("bolt", first_time("ack"), lambda rest: 30 in settled(rest))
+    rest.put(tracked(10, "a", Stubborn(), more=option(OptionTag.UNIT, b"")), tracked(30, "b"))
+    rest.run(BoltRunner, Raises)
+    assert (settled(rest), settled(rest, "failed")) == ([30], [10])
     capsys.readouterr()
 
 

@@ -7,7 +7,10 @@ import pyarrow as pa
 from heron.api.definition import StreamDefinition
 from heron.instance.batch_reader import ReceivedBatch
 from heron.instance.column_input import ColumnInput, ReceivedColumns
+from heron.instance.serializers import PICKLE
 from heron.instance.tuple_pool import TupleSource
+from heron.instance.undecodable_rows import undecodable_rows
+from heron.spi.serializer import UndecodableValue
 from heron_serializer_arrow import ArrowSerializer
 
 SERIALIZER = ArrowSerializer.open({})
@@ -60,3 +63,31 @@ def test_columns_arrive_as_they_were_sent() -> None:
     columns.columns_of(received(("a", 1)))
     batch = pa.record_batch({"word": [1.5], "n": ["x"]})
     assert columns.columns_of(ReceivedBatch(SOURCE, 1, None, batch, SERIALIZER)).batch is batch
+
+
+def test_a_value_that_python_lacks_is_lost_alone_where_rows_are_read() -> None:
+    """A bolt of columns gets it; a bolt of rows gets its neighbours."""
+    days = pa.array([1, 2_932_897, 3], pa.int32()).cast(pa.date32())
+    batch = pa.record_batch({"word": ["a", "b", "c"], "n": days})
+    received = ReceivedBatch(SOURCE, 3, None, batch, SERIALIZER)
+    assert "undecodable date32[day]" in repr(received.first_rows(2))
+    assert ColumnInput(SERIALIZER).columns_of(received).lost == ()
+    assert [row[0] for row in received.decoded(received.values())] == ["a", "c"]
+    ((place, reason),) = [(each.place, each.reason) for each in received.lost]
+    assert place == 1
+    assert "a value of type date32[day] cannot be decoded (ArrowSerializer): " in str(reason)
+
+
+def test_rows_that_do_not_decode_are_lost_beside_those_that_do_not_fit() -> None:
+    """Places count all rows of the segment."""
+    bad = UndecodableValue("app.Bad", ValueError("no"), "")
+    values: list[list[object]] = [["a", bad, "c", bad, "e"], [1, 2, "three", 4, 5]]
+    lost = undecodable_rows(SOURCE, values, PICKLE)
+    columns = ColumnInput(SERIALIZER)
+    found = columns.columns_of(ReceivedBatch(SOURCE, 5, list(values), lost=lost))
+    assert found.batch.to_pylist() == [{"word": "a", "n": 1}, {"word": "e", "n": 5}]
+    assert sorted(each.place for each in found.lost) == [1, 2, 3]
+    values = [[bad], [1]]
+    nothing = columns.columns_of(ReceivedBatch(SOURCE, 1, list(values), lost=undecodable_rows(SOURCE, values, PICKLE)))
+    assert nothing.batch.num_rows == 0
+    assert [each.place for each in nothing.lost] == [0]

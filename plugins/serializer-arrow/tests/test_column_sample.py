@@ -32,3 +32,12 @@ def test_rows_of_a_batch_that_was_emitted_as_columns() -> None:
     sample.emit_columns("default", ("word", "n"), BATCH)
     sample.emit_columns("default", ("word", "n"), BATCH)
     assert [each.values for each in sample.emitted] == [("'a'", "1"), ("'b'", "None")]
+
+
+def test_a_value_that_python_lacks_does_not_fail_the_emit() -> None:
+    """Somebody who looks at a task must not change what it does."""
+    sample = TupleSample(2, SPEC, InspectedTask(), ValueText())
+    days = pa.array([1, 2_932_897], pa.int32()).cast(pa.date32())
+    sample.emit_columns("default", ("word", "n"), pa.record_batch({"word": ["a", "b"], "n": days}))
+    assert sample.emitted[0].values[1] == "1970-01-02"
+    assert "date32[day]" in sample.emitted[1].values[1]

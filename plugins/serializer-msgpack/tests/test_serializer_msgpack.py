@@ -11,6 +11,8 @@ import msgpack
 import pytest
 
 from heron.errors import SerializationError
+from heron.instance.batch_codec import decode_columns, decode_values
+from heron.spi.serializer import UndecodableValue
 from heron_serializer_msgpack import MsgpackSerializer
 from heron_testing.contracts.serializer import SerializerContract, same
 
@@ -93,3 +95,34 @@ def test_unknown_extension_is_an_error() -> None:
     payload = msgpack.packb([[msgpack.ExtType(77, b"")]])
     with pytest.raises(SerializationError, match="extension type 77"):
         SERIALIZER.decode(payload)
+
+
+@pytest.mark.parametrize(
+    ("bad", "kind"),
+    [
+        (b"\xa4\xff\xfe!!", "text"),
+        (b"\x91\xa4\xff\xfe!!", "array"),
+        (b"\x81\xa1k\xa4\xff\xfe!!", "map"),
+        (b"\xd6\x63BAD!", "extension"),
+    ],
+)
+def test_a_value_of_another_program_that_cannot_be_unpacked_fails_alone(bad: bytes, kind: str) -> None:
+    """Text that is not UTF-8, or an extension type that nobody knows."""
+    rows = 2500
+    payload = SERIALIZER.encode([list(range(rows)), [(1, "two")] * (rows - 1) + ["LAST"]])
+    payload = payload.replace(b"\xa4LAST", bad)
+    with pytest.raises(SerializationError):
+        decode_columns(payload, rows, SERIALIZER)
+    numbers, values = decode_values(payload, rows, SERIALIZER)
+    assert numbers == list(range(rows))
+    assert values[:-1] == [(1, "two")] * (rows - 1)
+    assert isinstance(values[-1], UndecodableValue)
+    assert values[-1].kind == kind
+
+
+def test_a_payload_that_is_cut_is_lost_whole() -> None:
+    """Nothing says then where its values end."""
+    payload = SERIALIZER.encode([[1, "two"], [b"x", {"a": [1.5]}]])
+    for size in range(len(payload)):
+        with pytest.raises(SerializationError):
+            decode_values(payload[:size], 2, SERIALIZER)

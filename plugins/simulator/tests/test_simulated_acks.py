@@ -281,3 +281,43 @@ def test_hooks_get_acks_and_fails_with_their_latency() -> None:
         assert [each[:2] for each in hook.told] == told
         assert hook.told[-1][2] == pytest.approx(2.0)
         assert all(latency_s <= 2.0 for _, _, latency_s in hook.told)
+
+
+class Stubborn:
+    """Does not decode."""
+
+    def __init__(self) -> None:
+        self.left = 1
+
+    def __setstate__(self, state: object) -> None:
+        raise LookupError
+
+
+class OneBadSpout(ReplayingSpout):
+    """The value of one number does not decode; it is not emitted again."""
+
+    def next_tuple(self) -> None:
+        if not self.waiting:
+            self.end()
+            return
+        number = self.waiting.pop(0)
+        self.emit([Stubborn() if number == 3 else number], tup_id=number)
+
+    def fail(self, tup_id: object) -> None:
+        assert isinstance(tup_id, int)
+        self.failed.append(tup_id)
+
+
+def test_a_value_that_does_not_decode_fails_only_its_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    """As between processes."""
+    builder = TopologyBuilder("acks")
+    builder.set_config({api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE", "odd": "ack"})
+    spout = builder.add_spout("numbers", OneBadSpout, par=1)
+    builder.add_bolt("last", FirstTimeBolt, 1, {spout: Grouping.SHUFFLE})
+    with Simulation(builder, clock=FakeClock()) as simulation:
+        simulation.run_until_finished(max_steps=100_000)
+        source = simulation.component("numbers")
+        assert isinstance(source, OneBadSpout)
+        assert (source.acked, source.failed) == ([0, 1, 2, 4, 5], [3])
+        assert simulation.counts()["last"].failed == 1
+    assert "decoding field 'number' " in capsys.readouterr().err

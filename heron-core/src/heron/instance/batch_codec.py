@@ -11,7 +11,7 @@ from heron.errors import LimitExceededError, SerializationError
 from heron.instance.serializers import PICKLE
 from heron.spi.serializer import Serializer
 
-__all__ = ["decode_columns", "encode_rows"]
+__all__ = ["decode_columns", "decode_values", "encode_rows"]
 
 Rejected = Callable[[object, Exception], None]
 
@@ -70,6 +70,23 @@ def decode_columns(payload: bytes | memoryview, rows: int, serializer: Serialize
             f"a batch of {rows} tuples does not decode ({type(serializer).__name__}): {type(error).__name__}: {error}; "
             "define the classes of values at the top level of a module that every component can import"
         )
+        raise SerializationError(msg) from error
+    if not _is_batch(columns, rows):
+        msg = f"a batch of {rows} tuples has columns of another length"
+        raise SerializationError(msg)
+    return columns
+
+
+def decode_values(payload: bytes | memoryview, rows: int, serializer: Serializer) -> list[Sequence[object]]:
+    """The columns of a payload that `decode_columns` refused; each value that does not decode is an `UndecodableValue`.
+
+    Raises:
+        SerializationError: when its values cannot be decoded one by one.
+    """
+    try:
+        columns = serializer.decode_each(payload)
+    except Exception as error:
+        msg = f"a batch of {rows} tuples does not decode value by value ({type(serializer).__name__}): {error}"
         raise SerializationError(msg) from error
     if not _is_batch(columns, rows):
         msg = f"a batch of {rows} tuples has columns of another length"

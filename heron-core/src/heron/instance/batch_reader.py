@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import repeat
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress, count, repeat
+from typing import TYPE_CHECKING, TypeVar
 
-from heron.instance.batch_codec import decode_columns
+from heron.errors import RemoteProtocolError, SerializationError
+from heron.instance.batch_codec import decode_columns, decode_values
 from heron.instance.serializers import Serializers
 from heron.instance.tuple_pool import TupleSource, TupleSources
+from heron.instance.undecodable_rows import LostRow, undecodable_rows, values_of_each
 from heron.ipc.frame import SegmentHead
 from heron.planner.physical_plan import PlanIndex, PlanUpdate
 from heron.spi.column_serializer import ColumnSerializer
@@ -19,10 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["BatchReader", "MarkerAligner", "ReceivedBatch"]
 
 
-class ReceivedBatch:
-    """A decoded segment: its source, the number of its rows, and their values in one of two forms."""
+_Item = TypeVar("_Item")
 
-    __slots__ = ("_columns", "_record_batch", "_serializer", "rows", "source")
+
+class ReceivedBatch:
+    """A decoded segment: its source, the number of its rows, and their values in one of two forms.
+
+    `lost` are the rows with a value that does not decode, once `columns` was called.
+    """
+
+    __slots__ = ("_columns", "_record_batch", "_serializer", "lost", "rows", "source")
 
     def __init__(
         self,
@@ -31,6 +39,7 @@ class ReceivedBatch:
         columns: list[Sequence[object]] | None,
         record_batch: RecordBatch | None = None,
         serializer: ColumnSerializer | None = None,
+        lost: tuple[LostRow, ...] = (),
     ) -> None:
         """`columns` has one sequence of values for each field; without it there are a batch and its serializer."""
         self.source = source
@@ -38,6 +47,7 @@ class ReceivedBatch:
         self._columns = columns
         self._record_batch = record_batch
         self._serializer = serializer
+        self.lost = lost
 
     @property
     def record_batch(self) -> RecordBatch | None:
@@ -45,18 +55,32 @@ class ReceivedBatch:
         return self._record_batch
 
     def columns(self) -> list[Sequence[object]]:
-        """One sequence of Python values for each field."""
-        if self._columns is None and self._serializer is not None:
-            self._columns = self._serializer.to_columns(self._record_batch)
+        """One sequence of Python values for each field; a lost row has an `UndecodableValue`."""
+        if self._columns is None and self._serializer is not None and self._record_batch is not None:
+            try:
+                self._columns = self._serializer.to_columns(self._record_batch)
+            except SerializationError:
+                self._columns = values_of_each(self._record_batch, self._serializer)
+                self.lost = undecodable_rows(self.source, self._columns, self._serializer)
         return self._columns or []
 
     def first_rows(self, number: int) -> list[tuple[object, ...]]:
         """The values of the first rows; of columns, only these become Python values."""
-        if self._columns is None and self._serializer is not None and self._record_batch is not None:
-            columns = self._serializer.to_columns(self._record_batch.slice(0, number))
+        if self._columns is None and self._record_batch is not None:
+            first = self._record_batch.slice(0, number)
+            columns = ReceivedBatch(self.source, first.num_rows, None, first, self._serializer).columns()
         else:
             columns = self.columns()
         return [tuple(column[row] for column in columns) for row in range(min(number, self.rows))]
+
+    def decoded(self, items: Iterable[_Item], first: int = 0) -> Iterator[_Item]:
+        """The items that belong to rows that are not lost; the first item belongs to the row with number `first`."""
+        lost = {each.place for each in self.lost}
+        return compress(items, (place not in lost for place in count(first)))
+
+    def lost_among(self, first: int, rows: int) -> int:
+        """How many of these rows are lost."""
+        return sum(first <= each.place < first + rows for each in self.lost)
 
     def values(self) -> Iterator[tuple[object, ...]]:
         """The values of each row; an empty tuple for each row of a stream without fields."""
@@ -80,7 +104,7 @@ class BatchReader:
 
         Raises:
             RemoteProtocolError: when the plan does not have its source, or the topology has no serializer for it.
-            SerializationError: when its payload does not decode.
+            SerializationError: when its payload does not decode, and its values cannot be told apart either.
         """
         serializer = self._serializers.for_input(head.encoding, head.source_task)
         source = self._sources.of(head.source_task, head.stream)
@@ -88,7 +112,23 @@ class BatchReader:
         if isinstance(serializer, ColumnSerializer):
             batch = serializer.decode_batch(payload, head.rows)
             return ReceivedBatch(source, head.rows, None, batch, serializer)
-        return ReceivedBatch(source, head.rows, decode_columns(payload, head.rows, serializer))
+        try:
+            return ReceivedBatch(source, head.rows, decode_columns(payload, head.rows, serializer))
+        except SerializationError as error:
+            refused = error
+        try:
+            columns = decode_values(payload, head.rows, serializer)
+        except SerializationError:
+            raise refused from refused.__cause__
+        return ReceivedBatch(source, head.rows, columns, lost=undecodable_rows(source, columns, serializer))
+
+    def described(self, head: SegmentHead) -> str:
+        """A segment of tuples that cannot be read, for people."""
+        try:
+            component, stream = self._sources.of(head.source_task, head.stream).key
+        except RemoteProtocolError:
+            return f"{head.rows} tuples of task {head.source_task}"
+        return f"{head.rows} tuples of stream {stream!r} of {component!r}, task {head.source_task}"
 
 
 class MarkerAligner:

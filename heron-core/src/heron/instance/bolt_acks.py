@@ -177,15 +177,15 @@ class BoltAcks:
         """
         return None
 
-    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple]) -> None:
-        """Work on a batch begins; `tuples` are the pooled objects for its rows."""
+    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple], lost: Sequence[int] = ()) -> None:
+        """Work on a batch begins; `tuples` are the pooled objects for its rows, `lost` the places of failed rows."""
 
     def end(self, batch: TrackedBatch | None) -> None:
         """Work on a batch is over; its pooled tuples are reused after this."""
         self.settle()
 
     def begin_columns(self, record_batch: RecordBatch, batch: TrackedBatch | None, lost: list[int]) -> None:
-        """Work on a batch of columns begins; `lost` are the places of rows that it lacks, because they do not fit."""
+        """Work on a batch of columns begins; `lost` are the places of rows that it lacks."""
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
         """The component acked or failed a record batch."""
@@ -236,10 +236,12 @@ class TrackedBoltAcks(BoltAcks):
         """`BoltAcks.batch_of`."""
         return tracked_batch(head, self._task_id)
 
-    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple]) -> None:
+    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple], lost: Sequence[int] = ()) -> None:
         """`BoltAcks.begin`."""
         self._tuples = tuples
         self._tracker.in_work = batch
+        if batch is not None and lost:
+            self._tracker.fail_places(batch, list(lost))
 
     def end(self, batch: TrackedBatch | None) -> None:
         """`BoltAcks.end`."""

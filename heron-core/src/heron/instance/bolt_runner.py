@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from heron.instance.task import Task
 from heron.instance.task_time import TimeUse
 from heron.instance.tracked_batch import UNTRACKED, TrackedBatch
 from heron.instance.tuple_pool import TupleSource
+from heron.instance.undecodable_rows import LostRow, report_lost
 from heron.instance.user_component import BoltHookCalls, specialise
 from heron.instance.watermarks import TaskWatermark, WatermarkStep, watermark_sources
 from heron.ipc.frame import (
@@ -258,8 +259,7 @@ class BoltRunner(ComponentRunner):
                 )
         except (RemoteProtocolError, SerializationError) as error:
             self.task.metrics.failed += head.rows
-            doing = f"reading {head.rows} tuples of task {head.source_task}"
-            self.task.errors.report(doing, error, "these tuples are lost")
+            self.task.errors.report(f"reading {self._reader.described(head)}", error, "these tuples are lost")
 
     def _process_tuples(self, frame: bytes, head: SegmentHead) -> None:
         tracked = self._acks.batch_of(head)
@@ -289,7 +289,7 @@ class BoltRunner(ComponentRunner):
         streams = self.emitter.streams.values()
         source, rows = batch.source, batch.rows
         tuples = source.pool.take(rows)
-        self._acks.begin(tracked, tuples)
+        self._acks.begin(tracked, tuples, self._report_lost(batch.lost))
         pairs = zip(tuples, batch.values(), strict=False)
         done = 0
         executed, latency = self.task.metrics.executed, self.task.metrics.execute_latency
@@ -303,12 +303,12 @@ class BoltRunner(ComponentRunner):
                 size = traces.begin(done, wanted, streams)
             start_s = monotonic_s()
             with self.emitter.lock.released():
-                self._process_slice(islice(pairs, size))
+                self._process_slice(batch.decoded(islice(pairs, size), done) if batch.lost else islice(pairs, size))
             took_s = monotonic_s() - start_s
             if traces is not None:
                 traces.end(streams)
+            executed[source.key] = executed.get(source.key, 0) + size - batch.lost_among(done, size)
             done += size
-            executed[source.key] = executed.get(source.key, 0) + size
             latency.add(took_s / size, size)
             if self._slice.adapt(size, took_s, cut=size < wanted) or done < rows:
                 self._between_slices(start_s + took_s)
@@ -322,8 +322,7 @@ class BoltRunner(ComponentRunner):
     ) -> None:
         """Calls `process_columns` once for all rows of a segment."""
         batch, source, component = received.batch, received.source, self._component
-        received.report_lost(self.task.metrics, self.task.errors)
-        self._acks.begin_columns(batch, tracked, [each.place for each in received.lost])
+        self._acks.begin_columns(batch, tracked, self._report_lost(received.lost))
         if not self._has_output():
             self._pacer.start_waiting(monotonic_s())
         component.received_from = received.received_from
@@ -346,6 +345,12 @@ class BoltRunner(ComponentRunner):
         metrics.execute_latency.add((end_s - start_s) / max(1, rows), rows)
         self._between_slices(end_s)
         self._flush_due_acks()
+
+    def _report_lost(self, lost: Sequence[LostRow]) -> list[int]:
+        """Counts and reports rows that the component does not get; returns their places."""
+        self.task.metrics.failed += len(lost)
+        report_lost(lost, self.task.errors)
+        return [each.place for each in lost]
 
     def _call_process_columns(self, batch: RecordBatch, source: TupleSource) -> None:
         if (calls := self._bolt_emitter.hook_calls) is None:

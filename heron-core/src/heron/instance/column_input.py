@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heron.errors import SerializationError
 from heron.instance.batch_reader import ReceivedBatch
-from heron.instance.task_metrics import TaskMetrics
 from heron.instance.tuple_pool import TupleSource
-from heron.instance.user_errors import UserErrors
+from heron.instance.undecodable_rows import LostRow
 from heron.spi.column_serializer import ColumnSerializer
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch, Schema
 
-__all__ = ["ColumnInput", "LostRow", "ReceivedColumns"]
-
-
-@dataclass(frozen=True, slots=True)
-class LostRow:
-    """A row that is not in the batch: its place among the rows that were received, its values, and the reason."""
-
-    place: int
-    values: tuple[object, ...]
-    reason: SerializationError
+__all__ = ["ColumnInput", "ReceivedColumns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +24,7 @@ class ReceivedColumns:
 
     source: TupleSource
     batch: RecordBatch
-    lost: list[LostRow] = field(default_factory=list)
+    lost: Sequence[LostRow] = ()
 
     @property
     def received_from(self) -> tuple[str, str, int]:
@@ -43,14 +33,6 @@ class ReceivedColumns:
 
     def __str__(self) -> str:
         return f"a batch of {self.batch.num_rows} rows of ({', '.join(self.source.fields)})"
-
-    def report_lost(self, metrics: TaskMetrics, errors: UserErrors) -> None:
-        """Reports the rows that the batch lacks."""
-        component, stream = self.source.key
-        metrics.failed += len(self.lost)
-        for each in self.lost:
-            doing = f"building columns from stream {stream!r} of {component!r}"
-            errors.report(doing, each.reason, "the tuple is failed and the task continues", each.values)
 
 
 class ColumnInput:
@@ -65,25 +47,37 @@ class ColumnInput:
         if received.record_batch is not None:
             return ReceivedColumns(received.source, received.record_batch)
         source, columns = received.source, received.columns()
+        places: Sequence[int] = range(received.rows)
+        if received.lost:
+            columns = [list(received.decoded(column)) for column in columns]
+            places = list(received.decoded(places))
         schema = self._schemas.get(source.key)
         try:
-            found = ReceivedColumns(source, self._serializer.from_columns(columns, source.fields, schema))
+            batch = self._serializer.from_columns(columns, source.fields, schema)
+            found = ReceivedColumns(source, batch, received.lost)
         except SerializationError:
-            found = self._fitting(source, columns, schema)
+            found = self._fitting(received, columns, places, schema)
         if schema is None or schema != found.batch.schema:
             self._schemas[source.key] = found.batch.schema
         return found
 
     def _fitting(
-        self, source: TupleSource, columns: Sequence[Sequence[object]], schema: Schema | None
+        self,
+        received: ReceivedBatch,
+        columns: Sequence[Sequence[object]],
+        places: Sequence[int],
+        schema: Schema | None,
     ) -> ReceivedColumns:
-        """The rows that fit the types, looked at one by one."""
-        fitting, lost = list[tuple[object, ...]](), list[LostRow]()
-        for place, values in enumerate(zip(*columns, strict=True)):
+        """The rows that fit the types, looked at one by one; `places` are those that they have in the segment."""
+        source = received.source
+        component, stream = source.key
+        doing = f"building columns from stream {stream!r} of {component!r}"
+        fitting, lost = list[tuple[object, ...]](), list(received.lost)
+        for place, values in zip(places, zip(*columns, strict=True), strict=True):
             try:
                 row = self._serializer.from_columns([(value,) for value in values], source.fields, schema)
             except SerializationError as error:
-                lost.append(LostRow(place, values, error))
+                lost.append(LostRow(place, values, doing, error))
             else:
                 schema = row.schema
                 fitting.append(values)

@@ -8,7 +8,7 @@ the rates of tasks; the sample names the key for which moving groups cannot help
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from heron.api.definition import GroupingKind
 from heron.errors import EmitError
@@ -65,7 +65,10 @@ class KeySample:
         if self._left <= 0 or (positions := self._positions.get(batch.source.key)) is None:
             return
         columns, step = batch.columns(), max(1, batch.rows // _ROWS_A_BATCH)
-        rows = range(0, batch.rows, step)[: self._left]
+        rows: Sequence[int] = range(0, batch.rows, step)[: self._left]
+        if batch.lost:
+            lost = {each.place for each in batch.lost}
+            rows = [row for row in rows if row not in lost]
         self._left -= len(rows)
         try:
             self._now.update(tuple(columns[position][row] for position in positions) for row in rows)

@@ -23,7 +23,7 @@ from typing import ClassVar, Final, Self
 from heron.errors import SerializationError
 from heron.spi.driver import NoOptions
 from heron.spi.options import decode_options
-from heron.spi.serializer import SPI_VERSION, Encoding, Serializer
+from heron.spi.serializer import SPI_VERSION, Encoding, Serializer, UndecodableValue
 
 __all__ = ["PlainSerializer"]
 
@@ -65,6 +65,10 @@ class PlainSerializer(Serializer):
         except (struct.error, ValueError, IndexError) as error:
             msg = f"the payload is not a batch of plain columns: {error}"
             raise SerializationError(msg) from error
+
+    def decode_each(self, payload: bytes | memoryview) -> list[Sequence[object]]:
+        """Return the columns, where a text that is not UTF-8 has an `UndecodableValue`: only text can be bad alone."""
+        return list(_columns(bytes(payload), _READERS_OF_EACH))
 
 
 def _encoded(column: Sequence[object]) -> Iterator[bytes]:
@@ -120,7 +124,7 @@ _WRITERS: Final[Mapping[type, Callable[..., tuple[int, bytes]]]] = {
 }
 
 
-def _columns(payload: bytes) -> Iterator[Sequence[object]]:
+def _columns(payload: bytes, readers: _Readers | None = None) -> Iterator[Sequence[object]]:
     rows, columns = _HEAD.unpack_from(payload)
     at = _HEAD.size
     for _ in range(columns):
@@ -131,7 +135,7 @@ def _columns(payload: bytes) -> Iterator[Sequence[object]]:
         data = payload[at : at + length]
         at += len(data)
         count = present.count(1) if nullable else rows
-        values = _READERS[kind](data, count)
+        values = (readers or _READERS)[kind](data, count)
         whole = len(data) == length and (not nullable or (len(present) == rows == count + present.count(0)))
         if not whole or len(values) != count:
             msg = f"a column of kind {kind} has {len(values)} values in {len(data)} bytes, not {count} in {length}"
@@ -164,12 +168,26 @@ def _contents(data: bytes, count: int) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(ends)]
 
 
-_READERS: Final[Sequence[Callable[[bytes, int], Sequence[object]]]] = (
+def _text_or_not(data: bytes) -> object:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        return UndecodableValue("text", error, "correct the program that writes it: text is UTF-8 here")
+
+
+_Readers = Sequence[Callable[[bytes, int], Sequence[object]]]
+_READERS: Final[_Readers] = (
     lambda _data, _count: (),
     lambda data, _count: list(map((False, True).__getitem__, data)),
     lambda data, count: struct.unpack(f"<{count}q", data),
     lambda data, count: struct.unpack(f"<{count}d", data),
     _read_text,
     _read_sized_text,
+    _contents,
+)
+_READERS_OF_EACH: Final[_Readers] = (
+    *_READERS[:_TEXT],
+    lambda data, count: list(map(_text_or_not, data.split(_SEPARATOR.encode()) if count or data else ())),
+    lambda data, count: list(map(_text_or_not, _contents(data, count))),
     _contents,
 )

@@ -11,6 +11,7 @@ from heron.api.api_constants import TOPOLOGY_SERIALIZER
 from heron.api.config import setting
 from heron.driver_kit.loading import open_driver
 from heron.errors import ConfigError, PluginError, RemoteProtocolError, known
+from heron.instance.pickled_values import decode_each
 from heron.spi.column_serializer import ColumnSerializer
 from heron.spi.driver import DriverRef
 from heron.spi.serializer import SPI_VERSION, Encoding, Serializer
@@ -112,21 +113,50 @@ class PickleSerializer(Serializer):
         """Pickles without the memo where possible.
 
         The memo costs as much as the rest together. It would also turn a value that was emitted twice into one shared
-        object at the receiver. Only values that contain themselves need it, and the pickler reports those.
+        object at the receiver, and no value could be decoded without those before it. Only values that contain
+        themselves need it, and the pickler reports those. Each becomes a pickle inside the pickle.
         """
-        buffer = io.BytesIO()
-        pickler = pickle.Pickler(buffer, _PROTOCOL)
-        pickler.fast = True
         try:
-            pickler.dump(columns)
+            return _pickled(columns)
         except ValueError:  # "can't pickle cyclic objects"
-            return pickle.dumps(columns, _PROTOCOL)
-        return buffer.getvalue()
+            return _pickled([list(map(_without_cycle, column)) for column in columns])
 
     def decode(self, payload: bytes | memoryview) -> list[Sequence[object]]:
         """Unpickles; the caller checks the shape of the result."""
         columns: list[Sequence[object]] = pickle.loads(payload)  # noqa: S301  # only from the topology itself
         return columns
+
+    def decode_each(self, payload: bytes | memoryview) -> list[Sequence[object]]:
+        """Unpickles each value alone."""
+        return decode_each(bytes(payload))
+
+
+def _pickled(value: object) -> bytes:
+    buffer = io.BytesIO()
+    pickler = pickle.Pickler(buffer, _PROTOCOL)
+    pickler.fast = True
+    pickler.dump(value)
+    return buffer.getvalue()
+
+
+def _without_cycle(value: object) -> object:
+    try:
+        _pickled(value)
+    except ValueError:
+        return _InnerPickle(pickle.dumps(value, _PROTOCOL))
+    return value
+
+
+class _InnerPickle:
+    """Arrives as the value whose pickle it holds."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return pickle.loads, (self._data,)
 
 
 PICKLE = PickleSerializer()

@@ -21,9 +21,10 @@ from heron.instance.value_text import ValueText
 from heron.ipc.task_tuples import SampledTuple, TaskTuples, encode_tuples
 from heron.kernel.role_spec import InstanceSpec
 from heron.planner.physical_plan import PlanIndex
+from heron.spi.serializer import UndecodableValue
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch
+    from pyarrow import RecordBatch, Scalar
 
 __all__ = ["TupleObserver", "TupleSample", "secrets_of"]
 
@@ -63,7 +64,7 @@ class TupleSample:
 
     def emit_columns(self, stream: str, fields: Sequence[str], batch: RecordBatch) -> None:
         """Task thread: takes rows of a batch that was emitted as columns."""
-        columns = [column.to_pylist() for column in batch.slice(0, self._wanted - len(self.emitted)).columns]
+        columns = [list(map(_value_of, column)) for column in batch.slice(0, self._wanted - len(self.emitted)).columns]
         rows = zip(*columns, strict=True)
         self.emitted += self._sampled(self._component, self._task_id, stream, fields, rows)
         self._note()
@@ -78,6 +79,13 @@ class TupleSample:
         received = not self._task.inputs or len(self.received) >= self._wanted
         if received and (not self._task.outputs or len(self.emitted) >= self._wanted):
             self.is_full.set()
+
+
+def _value_of(scalar: Scalar) -> object:
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError) as error:  # such as a date after the year 9999
+        return UndecodableValue(str(scalar.type), error, "")
 
 
 class TupleObserver(TaskObserver):

@@ -10,11 +10,21 @@ from __future__ import annotations
 import enum
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
+from heron.errors import SerializationError
 from heron.spi.driver import Driver
 
-__all__ = ["CAPABILITIES", "OLDEST_SPI_VERSION", "PRIVATE_ENCODINGS", "SPI_VERSION", "Encoding", "Serializer"]
+__all__ = [
+    "CAPABILITIES",
+    "OLDEST_SPI_VERSION",
+    "PRIVATE_ENCODINGS",
+    "SPI_VERSION",
+    "Encoding",
+    "Serializer",
+    "UndecodableValue",
+]
 
 SPI_VERSION = 1
 OLDEST_SPI_VERSION = 1
@@ -35,6 +45,18 @@ class Encoding(enum.IntEnum):
     MSGPACK = 2
     ARROW = 3
     PLAIN = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UndecodableValue:
+    """Takes the place of a value that does not decode: its type by the payload, the error, and the author's remedy."""
+
+    kind: str
+    error: Exception
+    remedy: str
+
+    def __repr__(self) -> str:
+        return f"<undecodable {self.kind}>"
 
 
 class Serializer(Driver):
@@ -67,9 +89,21 @@ class Serializer(Driver):
     def decode(self, payload: bytes | memoryview) -> list[Sequence[object]]:
         """Return the columns of a payload, as lists or tuples that do not refer to `payload`.
 
-        The core checks their number and lengths. After any exception the batch is lost: its tuples count as failed, and
-        the session continues.
+        The core checks their number and lengths. After any exception it calls `decode_each` with the same payload.
 
         Raises:
             SerializationError: when the bytes are not a batch.
         """
+
+    def decode_each(self, payload: bytes | memoryview) -> list[Sequence[object]]:
+        """Return the columns of a payload that `decode` refused, with an `UndecodableValue` for each bad value.
+
+        Called by the task thread, only after `decode` raised, so it may be slow. The tuples of the bad values fail, and
+        their neighbours are processed. After any exception the batch is lost: its tuples fail, are counted and
+        reported, and the session continues. An implementation is optional.
+
+        Raises:
+            SerializationError: when the values cannot be told apart.
+        """
+        msg = f"{type(self).__name__} decodes only whole batches"
+        raise SerializationError(msg)

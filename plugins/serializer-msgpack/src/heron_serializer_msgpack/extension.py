@@ -16,14 +16,17 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
-from collections.abc import Callable, Mapping
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, cast
 
 import msgpack
 
 from heron.errors import SerializationError
+from heron.spi.serializer import UndecodableValue
 
-__all__ = ["pack", "to_extension", "unpack"]
+__all__ = ["pack", "to_extension", "unpack", "unpack_each"]
+
+_REMEDY: Final = "correct the program that writes it: text is UTF-8, and extension types are those of this serializer"
 
 _TUPLE, _LARGE_INT, _DECIMAL, _DATE, _DATETIME, _UUID, _SET, _FROZENSET = range(1, 9)
 
@@ -37,6 +40,41 @@ def pack(value: object) -> bytes:
 def unpack(payload: bytes | memoryview) -> object:
     """Return the value of these bytes."""
     return msgpack.unpackb(payload, ext_hook=_from_extension, strict_map_key=False)
+
+
+def unpack_each(payload: bytes) -> list[Sequence[object]]:
+    """Return the columns of a batch, with an `UndecodableValue` for each value that cannot be unpacked."""
+    values = msgpack.Unpacker(max_buffer_size=0)
+    values.feed(payload)
+    columns: list[Sequence[object]] = []
+    for _ in range(values.read_array_header()):
+        column: list[object] = []
+        for _ in range(values.read_array_header()):
+            start = values.tell()
+            values.skip()  # decodes nothing
+            column.append(_unpack_or_not(payload[start : values.tell()]))
+        columns.append(column)
+    return columns
+
+
+def _unpack_or_not(packed: bytes) -> object:
+    try:
+        return unpack(packed)
+    except Exception as error:
+        return UndecodableValue(_kind(packed[0]), error, _REMEDY)
+
+
+def _kind(first: int) -> str:
+    """The kind of a value by its first byte."""
+    return next((kind for kind, numbers in _KINDS.items() if first in numbers), "value")
+
+
+_KINDS: Final[Mapping[str, frozenset[int]]] = {
+    "text": frozenset({*range(0xA0, 0xC0), *range(0xD9, 0xDC)}),
+    "array": frozenset({*range(0x90, 0xA0), 0xDC, 0xDD}),
+    "map": frozenset({*range(0x80, 0x90), 0xDE, 0xDF}),
+    "extension": frozenset({*range(0xC7, 0xCA), *range(0xD4, 0xD9)}),
+}
 
 
 def to_extension(value: object) -> msgpack.ExtType:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self, cast
 
 from heron.spi.options import decode_options
 from heron.spi.serializer import Encoding, Serializer
-from heron_serializer_msgpack.extension import pack, unpack
+from heron_serializer_msgpack.extension import pack, unpack, unpack_each
 
 __all__ = ["MsgpackSerializer"]
 
@@ -37,3 +37,7 @@ class MsgpackSerializer(Serializer):
 
     def decode(self, payload: bytes | memoryview) -> list[Sequence[object]]:
         return cast("list[Sequence[object]]", unpack(payload))
+
+    def decode_each(self, payload: bytes | memoryview) -> list[Sequence[object]]:
+        """Return the columns; only texts and extension types can be bad alone, also inside arrays and maps."""
+        return unpack_each(bytes(payload))

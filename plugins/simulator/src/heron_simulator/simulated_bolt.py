@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from heron.api.bolt import Bolt
@@ -13,6 +14,7 @@ from heron.instance.column_input import ColumnInput, ReceivedColumns
 from heron.instance.emitter import BoltEmitter
 from heron.instance.pacing import TickTimer
 from heron.instance.task_context import QueuedTarget
+from heron.instance.undecodable_rows import LostRow, report_lost
 from heron.instance.user_component import BoltHookCalls
 from heron.instance.watermarks import TaskWatermark, WatermarkStep, watermark_sources
 from heron.ipc.frame import Marker, SegmentKind, marker_value
@@ -119,7 +121,7 @@ class SimulatedBolt(SimulatedTask):
                 batch.columns()
         except SerializationError as error:
             self.metrics.failed += head.rows
-            self.errors.report(f"reading {head.rows} tuples of task {head.source_task}", error, "these tuples are lost")
+            self.errors.report(f"reading {self._reader.described(head)}", error, "these tuples are lost")
             self._fail(delivery.edge)
             return
         if self._column_input is not None:
@@ -128,12 +130,14 @@ class SimulatedBolt(SimulatedTask):
         source = batch.source
         if delivery.edge is not None:
             delivery.edge.left = head.rows
-        for tup, values in zip(source.pool.take(head.rows), batch.values(), strict=False):
+        self._lose(batch.lost, delivery.edge)
+        for tup, values in batch.decoded(zip(source.pool.take(head.rows), batch.values(), strict=False)):
             tup.values, tup.id = values, delivery.edge
             self._execute(tup)
         self._settle()
         source.pool.recycle(head.rows, delivery.edge)  # a tuple that the bolt keeps is acked later
-        self.metrics.executed[source.key] = self.metrics.executed.get(source.key, 0) + head.rows
+        executed = head.rows - len(batch.lost)
+        self.metrics.executed[source.key] = self.metrics.executed.get(source.key, 0) + executed
 
     def settle_columns(self, batch: RecordBatch, *, acked: bool) -> None:
         """`heron.instance.emitter.ColumnAcks`; the ledger hears of it from the emitter."""
@@ -142,9 +146,7 @@ class SimulatedBolt(SimulatedTask):
 
     def _process_columns(self, received: ReceivedColumns, edge: Edge | None) -> None:
         batch, emitter, key = received.batch, self._emitter, received.source.key
-        received.report_lost(self.metrics, self.errors)
-        if received.lost:
-            self._fail(edge)
+        self._lose(received.lost, edge)
         if isinstance(emitter, TrackedBoltEmitter) and edge is not None:
             emitter.received.add(batch, edge)
         self._component.received_from = received.received_from
@@ -156,6 +158,13 @@ class SimulatedBolt(SimulatedTask):
             self._fail(edge)
             self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
         self.metrics.executed[key] = self.metrics.executed.get(key, 0) + batch.num_rows
+
+    def _lose(self, lost: Sequence[LostRow], edge: Edge | None) -> None:
+        """Fails rows that the component does not get."""
+        self.metrics.failed += len(lost)
+        report_lost(lost, self.errors)
+        if lost:
+            self._fail(edge)
 
     def _execute(self, tup: Tuple) -> None:
         emitter = self._emitter

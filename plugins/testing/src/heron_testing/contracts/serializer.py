@@ -155,6 +155,16 @@ class SerializerContract(DriverContract):
             found = decode_columns(serializer.encode(columns), rows, serializer)
             assert [list(column) for column in found] == [list(column) for column in columns]
 
+    @pytest.mark.parametrize("columns", [[["a", "b", None]], [(1, 2), ("a\0b", "ä")], [[1.5], [None], [b"x"]], []])
+    def test_each_value_alone_is_as_in_its_batch(self, serializer: Serializer, columns: list[Sequence[object]]) -> None:
+        """A batch with one bad value is decoded value by value, if the serializer can tell values apart."""
+        payload = serializer.encode(columns)
+        try:
+            found = serializer.decode_each(payload)
+        except SerializationError:
+            return  # then the batch is lost whole
+        assert list(map(list, found)) == list(map(list, serializer.decode(payload)))
+
     def test_its_arguments_stay_unchanged(self, serializer: Serializer) -> None:
         """The engine halves a refused batch and encodes it again; an author may change a value after its flush."""
         inner = {"a": [1]}
