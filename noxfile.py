@@ -10,6 +10,7 @@ import contextlib
 import filecmp
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import tempfile
 import time
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import nox
 
@@ -37,30 +39,36 @@ nox.options.sessions = ["test"]
 
 @nox.session
 def test(session: nox.Session) -> None:
-    """Everything: lint, the other interpreters, the wheels with each plugin's tests, the site, all other tests."""
-    nox_session = [sys.executable, "-m", "nox", "-f", __file__, "-s"]
-    ours = [sys.executable, "-m", "pytest", *_QUICK, "heron-core/tests", "tests", *session.posargs]
-    sessions = [[*nox_session, name] for name in ("lint", "elsewhere", "wheel", "docs")]
-    _together(session, [*sessions, [*ours, *_ignored(*_DOCS_TESTS, *_TIMED)]])
-    _pytest(session, "--durations=20", *_TIMED, *session.posargs)
+    """Lint, types, the tests of all packages, and an end-to-end test for each guarantee [-- ARGS for pytest]."""
+    session.run(sys.executable, "-m", "checks", "test", *session.posargs)
+
+
+@nox.session
+def quick(session: nox.Session) -> None:
+    """After an edit: lint, types and tests of what the changed files reach [-- --since REVISION]."""
+    session.run(sys.executable, "-m", "checks", "quick", *session.posargs)
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff, mypy strict, import-linter, generated protobuf up to date."""
-    _lint(session)
+    """Ruff, import-linter, generated protobuf up to date."""
+    session.run(sys.executable, "-m", "ruff", "check", ".")
+    session.run(sys.executable, "-m", "ruff", "format", "--check", ".")
+    session.run(_script("lint-imports"), env={"PYTHONPATH": ""})
+    _check_generated(session)
 
 
 @nox.session
-def unit(session: nox.Session) -> None:
-    """Run the tests of heron-core on every interpreter from 3.11 to 3.13 that is found."""
-    _unit_elsewhere(session)
-    _pytest(session, "heron-core/tests", *session.posargs)
+def types(session: nox.Session) -> None:
+    """Mypy strict; -- FILES: only where these are."""
+    for paths in _typed_trees():
+        if not session.posargs or any(Path(file).is_relative_to(path) for file in session.posargs for path in paths):
+            session.run(sys.executable, "-m", "mypy", *paths)
 
 
 @nox.session
 def elsewhere(session: nox.Session) -> None:
-    """Run the tests of heron-core on the interpreters other than this one."""
+    """Run the tests of heron-core on the interpreters other than this one, or on one: -- 3.12."""
     _unit_elsewhere(session)
 
 
@@ -96,8 +104,11 @@ def e2e(session: nox.Session) -> None:
 
 @nox.session
 def wheel(session: nox.Session) -> None:
-    """Build the wheels, install them in a clean environment and run the plugins' tests against them."""
-    _wheel(session)
+    """Build all wheels, install and use them as a user would; -- NAME: that plugin's tests with its wheel alone."""
+    if session.posargs:
+        _alone(session, *session.posargs)
+    else:
+        _wheel(session)
 
 
 @nox.session
@@ -181,19 +192,10 @@ def docs(session: nox.Session) -> None:
     session.log(f"open {site / 'index.html'}, or with a search: python -m http.server -d {site.relative_to(ROOT)}")
 
 
-def _lint(session: nox.Session) -> None:
-    session.run(sys.executable, "-m", "ruff", "check", ".")
-    session.run(sys.executable, "-m", "ruff", "format", "--check", ".")
-    for paths in _typed_trees():
-        session.run(sys.executable, "-m", "mypy", *paths)
-    session.run(_script("lint-imports"), env={"PYTHONPATH": ""})
-    _check_generated(session)
-
-
 def _typed_trees() -> list[list[str]]:
     """What mypy checks together: no two modules of one run may have the same name (conftest is one)."""
     sources = ["noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
-    others = ("examples", "bench", "chaos", "docs_site", "ground_truth", "verify")
+    others = ("examples", "bench", "chaos", "checks", "docs_site", "ground_truth", "verify")
     sources += [name for name in others if any((ROOT / name).glob("**/*.py"))]
     sources += ["--exclude", "^examples/pipelines/"]  # one of its files has the name of another example
     ours = [[tests] for tests in _relative("heron-core/tests/*")]
@@ -228,18 +230,19 @@ def _same(made: Path, committed: Path) -> bool:
 
 
 def _unit_elsewhere(session: nox.Session) -> None:
-    """Run heron-core's tests, without models, on the supported interpreters other than this one, at the same time."""
+    """Run heron-core's tests, without models, on supported interpreters other than this one, at the same time."""
     running = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    wanted = session.posargs or [version for version in PYTHONS if version != running]
     pythons, absent = [], []
-    for version in PYTHONS:
-        interpreter = None if version == running else _interpreter(version)
-        if interpreter:
+    for version in wanted:
+        if interpreter := _interpreter(version):
             packages = ("-c", "constraints.txt", "-b", "constraints.txt", *TEST_TOOLS, *_editables())
             pythons.append(_environment(session, f"py{version}", interpreter, packages))
-        elif version != running:
+        else:
             absent.append(version)
     if absent:
-        session.warn(f"unit tests not run on {', '.join(absent)}: no such interpreter here")
+        message = f"tests not run on {', '.join(absent)}: no such interpreter here"
+        (session.error if session.posargs else session.warn)(message)
     # A model of a protocol takes as long as many other tests, and its outcome does not depend on the interpreter.
     models = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "heron-core/tests").glob("*/test_*_model.py"))
     tests = ("-m", "pytest", "-q", "heron-core/tests", "tests/wire", *_ignored(*models), *_QUICK)
@@ -297,34 +300,59 @@ def _starts(interpreter: str) -> bool:
 
 def _wheel(session: nox.Session) -> None:
     """Build all wheels, install them where nothing else is, and use them as a user would."""
-    dist = CACHE / "dist"
-    shutil.rmtree(dist, ignore_errors=True)
-    # With the hatchling of this environment, which has the same pin, instead of one environment for each wheel.
-    build = ("build", "-q", "--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", str(dist))
-    for project in _projects():
-        _uv(session, *build, project)
+    dist = _built(session, CACHE / "dist", _projects())
     wheels = sorted(map(str, dist.glob("*.whl")))
     python = _installed(session, "wheel", dist, wheels)
     _uv(session, "pip", "check", "-q", "--python", python)
     with tempfile.TemporaryDirectory() as folder, session.chdir(folder):  # away from the sources
         _smoke(session, python)
-    for tests in _plugin_tests():
-        _alone(session, dist, tests)
 
 
-def _alone(session: nox.Session, dist: Path, tests: str) -> None:
-    """Run a plugin's tests in an environment with only its wheel and what that requires."""
-    plugin = Path(tests).parent.name
+def _alone(session: nox.Session, plugin: str) -> None:
+    """Run a plugin's tests in an environment with only its wheel, what that requires, and the test kit."""
+    tests = f"plugins/{plugin}/tests"
+    if tests not in _plugin_tests():
+        session.error(f"no plugin with tests is called {plugin!r}; known: see plugins/*/tests")
+    wanted = ["heron-testing", *_test_dependencies(f"plugins/{plugin}"), f"heron-{plugin}"]
+    # In a folder of its own, because suites of several plugins run side by side.
+    dist = _built(session, CACHE / "dist-alone" / plugin, _required_projects(wanted))
     (wheel,) = map(str, dist.glob(f"heron_{plugin.replace('-', '_')}-*.whl"))
-    wanted = ["heron-testing", *_test_dependencies(ROOT / "plugins" / plugin), wheel]
-    python = _installed(session, f"alone-{plugin}", dist, wanted)
+    python = _installed(session, f"alone-{plugin}", dist, [*wanted[:-1], wheel])
     _python_pytest(session, python, tests, *_QUICK)
 
 
-def _test_dependencies(project: Path) -> list[str]:
+def _built(session: nox.Session, dist: Path, projects: list[str]) -> Path:
+    """Build the wheels of some projects of this repository into an empty folder."""
+    shutil.rmtree(dist, ignore_errors=True)
+    # With the hatchling of this environment, which has the same pin, instead of one environment for each wheel.
+    build = ("build", "-q", "--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", str(dist))
+    for project in projects:
+        _uv(session, *build, project)
+    return dist
+
+
+def _required_projects(requirements: list[str]) -> list[str]:
+    """The projects of this repository that these requirements name, with what those require, also as an extra."""
+    ours = {_settings(project)["project"]["name"]: project for project in _projects()}
+    found: dict[str, str] = {}
+    waiting = list(requirements)
+    while waiting:
+        name = re.split(r"[^A-Za-z0-9-]", waiting.pop(), maxsplit=1)[0]
+        if name in ours and name not in found:
+            found[name] = ours[name]
+            settings = _settings(ours[name])["project"]
+            waiting += settings.get("dependencies", [])
+            waiting += [each for extra in settings.get("optional-dependencies", {}).values() for each in extra]
+    return sorted(found.values())
+
+
+def _settings(project: str) -> dict[str, Any]:
+    return tomllib.loads((ROOT / project / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def _test_dependencies(project: str) -> list[str]:
     """What the tests of a distribution need beyond the test kit: its dependency group `test`."""
-    groups = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8")).get("dependency-groups", {})
-    return list(groups.get("test", []))
+    return list(_settings(project).get("dependency-groups", {}).get("test", []))
 
 
 def _installed(session: nox.Session, name: str, dist: Path, wanted: list[str]) -> str:
@@ -376,15 +404,12 @@ def _environment(
 
 # Long runs, and what needs servers, have sessions of their own.
 _LONG = "not chaos and not soak"
-_QUICK = ("-m", f"{_LONG} and not servers")
+_QUICK = ("-m", f"{_LONG} and not servers and not matrix")
 
 # Tested by ./dev e2e -- NAME, and so not again among all servers.
 _BY_THEMSELVES = {"spark"}
 
 _DOCS_TESTS = ("tests/test_docs_links.py", "tests/test_docs_site.py")
-
-# These hold a running topology to a pace; nothing else runs beside them.
-_TIMED = ("tests/e2e", "tests/test_chaos.py", "tests/test_bench.py")
 
 
 def _ignored(*paths: str) -> list[str]:

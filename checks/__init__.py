@@ -1,0 +1,1 @@
+"""What ``./dev quick`` and ``./dev test`` run: sections side by side, with their progress."""

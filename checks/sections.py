@@ -1,0 +1,79 @@
+"""Sections: commands that run side by side, each with one result."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from heron.clock import monotonic_s
+
+__all__ = ["Result", "Section", "run_beside", "summary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`command` runs in the root of the repository. The output of a `live` section is shown while it runs."""
+
+    name: str
+    command: tuple[str, ...]
+    live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a section ended."""
+
+    section: str
+    code: int
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        """For one line of output."""
+        outcome = "passed" if self.code == 0 else f"FAILED (exit code {self.code})"
+        return f"{self.section}: {outcome}, {self.seconds:.0f} s"
+
+
+def run_beside(sections: Sequence[Section], root: Path, write: Callable[[str], None]) -> list[Result]:
+    """Run sections at the same time; a failure ends no other section.
+
+    The output of a section that is not live is written when the section ends, and only if it failed. When this thread
+    is interrupted, all sections are ended.
+    """
+    running: set[subprocess.Popen[bytes]] = set()
+    lock = threading.Lock()
+
+    def run(section: Section) -> Result:
+        began_s = monotonic_s()
+        with tempfile.TemporaryFile() as output:
+            shown = None if section.live else output
+            with lock:
+                process = subprocess.Popen(section.command, cwd=root, stdout=shown, stderr=shown)
+                running.add(process)
+            code = process.wait()
+            result = Result(section.name, code, monotonic_s() - began_s)
+            output.seek(0)
+            with lock:
+                running.discard(process)
+                write("\n".join([*([output.read().decode(errors="replace")] if code else []), result.text]))
+        return result
+
+    with ThreadPoolExecutor(len(sections)) as pool:
+        waiting = [pool.submit(run, each) for each in sections]
+        try:
+            return [each.result() for each in as_completed(waiting)]
+        except BaseException:
+            for process in running:
+                process.terminate()
+            raise
+
+
+def summary(results: Sequence[Result]) -> str:
+    """All results, the failed ones last, where the reader looks first."""
+    ordered = sorted(results, key=lambda each: each.code != 0)
+    return "\n".join(f"  {each.text}" for each in ordered)
