@@ -24,9 +24,9 @@ _SLOWEST = 10
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the plugin in the process that sees all reports; workers of pytest-xdist only run tests."""
-    if "workerinput" not in vars(config):
+    if not hasattr(config, "workerinput"):
         workers = config.getoption("numprocesses", 0) or 1
-        seconds = config.cache.get(_KEY, {}) if config.cache is not None else {}
+        seconds = config.cache.get(_KEY, {})
         config.pluginmanager.register(_Reporter(config, Clockwork(seconds, int(workers))), "checks-progress")
 
 
@@ -108,8 +108,7 @@ class _Reporter:
             self._show()
 
     def pytest_sessionfinish(self) -> None:
-        if self._config.cache is not None:
-            self._config.cache.set(_KEY, {**self._clockwork.last, **self._clockwork.done})
+        self._config.cache.set(_KEY, {**self._clockwork.last, **self._clockwork.done})
 
     def pytest_terminal_summary(self) -> None:
         lines = [f"{seconds:7.1f} s  {test}" for seconds, test in self._clockwork.slowest()]
