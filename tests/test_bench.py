@@ -211,6 +211,7 @@ def test_an_unknown_revision_is_named() -> None:
         pass
 
 
+@pytest.mark.matrix
 def test_a_quick_bench_counts_right_and_writes_its_rows(tmp_path: Path) -> None:
     """It uses real processes and the null engine. The speed of this run means nothing."""
     out = tmp_path / "results.json"

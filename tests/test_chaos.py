@@ -189,6 +189,7 @@ def chaos(minutes: float, seed: int, *options: str) -> dict[str, object]:
     return found
 
 
+@pytest.mark.matrix
 def test_a_topology_survives_chaos_without_losing_a_line() -> None:
     """Every kind of process dies within twenty seconds; `./dev chaos` and `./dev soak` do the same for minutes."""
     found = chaos(0.3, 1)
@@ -197,6 +198,7 @@ def test_a_topology_survives_chaos_without_losing_a_line() -> None:
     assert found["lines"] > 100_000
 
 
+@pytest.mark.matrix
 @pytest.mark.timeout(180)
 def test_the_output_is_exact_after_chaos_and_updates() -> None:
     """Processes die within ten seconds, and one update changes the tasks; `./dev soak` does the same for minutes."""

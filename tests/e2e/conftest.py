@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from heron.ipc.status import encode_status
-from heron_cli.client import connect
+from heron_cli.client import Client, connect
 from heron_cli.launch.run_report import RunReport
 from heron_testing.pytest_plugin import wait_until
 
@@ -30,6 +30,8 @@ HERON = Path(sys.executable).with_name("heron")
 TOPOLOGIES = Path(__file__).parent / "topologies"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
+_HERE = Path(__file__).parent
+_IN_DEV_TEST = ("guarantee", "starts_nothing")
 _RUN_S = 90.0  # a run of a few seconds, on a busy machine
 _GONE_S = 5.0  # the time in which an executor must exit, which the engine promises for any end
 _ROLE_MODULES = {
@@ -39,6 +41,13 @@ _ROLE_MODULES = {
     "spark driver": "heron_scheduler_spark.spark_driver",
     "health": "heron_health_manager.manager_process",
 }
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the mark `matrix` to each test of this folder that `./dev test` does not run."""
+    for item in items:
+        if item.path.parent == _HERE and not any(map(item.get_closest_marker, _IN_DEV_TEST)):
+            item.add_marker("matrix")
 
 
 @dataclass
@@ -180,19 +189,32 @@ class Sandbox:
         assert done.returncode == code, f"heron {' '.join(words)}\n{done.stdout}\n{done.stderr}"
         return done
 
+    def is_known(self, topology: str) -> bool:
+        """Whether the state of the profile ``local`` has a running topology; commands wait for its start from then on.
+
+        A command that lists topologies would need a quarter of a second of a processor each time.
+        """
+        return (self.home / ".heron" / "state" / "executionstate" / topology).exists()
+
     def status(self, topology: str, timeout_s: float = 10.0) -> dict[str, Any]:
         """Return the part of `heron status --json` about a running topology of the profile ``local``.
 
         This process asks: a command needs a quarter of a second of a processor, and a test that waits asks often.
         """
-        heron = self.home / ".heron"
-        overrides = {"statemgr.root": str(heron / "state"), "scheduler.root": str(heron / "jobs")}
-        with (
-            connect("local", overrides=overrides, read_only=True) as client,
-            client.topology(topology, timeout_s=timeout_s) as remote,
-        ):
+        with self._client() as client, client.topology(topology, timeout_s=timeout_s) as remote:
             found: dict[str, Any] = json.loads(encode_status(remote.status()))
         return found
+
+    def metrics(self, topology: str, component: str) -> list[dict[str, Any]]:
+        """Return what `heron metrics --component COMPONENT --json` prints; this process asks, as for the status."""
+        with self._client() as client:
+            found: list[dict[str, Any]] = json.loads(msgspec.json.encode(client.metrics(topology, component=component)))
+        return found
+
+    def _client(self) -> Client:
+        heron = self.home / ".heron"
+        overrides = {"statemgr.root": str(heron / "state"), "scheduler.root": str(heron / "jobs")}
+        return connect("local", overrides=overrides, read_only=True)
 
     def output_of(self, *words: str, code: int = 0) -> str:
         """Run `heron WORDS` beside other runs, check the exit code, and return its output or error output."""

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 NUMBERS = 300
 
 
+@pytest.mark.guarantee
 def test_ticks_windows_streams_threads_and_finish_work_together(sandbox: Sandbox) -> None:
-    """A spout whose own thread emits feeds two windows and a ticking bolt. The tuples of `finish` arrive."""
+    """A spout whose own thread emits feeds two windows and a ticking bolt. The tuples of `finish` arrive.
+
+    Guarantee: ticks, windows, streams, threads of authors and `finish` work together.
+    """
     run = sandbox.start("features.py")
     run.finished()
 

@@ -20,8 +20,12 @@ BUCKETS_PER_S = 4  # as in straggler.py
 FULL_SPEED = 0.6  # of the median before: the speed of these machines varies
 
 
+@pytest.mark.guarantee
 def test_a_blocked_bolt_throttles_its_spout_and_is_not_restarted(sandbox: Sandbox) -> None:
-    """Slow is not dead: while the bolt blocks, every queue is full and no process grows; then everything arrives."""
+    """Slow is not dead: while the bolt blocks, every queue is full and no process grows; then everything arrives.
+
+    Guarantee: a blocked bolt throttles its spout, is named, and is not restarted.
+    """
     run = sandbox.start("slow.py")
     run.printed("back pressure by slow/")
     watched = [*run.processes("stmgr"), *run.processes("instance")]
@@ -72,9 +76,15 @@ def only(rows: dict[int, list[list[object]]]) -> tuple[int, dict[int, int], list
     return total, dict(buckets), slow_s
 
 
-@pytest.mark.parametrize("slow_s", [3, pytest.param(60, marks=pytest.mark.soak)])
+@pytest.mark.pace
+@pytest.mark.parametrize(
+    "slow_s", [pytest.param(3, marks=pytest.mark.guarantee), pytest.param(60, marks=pytest.mark.soak)]
+)
 def test_a_slow_bolt_throttles_only_its_own_spout(sandbox: Sandbox, slow_s: int) -> None:
-    """Memory stays bounded, the other pipeline goes on, nothing is lost, and full speed returns."""
+    """Memory stays bounded, the other pipeline goes on, nothing is lost, and full speed returns.
+
+    Guarantee: a slow bolt throttles only the spouts that feed it, and full speed returns.
+    """
     run = sandbox.start("straggler.py", args=("--slow", str(slow_s)))
     largest = largest_of(run, "stmgr", "instance")
     assert "the task is slow" in run.stderr

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from conftest import Sandbox
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
 NO_SPACE = ("sh", "-c", 'ulimit -f 2; exec "$0" "$@"')
 
 
+@pytest.mark.starts_nothing
 def test_no_space_for_the_package_is_refused(sandbox: Sandbox) -> None:
     """The command removes the partial package; no log folder is left either."""
     run = sandbox.start("steady.py", wrapper=NO_SPACE)
@@ -21,6 +24,7 @@ def test_no_space_for_the_package_is_refused(sandbox: Sandbox) -> None:
     assert not sandbox.log_text()
 
 
+@pytest.mark.starts_nothing
 def test_a_file_that_does_not_import_names_its_line(sandbox: Sandbox) -> None:
     """The error names the author's line, and no bytecode stays in the author's folder."""
     folder = sandbox.root / "author"

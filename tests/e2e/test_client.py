@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from conftest import Sandbox
 
@@ -35,8 +37,12 @@ RESTART = """
 """
 
 
+@pytest.mark.guarantee
 def test_the_example_of_the_page_runs(sandbox: Sandbox) -> None:
-    """Every call of the page, and a restart, on one topology; nothing is left afterwards."""
+    """Every call of the page, and a restart, on one topology; nothing is left afterwards.
+
+    Guarantee: the example of the Python client runs.
+    """
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     *lines, last = code.strip().splitlines()
     assert "client.kill" in last

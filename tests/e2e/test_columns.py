@@ -41,9 +41,12 @@ def check_counts(run: HeronRun, replayed: dict[str, set[int]]) -> None:
                 assert times == 1 or (times > 1 and number in replayed[source]), (count, source, number, times)
 
 
-@pytest.mark.parametrize("form", ["unit", "ids", "rows"])
+@pytest.mark.parametrize("form", ["unit", pytest.param("ids", marks=pytest.mark.guarantee), "rows"])
 def test_rows_and_columns_mix_and_a_failed_part_is_replayed(sandbox: Sandbox, form: str) -> None:
-    """Every number passes bolts of both forms; a root is a batch, or a row, and what failed comes again."""
+    """Every number passes bolts of both forms; a root is a batch, or a row, and what failed comes again.
+
+    Guarantee: rows and columns mix, and what failed is replayed.
+    """
     run = sandbox.start("mixed_columns.py", args=("--form", form, "--numbers", str(NUMBERS)))
     run.finished()
     ((acked, failed),) = run.results("numbers").values()
@@ -72,6 +75,7 @@ def test_columns_arrive_once_without_acks(sandbox: Sandbox) -> None:
     assert report.components["rows"].executed == report.components["columns"].executed == 700
 
 
+@pytest.mark.starts_nothing
 def test_the_simulator_gives_the_same(sandbox: Sandbox) -> None:
     """In one process, with the same replays."""
     run = sandbox.start("mixed_columns.py", "--simulate", args=("--numbers", str(NUMBERS)))
@@ -88,11 +92,14 @@ def commits(run: HeronRun, what: str) -> None:
     run.until(lambda: sum(map(len, committed(run.out).values())) > before + PARTITIONS, f"lines {what}")
 
 
+@pytest.mark.guarantee
 def test_columns_are_exact_through_an_update_and_a_death(sandbox: Sandbox) -> None:
-    """Effectively once: key groups and their state move, a task is killed, and each number is committed once."""
+    """Effectively once: key groups and their state move, a task is killed, and each number is committed once.
+
+    Guarantee: columns are exactly once through an update and a death.
+    """
     run = sandbox.start("exactly_once_columns.py")
-    run.until((run.home / ".heron").exists, "the command has begun")
-    run.until(lambda: "exactly_once" in sandbox.output_of("list"), "it is listed")
+    run.until(lambda: sandbox.is_known("exactly_once"), "its state")
     commits(run, "at the start")
     words = ("update", "exactly_once", "--component-parallelism", "count:3", "--component-parallelism", "read:3")
     done = json.loads(sandbox.output_of(*words, "--json"))
@@ -127,6 +134,7 @@ def test_the_examples_count_and_rank(sandbox: Sandbox, examples: Path, tmp_path:
     ]
 
 
+@pytest.mark.starts_nothing
 def test_without_the_plugin_nothing_starts(sandbox: Sandbox) -> None:
     """The error names the component and the package."""
     run = sandbox.run("mixed_columns.py", "--without", "serializer.arrow")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
+import pytest
 from line_journal import Lines
 
 from heron.driver_kit.loading import open_driver
@@ -66,8 +67,27 @@ def state_of(sandbox: Sandbox) -> Iterator[StateManager]:
         state.close()
 
 
+class Follower:
+    """A command that follows the topology ``pausing``."""
+
+    def __init__(self, sandbox: Sandbox, command: str, *options: str) -> None:
+        self._output_path = sandbox.root / f"{command}-followed"
+        words = [str(HERON), command, "pausing", *options]
+        with self._output_path.open("wb") as output:
+            self.process = subprocess.Popen(words, env=sandbox.env, stdout=output, stderr=subprocess.STDOUT)
+
+    def output(self) -> str:
+        """Its output so far."""
+        return self._output_path.read_text(encoding="utf-8", errors="replace")
+
+
+@pytest.mark.guarantee
 def test_status_metrics_and_logs_of_a_running_topology(sandbox: Sandbox) -> None:
-    """Status, metrics and logs, as text and as JSON; wrong requests are refused with the valid values."""
+    """Status, metrics and logs, as text and as JSON; wrong requests are refused with the valid values.
+
+    Guarantee: `status`, `metrics` and `logs` show a running topology, follow it to its end, and refuse foreign
+    keys.
+    """
     run = running(sandbox)
     up = processes(sandbox)
     assert {pid for (_, name), pid in up.items() if name.startswith(("numbers", "count"))} == {
@@ -83,7 +103,7 @@ def test_status_metrics_and_logs_of_a_running_topology(sandbox: Sandbox) -> None
         return found
 
     def measured() -> bool:
-        executed = [each for each in rows("--component", "count") if each["name"] == "execute-latency"]
+        executed = [each for each in sandbox.metrics("pausing", "count") if each["name"] == "execute-latency"]
         return len(executed) == 2 and all(each["rate_per_s"] and each["p99"] for each in executed)
 
     wait_until(measured, 30.0, "metrics of both tasks")
@@ -98,27 +118,29 @@ def test_status_metrics_and_logs_of_a_running_topology(sandbox: Sandbox) -> None
     assert {line["who"] for line in lines} == {"count/3"}
     assert "tasks: count/2, count/3, numbers/1" in sandbox.output_of("logs", "pausing", "--task", "9", code=2)
     assert "(nearest: 'pausing'); running: 'pausing'" in sandbox.output_of("status", "pausin", code=2)
-    (run.out / "stop").touch()
-    run.finished()
+    refuses_wrong_keys(sandbox)
+    assert calls(run) == ["initialize"]
+    followers_end_with_the_topology(sandbox, run)
 
 
-class Follower:
-    """A command that follows the topology ``pausing``."""
+def refuses_wrong_keys(sandbox: Sandbox) -> None:
+    """The command names the changed keys at once; restored keys work again."""
+    with state_of(sandbox) as state:
+        node = state.get(NodeKind.KEYS, "pausing")
+        assert node is not None
+        state.set(NodeKind.KEYS, "pausing", encode_keys(new_keys()))
+        for command in ("status", "deactivate", "activate", "metrics", "restart"):
+            error = sandbox.output_of(command, "pausing", code=2)
+            expected = "the process that listens there has other keys; the node 'keys' of the state manager was changed"
+            assert expected in error
+        state.set(NodeKind.KEYS, "pausing", b"{}")
+        assert "the keys of topology 'pausing' cannot be read" in sandbox.output_of("deactivate", "pausing", code=2)
+        state.set(NodeKind.KEYS, "pausing", node.value)
+    assert status(sandbox)["state"] == "running"
 
-    def __init__(self, sandbox: Sandbox, command: str, *options: str) -> None:
-        self._output_path = sandbox.root / f"{command}-followed"
-        words = [str(HERON), command, "pausing", *options]
-        with self._output_path.open("wb") as output:
-            self.process = subprocess.Popen(words, env=sandbox.env, stdout=output, stderr=subprocess.STDOUT)
 
-    def output(self) -> str:
-        """Its output so far."""
-        return self._output_path.read_text(encoding="utf-8", errors="replace")
-
-
-def test_followers_see_the_last_output_and_end_with_the_topology(sandbox: Sandbox) -> None:
-    """This includes `metrics --watch`; the logs remain available afterwards."""
-    run = running(sandbox)
+def followers_end_with_the_topology(sandbox: Sandbox, run: HeronRun) -> None:
+    """They see the last output; this includes `metrics --watch`. The logs remain available afterwards."""
     logs = Follower(sandbox, "logs", "-f", "-n", "1")
     watched = Follower(sandbox, "metrics", "--watch", "--component", "count")
     wait_until(logs.output, 30.0, "the last line so far")  # a follower that starts after the end has nothing to follow
@@ -132,8 +154,12 @@ def test_followers_see_the_last_output_and_end_with_the_topology(sandbox: Sandbo
     assert "the topology is finished" in sandbox.output_of("logs", "pausing")
 
 
+@pytest.mark.guarantee
 def test_a_pause_survives_the_death_of_any_process(sandbox: Sandbox) -> None:
-    """The pause is in the plan, so it survives topology manager, stream manager and spout."""
+    """The pause is in the plan, so it survives topology manager, stream manager and spout.
+
+    Guarantee: a pause survives the death of any process.
+    """
     run = running(sandbox)
     assert sandbox.output_of("deactivate", "pausing").strip() == "pausing is paused"
     assert sandbox.output_of("deactivate", "pausing").strip() == "pausing was paused already"
@@ -172,8 +198,12 @@ def test_commands_wait_for_a_starting_topology(sandbox: Sandbox) -> None:
     run.finished()
 
 
+@pytest.mark.guarantee
 def test_a_container_is_restarted_and_nothing_is_lost(sandbox: Sandbox) -> None:
-    """One container or each in turn; the command ends when they run again; at least once, every line arrives."""
+    """One container or each in turn; the command ends when they run again; at least once, every line arrives.
+
+    Guarantee: `heron restart` restarts containers, and at least once no line is lost.
+    """
     lines = Lines(sandbox)
     lines.flow("the start")
     wait_until(lambda: len(processes(sandbox, "journal")) == 15, 30.0, "all processes")
@@ -190,8 +220,12 @@ def test_a_container_is_restarted_and_nothing_is_lost(sandbox: Sandbox) -> None:
     lines.finish()
 
 
+@pytest.mark.guarantee
 def test_commands_wait_for_an_absent_topology_manager(sandbox: Sandbox) -> None:
-    """The command waits for its time limit, then says that data flows on."""
+    """The command waits for its time limit, then says that data flows on.
+
+    Guarantee: commands wait for an absent topology manager, and say that data flows on.
+    """
     run = running(sandbox)
     up = processes(sandbox)
     executor = psutil.Process(up[0, "executor"])
@@ -209,25 +243,5 @@ def test_commands_wait_for_an_absent_topology_manager(sandbox: Sandbox) -> None:
     tmanager.send_signal(signal.SIGCONT)
     sandbox.output_of("deactivate", "pausing")
     sandbox.output_of("activate", "pausing")
-    (run.out / "stop").touch()
-    run.finished()
-
-
-def test_wrong_keys_are_refused(sandbox: Sandbox) -> None:
-    """The command names the changed keys at once; restored keys work again."""
-    run = running(sandbox)
-    with state_of(sandbox) as state:
-        node = state.get(NodeKind.KEYS, "pausing")
-        assert node is not None
-        state.set(NodeKind.KEYS, "pausing", encode_keys(new_keys()))
-        for command in ("status", "deactivate", "activate", "metrics", "restart"):
-            error = sandbox.output_of(command, "pausing", code=2)
-            expected = "the process that listens there has other keys; the node 'keys' of the state manager was changed"
-            assert expected in error
-        state.set(NodeKind.KEYS, "pausing", b"{}")
-        assert "the keys of topology 'pausing' cannot be read" in sandbox.output_of("deactivate", "pausing", code=2)
-        state.set(NodeKind.KEYS, "pausing", node.value)
-    assert status(sandbox)["state"] == "running"
-    assert calls(run) == ["initialize"]
     (run.out / "stop").touch()
     run.finished()

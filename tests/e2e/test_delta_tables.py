@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
@@ -46,8 +47,12 @@ def kill_one(run: HeronRun, name: str) -> None:
     run.until(lambda: {each.pid for each in run.processes("instance", name)} - before, f"another {name}")
 
 
+@pytest.mark.guarantee
 def test_rows_are_there_once_when_tasks_die(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Positions, windows and transactions come back from one checkpoint; later versions of the table are not read."""
+    """Positions, windows and transactions come back from one checkpoint; later versions of the table are not read.
+
+    Guarantee: a Delta table gets each row once.
+    """
     written = fill(tmp_path / "visits")
     run = sandbox.start("delta_counts.py", args=("--table", str(tmp_path / "visits")))
     run.until(lambda: rows_of(run, "copies", "time").total() > _ROWS, "rows of the first half")

@@ -31,8 +31,7 @@ def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
 def started(sandbox: Sandbox, interval_s: float = 0.5, *options: str, backend: str = "memory") -> HeronRun:
     """Start the topology; output is committed."""
     run = sandbox.start("exactly_once.py", *options, args=("--interval", str(interval_s), "--backend", backend))
-    run.until((run.home / ".heron").exists, "the command has begun")
-    run.until(lambda: "exactly_once" in sandbox.output_of("list"), "it is listed")
+    run.until(lambda: sandbox.is_known("exactly_once"), "its state")
     commits(run, "at the start")
     return run
 
@@ -65,9 +64,26 @@ def update(sandbox: Sandbox, *parallelism: str) -> dict[str, Any]:
     return done
 
 
-def test_an_update_moves_state_and_the_output_stays_exact(sandbox: Sandbox) -> None:
-    """Spouts and bolts come and go; positions and counts follow their key groups, and what is removed has committed."""
-    run = started(sandbox)
+def kill(sandbox: Sandbox, run: HeronRun, component: str) -> None:
+    """Kill a task and wait until the topology has returned to a checkpoint and goes on."""
+    before = checkpoints(sandbox)["restores"]
+    run.processes("instance", f"{component}-")[0].kill()
+    run.until(lambda: checkpoints(sandbox)["restores"] > before, f"a restore after the death of {component}")
+    commits(run, f"after the death of {component}")
+
+
+@pytest.mark.parametrize("backend", ["memory", pytest.param("lmdb", marks=pytest.mark.guarantee)])
+def test_state_survives_deaths_and_moves_with_an_update(sandbox: Sandbox, backend: str) -> None:
+    """Spouts and bolts come and go; positions and counts follow their key groups, and what is removed has committed.
+
+    With `lmdb` they are in a store of each task, which a restore and an update fill from the checkpoint.
+
+    Guarantee: effectively once, state in memory or in `lmdb` survives deaths and moves with its key groups, and the
+    output stays exact.
+    """
+    run = started(sandbox, backend=backend)
+    kill(sandbox, run, "read")
+    kill(sandbox, run, "count")
     up = update(sandbox, "read:3", "count:4", "commit:3")
     assert len(up["added"]) == 4
     assert up["moved_bytes"]["count"] > 0
@@ -82,8 +98,12 @@ def test_an_update_moves_state_and_the_output_stays_exact(sandbox: Sandbox) -> N
     check_exact(run)
 
 
+@pytest.mark.guarantee
 def test_a_checkpoint_that_cannot_be_stored_fails_and_the_next_one_succeeds(sandbox: Sandbox) -> None:
-    """Data flows meanwhile, and the status says why; nothing is restored."""
+    """Data flows meanwhile, and the status says why; nothing is restored.
+
+    Guarantee: a checkpoint that cannot be stored fails with the reason, and data flows.
+    """
     run = started(sandbox)
     root = run.home / ".heron" / "checkpoints"
     aside = root.with_name("aside")
@@ -104,8 +124,7 @@ def test_a_checkpoint_that_cannot_be_stored_fails_and_the_next_one_succeeds(sand
 def test_operator_state_is_not_divided(sandbox: Sandbox) -> None:
     """A component with state of `init_state` keeps its parallelism, and the reason names the remedy."""
     run = sandbox.start("exactly_once.py", args=("--interval", "0.5", "--operator", "1"))
-    run.until((run.home / ".heron").exists, "the command has begun")
-    run.until(lambda: "exactly_once" in sandbox.output_of("list"), "it is listed")
+    run.until(lambda: sandbox.is_known("exactly_once"), "its state")
     commits(run, "at the start")
     run.until(lambda: checkpoints(sandbox)["complete"] > 0, "a checkpoint")
     refused = sandbox.output_of("update", "exactly_once", "--component-parallelism", "count:3", code=2)
@@ -119,8 +138,12 @@ def test_operator_state_is_not_divided(sandbox: Sandbox) -> None:
     check_exact(run)
 
 
+@pytest.mark.guarantee
 def test_a_later_run_goes_on_from_a_checkpoint(sandbox: Sandbox) -> None:
-    """A checkpoint that was asked for survives its run: positions and counts of the next run begin there."""
+    """A checkpoint that was asked for survives its run: positions and counts of the next run begin there.
+
+    Guarantee: a later run goes on from a savepoint.
+    """
     run = started(sandbox)
     sandbox.output_of("checkpoints", "exactly_once", "take")
     assert json.loads(sandbox.output_of("checkpoints", "exactly_once", "list", "--json"))
@@ -135,23 +158,3 @@ def test_a_later_run_goes_on_from_a_checkpoint(sandbox: Sandbox) -> None:
         first = lines[0][0]
         assert first >= before[partition] > 0, "what the first run has committed does not come again"
         assert lines == [(number, number + 1) for number in range(first, first + len(lines))]
-
-
-def kill(sandbox: Sandbox, run: HeronRun, component: str) -> None:
-    """Kill a task and wait until the topology has returned to a checkpoint and goes on."""
-    before = checkpoints(sandbox)["restores"]
-    run.processes("instance", f"{component}-")[0].kill()
-    run.until(lambda: checkpoints(sandbox)["restores"] > before, f"a restore after the death of {component}")
-    commits(run, f"after the death of {component}")
-
-
-def test_state_outside_memory_survives_deaths_and_moves(sandbox: Sandbox) -> None:
-    """Positions and counts are in a store of each task, which a restore and an update fill from the checkpoint."""
-    run = started(sandbox, backend="lmdb")
-    kill(sandbox, run, "read")
-    kill(sandbox, run, "count")
-    update(sandbox, "read:3", "count:4")
-    commits(run, "after more tasks")
-    update(sandbox, "read:1", "count:1")
-    commits(run, "after fewer tasks")
-    check_exact(run)

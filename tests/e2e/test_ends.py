@@ -23,9 +23,12 @@ def started(sandbox: Sandbox, *options: str) -> HeronRun:
     return run
 
 
-@pytest.mark.parametrize("to", ["the command", "its process group"])
+@pytest.mark.parametrize("to", ["the command", pytest.param("its process group", marks=pytest.mark.guarantee)])
 def test_ctrl_c_stops_the_run_cleanly_and_only_once(sandbox: Sandbox, to: str) -> None:
-    """Exit code 130. A second Ctrl-C during the stop changes nothing; a terminal sends it to the process group."""
+    """Exit code 130. A second Ctrl-C during the stop changes nothing; a terminal sends it to the process group.
+
+    Guarantee: Ctrl-C ends a run once, with exit code 130, and nothing is left.
+    """
     run = started(sandbox)
     send = os.killpg if to == "its process group" else os.kill
     send(run.process.pid, signal.SIGINT)
@@ -51,6 +54,7 @@ def test_a_timeout_kills_the_run_and_fails(sandbox: Sandbox) -> None:
     assert not sandbox.remaining()
 
 
+@pytest.mark.starts_nothing
 def test_ctrl_c_before_anything_runs_changes_nothing(sandbox: Sandbox) -> None:
     """This happens while the author's file is being loaded."""
     file = sandbox.root / "slow.py"
@@ -88,9 +92,12 @@ def processes_or_temporary(sandbox: Sandbox) -> list[str]:
     return [each for each in sandbox.remaining() if each.startswith(("process", "temporary"))]
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("sent", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.guarantee)])
 def test_components_that_do_not_stop_are_killed(sandbox: Sandbox, sent: signal.Signals) -> None:
-    """One component blocks for an hour, one spins and ignores signals; the programs that they started end too."""
+    """One component blocks for an hour, one spins and ignores signals; the programs that they started end too.
+
+    Guarantee: the processes of a killed `heron run` end, also a component that does not stop, with its programs.
+    """
     run = sandbox.start("stubborn.py")
     run.until((run.out / "progress").exists, "the bolt to spin")
     run.process.send_signal(sent)

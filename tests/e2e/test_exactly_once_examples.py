@@ -98,7 +98,7 @@ def test_partitions_move_between_tasks_and_each_entry_counts_once(sandbox: Sandb
     append_entries(log, 1, entries)
     args = ("--log", str(log), "--out", str(out), "--interval", "0.3")
     run = sandbox.start(examples / "partitioned_log.py", args=args)
-    run.until(lambda: "partitioned_log" in sandbox.output_of("list"), "the topology")
+    run.until(lambda: sandbox.is_known("partitioned_log"), "its state")
 
     def executed() -> int:
         components = sandbox.status("partitioned_log")["components"]

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 TRENDS, RECOMMENDATIONS, SESSIONS = EXAMPLE_TABLES
 
 
-@pytest.mark.parametrize("options", [(), ("--simulate",)], ids=["heron", "simulator"])
+@pytest.mark.parametrize(
+    "options", [(), pytest.param(("--simulate",), marks=pytest.mark.starts_nothing)], ids=["heron", "simulator"]
+)
 def test_recommendations_are_those_of_a_recount(sandbox: Sandbox, tmp_path: Path, options: tuple[str, ...]) -> None:
     """The join, the sets of customers and the order of the table, in windows that begin before the data."""
     printed = printed_by(sandbox, RECOMMENDATIONS, tmp_path, *options)
@@ -22,7 +24,9 @@ def test_recommendations_are_those_of_a_recount(sandbox: Sandbox, tmp_path: Path
     assert len(printed) > 30
 
 
-@pytest.mark.parametrize("options", [(), ("--simulate",)], ids=["heron", "simulator"])
+@pytest.mark.parametrize(
+    "options", [(), pytest.param(("--simulate",), marks=pytest.mark.starts_nothing)], ids=["heron", "simulator"]
+)
 def test_sessions_are_those_of_a_recount(sandbox: Sandbox, tmp_path: Path, options: tuple[str, ...]) -> None:
     """Sessions over three files, and hours of sessions, which close later than they end."""
     printed = printed_by(sandbox, SESSIONS, tmp_path, *options)
@@ -30,6 +34,7 @@ def test_sessions_are_those_of_a_recount(sandbox: Sandbox, tmp_path: Path, optio
     assert len(printed) > 90
 
 
+@pytest.mark.starts_nothing
 @pytest.mark.parametrize(
     ("table", "wrong", "message"),
     [

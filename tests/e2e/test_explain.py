@@ -29,11 +29,14 @@ def text(sandbox: Sandbox, name: str) -> list[str]:
     return lines
 
 
+@pytest.mark.guarantee
 def test_a_crash_loop_and_a_kill_are_explained_and_stay_so_after_the_end(sandbox: Sandbox) -> None:
-    """One bolt exits at each start, another one is killed by a person; then the loop is cured and the run finishes."""
+    """One bolt exits at each start, another one is killed by a person; then the loop is cured and the run finishes.
+
+    Guarantee: `heron explain` tells a crash loop from a kill, also after the end.
+    """
     run = sandbox.start("left_down.py")
-    run.until((sandbox.home / ".heron").exists, "the command has begun")
-    run.until(lambda: "left_down" in sandbox.output_of("list"), "it is listed")
+    run.until(lambda: sandbox.is_known("left_down"), "its state")
     run.until(lambda: "fragile/2" in problems(sandbox, "left_down"), "the first death is in the history")
     run.the("instance", "/sound-4.json").send_signal(signal.SIGKILL)
     run.until(lambda: len(problems(sandbox, "left_down")) == 2, "the kill is in the history")
@@ -94,6 +97,7 @@ def test_a_failed_run_is_explained_by_what_ended_it(sandbox: Sandbox) -> None:
     assert "raised LookupError: the table of prices is missing" in " ".join(problem["why"])
 
 
+@pytest.mark.starts_nothing
 def test_mistakes_are_one_line(sandbox: Sandbox) -> None:
     """Nothing of that name has ever run here, or the time is wrong."""
     assert "topology 'gone' is not running" in sandbox.output_of("explain", "gone", code=2)

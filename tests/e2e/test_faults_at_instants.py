@@ -80,8 +80,7 @@ class ExactlyOnce:
         self.sandbox, self.instants = sandbox, HeldInstants(sandbox)
         self.count = self.read = 2
         self.run: HeronRun = sandbox.start(f"{NAME}.py", *PATIENT, *options, args=("--interval", str(interval_s)))
-        self.run.until((self.run.home / ".heron").exists, "the command has begun")
-        self.run.until(lambda: NAME in sandbox.output_of("list"), "it is listed")
+        self.run.until(lambda: sandbox.is_known(NAME), "its state")
         # The status shows a topology as running from its start; it takes checkpoints only after its tasks have a plan.
         self.run.until(lambda: {task["state"] for task in status(sandbox, NAME)["tasks"]} == {"running"}, "tasks run")
 
@@ -205,8 +204,12 @@ def check_updates(sandbox: Sandbox, strikes: tuple[Strike, ...], *options: str) 
     topology.finish()
 
 
+@pytest.mark.guarantee
 def test_a_death_at_an_instant_of_a_checkpoint(sandbox: Sandbox) -> None:
-    """The telling pairs; the others take minutes."""
+    """The telling pairs; the others take minutes.
+
+    Guarantee: effectively once, nothing is lost or doubled when a process dies at an instant of a checkpoint.
+    """
     check_checkpoints(sandbox, QUICK_CHECKPOINT)
 
 
@@ -215,8 +218,12 @@ def test_a_death_at_an_instant_of_an_update(sandbox: Sandbox) -> None:
     check_updates(sandbox, QUICK_UPDATE)
 
 
+@pytest.mark.guarantee
 def test_a_death_in_a_phase_of_an_update_at_least_once(sandbox: Sandbox) -> None:
-    """The death of any process loses no line."""
+    """The death of any process loses no line.
+
+    Guarantee: an update is completed when a process dies in one of its phases, the topology manager too.
+    """
     check_phases(sandbox, QUICK_JOURNAL)
 
 

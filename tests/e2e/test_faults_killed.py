@@ -1,7 +1,4 @@
-"""kill -9 of whole containers, of two processes, of new processes, and repeatedly: no line is lost (D10).
-
-``test_at_least_once`` and ``test_killed_processes`` kill single processes.
-"""
+"""kill -9 of each process and container, of two processes, of new processes, and repeatedly: no line is lost (D10)."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from line_journal import Lines
+from line_journal import PATIENT, Lines
 
 from heron.clock import monotonic_s
 
@@ -49,12 +46,17 @@ def is_there(run: HeronRun, place: Place, former: int = 0) -> bool:
     return any(each.pid != former for each in run.processes(*place))
 
 
-def test_no_line_is_lost_when_a_container_dies(sandbox: Sandbox) -> None:
-    """Each container in turn, including the topology manager's: its processes end and restart with it."""
-    lines = Lines(sandbox)
+@pytest.mark.guarantee
+def test_no_line_is_lost_when_a_process_or_a_container_dies(sandbox: Sandbox) -> None:
+    """Each kind in turn, then each container, whose processes end and restart with it; no timeout replays a line.
+
+    Guarantee: a process of any kind that dies is replaced, and at least once no line is lost.
+    """
+    lines = Lines(sandbox, *PATIENT)
     lines.flow("the start")
-    for place in CONTAINERS:
-        kill(lines.run, place)
+    for place in (SPOUT, SPLIT, JOURNAL, STMGR_1, STMGR_2, TMANAGER, METRICSMGR_2, *CONTAINERS):
+        (pid,) = kill(lines.run, place)
+        lines.run.until(partial(is_there, lines.run, place, pid), f"another {place}")
         lines.flow(f"kill -9 of {place}")
     lines.finish()
 
@@ -96,8 +98,12 @@ def killed_for(run: HeronRun, place: Place, duration_s: float, every_s: float) -
     return killed
 
 
+@pytest.mark.guarantee
 def test_a_process_that_is_killed_repeatedly_comes_back(sandbox: Sandbox) -> None:
-    """Ten kills a second for 6 s are above the restart limit; the process is back within one back-off."""
+    """Ten kills a second for 6 s are above the restart limit; the process is back within one back-off.
+
+    Guarantee: a process that is killed again and again comes back.
+    """
     settings = ("heron.executor.restart.backoff.max.s=1", "heron.executor.restart.limit=2")
     lines = Lines(sandbox, *(word for each in settings for word in ("--set", each)))
     lines.flow("the start")

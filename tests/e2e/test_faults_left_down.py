@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
@@ -35,8 +37,12 @@ def seen(run: HeronRun, component: str) -> int:
     return int(path.read_text(encoding="utf-8") or 0) if path.exists() else 0
 
 
+@pytest.mark.guarantee
 def test_tuples_for_a_task_that_is_left_down_wait_until_it_restarts(sandbox: Sandbox) -> None:
-    """Its tuples are not dropped, other tasks go on, and `heron restart` repairs it."""
+    """Its tuples are not dropped, other tasks go on, and `heron restart` repairs it.
+
+    Guarantee: tuples wait for a task that is left down until it is restarted.
+    """
     run = sandbox.start("left_down.py", *SETTINGS, command="submit local")
     assert run.wait() == 0, run.all_output
     wait_until(lambda: seen(run, "sound"), 60.0, "the other stream")

@@ -31,8 +31,7 @@ def status(sandbox: Sandbox) -> dict[str, Any]:
 def started(sandbox: Sandbox, interval_s: float, *options: str) -> HeronRun:
     """Start the topology, and take a checkpoint."""
     run = sandbox.start(f"{NAME}.py", *options, args=("--interval", str(interval_s)))
-    run.until((run.home / ".heron").exists, "the command has begun")
-    run.until(lambda: NAME in sandbox.output_of("list"), "it is listed")
+    run.until(lambda: sandbox.is_known(NAME), "its state")
     # The status shows a topology as running from its start; it takes checkpoints only after its tasks have a plan.
     run.until(lambda: {task["state"] for task in status(sandbox)["tasks"]} == {"running"}, "all tasks run")
     sandbox.output_of("checkpoints", NAME, "take")
@@ -67,8 +66,12 @@ def store_of(sandbox: Sandbox) -> Path:
     return sandbox.home / ".heron" / "checkpoints"
 
 
+@pytest.mark.guarantee
 def test_a_restore_waits_for_a_store_that_is_away(sandbox: Sandbox) -> None:
-    """It tries again until the store is back; no task fails."""
+    """It tries again until the store is back; no task fails.
+
+    Guarantee: a restore waits for a store that is away.
+    """
     run = started(sandbox, 600.0)
     store = store_of(sandbox)
     store.rename(store.with_name("aside"))

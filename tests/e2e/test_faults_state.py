@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from line_journal import SCALED, Lines
 
 from heron_testing.pytest_plugin import wait_until
@@ -39,8 +40,12 @@ def cut(path: Path) -> bytes:
     return whole
 
 
+@pytest.mark.guarantee
 def test_a_state_directory_that_vanishes_and_returns(sandbox: Sandbox) -> None:
-    """Data flows; commands and new processes name the missing folder, and none of them creates an empty one."""
+    """Data flows; commands and new processes name the missing folder, and none of them creates an empty one.
+
+    Guarantee: data flows on without a state directory, and no process creates an empty one.
+    """
     lines = Lines(sandbox, *SCALED)
     lines.flow("the start")
     former = epoch(sandbox)
@@ -68,8 +73,12 @@ def test_a_state_directory_that_vanishes_and_returns(sandbox: Sandbox) -> None:
     lines.finish()
 
 
+@pytest.mark.guarantee
 def test_damaged_state_files_are_named_and_repaired_if_possible(sandbox: Sandbox) -> None:
-    """Each file in turn is truncated; the checksum detects it. In the end `heron kill` removes everything."""
+    """Each file in turn is truncated; the checksum detects it. In the end `heron kill` removes everything.
+
+    Guarantee: a damaged file of the state is found, named, and repaired if possible.
+    """
     lines = Lines(sandbox, *SCALED, command="submit local")
     assert lines.run.wait() == 0, lines.run.all_output
     wait_until(lambda: len(lines.acked()) > 100, 60.0, "lines")

@@ -51,8 +51,12 @@ def outlast(lines: Lines, still_s: float) -> None:
     lines.finish()
 
 
+@pytest.mark.guarantee
 def test_a_stopped_process_is_not_replaced(sandbox: Sandbox) -> None:
-    """3 s, with heartbeats every 0.1 s and a network timeout of 1.5 s."""
+    """3 s, with heartbeats every 0.1 s and a network timeout of 1.5 s.
+
+    Guarantee: a process that stands still is slow, not dead.
+    """
     lines = Lines(sandbox, *SCALED)
     outlast(lines, 3.0)
     output = sandbox.log_text("tmanager-0.log")

@@ -28,8 +28,13 @@ def metrics_of(sandbox: Sandbox, component: str) -> list[dict[str, float]]:
     return records
 
 
+@pytest.mark.pace
+@pytest.mark.guarantee
 def test_a_component_keeps_its_output_limit(sandbox: Sandbox) -> None:
-    """The limit applies to all its tasks together. Little data waits, so nothing times out, and acks pass."""
+    """The limit applies to all its tasks together. Little data waits, so nothing times out, and acks pass.
+
+    Guarantee: a component keeps its `topology.component.output.bps`.
+    """
     run = sandbox.start("limited.py", args=("--bps", str(BYTES_PER_S)))
     report = run.finished()
     ((rows),) = run.results("times").values()
@@ -43,6 +48,7 @@ def test_a_component_keeps_its_output_limit(sandbox: Sandbox) -> None:
     assert max(held) > 1.5, "of 3 s"
 
 
+@pytest.mark.pace
 def test_the_queue_of_a_slow_task_shrinks_and_loses_nothing(sandbox: Sandbox) -> None:
     """200 KB a second is 20 KB in the target time: the queue holds its minimum, not the window, and loses nothing."""
     run = sandbox.start(

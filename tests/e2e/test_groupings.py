@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from conftest import Sandbox
 
@@ -15,8 +17,12 @@ EVERYTHING = list(range(NUMBERS))
 Row = tuple[int, str, int]  # source task, key, number
 
 
+@pytest.mark.guarantee
 def test_every_grouping_sends_each_tuple_to_the_right_task(sandbox: Sandbox) -> None:
-    """One bolt uses all groupings, which must not disturb each other. The values have a class of the script."""
+    """One bolt uses all groupings, which must not disturb each other. The values have a class of the script.
+
+    Guarantee: each grouping sends a tuple to the documented tasks.
+    """
     run = sandbox.start("groupings.py")
     plan = sandbox.run("groupings.py", "--json", command="plan")
     run.finished()

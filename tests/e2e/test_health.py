@@ -26,15 +26,13 @@ def health(sandbox: Sandbox) -> dict[str, dict[str, Any]]:
 
 def metric(sandbox: Sandbox, component: str, name: str) -> list[dict[str, Any]]:
     """Return the rows of one metric of a component's tasks."""
-    rows = json.loads(sandbox.output_of("metrics", "costly", "--component", component, "--json"))
-    return [row for row in rows if row["name"] == name]
+    return [row for row in sandbox.metrics("costly", component) if row["name"] == name]
 
 
 def started(sandbox: Sandbox) -> HeronRun:
     """Start the topology; all of its tasks report rates."""
     run = sandbox.start("costly.py")
-    run.until((run.home / ".heron").exists, "the command has begun")
-    run.until(lambda: "costly" in sandbox.output_of("list"), "it is listed")
+    run.until(lambda: sandbox.is_known("costly"), "its state")
     run.until(lambda: all(has_rates(sandbox, each) for each in ("lines", "split", "count")), "rates")
     return run
 
@@ -44,9 +42,15 @@ def has_rates(sandbox: Sandbox, component: str) -> bool:
     return any(row["rate_per_s"] for row in metric(sandbox, component, "task-time-s"))
 
 
+@pytest.mark.pace
+@pytest.mark.guarantee
 def test_a_component_that_is_too_small_is_found_with_its_size(sandbox: Sandbox) -> None:
-    """The known optimum is 2.4 tasks of `split`: it says three, or one more on a busy machine."""
+    """The known optimum is 2.4 tasks of `split`: it says three, or one more on a busy machine.
+
+    Guarantee: `heron health` finds a component that is too small, with its size.
+    """
     run = started(sandbox)
+    shows_where_time_goes(sandbox)
     found = health(sandbox)
     finding = found["under-provisioned split"]
     split = finding["command"].partition("split:")[2].partition(" ")[0]
@@ -59,9 +63,8 @@ def test_a_component_that_is_too_small_is_found_with_its_size(sandbox: Sandbox) 
     run.finished()
 
 
-def test_a_task_shows_where_its_time_goes(sandbox: Sandbox) -> None:
+def shows_where_time_goes(sandbox: Sandbox) -> None:
     """`split` is never without work; `lines` waits for its source nearly always, and says what waits there."""
-    run = started(sandbox)
     uses = {row["labels"]["use"]: row["rate_per_s"] or 0.0 for row in metric(sandbox, "split", "task-time-s")}
     assert sum(uses.values()) == pytest.approx(1.0, abs=0.2)
     assert uses["user-cpu"] + uses["user-blocked"] > 0.8
@@ -69,10 +72,9 @@ def test_a_task_shows_where_its_time_goes(sandbox: Sandbox) -> None:
     assert spout["input"] > 0.5
     (backlog,) = metric(sandbox, "lines", "backlog")
     assert 0.0 <= backlog["value"] < 100.0
-    (run.out / "stop").touch()
-    run.finished()
 
 
+@pytest.mark.starts_nothing
 def test_mistakes_are_one_line(sandbox: Sandbox) -> None:
     """The name is wrong, the policy is not installed, or an option is unknown."""
     assert "topology 'costly' is not running" in sandbox.output_of("health", "costly", code=2)

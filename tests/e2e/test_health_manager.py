@@ -57,8 +57,13 @@ def finished(run: HeronRun) -> None:
     assert counts["count"].executed == counts["split"].emitted == 2 * counts["lines"].emitted
 
 
+@pytest.mark.pace
+@pytest.mark.guarantee
 def test_the_plan_changes_by_itself_and_a_killed_manager_repeats_nothing(sandbox: Sandbox) -> None:
-    """The manager is killed as soon as its decision is recorded, before or while it carries it out."""
+    """The manager is killed as soon as its decision is recorded, before or while it carries it out.
+
+    Guarantee: the health manager sizes a topology by itself, and a killed one repeats nothing.
+    """
     run = sandbox.start("waiting.py", *settings(mode="act"))
     node = decided(sandbox, run, b'"state":"started"')
     run.the("health").kill()
@@ -71,6 +76,7 @@ def test_the_plan_changes_by_itself_and_a_killed_manager_repeats_nothing(sandbox
     finished(run)
 
 
+@pytest.mark.pace
 def test_more_tuples_are_in_flight_by_itself(sandbox: Sandbox) -> None:
     """The spout waits for acks, and no bolt is busy: the limit is raised while it runs, and the rate grows."""
     configured = "--set", "topology.reliability.mode=ATLEAST_ONCE", "--set", "topology.max.spout.pending=1"
@@ -86,6 +92,7 @@ def test_more_tuples_are_in_flight_by_itself(sandbox: Sandbox) -> None:
     finished(run)
 
 
+@pytest.mark.pace
 def test_advice_waits_for_a_person(sandbox: Sandbox) -> None:
     """The manager has the read-only key and changes nothing; `approve` carries its advice out, once."""
     run = sandbox.start("waiting.py", *settings())
@@ -104,6 +111,7 @@ def test_advice_waits_for_a_person(sandbox: Sandbox) -> None:
     finished(run)
 
 
+@pytest.mark.pace
 def test_key_groups_move_from_a_busy_task_to_an_idle_one(sandbox: Sandbox) -> None:
     """Nearly all keys belong to one of two tasks, which cannot follow. The two have the same load afterwards."""
     marks = {"high": 65_536, "low": 32_768}  # bytes: back pressure comes within seconds

@@ -86,8 +86,12 @@ def spout_facts(run: HeronRun) -> dict[str, object]:
     return only
 
 
+@pytest.mark.guarantee
 def test_a_program_with_every_call_runs_unchanged(ran: HeronRun, sandbox: Sandbox) -> None:
-    """Such programs must run without a change."""
+    """Such programs must run without a change.
+
+    Guarantee: a program for heronpy runs unchanged.
+    """
     spout = spout_facts(ran)
     assert (spout["failed"], spout["mine"]) == ([7], [1, {"a": None}])
     assert listed(spout["calls"])[-3:] == ["deactivate", "activate", "close"]
@@ -161,6 +165,7 @@ def test_a_derived_topology_runs_unchanged(sandbox: Sandbox) -> None:
     assert spout_facts(run)["failed"] == []
 
 
+@pytest.mark.starts_nothing
 def test_a_refused_program_starts_nothing(sandbox: Sandbox) -> None:
     """The error names the refused use and its line, before any process starts."""
     program = sandbox.root / "old_streamlet.py"

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
@@ -39,8 +41,12 @@ def place(thread: dict[str, Any]) -> tuple[str, str, str, str]:
     return thread["state"], thread["waits_for"], frame["function"], frame["source"]
 
 
+@pytest.mark.guarantee
 def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
-    """The gateway thread answers while user code sleeps, waits, computes, or the topology is paused."""
+    """The gateway thread answers while user code sleeps, waits, computes, or the topology is paused.
+
+    Guarantee: `heron stack` shows the line in which each task stands.
+    """
     run, tasks = blocked(sandbox, "--set", "heron.instance.long.call.s=0.5")
     check_long_calls(sandbox, tasks)
     sleep = f"sleep/{tasks['sleep']['task_id']}"

@@ -32,12 +32,16 @@ def root() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(
-    ("command", "before", "through"), [("submit", "killed", "starting"), ("kill", "starting", "killed")]
+    ("command", "before", "through"),
+    [pytest.param("submit", "killed", "starting", marks=pytest.mark.guarantee), ("kill", "starting", "killed")],
 )
 def test_after_a_kill_at_any_instant_the_next_command_finds_the_old_or_new_state(
     root: Path, command: str, before: str, through: str
 ) -> None:
-    """The script fails if no command removes a remaining job, node, package, process or run directory."""
+    """The script fails if no command removes a remaining job, node, package, process or run directory.
+
+    Guarantee: a command that is killed leaves the old or the new state.
+    """
     done = subprocess.run(
         [sys.executable, "-P", str(SCRIPT), command, str(root)],
         capture_output=True,

@@ -62,16 +62,6 @@ def test_each_process_of_a_container_is_replaced_and_the_run_finishes(sandbox: S
     assert report.components["count"].executed > 0
 
 
-def test_each_container_is_replaced_and_the_run_finishes(sandbox: Sandbox) -> None:
-    """The processes of a container end with its executor and restart with the next one."""
-    run = sandbox.start("steady.py")
-    flows(run, "the start")
-    for container in (0, 1, 2):
-        replaced(run, "executor", f"{container}.json")
-    (run.out / "stop").touch()
-    run.finished(30.0)
-
-
 @pytest.mark.parametrize(("role", "name"), [*PROCESSES, *(("executor", f"{number}.json") for number in range(3))])
 @pytest.mark.chaos
 def test_a_process_that_dies_during_the_end_does_not_prevent_it(sandbox: Sandbox, role: str, name: str) -> None:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
@@ -14,8 +16,12 @@ if TYPE_CHECKING:
 LEAK_LINE = 'self.seen.append(f"{page} {visit.number}".ljust(1000))'
 
 
+@pytest.mark.guarantee
 def test_a_leak_is_found_and_tuples_are_seen(sandbox: Sandbox) -> None:
-    """The line of the author that grows is the first one, and the attribute that holds it is named."""
+    """The line of the author that grows is the first one, and the attribute that holds it is named.
+
+    Guarantee: `heron memory` and `heron inspect` show the line that leaks, and tuples.
+    """
     run = sandbox.start("leaking.py")
     run.until((run.out / "flows").exists, "tuples at the sink")
     status = sandbox.status("leaking")

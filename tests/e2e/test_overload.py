@@ -339,9 +339,15 @@ def mostly_stopped(process: psutil.Process, *, stopped_s: float, runs_s: float) 
         thread.join()
 
 
-@pytest.mark.parametrize("blocked_s", [3, pytest.param(120, marks=full_length)])
+@pytest.mark.pace
+@pytest.mark.parametrize(
+    "blocked_s", [pytest.param(3, marks=pytest.mark.guarantee), pytest.param(120, marks=full_length)]
+)
 def test_a_bolt_that_multiplies_tuples_before_a_bolt_that_blocks(sandbox: Sandbox, blocked_s: int) -> None:
-    """The hard limit bounds the data between them, and nothing is lost."""
+    """The hard limit bounds the data between them, and nothing is lost.
+
+    Guarantee: the memory of every process stays within the formula.
+    """
     case = Overload(sandbox, TIGHT, fan=1000, bytes=4096)
     (work,) = case.tasks("work")
     watch = case.memory()
@@ -363,6 +369,7 @@ def test_a_bolt_that_multiplies_tuples_before_a_bolt_that_blocks(sandbox: Sandbo
     assert case.most("backpressure-s", case.container_of(work), task=str(work)) >= blocked_s
 
 
+@pytest.mark.pace
 @pytest.mark.parametrize(("slow_s", "fields"), [(3, 1), pytest.param(300, 0, marks=full_length)])
 def test_two_of_four_tasks_are_slow(sandbox: Sandbox, slow_s: int, fields: int) -> None:
     """Only these two are named; the spout returns to full speed with the last of them."""
@@ -396,6 +403,7 @@ def test_two_of_four_tasks_are_slow(sandbox: Sandbox, slow_s: int, fields: int) 
     assert {each["subject"] for each in case.events("backpressure-started")} >= {f"task-{first}", f"task-{other}"}
 
 
+@pytest.mark.pace
 @pytest.mark.parametrize("slow_s", [3, pytest.param(60, marks=full_length)])
 def test_the_other_stream_managers_name_a_slow_one(sandbox: Sandbox, slow_s: int) -> None:
     """It runs a tenth of the time: the remote spout waits for it, it does not count as dead, and nothing is lost."""
@@ -420,6 +428,7 @@ def test_the_other_stream_managers_name_a_slow_one(sandbox: Sandbox, slow_s: int
     stays_within_bounds(watch, TIGHT, full=0, congested=1, producers=2)
 
 
+@pytest.mark.pace
 @pytest.mark.timeout(240)
 def test_back_pressure_ends_when_its_culprit_dies(sandbox: Sandbox) -> None:
     """This includes its stream manager and container. A new spout is throttled at once, and nothing is lost."""

@@ -76,12 +76,19 @@ def test_windows_are_exact_when_nothing_dies(sandbox: Sandbox, expected: dict[st
 
 
 @pytest.mark.parametrize(
-    ("form", "windows"), [("records", "/reducebykeyandwindow"), ("columns", "/countbykeyandwindow")]
+    ("form", "windows"),
+    [
+        pytest.param("records", "/reducebykeyandwindow", marks=pytest.mark.guarantee),
+        ("columns", "/countbykeyandwindow"),
+    ],
 )
 def test_windows_are_exact_whatever_dies(
     sandbox: Sandbox, expected: dict[str, list[str]], form: str, windows: str
 ) -> None:
-    """Positions, event times, windows and transactions come back from one checkpoint."""
+    """Positions, event times, windows and transactions come back from one checkpoint.
+
+    Guarantee: windows of a pipeline are exactly once whatever dies.
+    """
     run = sandbox.start("timed_counts.py", args=("--form", form))
     run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half")
     for role, name in (("instance", windows), ("instance", "/source"), ("stmgr", "")):
@@ -91,8 +98,12 @@ def test_windows_are_exact_whatever_dies(
     assert {folder: lines(run, folder) for folder in expected} == expected
 
 
+@pytest.mark.guarantee
 def test_windows_are_exact_when_tasks_come_and_go(sandbox: Sandbox, expected: dict[str, list[str]]) -> None:
-    """An update moves windows with their keys, and partitions with their positions and event times."""
+    """An update moves windows with their keys, and partitions with their positions and event times.
+
+    Guarantee: windows of a pipeline move with their keys.
+    """
     run = sandbox.start("timed_counts.py")
     run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half")
     for source, windows in ((1, 3), (3, 1)):
@@ -104,10 +115,14 @@ def test_windows_are_exact_when_tasks_come_and_go(sandbox: Sandbox, expected: di
     assert {folder: lines(run, folder) for folder in expected} == expected
 
 
+@pytest.mark.guarantee
 def test_early_results_come_long_before_the_window_ends(
     sandbox: Sandbox, meaning: Callable[[str], dict[str, list[str]]]
 ) -> None:
-    """Each key has its count so far while the hour is open, and again when the task that counts was restored."""
+    """Each key has its count so far while the hour is open, and again when the task that counts was restored.
+
+    Guarantee: early results come before the window ends, and the final one last.
+    """
     expected = meaning("early_counts.py")
     keys = {line.split()[0] for line in expected["sink-1"]}
     run = sandbox.start("early_counts.py")

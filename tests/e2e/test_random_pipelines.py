@@ -52,9 +52,16 @@ def _java() -> None:
         not_here(str(error))
 
 
-@pytest.mark.parametrize(("number", "options"), [(4, ()), (9, ()), (13, ()), (20, ()), (38, EXACTLY_ONCE)], ids=str)
+@pytest.mark.parametrize(
+    ("number", "options"),
+    [(4, ()), pytest.param(9, (), marks=pytest.mark.guarantee), (13, ()), (20, ()), (38, EXACTLY_ONCE)],
+    ids=str,
+)
 def test_processes_give_the_results_of_the_meaning(sandbox: Sandbox, number: int, options: tuple[str, ...]) -> None:
-    """With a watermark behind every few elements; 9 is a pipeline of columns."""
+    """With a watermark behind every few elements; 9 is a pipeline of columns.
+
+    Guarantee: processes give the results that the meaning of a pipeline has.
+    """
     assert expected_lines(number).total() > 3
     check(start(sandbox, number, number, "--breaks", "1", *options), number, number)
 

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 _DRIVER = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 
 
+@pytest.mark.guarantee
 def test_no_secret_is_visible_and_no_foreign_connection_is_accepted(sandbox: Sandbox) -> None:
-    """A run in three containers: its command lines, environments, logs, readable files and ports."""
+    """A run in three containers: its command lines, environments, logs, readable files and ports.
+
+    Guarantee: no secret of a topology is visible, and no foreign connection is accepted.
+    """
     run = sandbox.start("steady.py")
     run.until((run.out / "progress").exists, "the first counts")
     state = open_driver(
@@ -56,8 +60,12 @@ def test_no_secret_is_visible_and_no_foreign_connection_is_accepted(sandbox: San
     assert _found(secrets, sandbox.root) == []
 
 
+@pytest.mark.guarantee
 def test_passwords_of_drivers_are_in_private_files_only(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One password from a variable and one from a file, for drivers that log theirs in every process."""
+    """One password from a variable and one from a file, for drivers that log theirs in every process.
+
+    Guarantee: passwords of drivers are in private files only.
+    """
     secrets = ["hunter2-by-variable", "hunter2-by-file"]
     monkeypatch.setenv("STATE_PASSWORD", secrets[0])
     file = sandbox.root / "password"

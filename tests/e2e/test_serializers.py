@@ -16,9 +16,12 @@ EVERYTHING = [[number, repr(value)] for number, value in enumerate(VALUES)]
 NEUTRAL = [row for row in EVERYTHING if row[0] != 4]
 
 
-@pytest.mark.parametrize("mode", ["ATMOST_ONCE", "ATLEAST_ONCE"])
+@pytest.mark.parametrize("mode", ["ATMOST_ONCE", pytest.param("ATLEAST_ONCE", marks=pytest.mark.guarantee)])
 def test_a_bolt_reads_streams_of_several_serializers(sandbox: Sandbox, mode: str) -> None:
-    """Each component selects its own. A value that the serializer cannot encode fails alone, and its field is named."""
+    """Each component selects its own. A value that the serializer cannot encode fails alone, and its field is named.
+
+    Guarantee: each component selects its serializer, and a refused value fails alone.
+    """
     run = sandbox.run("mixed_values.py", args=("--mode", mode))
     report = run.finished()
     (rows,) = run.results("record").values()
@@ -31,6 +34,7 @@ def test_a_bolt_reads_streams_of_several_serializers(sandbox: Sandbox, mode: str
     assert "field 'value': Fraction(1, 3) of type Fraction cannot be encoded (MsgpackSerializer)" in output[0]
 
 
+@pytest.mark.starts_nothing
 def test_the_simulator_refuses_the_same_values_as_processes(sandbox: Sandbox) -> None:
     """Without this, a topology could work in the simulator and fail in its first real run."""
     run = sandbox.run("mixed_values.py", "--simulate", "--set", "topology.serializer=msgpack")
@@ -39,6 +43,7 @@ def test_the_simulator_refuses_the_same_values_as_processes(sandbox: Sandbox) ->
     assert sorted(row[1:] for row in rows) == sorted(NEUTRAL * 2)
 
 
+@pytest.mark.starts_nothing
 def test_a_serializer_that_is_not_installed_is_refused_before_anything_starts(sandbox: Sandbox) -> None:
     """The error names the component, the value and the installed drivers, and suggests no misspelt package."""
     run = sandbox.run("mixed_values.py", args=("--neutral", "msgpak"))

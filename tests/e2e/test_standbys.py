@@ -24,8 +24,12 @@ def state(sandbox: Sandbox) -> Iterator[LocalFsStateManager]:
     found.close()
 
 
+@pytest.mark.guarantee
 def test_standbys_take_over_and_data_flows_on(sandbox: Sandbox, state: LocalFsStateManager) -> None:
-    """The leader is killed, then all of them, then the leader's container; `heron kill` still ends them."""
+    """The leader is killed, then all of them, then the leader's container; `heron kill` still ends them.
+
+    Guarantee: a standby takes over, and data flows on.
+    """
     standby_run = StandbyRun(sandbox, state)
     first = standby_run.present()
     psutil.Process(first.pid).kill()
@@ -67,11 +71,14 @@ def test_standbys_take_over_and_data_flows_on(sandbox: Sandbox, state: LocalFsSt
     )
 
 
+@pytest.mark.guarantee
 def test_a_deposed_leader_that_continues_changes_nothing(sandbox: Sandbox, state: LocalFsStateManager) -> None:
     """On one machine, a stopped leader keeps the lead until its node is removed.
 
     The deposed leader notices this at once. A task that dies without a leader restarts with the plan of its
     stream manager.
+
+    Guarantee: a deposed leader changes nothing.
     """
     standby_run = StandbyRun(sandbox, state, standbys=1)
     first = standby_run.present()
@@ -111,6 +118,7 @@ def test_a_deposed_leader_that_continues_changes_nothing(sandbox: Sandbox, state
     standby_run.finish()
 
 
+@pytest.mark.starts_nothing
 def test_more_standbys_than_containers_are_refused_before_anything_starts(sandbox: Sandbox) -> None:
     """The error has key, value, limit and remedy, and exit code 2."""
     run = sandbox.run("steady.py", "--set", "topology.tmanager.standbys=3")

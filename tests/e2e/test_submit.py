@@ -80,8 +80,12 @@ def counts(run: HeronRun) -> None:
     wait_until(lambda: seen(run) > before, START_S, "further counts")
 
 
+@pytest.mark.guarantee
 def test_a_submitted_topology_outlives_its_terminal_and_is_killed_by_name(sandbox: Sandbox) -> None:
-    """None of its processes has a terminal that could hang up; after kill only logs and the report are left."""
+    """None of its processes has a terminal that could hang up; after kill only logs and the report are left.
+
+    Guarantee: a submitted topology outlives its terminal, and `heron kill` leaves only its logs.
+    """
     run = submitted(sandbox, where="local/ads/prod", wrapper=TERMINAL)
     assert "steady submitted as steady-" in run.stdout
     counts(run)
@@ -96,6 +100,11 @@ def test_a_submitted_topology_outlives_its_terminal_and_is_killed_by_name(sandbo
     assert (entry["role"], entry["env"], entry["containers"], entry["tasks"]) == ("ads", "prod", 3, 4)
     assert listed(sandbox, "--role", "ads") == [entry]
     assert not listed(sandbox, "--role", "other")
+    second = sandbox.start("steady.py", command="submit local")
+    assert second.wait() == 2
+    assert "topology 'steady' is already running (id steady-" in second.stderr
+    assert "stop it, or give this one another name (`heron kill steady` stops it)" in second.stderr
+    counts(run)
     killed = json.loads(sandbox.heron("kill", "steady", "--json").stdout)
     assert (killed["manner"], killed["left"]) == ("asked", [])
     assert not sandbox.remaining()
@@ -118,17 +127,7 @@ def test_a_finished_topology_is_listed_and_its_name_is_free(sandbox: Sandbox) ->
     sandbox.heron("kill", "steady")
 
 
-def test_a_name_in_use_is_refused_and_its_run_goes_on(sandbox: Sandbox) -> None:
-    """The second command learns the owner of the name and the remedy, and changes nothing."""
-    first = submitted(sandbox)
-    second = sandbox.start("steady.py", command="submit local")
-    assert second.wait() == 2
-    assert "topology 'steady' is already running (id steady-" in second.stderr
-    assert "stop it, or give this one another name (`heron kill steady` stops it)" in second.stderr
-    counts(first)
-    sandbox.heron("kill", "steady")
-
-
+@pytest.mark.starts_nothing
 @pytest.mark.parametrize(
     ("where", "output"),
     [
@@ -149,6 +148,7 @@ def test_invalid_targets_are_refused_before_any_change(sandbox: Sandbox, where: 
     assert not sandbox.remaining()
 
 
+@pytest.mark.starts_nothing
 def test_a_dry_run_shows_the_plan_and_changes_nothing(sandbox: Sandbox) -> None:
     """The dry run uses the same file, profile and arguments as the submission."""
     run = sandbox.start("steady.py", "--dry-run", "--json", command="submit local")
@@ -208,8 +208,12 @@ def test_the_next_list_cleans_up_after_a_killed_run_command(sandbox: Sandbox) ->
     assert not sandbox.remaining()
 
 
+@pytest.mark.guarantee
 def test_a_container_refuses_a_package_that_was_changed_in_the_store(sandbox: Sandbox) -> None:
-    """Nothing of the package is unpacked; `heron list` gives the reason."""
+    """Nothing of the package is unpacked; `heron list` gives the reason.
+
+    Guarantee: a container refuses a package that was changed in the store.
+    """
     run = submitted(sandbox)
     counts(run)
     (package,) = (sandbox.home / ".heron" / "packages").glob("*.tar.gz")
@@ -238,11 +242,13 @@ def test_a_changed_state_node_is_named_and_can_be_removed(sandbox: Sandbox) -> N
     assert becomes(sandbox, "killed")["id"]
 
 
+@pytest.mark.starts_nothing
 def test_kill_of_an_unknown_name_lists_the_known_ones(sandbox: Sandbox) -> None:
     """A misspelt name must be reported."""
     assert "no topology 'stedy' in profile 'local'; there are: none" in sandbox.heron("kill", "stedy", code=2).stderr
 
 
+@pytest.mark.starts_nothing
 def test_the_shell_completes_profiles_and_topologies(sandbox: Sandbox) -> None:
     """The script is click's own; it looks up the names when the shell asks."""
     assert "_HERON_COMPLETE" in sandbox.heron("completion", "bash").stdout

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
@@ -18,8 +20,12 @@ TERMINAL = (
 )
 
 
+@pytest.mark.guarantee
 def test_the_live_view_shows_the_run_and_ctrl_c_ends_it(sandbox: Sandbox) -> None:
-    """A table of components during the run, and a usable terminal afterwards."""
+    """A table of components during the run, and a usable terminal afterwards.
+
+    Guarantee: a terminal shows the live view and is usable afterwards.
+    """
     run = sandbox.start("steady.py", wrapper=TERMINAL, stdin=subprocess.PIPE)
     assert run.process.stdin is not None
     run.until((run.out / "progress").exists, "tuples")

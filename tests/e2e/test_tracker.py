@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import psutil
+import pytest
 
 from heron_testing.pytest_plugin import wait_until
 
@@ -83,8 +84,12 @@ def heron_paths_agree(tracker: TrackerProcess, place: str) -> None:
     assert all(float(value) > 0 for value in counts["__execute-count/default"].values())
 
 
+@pytest.mark.guarantee
 def test_the_tracker_follows_topologies_of_two_clusters(sandbox: Sandbox) -> None:
-    """One name in both: each has its own values. A killed task is an event; the end of one leaves the other."""
+    """One name in both: each has its own values. A killed task is an event; the end of one leaves the other.
+
+    Guarantee: the tracker follows topologies of several clusters, by its API and Heron's.
+    """
     two_profiles(sandbox)
     near = sandbox.start("steady.py")
     far = sandbox.start("steady.py", "--profile", "far")
@@ -143,8 +148,12 @@ def test_a_state_manager_that_is_away_stops_only_the_list_of_its_cluster(sandbox
     run.finished()
 
 
+@pytest.mark.guarantee
 def test_the_history_outlives_the_tracker_and_the_topology(sandbox: Sandbox) -> None:
-    """A second tracker shows what the first one has recorded, also after the end of the topology."""
+    """A second tracker shows what the first one has recorded, also after the end of the topology.
+
+    Guarantee: the history of the tracker outlives tracker and topology.
+    """
     run = sandbox.start("steady.py")
     tracker = TrackerProcess(sandbox)
     place = "/api/v1/clusters/local/topologies/steady"

@@ -43,8 +43,7 @@ def update(sandbox: Sandbox, *parallelism: str, containers: int = 0) -> dict[str
 def started(sandbox: Sandbox, mode: str = ATMOST, *options: str, skewed: bool = False) -> HeronRun:
     """Start the topology; its tuples flow."""
     run = sandbox.start("updating.py", *options, args=("--mode", mode, "--skewed", str(int(skewed))))
-    run.until((run.home / ".heron").exists, "the command has begun")
-    run.until(lambda: "updating" in sandbox.output_of("list"), "it is listed")
+    run.until(lambda: sandbox.is_known("updating"), "its state")
     flows(run, sandbox, "at the start")
     return run
 
@@ -61,8 +60,12 @@ def limits(run: HeronRun) -> list[str]:
     return [path.read_text(encoding="utf-8") for path in sorted(run.out.glob("limit-*"))]
 
 
+@pytest.mark.guarantee
 def test_a_value_changes_in_a_running_topology_and_stays(sandbox: Sandbox) -> None:
-    """Tasks hear of it without a restart. A task that restarts has it, also under another topology manager."""
+    """Tasks hear of it without a restart. A task that restarts has it, also under another topology manager.
+
+    Guarantee: a new value of the configuration reaches running tasks and stays.
+    """
     run = started(sandbox)
     assert limits(run) == ["None", "None"]
     words = ("update", "updating", "--runtime-config")
@@ -84,9 +87,12 @@ def test_a_value_changes_in_a_running_topology_and_stays(sandbox: Sandbox) -> No
     assert "nothing to change" in sandbox.output_of(*words, "pass:limit=7")
 
 
-@pytest.mark.parametrize("mode", [ATMOST, ATLEAST])
+@pytest.mark.parametrize("mode", [ATMOST, pytest.param(ATLEAST, marks=pytest.mark.guarantee)])
 def test_tasks_and_containers_come_and_go_and_no_tuple_is_lost(sandbox: Sandbox, mode: str) -> None:
-    """Up with a new container, all components, down to one task: exact counts, and nothing is replayed."""
+    """Up with a new container, all components, down to one task: exact counts, and nothing is replayed.
+
+    Guarantee: tasks and containers come and go while data flows; nothing is lost or replayed.
+    """
     run = started(sandbox, mode)
     up = update(sandbox, "pass:4", "tally:2")
     assert up["added_containers"], "the new tasks do not fit into the first container"
@@ -128,15 +134,19 @@ def test_tasks_move_to_new_containers_and_back(sandbox: Sandbox) -> None:
     check_exact(run)
 
 
+@pytest.mark.pace
+@pytest.mark.guarantee
 def test_key_groups_move_from_the_busy_task_to_the_idle_one(sandbox: Sandbox) -> None:
-    """Nothing is lost or replayed, and the loads are even afterwards; another call finds nothing to do."""
+    """Nothing is lost or replayed, and the loads are even afterwards; another call finds nothing to do.
+
+    Guarantee: `--rebalance` moves key groups from a busy task to an idle one.
+    """
     run = started(sandbox, ATLEAST, skewed=True)
     words = ("update", "updating", "--rebalance")
-    planned = json.loads(sandbox.output_of(*words, "pass", "--dry-run", "--json"))
-    busy, idle = sorted(planned["loads"], key=lambda each: -each["now_per_s"])
+    done = json.loads(sandbox.output_of(*words, "pass", "--json"))
+    busy, idle = sorted(done["loads"], key=lambda each: -each["now_per_s"])
     assert busy["now_per_s"] > 2 * idle["now_per_s"] > 0
     assert busy["expected_per_s"] < 1.2 * idle["expected_per_s"]
-    done = json.loads(sandbox.output_of(*words, "pass", "--json"))
     assert done["moved_key_groups"]["pass"] > 100
     assert not done["added"] + done["removed"]
     flows(run, sandbox, "with other owners")
@@ -150,8 +160,12 @@ def test_key_groups_move_from_the_busy_task_to_the_idle_one(sandbox: Sandbox) ->
     check_exact(run)
 
 
+@pytest.mark.guarantee
 def test_an_update_that_is_not_possible_changes_nothing(sandbox: Sandbox) -> None:
-    """Each mistake has one message; a task that does not start withdraws the update."""
+    """Each mistake has one message; a task that does not start withdraws the update.
+
+    Guarantee: an update that is not possible changes nothing.
+    """
     run = started(sandbox, ATMOST, "--set", "engine.heron.executor.restart.limit=1")
 
     def refusal(parallelism: str, code: int = 2) -> str:

@@ -15,8 +15,12 @@ NUMBERS = 90
 TIMES = 3
 
 
+@pytest.mark.guarantee
 def test_mistakes_fail_their_tuple_and_are_shown_once(sandbox: Sandbox) -> None:
-    """Each error happens three times; all good tuples arrive, and the message gives the next step."""
+    """Each error happens three times; all good tuples arrive, and the message gives the next step.
+
+    Guarantee: a mistake of user code fails its tuple and is shown once.
+    """
     run = sandbox.start("mishaps.py", "--set", "heron.tuple.max.bytes=4096")
     report = run.finished()
 
@@ -49,9 +53,14 @@ def lost(number: int) -> bool:
     return number // 10 < TIMES and number % 10 in (0, 1, 2, 3, 6)
 
 
-@pytest.mark.parametrize("where", ["constructor", "initialize", "finish", "process"])
+@pytest.mark.parametrize(
+    "where", ["constructor", pytest.param("initialize", marks=pytest.mark.guarantee), "finish", "process"]
+)
 def test_a_component_that_cannot_go_on_fails_the_run(sandbox: Sandbox, where: str) -> None:
-    """Exit code 1 and one complete line for the author; in `process` only with `topology.on.error`."""
+    """Exit code 1 and one complete line for the author; in `process` only with `topology.on.error`.
+
+    Guarantee: a component that cannot start fails the run with the line of the author's code.
+    """
     run = sandbox.run("broken.py", args=("--where", where))
     assert run.process.returncode == 1, run.all_output
     assert run.report().state == "failed"

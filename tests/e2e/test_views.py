@@ -34,8 +34,12 @@ def start(sandbox: Sandbox, program: ModuleType) -> tuple[HeronRun, WatchedView]
     return run, WatchedView(program, sqlite_ref(folder))
 
 
+@pytest.mark.guarantee
 def test_a_view_is_exact_whatever_dies(sandbox: Sandbox, program: ModuleType) -> None:
-    """Tasks and a stream manager die, before and after a batch replaces a part of what is live."""
+    """Tasks and a stream manager die, before and after a batch replaces a part of what is live.
+
+    Guarantee: a view shows each element once, whatever dies.
+    """
     run, view = start(sandbox, program)
     ends_exactly_after_kills(run, program, view)
 

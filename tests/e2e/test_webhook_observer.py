@@ -75,8 +75,12 @@ def listener(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         thread.join(10)
 
 
+@pytest.mark.guarantee
 def test_events_of_every_process_are_posted(sandbox: Sandbox, listener: Listener) -> None:
-    """The command, the topology manager and the executors each post their own events, deaths included."""
+    """The command, the topology manager and the executors each post their own events, deaths included.
+
+    Guarantee: observers receive the events of every process.
+    """
     run = sandbox.start("steady.py")
     run.until(lambda: "plan_changed" in listener.events(), "the topology manager's first plan is posted")
     run.until(lambda: len(listener.events().get("container_started", ())) >= 2, "containers have started")

@@ -1,4 +1,4 @@
-"""Numbers at least once, through a bolt that fails, forgets or delays some; all come again.
+"""Numbers at least once, each through four bolts with different habits; what fails, expires or is late comes again.
 
 Spout and last bolt record the calls and the numbers that they get.
 """
@@ -25,6 +25,9 @@ from heron.api import (
     WindowContext,
     api_constants,
 )
+
+FAILED, FORGOTTEN, LATE = 3, 4, 5
+"""The last digits of the numbers that `OddBolt` treats differently."""
 
 
 class NumberSpout(Spout):
@@ -78,59 +81,41 @@ class PassBolt(Bolt):
 
     def process(self, tup: Tuple) -> None:
         """Forwards a number."""
-        number = tup.values[0]
-        self.seen[number] += 1
-        if number % 10 == 3 and self.seen[number] == 1:
-            self.odd(tup)
-        else:
-            self.pass_on(tup)
+        self.seen[tup.values[0]] += 1
+        self.pass_on(tup)
 
     def pass_on(self, tup: Tuple) -> None:
         """Forwards and acks a number normally."""
         self.emit(tup.values, anchors=[tup])
         self.ack(tup)
 
-    def odd(self, tup: Tuple) -> None:
-        """Handles every tenth number when it first comes."""
-        self.pass_on(tup)
 
-
-class FailBolt(PassBolt):
-    """Fails them."""
-
-    def odd(self, tup: Tuple) -> None:
-        """Forwards the number and fails it, so it comes twice."""
-        self.emit(tup.values, anchors=[tup])
-        self.fail(tup)
-        self.ack(tup)  # too late
-
-
-class SwallowBolt(PassBolt):
-    """Forgets them."""
-
-    def odd(self, tup: Tuple) -> None:
-        """Neither acks nor fails."""
-
-
-class LateBolt(PassBolt):
-    """Keeps them until they have expired and come again; without timeouts, for longer than the timeout."""
+class OddBolt(PassBolt):
+    """Fails some numbers when they first come, keeps some, and forgets some if trees expire."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Starts with nothing kept."""
         super().initialize(config, context)
         self.kept: dict[int, tuple[float, Tuple]] = {}
-        expires = config[api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS]
-        self.keeps_s = math.inf if expires else config[api_constants.TOPOLOGY_MESSAGE_TIMEOUT_SECS] + 0.5
+        self.expires = config[api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS]
+        self.keeps_s = math.inf if self.expires else config[api_constants.TOPOLOGY_MESSAGE_TIMEOUT_SECS] + 0.5
 
     def process(self, tup: Tuple) -> None:
-        """Forwards the late number before its replay."""
-        if late := self.kept.pop(tup.values[0], None):
+        """Forwards a kept number before its replay, and treats some numbers differently when they first come."""
+        number = tup.values[0]
+        self.seen[number] += 1
+        if late := self.kept.pop(number, None):
             self.pass_on(late[1])
-        super().process(tup)
-
-    def odd(self, tup: Tuple) -> None:
-        """Keeps a number."""
-        self.kept[tup.values[0]] = time.monotonic() + self.keeps_s, tup
+        if self.seen[number] > 1:
+            self.pass_on(tup)
+        elif number % 10 == FAILED:
+            self.emit(tup.values, anchors=[tup])
+            self.fail(tup)
+            self.ack(tup)  # too late
+        elif number % 10 == LATE:
+            self.kept[number] = time.monotonic() + self.keeps_s, tup
+        elif number % 10 != FORGOTTEN or not self.expires:
+            self.pass_on(tup)
 
     def process_tick(self, tup: Tuple) -> None:
         """Forwards the numbers that were kept for long enough."""
@@ -194,39 +179,31 @@ class FinishBolt(PassBolt):
 
 
 class LastBolt(Bolt):
-    """Counts each number; in the habit "finish" it fails the first copy of each."""
+    """Counts each number by the bolt that sent it; it fails the first copy of each number of a `finish`."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Starts with no count."""
         self.out, self.context = config["out"], context
-        self.refuses = config["habit"] == "finish"
-        self.seen: Counter[int] = Counter()
+        self.seen: Counter[tuple[str, int]] = Counter()
 
     def process(self, tup: Tuple) -> None:
         """Counts a number, and acks it twice."""
-        self.seen[tup.values[0]] += 1
-        if self.refuses and self.seen[tup.values[0]] == 1:
+        key = tup.component, tup.values[0]
+        self.seen[key] += 1
+        if tup.component == "finishing" and self.seen[key] == 1:
             self.fail(tup)
         self.ack(tup)
         self.ack(tup)
 
     def finish(self) -> None:
         """Writes the counts."""
-        write_result(self.out, self.context, list(self.seen.items()))
+        write_result(self.out, self.context, [[*key, times] for key, times in self.seen.items()])
 
 
-HABITS = {
-    "none": PassBolt,
-    "fail": FailBolt,
-    "swallow": SwallowBolt,
-    "late": LateBolt,
-    "thread": ThreadBolt,
-    "window": WindowBolt,
-    "finish": FinishBolt,
-}
+BOLTS = {"odd": OddBolt, "threaded": ThreadBolt, "windowed": WindowBolt, "finishing": FinishBolt}
 
 if __name__ == "__main__":
-    options = arguments(habit="none", numbers=300, timeout=30, pending=0)
+    options = arguments(numbers=300, timeout=30, pending=0)
     builder = TopologyBuilder("replays")
     config: dict[str, object] = {
         api_constants.TOPOLOGY_STMGRS: 2,
@@ -234,7 +211,6 @@ if __name__ == "__main__":
         api_constants.TOPOLOGY_MESSAGE_TIMEOUT_SECS: abs(options.timeout),
         api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS: options.timeout > 0,
         "out": options.out,
-        "habit": options.habit,
         "numbers": options.numbers,
     }
     if options.pending:
@@ -242,10 +218,12 @@ if __name__ == "__main__":
     builder.set_config(config)
     numbers = builder.add_spout("numbers", NumberSpout, par=1)
     of_bolt: dict[str, dict[str, object]] = {
-        "late": {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: 0.1},
-        "window": {TumblingWindowBolt.WINDOW_DURATION_SECS: 0.3},
+        "odd": {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: 0.1},
+        "windowed": {TumblingWindowBolt.WINDOW_DURATION_SECS: 0.3},
     }
-    bolt, own = HABITS[options.habit], of_bolt.get(options.habit, {})
-    habit = builder.add_bolt("habit", bolt, 1, {numbers: Grouping.SHUFFLE}, config=own)
-    builder.add_bolt("last", LastBolt, par=2, inputs={habit: Grouping.fields("number")})
+    bolts = [
+        builder.add_bolt(name, bolt, 1, {numbers: Grouping.SHUFFLE}, config=of_bolt.get(name, {}))
+        for name, bolt in BOLTS.items()
+    ]
+    builder.add_bolt("last", LastBolt, par=2, inputs={bolt: Grouping.fields("number") for bolt in bolts})
     builder.build_and_submit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +21,11 @@ def note_begin(config: Mapping[str, Any], context: TopologyContext) -> None:
 
 
 class LineSpout(Spout):
-    """Emits a line when one is due, and all bolts run; it never blocks, because acks would wait for it."""
+    """Emits a line when one is due, and all bolts run; it never blocks, because acks would wait for it.
+
+    With `alone`, a line is also due only when the words of the former are done. A pause alone would not keep lines
+    apart on a busy machine, where a line may be late, and then the next one waits behind it.
+    """
 
     outputs = ("line",)
 
@@ -30,6 +35,8 @@ class LineSpout(Spout):
         self.number = 0
         self.due_s = float("inf")
         self.out = Path(config["out"])
+        self.words = config["words"] if config["alone"] else 0
+        Path(self.out, "done").touch()
         Path(self.out, "began").touch()
 
     def next_tuple(self) -> None:
@@ -37,9 +44,9 @@ class LineSpout(Spout):
         now_s = time.monotonic()
         if self.due_s == float("inf") and len(list(self.out.glob("bolt-*"))) == BOLTS:
             self.due_s = now_s
-        if now_s < self.due_s:
+        if now_s < self.due_s or (self.out / "done").stat().st_size < self.number * self.words:
             return
-        self.due_s = max(now_s, self.due_s + self.pause_s)
+        self.due_s = now_s + self.pause_s
         self.number += 1
         self.emit([self.number], tup_id=self.number)
 
@@ -67,16 +74,18 @@ class WorkBolt(Bolt):
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Takes its pace."""
         self.work_s = config["work_ms"] / 1000
+        self.done = os.open(Path(config["out"], "done"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         note_begin(config, context)
 
     def process(self, tup: Tuple) -> None:
         """Works."""
         time.sleep(self.work_s)
         self.ack(tup)
+        os.write(self.done, b".")
 
 
 if __name__ == "__main__":
-    options = arguments(pause_ms=50, work_ms=1, words=1, one_in=1, acks=0)
+    options = arguments(pause_ms=50, work_ms=1, words=1, one_in=1, acks=0, alone=0)
     builder = TopologyBuilder("traced")
     mode = "ATLEAST_ONCE" if options.acks else "ATMOST_ONCE"
     builder.set_config(
@@ -89,6 +98,7 @@ if __name__ == "__main__":
             "pause_ms": options.pause_ms,
             "work_ms": options.work_ms,
             "words": options.words,
+            "alone": options.alone,
         }
     )
     lines = builder.add_spout("lines", LineSpout, par=1)

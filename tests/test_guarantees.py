@@ -1,0 +1,49 @@
+"""The table of guarantees in CONTRIBUTING.md is the list of end-to-end tests that `./dev test` runs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "tests" / "e2e"
+ROW = re.compile(r"^\| (.+) \| (.+) \| `(test_\w+\.py)::(test_\w+)` \|$", re.MULTILINE)
+LINK = re.compile(r"\]\(([\w/.-]+)\)")
+MARK = "pytest.mark.guarantee"
+LINE = re.compile(r"^Guarantee: (.+)\.\Z", re.MULTILINE | re.DOTALL)
+MOST = 70
+
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+ROWS = [match.groups() for match in ROW.finditer(TEXT)]
+
+
+def marked() -> dict[tuple[str, str], str]:
+    """The guarantee that the docstring of each marked test ends with, by file and test."""
+    found = {}
+    for path in sorted(FOLDER.glob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and any(MARK in ast.unparse(each) for each in node.decorator_list):
+                line = LINE.search(ast.get_docstring(node) or "")
+                found[path.name, node.name] = " ".join(line[1].split()) if line else ""
+    return found
+
+
+def test_each_marked_test_is_in_the_table_with_its_guarantee() -> None:
+    """A contributor finds the test of a promise by the table, and the promise of a test by its docstring."""
+    assert {(file, test): guarantee for guarantee, _, file, test in ROWS} == marked()
+
+
+def test_no_guarantee_is_shown_twice() -> None:
+    """A second test of the same guarantee has the mark `matrix`: it costs each run of `./dev test` seconds."""
+    assert len({guarantee for guarantee, *_ in ROWS}) == len({test for *_, test in ROWS}) == len(ROWS)
+    assert len(ROWS) <= MOST, "each end-to-end test costs four seconds on average"
+
+
+def test_each_guarantee_names_the_documents_that_promise_it() -> None:
+    """A promise that no document makes needs no test here."""
+    for guarantee, promised, *_ in ROWS:
+        documents = LINK.findall(promised)
+        assert documents, f"{guarantee!r} names no document"
+        for document in documents:
+            assert (ROOT / document).is_file(), f"{guarantee!r}: there is no {document}"
