@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 
 import click
 
+from checks.choice import first_within, seconds_of_files
 from checks.sections import Result, Section, run_beside, summary
 from heron.clock import monotonic_s
+from verify.affected import affected_tests
+from verify.import_graph import ImportGraph
+from verify.workspace import Workspace
 
 _ROOT = Path(__file__).resolve().parents[1]
 _WORKERS = 2  # on more cores the tests that hold a topology would only wait for each other
+_BESIDE = ("-n", str(_WORKERS), "--dist", "worksteal")
+_BUDGET_S = 40.0  # of ./dev quick, beside lint and types
+_CORE_BUDGET_S = 150.0
+_SECONDS = _ROOT / ".pytest_cache" / "v" / "checks" / "seconds"
 _CHOSEN = "not chaos and not soak and not servers and not matrix"
 _PATHS = ("heron-core/tests", "plugins", "tests")
 
@@ -26,14 +36,41 @@ def main() -> None:
 def test(arguments: tuple[str, ...]) -> None:
     """Run lint and types, the tests of all packages, and one end-to-end test for each guarantee."""
     began_s = monotonic_s()
-    beside = [
-        _nox("lint"),
-        _nox("types"),
-        _pytest("tests", f"{_CHOSEN} and not pace", "-n", str(_WORKERS), "--dist", "worksteal", *_PATHS, *arguments),
-    ]
+    beside = [_nox("lint"), _nox("types"), _pytest("tests", f"{_CHOSEN} and not pace", *_BESIDE, *_PATHS, *arguments)]
     results = run_beside(beside, _ROOT, click.echo)
     results += run_beside([_pytest("pace", f"{_CHOSEN} and pace", *_PATHS, *arguments)], _ROOT, click.echo)
+    click.echo(debt(_ROOT))
     _end(results, began_s)
+
+
+@main.command()
+@click.option("--since", default="HEAD", help="What differs from this revision counts as changed.")
+def quick(since: str) -> None:
+    """Run lint and types of the changed files, and the tests that these files reach, the nearest first."""
+    began_s = monotonic_s()
+    changed = _changed(since)
+    if not changed:
+        click.echo(f"nothing differs from {since}")
+        return
+    workspace = Workspace(_ROOT)
+    tests = affected_tests(workspace, ImportGraph(workspace), changed)
+    budget_s = _CORE_BUDGET_S if any(each.startswith("heron-core/src/") for each in changed) else _BUDGET_S
+    seconds = seconds_of_files(json.loads(_SECONDS.read_text()) if _SECONDS.is_file() else {})
+    chosen, left = first_within(budget_s * _WORKERS, list(tests), seconds)
+    beside = [_nox("lint"), _nox("types", *changed)]
+    if chosen:
+        beside.append(_pytest("tests", _CHOSEN, *_BESIDE, *chosen))
+    results = run_beside(beside, _ROOT, click.echo)
+    if left:
+        click.echo(f"{len(left)} files of tests that the change reaches are left to ./dev test: {' '.join(left)}")
+    _end(results, began_s)
+
+
+def _changed(since: str) -> list[str]:
+    """The files of the working tree that differ from a revision, and those that git does not know yet."""
+    commands = (["diff", "--name-only", since], ["ls-files", "--others", "--exclude-standard"])
+    texts = [subprocess.check_output(["git", *each], cwd=_ROOT, text=True) for each in commands]  # noqa: S607
+    return sorted({line for text in texts for line in text.splitlines()})
 
 
 def _end(results: list[Result], began_s: float) -> None:
@@ -42,8 +79,9 @@ def _end(results: list[Result], began_s: float) -> None:
     sys.exit(0 if all(each.code == 0 for each in results) else 1)
 
 
-def _nox(session: str) -> Section:
-    return Section(session, (sys.executable, "-m", "nox", "-f", str(_ROOT / "noxfile.py"), "-s", session))
+def _nox(session: str, *arguments: str) -> Section:
+    nox = (sys.executable, "-m", "nox", "-f", str(_ROOT / "noxfile.py"), "-s", session)
+    return Section(session, (*nox, "--", *arguments) if arguments else nox)
 
 
 def _pytest(name: str, marked: str, *arguments: str) -> Section:
