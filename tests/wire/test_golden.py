@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from builders.pinned_statuses import FORMER_STATUSES, STATUS_WITH_REPORTED_TASKS
+from builders.pinned_taken_frames import TAKEN_FRAMES
 from builders.pinned_task_messages import TASK_MESSAGES, TRACED_SEGMENT
 from heron.api.definition import (
     ComponentDefinition,
@@ -38,11 +39,9 @@ from heron.ipc.frame import (
     OptionTag,
     SegmentHead,
     SegmentKind,
-    credit_body,
     frame_header,
     marker_segment,
     option,
-    parse_credit,
     parse_frame_header,
     parse_segment,
     retargeted,
@@ -236,7 +235,7 @@ MARKERS = {
 FRAMES: dict[str, bytes] = {
     "frame-data-empty": frame_header(FrameKind.DATA, SESSION, 2**40 + 1),
     "frame-data-two-segments": frame_header(FrameKind.DATA, SESSION, 8) + TUPLES + marker(Marker.END, 0),
-    "frame-credit": frame_header(FrameKind.CREDIT, SESSION, 0) + credit_body(6, 2**40 + 5),
+    **TAKEN_FRAMES,
     "segment-tuples": TUPLES,
     "segment-tuples-retargeted": bytes(retargeted(TUPLES, (9,))),
     "segment-tuples-unit": TUPLES_OF_A_UNIT,
@@ -323,12 +322,12 @@ _ROOTS = np.array([(5 << 48) | 7, (5 << 48) | 9, (6 << 48) | 7], dtype=np.uint64
 _XORS = np.array([1, 2**63, 3], dtype=np.uint64)
 TRACKING: dict[str, bytes] = {
     "roots-derived": new_roots_derived(5, 1000, 2**63 + 1, 3, (6, 9)),
-    "roots-listed": new_roots_listed(5, 1000, _XORS),
+    "roots-listed": b"".join(new_roots_listed(5, 1000, _XORS)),
     "ack-derived": ack_range((5 << 48) | 1000, 2**63 + 1, 6, 3),
     "ack-listed": b"".join(acks(_ROOTS, _XORS)),
     "fail": b"".join(fails(_ROOTS)),
-    "settled-derived": settled(5, RootOutcome.COMPLETE, np.array([7, 8, 9])),
-    "settled-listed": settled(5, RootOutcome.EXPIRED, np.array([9, 7])),
+    "settled-derived": b"".join(settled(5, RootOutcome.COMPLETE, np.array([7, 8, 9]))),
+    "settled-listed": b"".join(settled(5, RootOutcome.EXPIRED, np.array([9, 7]))),
     "edge-keys": b"".join(edge_keys_of_range(2**63 + 1, 4, task).tobytes() for task in (6, 9)),
 }
 DOCUMENTS: dict[str, bytes] = {
@@ -460,11 +459,6 @@ def test_markers_decode(kind: Marker) -> None:
     head = parse_segment(data, 0)
     assert _fixed(head) == (SegmentKind.MARKER, Encoding.NONE, kind, 3, 5, 65537, 0)
     assert int.from_bytes(data[head.payload_start : head.end], "little", signed=True) == MARKERS[kind]
-
-
-def test_credit_decodes() -> None:
-    """Task and total."""
-    assert parse_credit(read("frame-credit.bin")) == (6, 2**40 + 5)
 
 
 def test_documents_decode() -> None:

@@ -14,8 +14,12 @@ from heron.instance.data_queue import DataIn, DataOut, ReportSeen, Sleeper
 from heron.instance.flow_limits import OutputLimit
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
+from heron.ipc.frame import FRAME_HEADER_BYTES
+from heron.ipc.frame_limits import FrameLimits
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import PERIOD_S, QueueCapacity
+
+LIMITS = FrameLimits(1_000_000)
 
 pytestmark = pytest.mark.leaks_nothing
 
@@ -153,7 +157,7 @@ def test_a_command_is_seen_only_at_the_head_of_the_queue() -> None:
 def test_data_out_is_bounded_and_wakes_a_thread_that_waits_for_room() -> None:
     """With two threads and a small limit, the producer is never ahead by more than one flush, and never stuck."""
     wakeup = Wakeup()
-    data_out = DataOut(wakeup, Sleeper(), QueueCapacity(100, 100, 0.1))
+    data_out = DataOut(wakeup, Sleeper(), QueueCapacity(100, 100, 0.1), LIMITS)
     most = 0
     longest_s = 0.0
 
@@ -190,7 +194,7 @@ def test_data_out_is_bounded_and_wakes_a_thread_that_waits_for_room() -> None:
 def test_an_idle_queue_holds_two_batches_of_the_output_limit() -> None:
     """Otherwise a marker behind a full queue would leave a minute later, and the checkpoint would wait for it."""
     wakeup = Wakeup()
-    data_out = DataOut(wakeup, Sleeper(), QueueCapacity(64 * 1024, 2**21, 0.1))
+    data_out = DataOut(wakeup, Sleeper(), QueueCapacity(64 * 1024, 2**21, 0.1), LIMITS)
     data_out.limit_output(limit := OutputLimit(20_000.0))
     assert data_out.capacity_bytes == 2 * limit.batch_bytes == 4_000
     for period in range(20):
@@ -208,9 +212,19 @@ def test_an_idle_queue_holds_two_batches_of_the_output_limit() -> None:
 
 def test_control_messages_keep_their_place_and_take_no_room() -> None:
     """The report of an end must follow the data, whatever the limit of the queue."""
-    data_out = DataOut(Wakeup(), Sleeper(), QueueCapacity(10, 10, 0.1))
+    data_out = DataOut(Wakeup(), Sleeper(), QueueCapacity(10, 10, 0.1), LIMITS)
     data_out.put([b"x" * 20])
     data_out.put_control(Envelope(stop=pb.Stop()))
     assert not data_out.has_room()
     assert [type(item) for item in data_out.items] == [tuple, Envelope]
     assert data_out.queued_bytes == 20
+
+
+def test_a_flush_above_the_limit_of_a_frame_leaves_in_several() -> None:
+    """Each has its own credit. Acks are divided, too."""
+    data_out = DataOut(Wakeup(), Sleeper(), QueueCapacity(10, 10, 0.1), FrameLimits(FRAME_HEADER_BYTES + 100))
+    data_out.put([b"a" * 60, b"b" * 60, b"c" * 40])
+    assert list(data_out.items) == [([b"a" * 60], 60), ([b"b" * 60, b"c" * 40], 100)]
+    assert data_out.queued_bytes == 160
+    data_out.put_acks([b"a" * 60, b"b" * 60])
+    assert list(data_out.acks) == [[b"a" * 60], [b"b" * 60]]

@@ -17,10 +17,13 @@ from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.stream_routes import ChosenSplitter, KeyedEdge, KeyMemo, KeySplitter, ShuffleSplitter, StreamRoutes
 from heron.ipc.envelope import Envelope
 from heron.ipc.frame import Marker, SegmentHead, SegmentKind, parse_segment
+from heron.ipc.frame_limits import FrameLimits
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
 from heron.planner.key_group import key_group
 from heron.planner.key_owners import even_owners
+
+LIMITS = FrameLimits(1_000_000)
 
 
 def origin_of(batch_rows: int = 1000) -> StreamOrigin:
@@ -40,7 +43,7 @@ def direct(origin: StreamOrigin, name: str = "direct") -> OutStream:
 
 
 def data_out(limit_bytes: int = 1_000_000) -> DataOut:
-    return DataOut(Wakeup(), Sleeper(), QueueCapacity(limit_bytes, limit_bytes, 0.1))
+    return DataOut(Wakeup(), Sleeper(), QueueCapacity(limit_bytes, limit_bytes, 0.1), LIMITS)
 
 
 def sent(out: DataOut) -> list[SegmentHead]:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from builders import instance_spec, physical_plan, spout, topology
+from builders import data_frame, instance_spec, physical_plan, spout, topology, tuple_segment
 from heron.clock import monotonic_s
-from heron.instance.data_queue import Command, PlanReceived, ReportSeen, SessionOpened
+from heron.instance.data_queue import Command, FramesRefused, PlanReceived, ReportSeen, SessionOpened
 from heron.instance.flow_limits import OutputLimit
 from heron.instance.gateway import Gateway
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import container_dir, metricsmgr_endpoint, registration_endpoint
-from heron.ipc.envelope import Envelope, control_frame, parse_control
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
     WIRE_VERSION,
@@ -54,6 +54,7 @@ class Site:
         self.sockets = SocketContext()
         self.hub = self.sockets.hub(registration_endpoint(self.run_dir, 1))
         self.hellos: list[pb.InstanceHello] = []
+        self.refusals: list[pb.Refused] = []
         self.client = b""
         self.gateway.start()
 
@@ -63,7 +64,11 @@ class Site:
         def look() -> bool:
             while (message := self.hub.receive()) is not None:
                 self.client = message[0]
-                self.hellos.append(parse_control(message[1]).instance_hello)
+                envelope = parse_control(message[1])
+                if body_of(envelope) == "refused":
+                    self.refusals.append(envelope.refused)
+                else:
+                    self.hellos.append(envelope.instance_hello)
             return bool(self.hellos and self.hellos[-1].endpoint != after)
 
         until(look)
@@ -275,6 +280,38 @@ def test_a_bad_frame_ends_the_session_and_starts_another(site: Site, name: str) 
     again = site.session(2, after=former)
     site.gateway.data_out.put([b"data"])
     assert parse_frame_header(receive(again)) == (FrameKind.DATA, 2, 1)
+
+
+def test_a_bad_frame_is_refused_with_the_number_of_frames_before_it(site: Site) -> None:
+    """The stream manager knows what it sent as the next frame, and can say so."""
+    channel = site.session(1)
+    former = site.hellos[-1].endpoint
+    channel.send(data_frame(tuple_segment([("row",)], (7,)), session=1, sequence=1))
+    channel.send(frame_header(FrameKind.ACK, 1, 2) + b"garbage")
+    site.hello(after=former)
+    (refused,) = site.refusals
+    assert "ends within a segment's header" in refused.reason
+    assert (refused.frames.session, refused.frames.taken) == (1, 1)
+
+
+def test_a_refused_session_is_reported_with_the_tuples_that_are_lost(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The report has both views: the reason of the stream manager, and what the instance sent."""
+    channel = site.session(1)
+    segments = [tuple_segment([("row",)] * count, (8,)) for count in (2, 3, 4)]
+    sizes = [FRAME_HEADER_BYTES + len(each) for each in segments]
+    for each in segments:
+        site.gateway.data_out.put([each])
+        receive(channel)
+    refused = pb.Refused(reason="too large", frames=pb.RefusedFrames(session=1, taken=1))
+    site.hub.send(site.client, control_frame(Envelope(refused=refused)))
+    command = site.command()
+    assert isinstance(command, FramesRefused)
+    assert command.rows == 7
+    assert f"session 1: too large; frame 2 was sent as a data frame of {sizes[1]} bytes with 3 tuples" in command.reason
+    assert command.reason.endswith("7 tuples in 2 data frames are lost")
+    assert command.reason in caplog.text
 
 
 def test_a_lost_stream_manager_is_followed_by_the_next(site: Site) -> None:

@@ -12,9 +12,12 @@ import pytest
 from heron.instance.data_queue import DataIn, DataOut
 from heron.instance.long_calls import LongCall, LongCalls, look_period_s
 from heron.instance.thread_stacks import engine_wait
+from heron.ipc.frame_limits import FrameLimits
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
 from heron_testing.pytest_plugin import Eventually
+
+LIMITS = FrameLimits(1_000_000)
 
 CAPACITY = QueueCapacity(1 << 16, 1 << 20, 0.1)
 Frames = Generator[FrameType]
@@ -101,7 +104,7 @@ def test_code_of_the_engine_and_of_libraries_is_no_call_of_user_code() -> None:
 
 def test_the_wait_for_room_for_output_is_not_the_authors(eventually: Eventually) -> None:
     """Back pressure is shown as such, at the task that causes it: here `emit` waits in a call of user code."""
-    out = DataOut(Wakeup(), DataIn(Wakeup(), CAPACITY).sleeper, CAPACITY)
+    out = DataOut(Wakeup(), DataIn(Wakeup(), CAPACITY).sleeper, CAPACITY, LIMITS)
     out.put([b"x" * (1 << 21)])
     names: dict[str, Callable[[], object]] = {"emit": lambda: out.wait_for_room(30.0)}
     exec(compile("def process():\n    emit()", "/me/words.py", "exec"), names)  # noqa: S102  # a made-up file

@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.instance.data_queue import DataIn, DataOut, Sleeper
+from heron.ipc.frame_limits import FrameLimits
 from heron.ipc.link import CreditWindow
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import PERIOD_S, QueueCapacity
+
+LIMITS = FrameLimits(1_000_000)
 
 LEAST, MOST, TARGET_S = 1000, 100_000, 0.1
 
@@ -180,7 +183,7 @@ def test_a_task_that_recovers_is_never_without_work() -> None:
 def test_data_out_has_room_for_the_output_of_the_target_time() -> None:
     """The task thread is woken when the capacity grows, even if no data has left."""
     wakeup = Wakeup()
-    data_out = DataOut(wakeup, Sleeper(), QueueCapacity(LEAST, MOST, TARGET_S))
+    data_out = DataOut(wakeup, Sleeper(), QueueCapacity(LEAST, MOST, TARGET_S), LIMITS)
     data_out.adapt(0.0)
     for period in range(1, 30):
         while data_out.has_room():

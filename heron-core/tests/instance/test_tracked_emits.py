@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -13,16 +14,20 @@ from heron.errors import EmitError
 from heron.instance.bolt_acks import AckTracker
 from heron.instance.data_queue import DataOut, Sleeper
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
-from heron.instance.out_stream import StreamOrigin
+from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.pending_roots import PendingRoots
 from heron.instance.stream_routes import KeyedEdge, KeyMemo, KeySplitter, StreamRoutes
 from heron.instance.tracked_batch import TrackedBatch
 from heron.instance.tracked_stream import UNANCHORED, AnchoredStream, RootStream
-from heron.ipc.frame import SegmentKind, parse_segment
+from heron.ipc.frame import Marker, OptionTag, SegmentKind, parse_segment
+from heron.ipc.frame_limits import FrameLimits
 from heron.ipc.tracking_arrays import parse_new_roots
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
+from heron.kernel.settings import EngineSettings
 from heron.planner.key_owners import even_owners
+
+LIMITS = FrameLimits(1_000_000)
 
 MAKE = Tuple.source("c", "s", 1)
 
@@ -37,7 +42,7 @@ def origin_of() -> StreamOrigin:
 
 
 def anchored(routes: StreamRoutes) -> tuple[BoltEmitter, AnchoredStream]:
-    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1))
+    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1), LIMITS)
     emitter, tracker = BoltEmitter(origin_of(), out), AckTracker(out)
     batch = tracker.in_work = TrackedBatch(3, 9, 5)
     batch.root_base = 100
@@ -48,7 +53,7 @@ def anchored(routes: StreamRoutes) -> tuple[BoltEmitter, AnchoredStream]:
 
 
 def rooted(routes: StreamRoutes) -> tuple[SpoutEmitter, RootStream, DataOut]:
-    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1))
+    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1), LIMITS)
     emitter = SpoutEmitter(origin_of(), out)
     stream = RootStream(0, StreamDefinition("default", ("v",)), routes, emitter.origin, PendingRoots(lambda: 0.0))
     stream.limit = stream.full_limit
@@ -155,3 +160,74 @@ def test_a_root_that_cannot_be_encoded_fails_behind_its_announcement() -> None:
     assert heads[-1][1].kind == SegmentKind.FAIL
     assert [head.rows for _, head in heads] == [3, 1, 1, 1]
     assert (parse_new_roots(*heads[0]).xors != 0).all()
+
+
+def anchored_to(counts: Sequence[int], tuple_max_bytes: int) -> tuple[list[bytes], list[str]]:
+    """The segments of rows that are anchored to so many tuples each, and the errors."""
+    errors: list[str] = []
+    origin = StreamOrigin(
+        3, 0, 1, 1000, 100_000, tuple_max_bytes, lambda stream, row, error: errors.append(f"{stream} {row}: {error}")
+    )
+    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1), LIMITS)
+    emitter, tracker = BoltEmitter(origin, out), AckTracker(out)
+    batch = tracker.in_work = TrackedBatch(3, sum(counts), 5)
+    batch.root_base = 100
+    stream = AnchoredStream(0, StreamDefinition("default", ("v",)), StreamRoutes((2,)), origin, tracker)
+    stream.limit = stream.full_limit
+    emitter.set_streams([stream])
+    places = iter(range(sum(counts)))
+    for row, count in enumerate(counts):
+        emitter.emit([row], anchors=[MAKE(None, (), next(places)) for _ in range(count)])
+    return stream.flush(), errors
+
+
+def test_rows_whose_roots_exceed_a_segment_are_divided() -> None:
+    """A window may be anchored to everything that it contains."""
+    counts = [10_000] * 6
+    segments, errors = anchored_to(counts, 1024)  # room for 32,000 roots
+    heads = [parse_segment(each, 0) for each in segments]
+    assert not errors
+    assert [head.rows for head in heads] == [3, 3]
+    roots = [root for head in heads for root in struct.unpack(f"<{3 * 10_000}Q", head.options[OptionTag.ROOTS])]
+    assert roots == list(range(100, 100 + sum(counts)))
+    assert max(map(len, segments)) <= EngineSettings(tuple_max_bytes=1024, batch_bytes=1024).frame_max_bytes
+
+
+def test_a_row_with_too_many_roots_is_named_and_the_others_are_sent() -> None:
+    """Its anchors fail with it."""
+    segments, errors = anchored_to([1, 40_000, 2], 1024)
+    (error,) = errors
+    assert error.startswith(
+        "default 1: the roots of the anchors take 640016 bytes, which exceeds heron.tuple.max.bytes"
+    )
+    assert "525312 bytes; anchor it to fewer tuples" in error
+    heads = [parse_segment(each, 0) for each in segments]
+    assert [head.rows for head in heads if head.kind == SegmentKind.TUPLES] == [1, 1]
+    assert sum(head.rows for head in heads if head.kind == SegmentKind.FAIL) == 40_000
+
+
+def test_a_marker_for_more_tasks_than_a_segment_has_is_divided() -> None:
+    """The number of destinations has 16 bits."""
+    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1), LIMITS)
+    emitter = SpoutEmitter(origin_of(), out)
+    tasks = tuple(range(1, 70_000))
+    emitter.send_marker(Marker.END, tasks)
+    ((segments, _),) = out.items  # type: ignore[misc]  # no control message
+    assert [task for each in segments for task in parse_segment(each, 0).destinations] == list(tasks)
+
+
+def test_a_row_for_more_tasks_than_a_segment_has_is_divided() -> None:
+    """Each task gets it once, tracked or not."""
+    tasks = tuple(range(1, 70_000))
+    for stream in (
+        OutStream(0, StreamDefinition("default", ("v",)), StreamRoutes(tasks), origin_of()),
+        anchored(StreamRoutes(tasks))[1],
+    ):
+        stream.rows.append("row")
+        heads = [parse_segment(each, 0) for each in stream.flush()]
+        assert [task for head in heads for task in head.destinations] == list(tasks)
+    _, roots, _ = rooted(StreamRoutes(tasks))
+    roots.rows.append("row")
+    roots.ids.append(1)
+    heads = [parse_segment(each, 0) for each in roots.flush()]
+    assert [task for head in heads if head.kind == SegmentKind.TUPLES for task in head.destinations] == list(tasks)

@@ -31,7 +31,7 @@ def test_a_compressed_envelope_arrives_as_it_was() -> None:
 
 def test_a_compressed_envelope_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes could take all memory."""
-    monkeypatch.setattr("heron.ipc.envelope._LARGEST_BYTES", 1000)
+    monkeypatch.setattr("heron.ipc.envelope.DECOMPRESSED_MAX_BYTES", 1000)
     frame = control_frame(compressed(Envelope(plan=pb.Plan(document=b"x" * 1000))))
     with pytest.raises(RemoteProtocolError, match=r"control message of \d+ bytes takes more than 1000 bytes"):
         parse_control(frame)

@@ -52,7 +52,7 @@ def test_roots_of_rows_for_several_tasks_are_parsed_as_the_xor_of_their_keys() -
 def test_listed_roots_are_parsed_as_written() -> None:
     """A root without copies has the XOR zero."""
     xors = np.array([5, 0, 2**64 - 1], dtype=np.uint64)
-    roots = parse_new_roots(*read(new_roots_listed(TASK, 9, xors)))
+    roots = parse_new_roots(*read(b"".join(new_roots_listed(TASK, 9, xors))))
     assert (roots.base, roots.xors.tolist()) == (9, xors.tolist())
 
 
@@ -88,7 +88,7 @@ def test_acks_and_fails_are_divided_by_the_task_of_their_roots() -> None:
 @pytest.mark.parametrize("counters", [[5], [5, 6, 7], [7, 6, 5], [5, 7, 8], [6, 5, 7]])
 def test_settled_roots_keep_their_order(outcome: RootOutcome, counters: list[int]) -> None:
     """`Spout.ack` is called in the order of completion, in either encoding."""
-    found, roots = parse_settled(*read(settled(TASK, outcome, np.array(counters, dtype=np.int64))))
+    found, roots = parse_settled(*read(b"".join(settled(TASK, outcome, np.array(counters, dtype=np.int64)))))
     assert (found, list(roots)) == (outcome, counters)
 
 

@@ -44,6 +44,7 @@ from heron.ipc.frame import (
     parse_frame_header,
     segment_routes,
 )
+from heron.ipc.frame_limits import FrameLimits
 from heron.ipc.keys import Speaker, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, Hub, SocketContext
@@ -62,6 +63,7 @@ from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
 from heron_testing.pytest_plugin import wait_until
 
+TUPLE_MAX_BYTES = 16 * 1024 * 1024
 WINDOW_BYTES = 10_000
 HIGH_BYTES = 20_000
 HARD_BYTES = 40_000
@@ -86,9 +88,17 @@ class Stmgr:
     """A stream manager on a thread, with its executor and its topology manager."""
 
     def __init__(
-        self, run_dir: Path, container: int, incarnation: int, sockets: SocketContext, keys: TopologyKeys
+        self,
+        run_dir: Path,
+        container: int,
+        incarnation: int,
+        sockets: SocketContext,
+        keys: TopologyKeys,
+        *,
+        tuple_max_bytes: int,
     ) -> None:
         settings = EngineSettings(
+            tuple_max_bytes=tuple_max_bytes,
             link_window_bytes=WINDOW_BYTES,
             high_watermark_bytes=HIGH_BYTES,
             low_watermark_bytes=5000,
@@ -107,7 +117,7 @@ class Stmgr:
             keys.connecting_as(Speaker.MEMBER),
             keys.listening_to(Speaker.MEMBER),
         )
-        self.sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes)
+        self.sockets = SocketContext(max_frame_bytes=FrameLimits(settings.frame_max_bytes).socket_bytes)
         local = LocalTasks(container, spec.task_ids)
         acks = AckRouting(local, monotonic_s)
         marks = Watermarks(settings.low_watermark_bytes, HIGH_BYTES, HARD_BYTES)
@@ -304,8 +314,10 @@ class Site:
         for container in (0, 1, 2):
             container_dir(self.run_dir, container).mkdir()
 
-    def start(self, container: int, incarnation: int = 0) -> Stmgr:
-        self.stmgrs[container] = Stmgr(self.run_dir, container, incarnation, self.sockets, self.keys)
+    def start(self, container: int, incarnation: int = 0, *, tuple_max_bytes: int = TUPLE_MAX_BYTES) -> Stmgr:
+        self.stmgrs[container] = Stmgr(
+            self.run_dir, container, incarnation, self.sockets, self.keys, tuple_max_bytes=tuple_max_bytes
+        )
         self.stmgrs[container].connect()
         return self.stmgrs[container]
 

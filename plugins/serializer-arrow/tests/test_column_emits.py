@@ -7,21 +7,26 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders import bolt, plan_index, spout, stream, subscription, topology
 from heron.api.context import TopologyContext
 from heron.api.definition import GroupingDefinition, GroupingKind, InputDefinition
 from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
+from heron.instance.column_output import ColumnOutput
 from heron.instance.emitter import SpoutEmitter
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import ColumnRecord, OutStream, StreamOrigin
 from heron.instance.pending_roots import PendingRoots
 from heron.instance.serializers import PICKLE, Serializers
 from heron.instance.stream_routes import routes_of
 from heron.instance.stream_traces import TracePoint
 from heron.instance.tracked_stream import RootStream
-from heron.ipc.frame import Encoding, parse_segment
+from heron.ipc.frame import FRAME_HEADER_BYTES, Encoding, SegmentKind, parse_segment
+from heron.ipc.frame_limits import divided
 from heron.ipc.trace_field import is_traced, parse_trace
+from heron.kernel.settings import EngineSettings
 from heron.spi.driver import DriverRef
 from heron.spi.tracing import SpanKind
 from heron_serializer_arrow import ArrowSerializer
@@ -341,3 +346,58 @@ def test_the_outcome_of_a_batch_that_is_traced_is_awaited(ids: list[object] | No
     assert traced(sent.segments) == [(3, 0)]
     (counter,) = sent.emitter.origin.spans.in_flight
     assert pending.has(counter)
+
+
+FRAME_BYTES = EngineSettings(tuple_max_bytes=1024, batch_bytes=1024).frame_max_bytes
+
+
+@given(st.lists(st.tuples(st.integers(1, 3000), st.integers(0, 1024)), min_size=1, max_size=6), st.booleans())
+def test_batches_of_any_size_leave_in_frames_within_the_limit(batches: list[tuple[int, int]], with_ids: bool) -> None:
+    """Rows of columns may take no bytes at all, and `ids` add 8 bytes for each."""
+    sent = Sent(batch_bytes=1024, tuple_max_bytes=1024)
+    pending = PendingRoots(lambda: 0.0)
+    given_stream = sent.stream
+    stream = RootStream(0, given_stream.definition, given_stream.routes, given_stream.origin, pending)
+    sent.emitter.set_streams([stream])
+    expected: list[tuple[object, ...]] = []
+    for number, (rows, size_bytes) in enumerate(batches):
+        keys = ["k" * (size_bytes // 4)] if size_bytes else [""] * rows
+        sent.emitter.emit_columns(
+            {"key": keys, "n": [number] * len(keys)}, ids=list(range(len(keys))) if with_ids else None
+        )
+        expected += [(key, number) for key in keys]
+    sent.emitter.flush()
+    frames = [frame for frame, _ in divided(sent.segments, FRAME_BYTES)]
+    assert all(0 < FRAME_HEADER_BYTES + sum(map(len, frame)) <= FRAME_BYTES for frame in frames)
+    sent.segments = [each for each in sent.segments if parse_segment(each, 0).kind == SegmentKind.TUPLES]
+    assert sent.rows() == expected
+    assert not sent.errors
+
+
+def test_rows_without_bytes_are_divided_by_their_numbers() -> None:
+    """A column of nulls has no size, but each row of a batch with `ids` has a number and a root."""
+    sent = Sent(batch_bytes=1024, tuple_max_bytes=1024)
+    stream = RootStream(0, sent.stream.definition, sent.stream.routes, sent.stream.origin, PendingRoots(lambda: 0.0))
+    sent.emitter.set_streams([stream])
+    rows = 200_000
+    sent.emitter.emit_columns({"key": pa.nulls(rows), "n": pa.nulls(rows)}, ids=range(rows))
+    assert FRAME_HEADER_BYTES + max(map(len, sent.segments)) <= FRAME_BYTES
+    heads = [parse_segment(each, 0) for each in sent.segments]
+    assert sum(head.rows for head in heads if head.kind == SegmentKind.TUPLES) == rows
+    assert sum(head.rows for head in heads if head.kind == SegmentKind.ROOTS) == rows
+    assert not sent.errors
+
+
+def test_a_batch_under_too_many_roots_is_named() -> None:
+    """All of its rows are under all roots, so it cannot be divided."""
+    sent = Sent(tuple_max_bytes=1024)
+    batch = sent.stream.origin.column_serializer().batch_of(BATCH, sent.stream.definition.fields)
+    columns = ColumnOutput(sent.stream, ColumnRecord())
+    roots = np.arange(40_000, dtype=np.uint64) + np.uint64(7 << 48)
+    segments, _ = columns.anchored_segments(columns.parts(batch, None), 3, roots)
+    heads = [parse_segment(each, 0) for each in segments]
+    assert {head.kind for head in heads} == {SegmentKind.FAIL}
+    assert sum(head.rows for head in heads) == len(roots)
+    (error,) = sent.errors
+    assert "3 rows of (key, n), from row 0: the roots of the anchors take 640016 bytes" in error
+    assert "anchor it to fewer tuples" in error

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import secrets
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heron.errors import LimitExceededError
 from heron.instance.tracked_batch import TrackedBatch
 from heron.instance.tracked_stream import AnchoredRows, AnchoredStream, Parents, TrackedStream
-from heron.ipc.frame import OptionTag, option
+from heron.ipc.frame import OptionTag, destination_lists, option
 from heron.ipc.tracking import COUNTER_BITS
 from heron.ipc.tracking_arrays import (
     U64,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from heron.instance.column_output import ColumnOutput
     from heron.instance.column_routes import ColumnPart
 
-__all__ = ["ArrayTracking"]
+__all__ = ["ArrayTracking", "too_many_roots"]
 
 Rows = NDArray[np.int64]
 RootOptions = Callable[[Rows | None], bytes]
@@ -61,7 +62,7 @@ class ArrayTracking:
             bad = np.flatnonzero(np.isin(at, _rows(sorted(flush.bad))))
             xors[bad] |= np.uint64(1)  # not zero: in flight until its fail, which follows directly, is read
             failed += fails(bad.astype(np.uint64) + np.uint64(root_base))
-        return [new_roots_listed(task_id, base, xors), *flush.segments, *failed]
+        return [*new_roots_listed(task_id, base, xors), *flush.segments, *failed]
 
     def anchored_segments(
         self,
@@ -193,8 +194,7 @@ def _flush(stream: TrackedStream, rows: list[object], root_options: RootOptions,
     flush = _Flush(np.zeros(len(rows), dtype=np.uint64))
     batch_key = secrets.randbits(64)
     for tasks, numbers in stream.parts(len(rows)):
-        for lot, payload in stream.encoded(rows, numbers, flush.bad):
-            places = None if len(lot) == len(rows) else _rows(lot)
+        for lot, places, payload, roots in _lots(stream, rows, numbers, flush.bad, root_options):
             if numbered and places is not None:
                 keyed = places.astype(np.uint64)
             else:
@@ -204,10 +204,41 @@ def _flush(stream: TrackedStream, rows: list[object], root_options: RootOptions,
                     flush.totals ^= edge_keys(batch_key, keyed, task_id)
                 else:
                     flush.totals[places] ^= edge_keys(batch_key, keyed, task_id)
-            options = option(OptionTag.BATCH_KEY, batch_key.to_bytes(8, "little")) + root_options(places)
+            options = option(OptionTag.BATCH_KEY, batch_key.to_bytes(8, "little")) + roots
             traced = stream.traced_in(lot) if stream.points else ()
-            flush.segments.append(stream.tuples_segment(tasks, payload, len(lot), options, traced=traced))
+            for chosen in destination_lists(tasks):
+                flush.segments.append(stream.tuples_segment(chosen, payload, len(lot), options, traced=traced))
     return flush
+
+
+def _lots(
+    stream: TrackedStream, rows: list[object], numbers: list[int], bad: set[int], root_options: RootOptions
+) -> Iterator[tuple[list[int], Rows | None, bytes, bytes]]:
+    """``(row numbers, the same as an array or None for all rows, payload, root options)`` of each lot of a part.
+
+    A lot whose roots do not fit into a segment is halved. A single row with too many roots is rejected.
+    """
+    most_bytes = stream.origin.options_max_bytes
+    for lot, payload in stream.encoded(rows, numbers, bad):
+        places = None if len(lot) == len(rows) else _rows(lot)
+        roots = root_options(places)
+        if len(roots) <= most_bytes:
+            yield lot, places, payload, roots
+        elif len(lot) == 1:
+            bad.add(lot[0])
+            stream.origin.rejected(stream.definition.name, rows[lot[0]], too_many_roots(len(roots), most_bytes))
+        else:
+            middle = len(lot) // 2
+            for half in (lot[:middle], lot[middle:]):
+                yield from _lots(stream, rows, half, bad, root_options)
+
+
+def too_many_roots(size_bytes: int, most_bytes: int) -> LimitExceededError:
+    """The error for a tuple or batch whose anchors have more roots than a segment can list."""
+    return LimitExceededError(
+        f"the roots of the anchors take {size_bytes} bytes, which exceeds heron.tuple.max.bytes plus 512 KiB, "
+        f"{most_bytes} bytes; anchor it to fewer tuples, or raise the limit in the profile's engine section"
+    )
 
 
 def _base_options(root_base: int, lot: Rows | None) -> bytes:

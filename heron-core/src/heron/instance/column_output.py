@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heron.errors import EmitError, HeronError, LimitExceededError
+from heron.instance.array_tracking import too_many_roots
 from heron.instance.column_routes import ColumnPart, ColumnRoutes, Numbers
 from heron.instance.out_stream import ColumnRecord, OutStream
-from heron.ipc.frame import OptionTag, aligned_options, option
+from heron.ipc.frame import OptionTag, aligned_options, destination_lists, option
 from heron.ipc.tracking import COUNTER_BITS
 from heron.ipc.tracking_arrays import U64, edge_keys, edge_keys_of_range, fails, new_roots_listed
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from heron.api.columns import Columns
 
 __all__ = ["ColumnOutput"]
+
+_NUMBER_BYTES = 8  # of a row number
+_MOST_ROWS = 0xFFFFFFFF  # of a segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,7 @@ class ColumnOutput:
         if bad:
             totals[bad] |= np.uint64(1)  # not zero: in flight until its fail, which follows directly, is read
             failed = list(fails(np.array(bad, dtype=np.uint64) + np.uint64(first)))
-        return [new_roots_listed(task_id, base, totals), *segments, *failed]
+        return [*new_roots_listed(task_id, base, totals), *segments, *failed]
 
     def anchored_segments(self, parts: Sequence[ColumnPart], rows: int, roots: U64) -> tuple[list[bytes], int]:
         """``(segments, key)`` of a batch under these roots; `key` is the XOR of the keys of its copies."""
@@ -159,6 +163,11 @@ class ColumnOutput:
         else:
             of_row = np.zeros(len(roots), dtype=np.int64)
             listed = option(OptionTag.ROOTS, roots.tobytes()) + option(OptionTag.ROOT_ROWS, of_row.tobytes())
+        most_bytes = self._stream.origin.options_max_bytes
+        if len(listed) > most_bytes:
+            for part in parts:
+                self._reject(part, too_many_roots(len(listed), most_bytes), bad)
+            return [], 0, bool(bad)
         for lot in self._lots(parts, bad):
             batch_key = secrets.randbits(64)
             for task in lot.tasks:
@@ -171,7 +180,8 @@ class ColumnOutput:
         """``(segments, XOR of the keys of each row's copies, rows that were lost)``."""
         totals, bad, segments = np.zeros(rows, dtype=np.uint64), list[int](), list[bytes]()
         batch_key, root_base = secrets.randbits(64), option(OptionTag.ROOT_BASE, first.to_bytes(8, "little"))
-        for lot in self._lots(parts, bad):
+        most_rows = self._stream.origin.options_max_bytes // _NUMBER_BYTES
+        for lot in self._lots(parts, bad, most_rows - 16):  # the other options take less than 16 numbers
             numbers = np.asarray(lot.numbers, dtype=np.int64)
             for task in lot.tasks:
                 totals[numbers] ^= edge_keys(batch_key, numbers.astype(np.uint64), task)
@@ -189,11 +199,12 @@ class ColumnOutput:
         encoding = self._serializer.encoding
         return stream.tuples_segment(lot.tasks, lot.payload, rows, padded, encoding=encoding, traced=traced)
 
-    def _lots(self, parts: Sequence[ColumnPart], bad: list[int]) -> Iterator[_Lot]:
-        """The parts as payloads of the wanted size; adds rows that are lost to `bad`."""
+    def _lots(self, parts: Sequence[ColumnPart], bad: list[int], most_rows: int = _MOST_ROWS) -> Iterator[_Lot]:
+        """The parts as payloads of the wanted size, of at most `most_rows` each; adds rows that are lost to `bad`."""
         for part in parts:
             rows = part.batch.num_rows
-            pieces = max(1, min(rows, part.batch.nbytes // self._stream.origin.batch_bytes))
+            least = -(-rows // most_rows)
+            pieces = max(1, least, min(rows, part.batch.nbytes // self._stream.origin.batch_bytes))
             for piece in range(pieces):
                 yield from self._encoded(part.slice(rows * piece // pieces, rows * (piece + 1) // pieces), bad)
 
@@ -205,7 +216,8 @@ class ColumnOutput:
             self._reject(part, error, bad)
             return
         if len(payload) <= origin.tuple_max_bytes and (rows == 1 or len(payload) <= 2 * origin.batch_bytes):
-            yield _Lot(part.tasks, part.numbers, payload)
+            for tasks in destination_lists(part.tasks):
+                yield _Lot(tuple(tasks), part.numbers, payload)
         elif rows == 1:
             msg = (
                 f"row {part.numbers[0]} of a batch takes {len(payload)} bytes, which exceeds heron.tuple.max.bytes, "

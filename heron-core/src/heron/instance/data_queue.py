@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from heron.clock import monotonic_s
 from heron.instance.flow_limits import OutputLimit
 from heron.ipc.control_pb2 import Envelope
+from heron.ipc.frame_limits import FrameLimits, divided
 from heron.ipc.tracking import RootOutcome
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import PERIOD_S, QueueCapacity
@@ -25,6 +26,7 @@ __all__ = [
     "Command",
     "DataIn",
     "DataOut",
+    "FramesRefused",
     "PlanReceived",
     "ReportSeen",
     "RootsSettled",
@@ -69,7 +71,15 @@ class TracedFrameArrived:
     at: Stamp
 
 
-Command = PlanReceived | SessionOpened | ReportSeen | RootsSettled | TracedFrameArrived
+@dataclass(frozen=True, slots=True)
+class FramesRefused:
+    """The stream manager has refused a frame of this task and ended the session; `rows` tuples are lost."""
+
+    reason: str
+    rows: int
+
+
+Command = FramesRefused | PlanReceived | SessionOpened | ReportSeen | RootsSettled | TracedFrameArrived
 
 
 class Sleeper:
@@ -221,10 +231,11 @@ class DataIn:
 
 
 class DataOut:
-    """Segments and control messages for the stream manager, in order."""
+    """Segments and control messages for the stream manager, in order; the segments of an item fit into one frame."""
 
     __slots__ = (
         "_adapted_s",
+        "_frame_max_bytes",
         "_largest_bytes",
         "_limit_bytes",
         "_linger_over",
@@ -240,8 +251,9 @@ class DataOut:
         "sleeper",
     )
 
-    def __init__(self, wakeup: Wakeup, sleeper: Sleeper, capacity: QueueCapacity) -> None:
+    def __init__(self, wakeup: Wakeup, sleeper: Sleeper, capacity: QueueCapacity, limits: FrameLimits) -> None:
         self._wakeup = wakeup
+        self._frame_max_bytes = limits.data_bytes
         self.capacity = capacity
         self.limit: OutputLimit | None = None
         self.delayed = False  # gateway: whether data has waited since the capacity was set
@@ -262,11 +274,11 @@ class DataOut:
         return self._put_bytes - self._sent_bytes
 
     def put(self, segments: Sequence[bytes]) -> None:
-        """Task thread: appends the segments of one flush."""
-        size_bytes = sum(map(len, segments))
-        self._largest_bytes = max(self._largest_bytes, size_bytes)
-        self._put_bytes += size_bytes
-        self.items.append((segments, size_bytes))
+        """Task thread: appends the segments of one flush: one frame, unless they exceed the limit of a frame."""
+        for part, size_bytes in divided(segments, self._frame_max_bytes):
+            self._largest_bytes = max(self._largest_bytes, size_bytes)
+            self._put_bytes += size_bytes
+            self.items.append((part, size_bytes))
         self._wakeup.wake()
 
     def on_linger_over(self, action: Callable[[], None]) -> None:
@@ -280,7 +292,7 @@ class DataOut:
 
     def put_acks(self, segments: Sequence[bytes]) -> None:
         """Task thread: appends acks and fails, which data does not block."""
-        self.acks.append(segments)
+        self.acks.extend(part for part, _ in divided(segments, self._frame_max_bytes))
         self._wakeup.wake()
 
     def put_control(self, envelope: Envelope) -> None:

@@ -23,7 +23,7 @@ from heron.instance.tracked_batch import TrackedBatch
 from heron.instance.tracked_stream import AnchoredStream, RootStream
 from heron.instance.user_component import BoltHookCalls
 from heron.instance.watermarks import to_microseconds
-from heron.ipc.frame import Marker, marker_segment
+from heron.ipc.frame import Marker, destination_lists, marker_segment
 from heron.ipc.metric_names import EMIT_BATCH_BYTES, EMIT_BATCH_COUNT
 from heron.spi.metricsink import Metric, MetricKind
 
@@ -168,15 +168,18 @@ class Emitter:
         self.flush()
         if tasks:
             origin = self.origin
-            marker = marker_segment(
-                tasks,
-                kind,
-                value,
-                plan_version=origin.plan_version,
-                source_task=origin.task_id,
-                incarnation=origin.incarnation,
-            )
-            self._out.put([marker])
+            markers = [
+                marker_segment(
+                    chosen,
+                    kind,
+                    value,
+                    plan_version=origin.plan_version,
+                    source_task=origin.task_id,
+                    incarnation=origin.incarnation,
+                )
+                for chosen in destination_lists(tasks)
+            ]
+            self._out.put(markers)
 
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`emit`, as the generated emit calls it for everything that it was not generated for."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, RemoteProtocolError
-from heron.instance.data_queue import DataIn, DataOut, PlanReceived, ReportSeen, SessionOpened
+from heron.instance.data_queue import DataIn, DataOut, FramesRefused, PlanReceived, ReportSeen, SessionOpened
 from heron.instance.flow_limits import SpoutThrottle
 from heron.instance.inspected_task import InspectedTask
 from heron.instance.inspection import Inspection
@@ -28,6 +28,7 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registration_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frame import WIRE_VERSION
+from heron.ipc.frame_limits import FrameLimits
 from heron.ipc.metrics_codec import publish_message
 from heron.ipc.reactor import Reactor, Timer
 from heron.ipc.socket import Channel, SocketContext
@@ -56,13 +57,15 @@ class Gateway:
         least_bytes, target_s = settings.queue_least_bytes, settings.queue_target_s
         self.data_in = DataIn(self._wakeup, QueueCapacity(least_bytes, settings.link_window_bytes, target_s))
         out_capacity = QueueCapacity(least_bytes, settings.out_queue_bytes, target_s)
-        self.data_out = DataOut(self._wakeup, self.data_in.sleeper, out_capacity)
+        self._limits = FrameLimits(settings.frame_max_bytes)
+        self.data_out = DataOut(self._wakeup, self.data_in.sleeper, out_capacity, self._limits)
         self.throttle = SpoutThrottle(SystemClock())
         self.metrics_out: list[MetricsRecord] = []
         self.inspected = InspectedTask()
         self.rounds = 0
         """Task thread: counts its rounds, so that the gateway sees calls that do not return."""
         self._session: Session | None = None
+        self._last: Session | None = None
         self._channel: Channel | None = None
         self._attempts = itertools.count(1)
         self._closing: threading.Event | None = None
@@ -100,7 +103,7 @@ class Gateway:
         self._lock_interval = LockInterval()
         self._reactor = Reactor()
         self._inspection = Inspection(self._spec, self._reactor, self.inspected, self._send_control)
-        self._sockets = SocketContext(max_frame_bytes=self._settings.frame_max_bytes)
+        self._sockets = SocketContext(max_frame_bytes=self._limits.socket_bytes)
         self._registration = self._sockets.client_of(registration_endpoint(run_dir, container_id), eager=False)
         self._metrics = self._sockets.push_to(metricsmgr_endpoint(run_dir, container_id))
         self._reactor.on_readable(self._registration, self._read_registration)
@@ -152,8 +155,19 @@ class Gateway:
             except RemoteProtocolError as error:
                 _log.error("on the registration socket: %s", error)
                 continue
-            if body_of(envelope) == "refused":
+            if body_of(envelope) == "refused" and envelope.refused.HasField("frames"):
+                self._session_refused(envelope.refused)
+            elif body_of(envelope) == "refused":
                 _log.error("the stream manager refused the registration: %s", envelope.refused.reason)
+
+    def _session_refused(self, refused: pb.Refused) -> None:
+        """Reports a violation as both sides see it. The stream manager has closed the session's socket."""
+        last = self._last
+        if last is not None and last.number == refused.frames.session:
+            lost = last.lost(refused.frames.taken)
+            reason = f"the stream manager ended session {last.number}: {refused.reason}; {lost}"
+            _log.error("%s", reason)
+            self.data_in.put(FramesRefused(reason, lost.rows))
 
     def _read(self) -> None:
         channel = self._channel
@@ -168,6 +182,9 @@ class Gateway:
                     self._handle(parse_control(control))
         except RemoteProtocolError as error:
             _log.error("session ended: %s", error)
+            if self._session is not None:
+                frames = pb.RefusedFrames(session=self._session.number, taken=self._session.taken)
+                self._registration.send(control_frame(Envelope(refused=pb.Refused(reason=str(error), frames=frames))))
             self._wait_for_session()
 
     def _open(self, envelope: Envelope) -> None:
@@ -175,7 +192,7 @@ class Gateway:
             msg = f"{body_of(envelope)} before the welcome"
             raise RemoteProtocolError(msg)
         welcome = envelope.instance_welcome
-        self._session = Session(welcome.session, welcome.window_bytes, self.data_in)
+        self._session = self._last = Session(welcome.session, welcome.window_bytes, self.data_in, self._limits)
         self.throttle.begin(welcome.culprits)
         self.data_in.put(SessionOpened(welcome.ended))
 

@@ -22,7 +22,8 @@ from heron.instance.inspected_task import InspectedTask
 from heron.instance.serializers import PICKLE, Serializers
 from heron.instance.stream_routes import StreamRoutes, Watch
 from heron.instance.stream_traces import SpanBuffer, StreamTraces, TracePoint
-from heron.ipc.frame import SegmentKind, segment
+from heron.ipc.frame import SegmentKind, destination_lists, segment
+from heron.ipc.frame_limits import options_max_bytes
 from heron.ipc.trace_field import MOST_ENTRIES, TraceEntry, trace_option, traced_segment
 from heron.spi.serializer import Serializer
 
@@ -57,6 +58,11 @@ class StreamOrigin:
     config: Mapping[str, object] = field(default_factory=dict)
     inspected: InspectedTask = field(default_factory=InspectedTask)
     spans: SpanBuffer = field(default_factory=lambda: SpanBuffer("", 0))
+
+    @property
+    def options_max_bytes(self) -> int:
+        """The most bytes that the roots and row numbers of a segment may take."""
+        return options_max_bytes(self.tuple_max_bytes)
 
     def column_serializer(self) -> ColumnSerializer:
         """The serializer of columns; see `heron.instance.serializers.Serializers.for_columns`."""
@@ -240,7 +246,9 @@ class OutStream:
         for part, payload in self.origin.encoded(rows, self.definition.fields, rejected):
             self.adapt(len(part), len(payload))
             found = [(place - at, point) for place, point in traced if at <= place < at + len(part)] if traced else ()
-            segments.append(self.tuples_segment(tasks, payload, len(part), traced=found))
+            segments += [
+                self.tuples_segment(chosen, payload, len(part), traced=found) for chosen in destination_lists(tasks)
+            ]
             at += len(part)
 
     def _traced_segments_of(self, rows: list[object]) -> list[bytes]:

@@ -23,7 +23,7 @@ from heron.api.updatable import IUpdatable
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import KeyedStateError, UserCodeError
-from heron.instance.data_queue import Command, PlanReceived, SessionOpened
+from heron.instance.data_queue import Command, FramesRefused, PlanReceived, SessionOpened
 from heron.instance.emitter import Emitter
 from heron.instance.task import Task
 from heron.instance.user_component import initialise
@@ -118,6 +118,8 @@ class ComponentRunner(ABC):
         elif isinstance(command, SessionOpened):
             self._repeat_markers()
             self.task.repeat_report()
+        elif isinstance(command, FramesRefused):
+            self.task.frames_refused(command.reason, command.rows)
 
     def end(self) -> None:
         """Ends the task: sends END markers downstream, and reports to the topology manager."""

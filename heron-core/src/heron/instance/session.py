@@ -16,7 +16,9 @@ from heron.ipc.frame import (
     parse_segment,
     segment_routes,
 )
+from heron.ipc.frame_limits import FrameLimits
 from heron.ipc.link import CreditWindow, ReceiveLane, SendLane
+from heron.ipc.sent_frames import LostFrames, SentFrames
 from heron.ipc.socket import Channel
 from heron.ipc.trace_field import frame_is_traced, stamp_now, stamp_sent
 from heron.ipc.tracking import parse_settled
@@ -46,14 +48,25 @@ class Session:
     received when this session began.
     """
 
-    def __init__(self, session: int, window_bytes: int, data_in: DataIn) -> None:
-        self._session = session
+    def __init__(self, session: int, window_bytes: int, data_in: DataIn, limits: FrameLimits) -> None:
+        self.number = session
+        self._limits = limits
+        self._sent = SentFrames()
         self._window = CreditWindow(window_bytes)
         self._outgoing = SendLane(session)
         self._incoming = ReceiveLane(session)
         self._received_before = data_in.received_bytes
         self._reported = 0
         self.lost_frames = 0
+
+    @property
+    def taken(self) -> int:
+        """The number of data and ack frames that have arrived and keep the protocol."""
+        return self._incoming.taken
+
+    def lost(self, taken: int) -> LostFrames:
+        """What is lost when the stream manager refuses this session after `taken` frames."""
+        return self._sent.lost(taken, self._limits.data_bytes)
 
     def handle(self, frame: bytes, data_in: DataIn) -> bytes | None:
         """Handles one frame; returns it if it is a control frame.
@@ -62,20 +75,26 @@ class Session:
             RemoteProtocolError: when the frame breaks the protocol.
         """
         kind, session, sequence = parse_frame_header(frame)
-        if session != self._session:
-            msg = f"frame of session {session} in session {self._session}"
+        if session != self.number:
+            msg = f"frame of session {session} in session {self.number}"
             raise RemoteProtocolError(msg)
+        self._limits.check(kind, len(frame))
         if kind == FrameKind.CONTROL:
             return frame
         if kind == FrameKind.CREDIT:
             self._window.release(parse_credit(frame)[1])
+            self._sent.confirm(sequence)
             return None
         if kind not in (FrameKind.DATA, FrameKind.ACK):
             msg = f"frame of kind {kind} from the stream manager"
             raise RemoteProtocolError(msg)
         self.lost_frames += self._incoming.accept(session, sequence)
         if kind == FrameKind.ACK:
-            data_in.put(settled_roots(frame))  # does not count in the credit of data
+            try:
+                data_in.put(settled_roots(frame))  # does not count in the credit of data
+            except RemoteProtocolError:
+                self._incoming.take_back()
+                raise
         else:
             if frame_is_traced(frame):
                 data_in.put(TracedFrameArrived(stamp_now(StampKind.RECEIVED)))
@@ -87,11 +106,12 @@ class Session:
         released = data_in.released_bytes() - self._received_before
         if released > self._reported:
             self._reported = released
-            channel.send(frame_header(FrameKind.CREDIT, self._session, 0) + credit_body(0, released))
+            header = frame_header(FrameKind.CREDIT, self.number, self.taken)
+            channel.send(header + credit_body(0, released))
 
     def send_control(self, channel: Channel, envelope: Envelope) -> None:
         """Sends a control message at once: it overtakes data that waits for credit."""
-        channel.send(control_frame(envelope, self._session))
+        channel.send(control_frame(envelope, self.number))
 
     def pump(self, channel: Channel, data_out: DataOut) -> bool:
         """Sends the data that credit allows, in order; control messages need no credit. Whether any data was sent."""
@@ -104,7 +124,7 @@ class Session:
             item = items[0]
             if isinstance(item, Envelope):
                 items.popleft()
-                channel.send(control_frame(item, self._session))
+                channel.send(control_frame(item, self.number))
                 continue
             segments, size_bytes = item
             if not self._window.allows(size_bytes):
@@ -121,6 +141,7 @@ class Session:
                 limit.spend(size_bytes)
             flags = stamp_sent(segments)
             channel.send(b"".join((self._outgoing.header(FrameKind.DATA, flags), *segments)))
+            self._sent.note(self._outgoing.sequence, FRAME_HEADER_BYTES + size_bytes, segments)
             data_out.sent(size_bytes)
             sent = True
         return sent

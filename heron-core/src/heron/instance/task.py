@@ -16,6 +16,7 @@ from heron.api.config import merged_config, setting
 from heron.api.definition import ComponentDefinition, ComponentKind, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
 from heron.clock import SystemClock, monotonic_s, wall_s
+from heron.errors import RemoteProtocolError
 from heron.instance.emitter import Emitter
 from heron.instance.flow_limits import OutputLimit
 from heron.instance.garbage import GarbagePauses
@@ -293,6 +294,11 @@ class Task:
             return grouping
 
         return custom
+
+    def frames_refused(self, reason: str, rows: int) -> None:
+        """Reports that frames of this task were refused, and counts their tuples as failed."""
+        self.metrics.failed += rows
+        self.errors.report("sending", RemoteProtocolError(reason), "the task continues without these tuples")
 
     def _reject(self, stream: str, row: object, error: Exception) -> None:
         self.metrics.failed += 1

@@ -21,7 +21,7 @@ from heron.instance.out_stream import OutStream, StreamOrigin
 from heron.instance.pending_roots import PendingRoots
 from heron.instance.stream_routes import StreamRoutes
 from heron.instance.tracked_batch import TrackedBatch, array_tracking
-from heron.ipc.frame import OptionTag, option
+from heron.ipc.frame import OptionTag, destination_lists, option
 from heron.ipc.tracking import COUNTER_BITS, MAX_DERIVED_ROWS, new_roots_derived
 
 if TYPE_CHECKING:
@@ -162,7 +162,13 @@ class RootStream(TrackedStream):
         )
         roots = new_roots_derived(task_id, base, batch_key, len(rows), tasks)
         traced = self.traced_in(range(len(rows))) if self.points else ()
-        return [roots, self.tuples_segment(tasks, payloads[0], len(rows), options, traced=traced)]
+        return [
+            roots,
+            *(
+                self.tuples_segment(chosen, payloads[0], len(rows), options, traced=traced)
+                for chosen in destination_lists(tasks)
+            ),
+        ]
 
 
 class AnchorHost(Protocol):

@@ -653,9 +653,19 @@ class Done(_message.Message):
     def __init__(self, request_id: _Optional[int] = ...) -> None: ...
 
 class Refused(_message.Message):
-    __slots__ = ("request_id", "reason")
+    __slots__ = ("request_id", "reason", "frames")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
     request_id: int
     reason: str
-    def __init__(self, request_id: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+    frames: RefusedFrames
+    def __init__(self, request_id: _Optional[int] = ..., reason: _Optional[str] = ..., frames: _Optional[_Union[RefusedFrames, _Mapping]] = ...) -> None: ...
+
+class RefusedFrames(_message.Message):
+    __slots__ = ("session", "taken")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    TAKEN_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    taken: int
+    def __init__(self, session: _Optional[int] = ..., taken: _Optional[int] = ...) -> None: ...

@@ -9,33 +9,38 @@ from google.protobuf.message import DecodeError
 from heron.errors import RemoteProtocolError
 from heron.ipc.control_pb2 import Envelope
 from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, frame_header, parse_frame_header
+from heron.ipc.frame_limits import CONTROL_MAX_BYTES
+from heron.ipc.reduced_messages import DECOMPRESSED_MAX_BYTES, compressed, fitting
 
 __all__ = ["Envelope", "body_of", "compressed", "control_frame", "parse_control"]
 
-_LARGEST_BYTES = 1 << 28  # of an envelope after decompression: the plan of a million tasks takes half of it
-_FAST = 1  # the level of zlib that takes the least time
+_ROOM_BYTES = CONTROL_MAX_BYTES - FRAME_HEADER_BYTES
 
 
 def control_frame(envelope: Envelope, session: int = 0) -> bytes:
-    """The frame of an envelope. Control frames are not part of the sequence of data frames; their number is 0."""
-    return frame_header(FrameKind.CONTROL, session, 0) + envelope.SerializeToString()
+    """The frame of an envelope. Control frames are not part of the sequence of data frames; their number is 0.
 
+    A message above the limit is compressed or reduced, see `heron.ipc.reduced_messages`.
 
-def compressed(envelope: Envelope) -> Envelope:
-    """The same envelope in less space, for a message that goes to many peers; `parse_control` returns the original."""
-    return Envelope(compressed=zlib.compress(envelope.SerializeToString(), _FAST))
+    Raises:
+        LimitExceededError: when it still exceeds the limit.
+    """
+    return frame_header(FrameKind.CONTROL, session, 0) + fitting(envelope, _ROOM_BYTES)
 
 
 def parse_control(frame: bytes) -> Envelope:
     """The envelope of a control frame.
 
     Raises:
-        RemoteProtocolError: when the frame has another kind or version, does not decode, has no known body, or takes
-            more than 256 MiB after decompression.
+        RemoteProtocolError: when the frame has another kind or version, does not decode, has no known body, takes more
+            than 64 MiB, or takes more than 256 MiB after decompression.
     """
     kind, _, _ = parse_frame_header(frame)
     if kind != FrameKind.CONTROL:
         msg = f"frame of kind {kind} instead of a control frame"
+        raise RemoteProtocolError(msg)
+    if len(frame) > CONTROL_MAX_BYTES:
+        msg = f"control frame of {len(frame)} bytes exceeds the limit of {CONTROL_MAX_BYTES} bytes"
         raise RemoteProtocolError(msg)
     try:
         envelope = Envelope.FromString(frame[FRAME_HEADER_BYTES:])
@@ -57,9 +62,9 @@ def body_of(envelope: Envelope) -> str:
 
 def _decompressed(data: bytes) -> bytes:
     decompressor = zlib.decompressobj()
-    found = decompressor.decompress(data, _LARGEST_BYTES)
+    found = decompressor.decompress(data, DECOMPRESSED_MAX_BYTES)
     if decompressor.unconsumed_tail:
-        msg = f"a compressed control message of {len(data)} bytes takes more than {_LARGEST_BYTES} bytes"
+        msg = f"a compressed control message of {len(data)} bytes takes more than {DECOMPRESSED_MAX_BYTES} bytes"
         raise RemoteProtocolError(msg)
     if not decompressor.eof or decompressor.unused_data:
         msg = f"a compressed control message of {len(data)} bytes does not end where its data ends"

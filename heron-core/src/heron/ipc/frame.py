@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from heron.errors import RemoteProtocolError
+from heron.errors import LimitExceededError, RemoteProtocolError
 from heron.spi.serializer import Encoding
 
 __all__ = [
     "FRAME_HEADER_BYTES",
+    "MOST_DESTINATIONS",
     "SEGMENT_HEADER_BYTES",
     "SEGMENT_KIND_AT",
     "WIRE_VERSION",
@@ -28,6 +29,7 @@ __all__ = [
     "SegmentKind",
     "aligned_options",
     "credit_body",
+    "destination_lists",
     "frame_header",
     "marker_segment",
     "marker_value",
@@ -39,6 +41,7 @@ __all__ = [
     "segment",
     "segment_plan",
     "segment_routes",
+    "tuple_rows",
 ]
 
 WIRE_VERSION = 1
@@ -52,10 +55,15 @@ _ROUTE_LENGTH = struct.Struct("<I")
 _ROUTE_COUNT = struct.Struct("<H")
 _MARKER_VALUE = struct.Struct("<q")
 _PLAN_AT = 8
+_ROWS_AT = 20
 _COUNT_AT = 24
+_MOST = 0xFFFFFFFF  # of a length or a number of rows
 
 FRAME_HEADER_BYTES = _FRAME.size
 SEGMENT_HEADER_BYTES = _SEGMENT.size
+
+MOST_DESTINATIONS = 0xFFFF
+"""The most destinations of a segment; `destination_lists` divides more among several segments."""
 
 SEGMENT_KIND_AT = 4
 """The offset of the byte of a segment that holds its kind."""
@@ -94,6 +102,9 @@ class OptionTag(enum.IntEnum):
     UNIT = 8  # empty: to the fields above, all rows of the segment are one row, number 0
     PADDING = 9  # any bytes: they place the payload
     TRACE = 10  # which rows are traced, and the times of the hops; see heron.ipc.trace_field
+
+
+_TUPLES_BYTE = bytes((SegmentKind.TUPLES,))
 
 
 class Marker(enum.IntEnum):
@@ -157,13 +168,30 @@ def segment(  # noqa: PLR0913  # one for each field of the head
     rows: int,
     options: bytes = b"",
 ) -> bytes:
-    """One segment as bytes; `options` are encoded optional fields (see `option`)."""
+    """One segment as bytes; `options` are encoded optional fields (see `option`).
+
+    Raises:
+        LimitExceededError: when it has more destinations, rows or bytes than the fields of its head can hold.
+    """
     count = len(destinations)
     length = SEGMENT_HEADER_BYTES + 4 * count + len(options) + len(payload)
+    if count > MOST_DESTINATIONS or length > _MOST or rows > _MOST:
+        msg = (
+            f"segment of task {source_task} with {count} destinations, {rows} rows and {length} bytes exceeds its "
+            f"limits: {MOST_DESTINATIONS} destinations, {_MOST} rows and {_MOST} bytes; divide it"
+        )
+        raise LimitExceededError(msg)
     head = _SEGMENT.pack(
         length, kind, encoding, stream, plan_version, source_task, incarnation, rows, count, 0, len(options)
     )
     return b"".join((head, struct.pack(f"<{count}I", *destinations), options, payload))
+
+
+def destination_lists(destinations: Sequence[int]) -> Sequence[Sequence[int]]:
+    """The destinations in lists that each fit into a segment; normally one list."""
+    if len(destinations) <= MOST_DESTINATIONS:
+        return (destinations,)
+    return [destinations[at : at + MOST_DESTINATIONS] for at in range(0, len(destinations), MOST_DESTINATIONS)]
 
 
 def option(tag: int, value: bytes) -> bytes:
@@ -289,6 +317,15 @@ def parse_segment(data: bytes | bytearray | memoryview, start: int) -> SegmentHe
 def segment_plan(data: bytes | bytearray | memoryview) -> int:
     """The plan version of the segment that begins with `data`."""
     return int.from_bytes(data[_PLAN_AT : _PLAN_AT + 4], "little")
+
+
+def tuple_rows(segments: Iterable[bytes | bytearray | memoryview]) -> int:
+    """The number of tuples in these segments; markers and segments about roots have none."""
+    return sum(
+        int.from_bytes(each[_ROWS_AT : _ROWS_AT + 4], "little")
+        for each in segments
+        if each[SEGMENT_KIND_AT : SEGMENT_KIND_AT + 1] == _TUPLES_BYTE
+    )
 
 
 def credit_body(task_id: int, released_bytes: int) -> bytes:

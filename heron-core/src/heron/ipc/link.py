@@ -96,6 +96,15 @@ class ReceiveLane:
         self.session = session
         self.expected = 1
 
+    @property
+    def taken(self) -> int:
+        """The number of frames that arrived or are known as lost."""
+        return self.expected - 1
+
+    def take_back(self) -> None:
+        """The last accepted frame breaks the protocol: it does not count as taken."""
+        self.expected -= 1
+
     def accept(self, session: int, sequence: int) -> int:
         """Returns how many frames are missing before this one, normally 0.
 

@@ -9,7 +9,7 @@ the key of its batch, its row and its destination task. Plain counters would can
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import SegmentHead, SegmentKind
+from heron.ipc.frame_limits import MOST_LISTED
 from heron.ipc.tracking import (
     COUNTER_BITS,
     DERIVED,
@@ -102,9 +103,14 @@ class AckBatch:
     xors: U64
 
 
-def new_roots_listed(task_id: int, base: int, xors: U64) -> bytes:
-    """A ROOTS segment for rows whose copies differ."""
-    return tracking_segment(task_id, SegmentKind.ROOTS, LISTED, len(xors), _BASE.pack(base) + xors.tobytes())
+def new_roots_listed(task_id: int, base: int, xors: U64) -> list[bytes]:
+    """ROOTS segments for rows whose copies differ: one, unless there are more than `MOST_LISTED` rows."""
+    return [
+        tracking_segment(
+            task_id, SegmentKind.ROOTS, LISTED, len(xors[part]), _BASE.pack(base + part.start) + xors[part].tobytes()
+        )
+        for part in _slices(len(xors))
+    ]
 
 
 def parse_new_roots(data: bytes, head: SegmentHead) -> NewRoots:
@@ -128,11 +134,12 @@ def parse_new_roots(data: bytes, head: SegmentHead) -> NewRoots:
 
 
 def acks(roots: U64, xors: U64) -> Iterator[bytes]:
-    """ACK segments that list root and XOR of each ack: one segment for each task of the roots."""
+    """ACK segments that list root and XOR of each ack: for each task of the roots, at most `MOST_LISTED` in each."""
     for task_id, chosen in _by_task(roots):
-        counters = roots[chosen] & _COUNTER_MASK
-        payload = counters.tobytes() + xors[chosen].tobytes()
-        yield tracking_segment(task_id, SegmentKind.ACK, LISTED, len(counters), payload)
+        counters, keys = roots[chosen] & _COUNTER_MASK, xors[chosen]
+        for part in _slices(len(counters)):
+            payload = counters[part].tobytes() + keys[part].tobytes()
+            yield tracking_segment(task_id, SegmentKind.ACK, LISTED, len(counters[part]), payload)
 
 
 def parse_ack(data: bytes, head: SegmentHead) -> AckBatch:
@@ -150,10 +157,12 @@ def parse_ack(data: bytes, head: SegmentHead) -> AckBatch:
 
 
 def fails(roots: U64) -> Iterator[bytes]:
-    """FAIL segments: one for each task of the roots."""
+    """FAIL segments: for each task of the roots, at most `MOST_LISTED` roots in each."""
     for task_id, chosen in _by_task(roots):
         counters = roots[chosen] & _COUNTER_MASK
-        yield tracking_segment(task_id, SegmentKind.FAIL, LISTED, len(counters), counters.tobytes())
+        for part in _slices(len(counters)):
+            listed = counters[part]
+            yield tracking_segment(task_id, SegmentKind.FAIL, LISTED, len(listed), listed.tobytes())
 
 
 def parse_fail(data: bytes, head: SegmentHead) -> RootCounters:
@@ -172,8 +181,12 @@ def words_of(data: bytes | memoryview) -> U64:
     return np.frombuffer(data, "<u8").copy()
 
 
-def settled(task_id: int, outcome: RootOutcome, roots: RootCounters) -> bytes:
-    """A SETTLED segment: the outcome of these roots of a task, in the order in which they settled."""
+def settled(task_id: int, outcome: RootOutcome, roots: RootCounters) -> list[bytes]:
+    """SETTLED segments: the outcome of these roots of a task, in the order in which they settled."""
+    return [_settled(task_id, outcome, roots[part]) for part in _slices(len(roots))]
+
+
+def _settled(task_id: int, outcome: RootOutcome, roots: RootCounters) -> bytes:
     count = len(roots)
     first = int(roots[0])
     if int(roots[-1]) - first + 1 == count and bool((np.diff(roots) == 1).all()):
@@ -192,6 +205,13 @@ def _expect_few(head: SegmentHead) -> None:
     if head.rows > MAX_DERIVED_ROWS:
         msg = f"segment of kind {head.kind} derives {head.rows} roots; more than {MAX_DERIVED_ROWS} must be listed"
         raise RemoteProtocolError(msg)
+
+
+def _slices(count: int) -> Sequence[slice]:
+    """All of `count` roots, in parts that one segment may list."""
+    if 0 < count <= MOST_LISTED:
+        return (slice(0, count),)
+    return [slice(at, min(at + MOST_LISTED, count)) for at in range(0, count, MOST_LISTED)]
 
 
 def _by_task(roots: U64) -> Iterator[tuple[int, NDArray[np.bool_] | slice]]:

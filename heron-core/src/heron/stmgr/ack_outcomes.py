@@ -73,7 +73,7 @@ class AckOutcomes:
         """The SETTLED segments since the last call, by task, in the order of completion."""
         segments: dict[int, list[bytes]] = {}
         for task_id, outcome, roots in self._settled:
-            segments.setdefault(task_id, []).append(settled(task_id, outcome, roots))
+            segments.setdefault(task_id, []).extend(settled(task_id, outcome, roots))
         self._settled.clear()
         return segments
 

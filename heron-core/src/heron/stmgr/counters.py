@@ -16,7 +16,8 @@ class TrafficCounters:
     """Totals since the process started.
 
     `refused_frames` counts frames of ended sessions and frames that break the protocol. `broken_links` counts links to
-    peers that ended with data under way.
+    peers that ended with data under way. `lost_tuples` counts tuples that this process sent in sessions which their
+    receiver ended because of a frame.
     """
 
     frames_from_instances: int = 0
@@ -30,6 +31,7 @@ class TrafficCounters:
     ack_bytes: int = 0
     lost_acks: int = 0
     broken_links: int = 0
+    lost_tuples: int = 0
 
 
 @dataclass(slots=True)

@@ -24,7 +24,9 @@ from heron.ipc.frame import (
     parse_credit,
     parse_frame_header,
 )
+from heron.ipc.frame_limits import FrameLimits, divided
 from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
+from heron.ipc.sent_frames import LostFrames, SentFrames
 from heron.ipc.socket import Channel
 from heron.ipc.trace_field import stamp_departure
 from heron.stmgr.back_pressure import SpoutChange
@@ -84,7 +86,7 @@ class TaskReports:
 class InstanceLink:
     """The session with one incarnation of one instance: reads frames into the router, and sends the task's outlet."""
 
-    def __init__(self, hello: pb.InstanceHello, channel: Channel, session: int) -> None:
+    def __init__(self, hello: pb.InstanceHello, channel: Channel, session: int, limits: FrameLimits) -> None:
         self.task_id = hello.task_id
         self.incarnation = hello.incarnation
         self.endpoint = hello.endpoint
@@ -95,11 +97,22 @@ class InstanceLink:
         self._grant = CreditGrant()
         self._outgoing = SendLane(session)
         self._incoming = ReceiveLane(session)
+        self._limits = limits
+        self._sent = SentFrames()
 
     @property
     def session(self) -> int:
         """The number of this session."""
         return self._outgoing.session
+
+    @property
+    def taken(self) -> int:
+        """The number of data and ack frames that have arrived and keep the protocol."""
+        return self._incoming.taken
+
+    def lost(self, taken: int) -> LostFrames:
+        """What is lost when the instance refuses this session after `taken` frames."""
+        return self._sent.lost(taken, self._limits.data_bytes)
 
     def release(self, size_bytes: int) -> None:
         """`heron.stmgr.outlet.Producer`."""
@@ -119,9 +132,11 @@ class InstanceLink:
         if session != self.session:
             msg = f"frame of session {session} in session {self.session}"
             raise RemoteProtocolError(msg)
+        self._limits.check(kind, len(frame))
         if kind == FrameKind.CONTROL:
             return frame
         if kind == FrameKind.CREDIT:
+            self._sent.confirm(sequence)
             outlet = router.outlets.get(self.task_id)
             if outlet is not None and outlet.window is not None:
                 outlet.window.release(parse_credit(frame)[1])
@@ -131,19 +146,27 @@ class InstanceLink:
             msg = f"frame of kind {kind} from an instance"
             raise RemoteProtocolError(msg)
         counters.lost_frames += self._incoming.accept(session, sequence)
+        try:
+            self._route(kind, frame, router, counters)
+        except RemoteProtocolError:
+            self._incoming.take_back()
+            raise
+        return None
+
+    def _route(self, kind: int, frame: bytes, router: Router, counters: TrafficCounters) -> None:
         if kind == FrameKind.ACK:
             counters.ack_bytes += len(frame)
             router.route_acks(frame)
-            return None
+            return
         self._grant.receive(len(frame) - FRAME_HEADER_BYTES)
         counters.frames_from_instances += 1
         counters.bytes_from_instances += len(frame)
         router.route(frame, self)
-        return None
 
     def send_acks(self, segments: list[bytes]) -> None:
         """Sends the outcomes of the task's roots; they need no credit."""
-        self.channel.send(b"".join((self._outgoing.header(FrameKind.ACK), *segments)))
+        for part, _ in divided(segments, self._limits.data_bytes):
+            self.channel.send(b"".join((self._outgoing.header(FrameKind.ACK), *part)))
 
     def pump(self, outlet: Outlet) -> int:
         """Sends the segments that credit allows; returns the number of bytes."""
@@ -158,6 +181,7 @@ class InstanceLink:
                 head = outlet.ready()
             flags = stamp_departure(parts)
             self.channel.send(b"".join((self._outgoing.header(FrameKind.DATA, flags), *parts)))
+            self._sent.note(self._outgoing.sequence, FRAME_HEADER_BYTES + size, parts)
             sent_bytes += size
         return sent_bytes
 
@@ -165,7 +189,7 @@ class InstanceLink:
         """Sends the credit that was released since the last call, if any."""
         released = None if self.throttled else self._grant.due()
         if released is not None:
-            header = frame_header(FrameKind.CREDIT, self._outgoing.session, 0)
+            header = frame_header(FrameKind.CREDIT, self._outgoing.session, self.taken)
             self.channel.send(header + credit_body(0, released))
 
 
@@ -190,6 +214,8 @@ class InstanceLinks:
         self._on_lost = on_lost
         self._on_passed = on_passed
         self._links: dict[int, InstanceLink] = {}
+        self._newest: dict[bytes, InstanceLink] = {}  # by identity on the registration socket, also after their end
+        self._limits = context.limits
         self._sessions = itertools.count(1)
         self._plan: Envelope | None = None
         self._hub = context.sockets.hub(registration_endpoint(context.run_dir, context.spec.container_id))
@@ -254,13 +280,25 @@ class InstanceLinks:
         while (message := self._hub.receive()) is not None:
             identity, frame = message
             try:
-                self._register(parse_control(frame))
+                envelope = parse_control(frame)
+                if body_of(envelope) == "refused":
+                    self._refused(identity, envelope.refused)
+                else:
+                    self._register(identity, envelope)
             except HeronError as error:
                 self._context.counters.refused_frames += 1
                 _log.warning("registration refused: %s", error)
                 self._hub.send(identity, control_frame(Envelope(refused=pb.Refused(reason=str(error)))))
 
-    def _register(self, envelope: Envelope) -> None:
+    def _refused(self, identity: bytes, refused: pb.Refused) -> None:
+        """Reports a frame that an instance has refused, as both sides see it. The instance has closed the session."""
+        link = self._newest.get(identity)
+        if link is not None and link.session == refused.frames.session:
+            lost = link.lost(refused.frames.taken)
+            self._context.counters.lost_tuples += lost.rows
+            self._context.note_violation(f"task {link.task_id} ended its session: {refused.reason}; {lost}")
+
+    def _register(self, identity: bytes, envelope: Envelope) -> None:
         if body_of(envelope) != "instance_hello":
             msg = f"{body_of(envelope)} on the registration socket"
             raise RemoteProtocolError(msg)
@@ -282,12 +320,13 @@ class InstanceLinks:
             return  # repeated before the welcome arrived
         if present is not None:
             self._drop(present)
-        self._open(hello)
+        self._newest = {key: link for key, link in self._newest.items() if link.task_id != hello.task_id}
+        self._newest[identity] = self._open(hello)
 
-    def _open(self, hello: pb.InstanceHello) -> None:
+    def _open(self, hello: pb.InstanceHello) -> InstanceLink:
         context = self._context
         channel = context.sockets.channel_to(hello.endpoint)
-        link = InstanceLink(hello, channel, next(self._sessions))
+        link = InstanceLink(hello, channel, next(self._sessions), self._limits)
         self._links[hello.task_id] = link
         context.reactor.on_readable(channel, lambda: self._read(link))
         context.reactor.on_disconnect(channel, lambda: self._drop(link))
@@ -308,6 +347,7 @@ class InstanceLinks:
         _log.info("task %d registered, incarnation %d", hello.task_id, hello.incarnation)
         if self._plan is not None:
             self._send_plan_to(link)
+        return link
 
     def _send_plan_to(self, link: InstanceLink) -> None:
         assert self._plan is not None  # noqa: S101  # both callers have checked it
@@ -332,9 +372,18 @@ class InstanceLinks:
                 if control is not None:
                     self._handle_control(parse_control(control))
         except RemoteProtocolError as error:
-            self._context.counters.refused_frames += 1
-            _log.error("session of task %d ended, the task broke the protocol: %s", link.task_id, error)
+            self._context.note_violation(
+                f"session of task {link.task_id} ended, the task broke the protocol in frame {link.taken + 1}: {error}"
+            )
+            self._refuse(link, str(error))
             self._drop(link)
+
+    def _refuse(self, link: InstanceLink, reason: str) -> None:
+        """Answers on the registration socket: the socket of the session is closed, and drops what it has not sent."""
+        refused = pb.Refused(reason=reason, frames=pb.RefusedFrames(session=link.session, taken=link.taken))
+        for identity, each in self._newest.items():
+            if each is link:
+                self._hub.send(identity, control_frame(Envelope(refused=refused)))
 
     def _handle_control(self, envelope: Envelope) -> None:
         if body_of(envelope) in _PASSED:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from heron.ipc.frame_limits import FrameLimits
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.role_spec import StmgrSpec
@@ -17,6 +19,10 @@ from heron.stmgr.outlet_paces import OutletPaces
 from heron.stmgr.router import Router
 
 __all__ = ["FRAMES_A_ROUND", "LinkContext"]
+
+_log = logging.getLogger(__name__)
+
+_MOST_VIOLATIONS = 20  # between two reports; the log has all of them
 
 FRAMES_A_ROUND = 16
 """The most frames that are read from one link before the other links are read."""
@@ -36,6 +42,20 @@ class LinkContext:
     pressure: BackPressure
     local: LocalTasks
     paces: OutletPaces
+    violations: list[str] = field(default_factory=list)
+    """The sessions that ended because of a frame, for people; the stream manager reports them as events."""
+
+    @property
+    def limits(self) -> FrameLimits:
+        """The limits of frames."""
+        return FrameLimits(self.settings.frame_max_bytes)
+
+    def note_violation(self, message: str, *, reported: bool = True) -> None:
+        """Logs and counts a frame that ended its session; keeps the message for the next report if it is `reported`."""
+        self.counters.refused_frames += 1
+        _log.error("%s", message)
+        if reported and len(self.violations) < _MOST_VIOLATIONS:
+            self.violations.append(message)
 
     @property
     def run_dir(self) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 from heron.clock import monotonic_s
 from heron.driver_kit.log import configure
 from heron.driver_kit.signals import Signals
+from heron.ipc.frame_limits import FrameLimits
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.role_process import run_role
@@ -35,7 +36,8 @@ def main(signals: Signals) -> int:
     )
     settings = EngineSettings.from_keys(spec.settings)
     reactor = Reactor()
-    sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes, link_timeout_s=settings.network_timeout_s)
+    limits = FrameLimits(settings.frame_max_bytes)
+    sockets = SocketContext(max_frame_bytes=limits.socket_bytes, link_timeout_s=settings.network_timeout_s)
     local = LocalTasks(spec.container_id, spec.task_ids)
     acks = AckRouting(local, monotonic_s)
     marks = Watermarks(

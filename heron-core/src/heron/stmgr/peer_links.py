@@ -38,6 +38,7 @@ class PeerLinks:
 
     def __init__(self, context: LinkContext) -> None:
         self._context = context
+        self._limits = context.limits
         self._inbound: dict[bytes, PeerInbound] = {}
         self._outbound: dict[int, PeerOutbound] = {}
         self._locations: dict[int, StreamManagerLocation] = {}
@@ -151,7 +152,7 @@ class PeerLinks:
         session = next(self._sessions)
         identity = f"c{spec.container_id}-{spec.incarnation}-{session}".encode()
         channel = context.sockets.client_of(location.endpoint, identity, keys=spec.keys)
-        peer = PeerOutbound(location, channel, session)
+        peer = PeerOutbound(location, channel, session, self._limits)
         container_id = location.container_id
         self._outbound[container_id] = peer
         context.reactor.on_readable(peer.channel, lambda: self._read(peer))
@@ -184,8 +185,9 @@ class PeerLinks:
                 self.reach.heard(peer.location.container_id, monotonic_s())
                 peer.handle(frame, self._context.router)
         except RemoteProtocolError as error:
-            _log.error("session with container %d ended: %s", peer.location.container_id, error)
-            self._context.counters.refused_frames += 1
+            message = f"session with container {peer.location.container_id} ended: {error}"
+            self._context.note_violation(message, reported=peer.welcomed)  # a refused hello loses nothing
+            self._context.counters.lost_tuples += peer.lost.rows if peer.lost is not None else 0
             self._restart_session(peer)
 
     def _disconnected(self, peer: PeerOutbound) -> None:
@@ -221,10 +223,19 @@ class PeerLinks:
             try:
                 self._handle(identity, frame)
             except RemoteProtocolError as error:
-                self._context.counters.refused_frames += 1
-                _log.error("session of peer %r ended: %s", identity, error)
-                self._forget(identity)
-                self._hub.send(identity, control_frame(Envelope(refused=pb.Refused(reason=str(error)))))
+                self._refuse(identity, str(error))
+
+    def _refuse(self, identity: bytes, reason: str) -> None:
+        """Ends the session of a peer that broke the protocol, and says in which frame."""
+        inbound, refused = self._inbound.get(identity), pb.Refused(reason=reason)
+        peer = repr(identity)
+        if inbound is not None:
+            refused.frames.session, refused.frames.taken = inbound.session, inbound.taken
+            peer = f"container {inbound.container_id}"
+        message = f"session of {peer} ended in frame {refused.frames.taken + 1}: {reason}"
+        self._context.note_violation(message, reported=inbound is not None)
+        self._forget(identity)
+        self._hub.send(identity, control_frame(Envelope(refused=refused)))
 
     def _handle(self, identity: bytes, frame: bytes) -> None:
         kind, _, _ = parse_frame_header(frame)
@@ -266,9 +277,7 @@ class PeerLinks:
                     msg = f"incarnation {hello.incarnation} after {inbound.incarnation}"
                     raise RemoteProtocolError(msg)
                 self._forget(known)
-        self._inbound[identity] = PeerInbound(
-            hello.container_id, hello.incarnation, identity, hello.session, frames_before=hello.frames_before
-        )
+        self._inbound[identity] = PeerInbound(hello, identity, self._limits)
         welcome = pb.PeerWelcome(
             container_id=self._context.spec.container_id,
             incarnation=self._context.spec.incarnation,

@@ -17,7 +17,9 @@ from heron.ipc.frame import (
     parse_frame_header,
     retargeted,
 )
+from heron.ipc.frame_limits import FrameLimits, divided
 from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
+from heron.ipc.sent_frames import LostFrames, SentFrames
 from heron.ipc.socket import Channel, Hub
 from heron.ipc.trace_field import TRACED, is_traced, stamp_departure
 from heron.planner.physical_plan import StreamManagerLocation
@@ -31,8 +33,12 @@ __all__ = ["PeerInbound", "PeerOutbound", "next_segments"]
 class PeerOutbound:
     """One session to one incarnation of a peer: sends hello, waits for the welcome, then sends the outlets."""
 
-    def __init__(self, location: StreamManagerLocation, channel: Channel, session: int) -> None:
+    def __init__(self, location: StreamManagerLocation, channel: Channel, session: int, limits: FrameLimits) -> None:
         self.location = location
+        self.lost: LostFrames | None = None
+        """What is lost, after the peer has refused a frame of this session."""
+        self._limits = limits
+        self._sent = SentFrames()
         self.channel = channel
         self.task_ids: tuple[int, ...] = ()
         self.loss_sent = False
@@ -85,8 +91,10 @@ class PeerOutbound:
         Raises:
             RemoteProtocolError: when the frame breaks the protocol, or the peer refuses the session.
         """
-        kind, session, _ = parse_frame_header(frame)
+        kind, session, sequence = parse_frame_header(frame)
+        self._limits.check(kind, len(frame))
         if kind == FrameKind.CREDIT and session == self._lane.session:
+            self._sent.confirm(sequence)
             task_id, released_bytes = parse_credit(frame)
             outlet = router.outlets.get(task_id)
             if outlet is not None and outlet.window is not None:
@@ -97,7 +105,8 @@ class PeerOutbound:
 
     def send_acks(self, segments: list[bytes]) -> None:
         """Sends segments about roots of the peer's tasks; they need no credit and no welcome."""
-        self.channel.send(b"".join((self._lane.header(FrameKind.ACK), *segments)))
+        for part, _ in divided(segments, self._limits.data_bytes):
+            self.channel.send(b"".join((self._lane.header(FrameKind.ACK), *part)))
 
     def send_loss(self, loss: pb.Loss) -> None:
         """Reports that something was lost."""
@@ -112,12 +121,16 @@ class PeerOutbound:
             flags = TRACED if any(map(is_traced, segments)) else 0
             frame = b"".join((self._lane.header(FrameKind.DATA, flags), *segments))
             self.channel.send(frame)
+            self._sent.note(self._lane.sequence, len(frame), segments)
             sent_bytes += len(frame)
         return sent_bytes
 
     def _handle_welcome(self, envelope: Envelope, router: Router) -> None:
         if body_of(envelope) == "refused":
             msg = f"container {self.location.container_id} refuses the session: {envelope.refused.reason}"
+            if envelope.refused.HasField("frames") and envelope.refused.frames.session == self._lane.session:
+                self.lost = self._sent.lost(envelope.refused.frames.taken, self._limits.data_bytes)
+                msg = f"{msg}; {self.lost}"
             raise RemoteProtocolError(msg)
         welcome = envelope.peer_welcome
         if body_of(envelope) != "peer_welcome" or welcome.session != self._lane.session:
@@ -182,22 +195,26 @@ class _PeerProducer:
 class PeerInbound:
     """One session from one incarnation of a peer; credit is counted for each destination task."""
 
-    def __init__(
-        self, container_id: int, incarnation: int, identity: bytes, session: int, *, frames_before: int = 0
-    ) -> None:
-        self._frames_before = frames_before
-        self.container_id = container_id
-        self.incarnation = incarnation
+    def __init__(self, hello: pb.PeerHello, identity: bytes, limits: FrameLimits) -> None:
+        self._frames_before = hello.frames_before
+        self._limits = limits
+        self.container_id = hello.container_id
+        self.incarnation = hello.incarnation
         self.identity = identity
-        self._session = session
-        self._lane = ReceiveLane(session)
+        self.session = hello.session
+        self._lane = ReceiveLane(hello.session)
         self._producers: dict[int, _PeerProducer] = {}
         self._released: set[int] = set()
 
     @property
     def frames(self) -> int:
         """The number of frames of this incarnation that arrived or are known as lost, in all of its sessions."""
-        return self._frames_before + self._lane.expected - 1
+        return self._frames_before + self._lane.taken
+
+    @property
+    def taken(self) -> int:
+        """The number of frames of this session that arrived and keep the protocol, or are known as lost."""
+        return self._lane.taken
 
     def receive(self, task_id: int, size_bytes: int) -> Producer:
         """`heron.stmgr.router.PeerProducers`."""
@@ -218,7 +235,15 @@ class PeerInbound:
             RemoteProtocolError: when the frame breaks the protocol; the session must end.
         """
         kind, session, sequence = parse_frame_header(frame)
+        self._limits.check(kind, len(frame))
         counters.lost_frames += self._lane.accept(session, sequence)
+        try:
+            self._route(kind, frame, router, counters)
+        except RemoteProtocolError:
+            self._lane.take_back()
+            raise
+
+    def _route(self, kind: int, frame: bytes, router: Router, counters: TrafficCounters) -> None:
         if kind == FrameKind.ACK:
             counters.ack_bytes += len(frame)
             router.route_acks(frame)
@@ -233,5 +258,5 @@ class PeerInbound:
             task_id = self._released.pop()
             released = self._producers[task_id].grant.due()
             if released is not None:
-                header = frame_header(FrameKind.CREDIT, self._session, 0)
+                header = frame_header(FrameKind.CREDIT, self.session, self.taken)
                 hub.send(self.identity, header + credit_body(task_id, released))

@@ -21,7 +21,7 @@ from heron.stmgr.counters import AckCounters, TrafficCounters
 from heron.stmgr.peer_reach import ReachChanged
 from heron.stmgr.router import Router
 
-__all__ = ["ack_metrics", "pressure_event", "reach_event", "reach_metrics", "routing_metrics"]
+__all__ = ["ack_metrics", "pressure_event", "reach_event", "reach_metrics", "routing_metrics", "violation_event"]
 
 _COUNTED = tuple(each.name for each in fields(TrafficCounters))
 
@@ -32,7 +32,7 @@ def routing_metrics(router: Router, counters: TrafficCounters, culprits: Culprit
         Metric(
             name.replace("_", "-"),
             MetricKind.COUNTER,
-            "bytes" if "bytes" in name else "frames",
+            next((unit for unit in ("bytes", "tuples") if unit in name), "frames"),
             getattr(counters, name),
         )
         for name in _COUNTED
@@ -76,6 +76,13 @@ def pressure_event(container_id: int, number: int, change: PressureChanged, caus
     name = "backpressure-started" if change.on else "backpressure-ended"
     attributes = {"cause": cause} | ({} if change.on else {"duration_s": f"{change.duration_s:.3f}"})
     return Event(f"stmgr-{container_id}-{number}", name, at_s, f"task-{change.task_id}", "", attributes)
+
+
+def violation_event(container_id: int, number: int, message: str, at_s: float) -> Event:
+    """The event that a session ended because of a frame; the topology manager lists it as an error."""
+    return Event(
+        f"stmgr-{container_id}-{number}", "user-error", at_s, f"stmgr-{container_id}", "", {"message": message}
+    )
 
 
 def reach_metrics(silent_s: Mapping[int, float]) -> list[Metric]:

@@ -28,7 +28,14 @@ from heron.stmgr.instance_links import InstanceLinks
 from heron.stmgr.link_context import LinkContext
 from heron.stmgr.peer_links import PeerLinks
 from heron.stmgr.peer_reach import ReachChanged
-from heron.stmgr.stmgr_metrics import ack_metrics, pressure_event, reach_event, reach_metrics, routing_metrics
+from heron.stmgr.stmgr_metrics import (
+    ack_metrics,
+    pressure_event,
+    reach_event,
+    reach_metrics,
+    routing_metrics,
+    violation_event,
+)
 from heron.stmgr.task_questions import TaskQuestions
 
 __all__ = ["StreamManager"]
@@ -308,6 +315,12 @@ class StreamManager:
             for report in reports:
                 self._tmanager.send(Envelope(task_report=report))
 
+    def _take_violations(self) -> list[Event]:
+        container_id, violations = self._context.spec.container_id, self._context.violations
+        events = [violation_event(container_id, next(self._event_numbers), each, wall_s()) for each in violations]
+        violations.clear()
+        return events
+
     def _publish(self) -> None:
         context = self._context
         spec = context.spec
@@ -324,7 +337,7 @@ class StreamManager:
             Source(spec.topology, spec.container_id, "stmgr", spec.incarnation),
             wall_s(),
             (*metrics, *process_metrics()),
-            tuple(self._events),
+            (*self._events, *self._take_violations()),
         )
         self._events.clear()
         self._metrics.send(control_frame(Envelope(metrics_publish=publish_message(record))))

@@ -14,6 +14,7 @@ from heron.driver_kit.log import configure
 from heron.driver_kit.signals import Signals
 from heron.errors import StateConflictError
 from heron.ipc.endpoint import metricsmgr_endpoint
+from heron.ipc.frame_limits import CONTROL_MAX_BYTES
 from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
@@ -90,7 +91,7 @@ def main(signals: Signals) -> int:
     )
     reactor = Reactor()
     settings = EngineSettings.from_keys(spec.settings)
-    sockets = SocketContext(max_frame_bytes=settings.frame_max_bytes, link_timeout_s=settings.network_timeout_s)
+    sockets = SocketContext(max_frame_bytes=2 * CONTROL_MAX_BYTES, link_timeout_s=settings.network_timeout_s)
     hooks = ThreadedHooks(spec.hooks)
     statemgr = open_statemgr(spec.statemgr)
     try:
