@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -124,3 +124,46 @@ def test_two_topologies_may_run_at_once_but_not_with_one_name(sandbox: Sandbox) 
     for run in (first, second):
         (run.out / "stop").touch()
     assert {run.finished().topology for run in (first, second)} == {"steady", "unsteady"}
+
+
+def calls(run: HeronRun) -> int:
+    """Return how often `next_tuple` of the spout was called that ends in its fourth call."""
+    return len((run.out / "calls").read_text(encoding="utf-8").splitlines())
+
+
+@pytest.mark.parametrize(
+    ("mode", "interval_s", "form"),
+    [
+        ("ATMOST_ONCE", 0, "rows"),
+        ("ATLEAST_ONCE", 0, "rows"),
+        ("ATLEAST_ONCE", 0.3, "columns"),
+        ("EFFECTIVELY_ONCE", 0.3, "rows"),
+    ],
+)
+def test_a_spout_that_has_ended_is_not_called_also_after_its_death(
+    sandbox: Sandbox, mode: str, interval_s: float, form: str
+) -> None:
+    """What its last call emitted counts. The end outlives the process: in the plan, or in a checkpoint."""
+    run = sandbox.start("five_each.py", args=("--mode", mode, "--interval", str(interval_s), "--form", form))
+
+    def status() -> dict[str, Any]:
+        return sandbox.status("five_each")
+
+    def has_ended() -> bool:
+        return any(task["component"] == "five" and task["state"] == "ended" for task in status()["tasks"])
+
+    run.until(lambda: (run.out / "calls").exists() and has_ended(), "the end of the spout")
+    if interval_s:
+        complete = status()["checkpoints"]["complete"]
+        run.until(lambda: status()["checkpoints"]["complete"] > complete + 1, "a checkpoint with the end")
+    killed = run.the("instance", "five-")
+    killed.kill()
+    run.until(
+        lambda: [each.pid for each in run.processes("instance", "five-")] not in ([], [killed.pid]), "its restart"
+    )
+    run.until(has_ended, "its end again")
+    (run.out / "stop").touch()
+    run.finished()
+    assert calls(run) == 4
+    (numbers,) = run.results("keep").values()
+    assert sorted(map(str, numbers)) == sorted(map(str, range(20)))

@@ -3,81 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
 
-from builders import bolt, decoded_rows, instance_spec, physical_plan, spout, stream, subscription, topology
+from builders import bolt, physical_plan, spout, stream, subscription, topology
+from builders.spout_bench import SpoutBench as Bench
+from builders.spout_bench import spout_plan as plan_of
 from heron.api.context import TopologyContext
 from heron.api.definition import GroupingKind
 from heron.api.spout import Spout
 from heron.api.updatable import IUpdatable
-from heron.driver_kit.signals import Signals
 from heron.instance.data_queue import PlanReceived, SessionOpened
-from heron.instance.gateway import Gateway
-from heron.instance.spout_runner import SpoutRunner
-from heron.instance.task import Task
 from heron.ipc import control_pb2 as pb
-from heron.ipc.envelope import Envelope
-from heron.ipc.frame import SegmentKind, parse_segment
-from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import PhysicalPlan, PlanUpdate, TopologyState, UpdatePhase
-
-
-class When(Signals):
-    """Asks to stop when a condition holds; catches nothing."""
-
-    def __init__(self, condition: Callable[[], bool]) -> None:
-        self._condition = condition
-
-    @property
-    def stop_requested(self) -> bool:
-        return self._condition()
-
-
-def plan_of(
-    version: int = 1, state: TopologyState = TopologyState.RUNNING, sinks: tuple[int, ...] = (2,)
-) -> PhysicalPlan:
-    sink = bolt("sink", subscription("spout", GroupingKind.ALL), parallelism=len(sinks))
-    definition = topology(spout("spout", stream("v")), sink)
-    return physical_plan(definition, {"spout": (1,), "sink": sinks}, version=version, state=state)
 
 
 def updating(version: int, phase: UpdatePhase, added: int) -> PhysicalPlan:
     """A plan with an update that adds this task."""
     return replace(plan_of(version), update=PlanUpdate(1, phase, "target", added=(added,)))
-
-
-class Bench:
-    """A spout task; the test reads its data-out queue."""
-
-    def __init__(
-        self, component: type[Spout], until: Callable[[Bench], bool], plan: PhysicalPlan | None = None
-    ) -> None:
-        spec = instance_spec("spout", 1)
-        settings = EngineSettings()
-        self.gateway = Gateway(spec, settings)
-        self.task = Task(spec, settings, self.gateway, plan or plan_of())
-        self.runner = SpoutRunner(self.task, When(lambda: until(self)), component)
-
-    def output(self) -> list[object]:
-        """Plan version, destinations and values (or ``"END"``) of each segment, and the phase of each report."""
-        found: list[object] = []
-        for item in self.gateway.data_out.items:
-            if isinstance(item, Envelope):
-                found.append(item.task_report.phase)
-                continue
-            for data in item[0]:
-                head = parse_segment(data, 0)
-                rows = "END" if head.kind == SegmentKind.MARKER else [row[0] for row in decoded_rows(data)]
-                found.append((head.plan_version, head.destinations, rows))
-        return found
-
-    def rows(self) -> list[object]:
-        """All emitted values."""
-        return [row for each in self.output() if isinstance(each, tuple) and each[2] != "END" for row in each[2]]
 
 
 class Counting(Spout):

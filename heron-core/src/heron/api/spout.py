@@ -187,8 +187,12 @@ class Spout(BaseSpout):
     def end(self) -> None:
         """Declare that this task makes no new tuple. The topology finishes when every spout task has declared it.
 
-        Further calls have no effect. The engine calls `next_tuple` until the last tree is complete, so that the spout
-        can replay failed tuples.
+        Further calls have no effect. What the present call of `next_tuple` emits counts, also after `end`; the engine
+        does not call `next_tuple` again.
+
+        At least once the task ends when the last tree is complete, and there is one exception. If `fail` is called and
+        emits nothing, the spout is expected to have queued the tuple. The engine then calls `next_tuple` until as many
+        tuples are emitted as have failed, or until no tree is open and a call emits nothing.
 
         Raises:
             EmitError: when the spout has no collector.

@@ -69,7 +69,7 @@ class SegmentSink(Protocol):
 class Emitter:
     """The streams of a task, and what spouts and bolts share of their emits.
 
-    `overflowed` tells the runner that there was a flush since the runner cleared it.
+    `overflowed` tells the runner to call no more: there was a flush since the runner cleared it, or the spout ended.
     """
 
     signature = ""
@@ -349,8 +349,8 @@ class SpoutEmitter(Emitter):
         self._wait_for_room()
 
     def end(self) -> None:
-        """Announces that this task emits no new root."""
-        self.ending = True
+        """Announces that this task emits no new root. The runner makes no further call."""
+        self.ending = self.overflowed = True
 
 
 class BoltEmitter(Emitter):

@@ -14,6 +14,7 @@ from functools import partial
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
 from heron.instance.data_queue import RootsSettled
+from heron.instance.replays import Replays
 from heron.instance.stream_traces import SpanBuffer
 from heron.instance.task_metrics import TaskMetrics
 from heron.instance.user_component import SpoutHookCalls
@@ -98,9 +99,12 @@ class PendingRoots:
         self._settled_pages = 0
         self._old_pages = 0  # the number of first pages that were checked for thinning when they became old
         self.in_flight = 0
+        self.replays = Replays()
 
     def open(self, ids: list[object]) -> int:
         """Adds one root for each of these ids; returns the counter of the first."""
+        if self.replays:
+            self.replays.opened(ids)
         base = self._next
         self._next += len(ids)
         self.in_flight += len(ids)

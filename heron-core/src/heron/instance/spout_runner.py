@@ -1,4 +1,7 @@
-"""The loop of a spout task: calls `next_tuple` as long as it emits and there is room, and flushes what it emitted."""
+"""The loop of a spout task: calls `next_tuple` as long as it emits and there is room, and flushes what it emitted.
+
+No call follows `end`, except at least once for failed roots that the spout has queued (`heron.instance.replays`).
+"""
 
 from __future__ import annotations
 
@@ -77,6 +80,8 @@ class SpoutRunner(ComponentRunner):
         data_out = self.task.gateway.data_out
         if self.ended or self.task.paused:
             self._rest_as(TimeUse.PAUSED, _RESTING_WAIT_S)
+        elif self._spout_emitter.ending and not self._owes_replays():
+            self._end_or_wait()
         elif self.task.gateway.throttle.culprits:
             self._rest_as(TimeUse.THROTTLED, _RESTING_WAIT_S)
         elif not data_out.has_room():
@@ -85,8 +90,6 @@ class SpoutRunner(ComponentRunner):
             self._rest_as(TimeUse.ACKS, _RESTING_WAIT_S if free <= 0 else self.task.settings.linger_s)
         else:
             self._emit_for_a_while(free)
-            if self._spout_emitter.ending and self._is_done():
-                self.end()
 
     def _rest_as(self, use: TimeUse, wait_s: float) -> None:
         self.emitter.flush()
@@ -153,12 +156,13 @@ class SpoutRunner(ComponentRunner):
             self.emitter.flush()
             if self._held is not None:
                 self._held.saved(number)
-            checkpoints.save(number, self._component, ended=self.ended)
+            checkpoints.save(number, self._component, ended=self.ended or self._is_done())
             self._mark_checkpoint(number)
 
     def _reset(self) -> None:
         """`ComponentRunner._reset`."""
         self._spout_emitter.ending = False
+        self._roots.replays.forget()
         self._spout_emitter.watermark_us = None  # the new component may begin at an earlier time
         self._quiet = False
         self._poll.reset()
@@ -184,7 +188,8 @@ class SpoutRunner(ComponentRunner):
     def _construct(self) -> None:
         spout = self._component = self._class(delegate=self._spout_emitter)
         self._callbacks.on_ack = spout.ack if self._class.ack is not Spout.ack else None  # type: ignore[attr-defined]
-        self._callbacks.on_fail = spout.fail if self._class.fail is not Spout.fail else None  # type: ignore[attr-defined]
+        overrides_fail = self._class.fail is not Spout.fail  # type: ignore[attr-defined]
+        self._callbacks.on_fail = self._call_fail if overrides_fail else None
         own = self._class.backlog  # type: ignore[attr-defined]  # of older programs it may be anything
         self.task.metrics.backlog = spout.backlog if own is not Spout.backlog and callable(own) else None
         target = self.task.queued_target
@@ -199,32 +204,55 @@ class SpoutRunner(ComponentRunner):
         """How many roots may be added; infinite at most once."""
         return self._quota.most - self._roots.in_flight - self.emitter.pending_rows()
 
-    def _is_done(self) -> bool:
-        """Whether the task may end after `end` was called.
+    def _call_fail(self, tup_id: object) -> None:
+        self._roots.replays.fail(self._component.fail, tup_id, self._emitted)
 
-        At least once, no tree may be in flight, and a call since the last outcome must have emitted nothing.
-        """
-        if not self.task.tracks_acks:
-            return True
-        return self._quiet and not self._roots.in_flight and not self.emitter.pending_rows()
+    def _owes_replays(self) -> bool:
+        """After `end`: whether the spout must be called once more, because it has queued failed roots."""
+        if self._roots.replays:
+            self.emitter.flush()  # a root that waits for its flush is no longer owed
+        return bool(self._roots.replays)
+
+    def _is_done(self) -> bool:
+        """Whether `end` was called and the task may end: at least once, all trees are complete or given up."""
+        if not self._spout_emitter.ending:
+            return False
+        return not (self._roots.in_flight or self._roots.replays)
+
+    def _end_or_wait(self) -> None:
+        """Ends, unless trees are in flight: their roots may fail, and be emitted again."""
+        self.emitter.flush()
+        if not self._is_done():
+            self._wait(TimeUse.ACKS, _RESTING_WAIT_S)
+            return
+        if self._immediate is not None:
+            self._immediate.call(self._component, self._callbacks.hook_calls)  # of queued emits
+        self.end()
 
     def _emit_for_a_while(self, free: float) -> None:
         before = self._emitted()
-        failed = False
+        owed = len(self._roots.replays) if self._spout_emitter.ending else 0
+        calls = 0
+        failed = again = False
         if free != math.inf:
             self._limit_batches(int(free))
         try:
             with self.emitter.lock.released():
-                self._call_next_tuple()
+                if owed:
+                    calls = self._call_for_replays(owed)
+                else:
+                    self._call_next_tuple()
         except Exception as error:
             failed = True
-            self._quiet = False  # an ending task is called again
-            self.user_failed("next_tuple", error, f"it is called again after {self._backoff.wait_s:g} s")
+            again = not self._spout_emitter.ending or bool(self._roots.replays)
+            remedy = f"it is called again after {self._backoff.wait_s:g} s" if again else "it has called end()"
+            self.user_failed("next_tuple", error, remedy)
         if self._immediate is not None:
             self._immediate.call(self._component, self._callbacks.hook_calls)
         if failed:
             self.emitter.flush()
-            self._wait(TimeUse.INPUT, self._backoff.take())
+            if again:
+                self._wait(TimeUse.INPUT, self._backoff.take())
             return
         self._backoff.reset()
         self._quiet = self._emitted() == before
@@ -232,7 +260,16 @@ class SpoutRunner(ComponentRunner):
             self.emitter.time.emitted_nothing()
         else:
             self._poll.reset()
+        if owed:
+            self._note_replays(owed, calls)
         self._flush_paced()
+
+    def _note_replays(self, owed: int, calls: int) -> None:
+        self.emitter.flush()  # it takes the ids of new roots from those that are owed
+        if not self._quiet:
+            self._roots.replays.called(owed, calls)
+        elif not self._roots.in_flight:
+            self._roots.replays.forget()
 
     def _limit_batches(self, free: int) -> None:
         """The batches of all streams together must not exceed the free roots."""
@@ -256,6 +293,21 @@ class SpoutRunner(ComponentRunner):
             before, rows = rows, size()
             if rows == before or emitter.overflowed:
                 return
+
+    def _call_for_replays(self, owed: int) -> int:
+        """Calls an ending spout until it has emitted as many tuples as it owes; returns the calls that emitted some."""
+        next_tuple, emitter = self._component.next_tuple, self.emitter
+        emitter.overflowed = False
+        first = rows = self._emitted()
+        calls = 0
+        while True:
+            next_tuple()
+            before, rows = rows, self._emitted()
+            if rows == before:
+                return calls
+            calls += 1
+            if emitter.overflowed or rows - first >= owed:
+                return calls
 
     def _flush_paced(self) -> None:
         """Flushes if the linger is over, or if the spout emits nothing more; keeps a distance between two flushes."""

@@ -17,6 +17,7 @@ from heron_spark_kit.spark_context import start_context
 
 __all__ = ["author_folders", "spark_settings", "start_session"]
 
+_log = logging.getLogger(__name__)
 _LOOPBACK = "127.0.0.1"
 _LOG4J = """\
 rootLogger.level = error
@@ -82,7 +83,7 @@ def start_session(name: str, options: BatchOptions, scratch: Path) -> SparkSessi
     if options.is_local:
         os.environ["PYTHONPATH"] = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
     python = options.python or sys.executable
-    context = start_context(options.master, python, spark_settings(name, options, log4j), scratch)
+    context = start_context(options.master, python, spark_settings(name, options, log4j), scratch, _log)
     for number, folder in enumerate(() if options.is_local else folders):
         context.addPyFile(str(_zipped(folder, scratch / f"code-{number}.zip")))
     return SparkSession(context)

@@ -17,6 +17,7 @@ from heron.api.tuple import Tuple
 from heron.instance.emitter import BoltEmitter, SpoutEmitter, check_ids
 from heron.instance.out_stream import StreamOrigin
 from heron.instance.received_batches import ReceivedBatches
+from heron.instance.replays import Replays
 from heron.ipc.frame import SegmentHead, parse_segment
 from heron_simulator.ack_ledger import AckLedger, Edge, Root
 
@@ -81,10 +82,11 @@ class Outbox:
 class TrackedSpoutEmitter(SpoutEmitter):
     """A spout's collector: opens a root for each emit that has an id."""
 
-    def __init__(self, origin: StreamOrigin, out: Outbox, ledger: AckLedger) -> None:
+    def __init__(self, origin: StreamOrigin, out: Outbox, ledger: AckLedger, replays: Replays) -> None:
         super().__init__(origin, out)
         self._outbox = out
         self._ledger = ledger
+        self._replays = replays
 
     def emit(
         self,
@@ -95,7 +97,7 @@ class TrackedSpoutEmitter(SpoutEmitter):
         need_task_ids: bool = False,
     ) -> list[int] | None:
         """Emits a tuple."""
-        roots = () if tup_id is None else (self._ledger.open(self.origin.task_id, tup_id),)
+        roots = self._roots_of(tup_id)
         try:
             with self._outbox.under(roots):
                 tasks = super().emit(values, tup_id, stream, direct_task, need_task_ids)
@@ -122,11 +124,17 @@ class TrackedSpoutEmitter(SpoutEmitter):
             for place, row_id in enumerate(ids):
                 self.emit_columns(rows.slice(place, 1), row_id, stream, direct_task)
             return
-        roots = () if tup_id is None else (self._ledger.open(self.origin.task_id, tup_id),)
+        roots = self._roots_of(tup_id)
         with self._outbox.under(roots):
             super().emit_columns(rows, None, stream, direct_task)
             self.flush()
         self._ledger.release(roots)
+
+    def _roots_of(self, tup_id: object) -> tuple[Root, ...]:
+        if tup_id is None:
+            return ()
+        self._replays.opened((tup_id,))
+        return (self._ledger.open(self.origin.task_id, tup_id),)
 
 
 class TrackedBoltEmitter(BoltEmitter):

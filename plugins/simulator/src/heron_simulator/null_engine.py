@@ -11,7 +11,7 @@ import gc
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import cycle, repeat
+from itertools import cycle
 from typing import Protocol
 
 from heron.api.bolt import Bolt
@@ -93,26 +93,44 @@ def run_null_engine(
     gc.collect()
     gc.freeze()  # as instances do
     try:
-        made, elapsed_s = _drive(engine.spouts, engine.ending, seconds, math.inf if calls is None else calls)
+        made, elapsed_s = _drive(engine.spouts, seconds, math.inf if calls is None else calls)
     finally:
         gc.unfreeze()
     return NullRun(made, elapsed_s, {name: tuple(tasks) for name, tasks in engine.components.items()})
 
 
-def _drive(spouts: Sequence[tuple[int, Spout]], ending: set[int], seconds: float, calls: float) -> tuple[int, float]:
+def _drive(spouts: Sequence[_DrivenSpout], seconds: float, calls: float) -> tuple[int, float]:
     made = 0
     start_s = now_s = monotonic_s()
-    while made < calls and now_s - start_s < seconds and len(ending) < len(spouts):
-        for task_id, spout in spouts:
-            if task_id in ending:
-                continue
-            size = int(min(_CALLS_PER_LOOK, calls - made))
-            next_tuple = spout.next_tuple
-            for _ in repeat(None, size):
-                next_tuple()
-            made += size
+    while made < calls and now_s - start_s < seconds and any(not each.ending for each in spouts):
+        for each in spouts:
+            if not each.ending:
+                made += each.call(int(min(_CALLS_PER_LOOK, calls - made)))
         now_s = monotonic_s()
     return made, now_s - start_s
+
+
+class _DrivenSpout:
+    """A spout and its calls, which `end` stops."""
+
+    def __init__(self) -> None:
+        self.spout = Spout()
+        self.ending = False
+        self._numbers: list[int] = []
+
+    def call(self, times: int) -> int:
+        """Calls `next_tuple` up to so many times, but not after `end`; returns the calls made."""
+        next_tuple = self.spout.next_tuple
+        self._numbers = list(range(1, times + 1))
+        number = 0
+        for number in self._numbers:  # noqa: B007  # the last number is the count
+            next_tuple()
+        return number
+
+    def end(self) -> None:
+        """The spout's `end`: the loop over the numbers ends, without a check per call."""
+        self.ending = True
+        self._numbers.clear()
 
 
 class _Engine:
@@ -120,8 +138,7 @@ class _Engine:
 
     def __init__(self, definition: TopologyDefinition) -> None:
         self.components: dict[str, list[Spout | Bolt]] = {}
-        self.spouts: list[tuple[int, Spout]] = []
-        self.ending: set[int] = set()
+        self.spouts: list[_DrivenSpout] = []
         self._definition = definition
         self._index = PlanIndex(place(definition))
         for node in reversed(logical_plan(definition).nodes):
@@ -129,14 +146,16 @@ class _Engine:
             self.components[node.component.name] = [self._make(node.component, task_id) for task_id in tasks]
 
     def _make(self, definition: ComponentDefinition, task_id: int) -> Spout | Bolt:
-        collector = _NullCollector(lambda: self.ending.add(task_id), self._emit_of(definition, task_id))
+        driven = _DrivenSpout()
+        collector = _NullCollector(driven.end, self._emit_of(definition, task_id))
         component: Spout | Bolt = load_class(definition.entry)(delegate=collector)
         queued = QueuedCollector(QueuedTarget(), Sleeper())
         context = TaskContext(self._index, task_id, TaskMetrics(), queued)
         initialise(component, merged_config(self._definition.config, definition.config), context)
         if isinstance(component, Spout):
             specialise(component, {"emit": collector.emit})
-            self.spouts.append((task_id, component))
+            driven.spout = component
+            self.spouts.append(driven)
         else:
             specialise(component, {"emit": collector.emit, "ack": collector.ack, "fail": collector.fail})
         return component

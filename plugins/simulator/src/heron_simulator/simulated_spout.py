@@ -11,6 +11,7 @@ from heron.api.spout import Spout
 from heron.instance.emitter import SpoutEmitter
 from heron.instance.pacing import Backoff
 from heron.instance.pending_roots import ImmediateAcks
+from heron.instance.replays import Replays
 from heron.instance.task_context import QueuedTarget
 from heron.instance.user_component import SpoutHookCalls
 from heron.planner.physical_plan import TaskPlan
@@ -29,8 +30,9 @@ class SimulatedSpout(SimulatedTask):
     def __init__(self, environment: SimulationEnvironment, plan: TaskPlan, calls: int) -> None:
         super().__init__(environment, plan)
         ledger = environment.ledger
+        self._replays = Replays()
         self._emitter = (
-            TrackedSpoutEmitter(self.origin(), self.outbox, ledger)
+            TrackedSpoutEmitter(self.origin(), self.outbox, ledger, self._replays)
             if ledger
             else SpoutEmitter(self.origin(), self.outbox)
         )
@@ -41,7 +43,6 @@ class SimulatedSpout(SimulatedTask):
         self._immediate: ImmediateAcks | None = None
         self._backoff = Backoff(_FIRST_BACKOFF_S, _LAST_BACKOFF_S)
         self._retry_s = -math.inf
-        self._quiet = False
 
     @property
     def component(self) -> Spout:
@@ -73,10 +74,9 @@ class SimulatedSpout(SimulatedTask):
         if self.ended:
             return False
         delivered = self._deliver_outcomes()
-        self._quiet = self._quiet and not delivered
         if self.environment.clock.monotonic_s() >= self._retry_s:
             for _ in range(self._calls):
-                if not self._has_room() or not self._call():
+                if not self._may_call() or not self._call():
                     break
         self.emitter.flush()
         if self._immediate is not None:
@@ -89,36 +89,45 @@ class SimulatedSpout(SimulatedTask):
     def _call(self) -> bool:
         """Calls `next_tuple` once; returns whether to call it again."""
         before = self.emitted()
+        owed = len(self._replays) if self._emitter.ending else 0
         try:
             self._component.next_tuple()
         except Exception as error:
             wait_s = self._backoff.take()
             self._retry_s = self.environment.clock.monotonic_s() + wait_s
-            self.user_failed("next_tuple", error, f"it is called again after {wait_s:g} s")
+            again = not self._emitter.ending or self._replays
+            remedy = f"it is called again after {wait_s:g} s" if again else "it has called end()"
+            self.user_failed("next_tuple", error, remedy)
             return False
         self._backoff.reset()
-        self._quiet = self.emitted() == before
-        return not self._quiet
+        quiet = self.emitted() == before
+        if owed and not quiet:
+            self._replays.called(owed, 1)
+        elif owed and not self._has_trees():
+            self._replays.forget()
+        return not quiet
 
-    def _has_room(self) -> bool:
+    def _may_call(self) -> bool:
+        """Whether there is room, and after `end` whether the spout owes replays; see `heron.instance.replays`."""
+        if self._emitter.ending and not self._replays:
+            return False
         ledger = self.environment.ledger
         return ledger is None or ledger.in_flight(self.plan.task_id) < self._max_pending
 
     def _is_done(self) -> bool:
-        """Whether the task may end after `end` was called.
+        """Whether the task may end after `end` was called: at least once, all trees are complete or given up."""
+        return not (self._has_trees() or self._replays)
 
-        At least once, no tree may be in flight, no outcome may wait, and a call since then must have emitted nothing.
-        """
-        ledger = self.environment.ledger
-        if ledger is None:
-            return True
-        return self._quiet and not ledger.in_flight(self.plan.task_id) and not ledger.has_outcomes(self.plan.task_id)
+    def _has_trees(self) -> bool:
+        """Whether a tree is in flight, or the spout has yet to hear its outcome."""
+        ledger, task_id = self.environment.ledger, self.plan.task_id
+        return ledger is not None and (ledger.in_flight(task_id) > 0 or ledger.has_outcomes(task_id))
 
     def _deliver_outcomes(self) -> bool:
         ledger = self.environment.ledger
         outcomes = ledger.take_outcomes(self.plan.task_id) if ledger is not None else []
         for each in outcomes:
-            doing, action = ("ack", self._component.ack) if each.complete else ("fail", self._component.fail)
+            doing, action = ("ack", self._component.ack) if each.complete else ("fail", self._fail)
             hooks = self._hook_calls()
             try:
                 action(each.tup_id)
@@ -128,6 +137,13 @@ class SimulatedSpout(SimulatedTask):
             self.metrics.acked += each.complete
             self.metrics.failed += not each.complete
         return bool(outcomes)
+
+    def _fail(self, tup_id: object) -> None:
+        fail = self._component.fail
+        if type(self._component).fail is Spout.fail:
+            fail(tup_id)  # it queues nothing
+        else:
+            self._replays.fail(fail, tup_id, self.emitted)
 
     def _hook_calls(self) -> SpoutHookCalls:
         return SpoutHookCalls(self.emitter.hooks, self.plan.task_id)

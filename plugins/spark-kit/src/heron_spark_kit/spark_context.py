@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import tempfile
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 from heron.driver_kit.private_files import write_private
+from heron_spark_kit.jvm_output import logged_stdout
 
 __all__ = ["encode_properties", "start_context"]
 
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
-def start_context(master: str, python: str, settings: Mapping[str, str], scratch: Path) -> SparkContext:
+def start_context(
+    master: str, python: str, settings: Mapping[str, str], scratch: Path, logger: logging.Logger | None = None
+) -> SparkContext:
     """Start the JVM and return its context.
 
     pyspark itself would pass the settings on the command line of the JVM, which every user of the machine can read.
     Environment variables and a file are the only other ways for a context that is made in this process.
+
+    With a `logger`, the JVM's stdout goes there, and stdout of this process stays the author's.
 
     Raises:
         Py4JError, PySparkRuntimeError, OSError: when Spark fails.
@@ -38,7 +45,9 @@ def start_context(master: str, python: str, settings: Mapping[str, str], scratch
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--load-spark-defaults --properties-file {shlex.quote(str(file))} {others}"
     conf = SparkConf().setMaster(master).setAll(list(settings.items()))  # made before the JVM, which gets it later
     try:
-        return SparkContext(conf=conf, gateway=launch_gateway())  # type: ignore[no-untyped-call]
+        with logged_stdout(logger) if logger is not None else nullcontext() as stdout:
+            gateway = launch_gateway(popen_kwargs={"stdout": stdout})  # type: ignore[no-untyped-call]
+        return SparkContext(conf=conf, gateway=gateway)
     finally:
         file.unlink()
 
