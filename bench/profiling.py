@@ -25,6 +25,7 @@ from bench.trial import Trial
 __all__ = ["ProcessProfile", "Profile", "profile"]
 
 _START_WITHIN_S = 60.0
+_NEW_INTERPRETERS = "heron.executor.process.start=exec"  # a new interpreter begins the samples of its process
 _SAMPLING = Path(__file__).resolve().parent / "sampling"
 
 
@@ -54,7 +55,9 @@ def profile(bench: Throughput, mode: str, pace: Pace) -> tuple[float, Profile]:
     """
     job = bench.job.in_mode(mode)
     with tempfile.TemporaryDirectory(prefix="hb-samples-") as folder:
-        sampled = replace(pace, engine=pace.engine.with_path(_SAMPLING, HERON_BENCH_SAMPLES=folder))
+        engine = pace.engine.with_path(_SAMPLING, HERON_BENCH_SAMPLES=folder)
+        engine = replace(engine, settings=(*engine.settings, _NEW_INTERPRETERS))
+        sampled = replace(pace, engine=engine)
         return _profile(job, sampled, Path(folder))
 
 

@@ -39,7 +39,7 @@ NAMES = ("stmgr", "word-1", "count-2", "metricsmgr")
 LAUNCHER = """
 import sys
 from pathlib import Path
-from heron.executor.main import SIGNALS, execute
+from heron.executor.container_run import SIGNALS, execute
 from heron.kernel.role_process import run_role
 
 from heron.kernel.role_spec import read_spec

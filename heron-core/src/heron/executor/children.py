@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Protocol
 
 from heron.driver_kit.child_processes import spawn
 from heron.errors import HeronError
+from heron.executor.fork_server import ForkServer, ForkServerError, can_fork
 from heron.executor.process_restarts import describe_exit
 
 __all__ = ["ChildEnd", "Children"]
@@ -19,6 +21,8 @@ __all__ = ["ChildEnd", "Children"]
 _TAIL_BYTES = 4096
 _SIGNALS = frozenset(int(each) for each in signal.Signals)
 _REASON_LENGTH = 500  # characters of a last line that are shown
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +37,20 @@ class ChildEnd:
     reason: str
 
 
+class _Process(Protocol):
+    """A `subprocess.Popen` or a `ForkedProcess`."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def wait(self) -> int | None: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Child:
-    process: subprocess.Popen[bytes]
+    process: _Process
     output: Path
     output_start: int
 
@@ -44,12 +59,18 @@ class Children:
     """Starts, reaps and signals children by name; each name has at most one child at a time.
 
     `signal_cause` says what is known of a signal that ended a child and that was not sent from here; "" for nothing.
+    A child is forked by `server` if the command line permits it; otherwise it is a new interpreter.
     """
 
-    def __init__(self, signal_cause: Callable[[signal.Signals], str] = lambda _signal: "") -> None:
+    def __init__(
+        self,
+        signal_cause: Callable[[signal.Signals], str] = lambda _signal: "",
+        server: ForkServer | None = None,
+    ) -> None:
         self._children: dict[str, _Child] = {}
         self._signalled: set[str] = set()
         self._signal_cause = signal_cause
+        self._server = server
 
     def alive(self) -> frozenset[str]:
         """The names of children that were started and not reaped yet."""
@@ -68,7 +89,7 @@ class Children:
         """
         try:
             with open(output, "ab", opener=_private) as file:
-                process = spawn(argv, stdout=file, death_signal=signal.SIGKILL)
+                process = self._forked(argv, file) or spawn(argv, stdout=file, death_signal=signal.SIGKILL)
                 self._children[name] = _Child(process, output, file.tell())
         except OSError as error:
             msg = f"process {name} cannot be started: {error.strerror}: {error.filename}"
@@ -107,12 +128,25 @@ class Children:
         return tuple(child.output for child in self._children.values())
 
     def kill_all(self) -> None:
-        """Kills all children and waits until they are gone; for an executor that fails."""
+        """Kills all children and waits until they are gone, and ends the fork server."""
         for name in self.alive():
             self.kill(name)
         for child in self._children.values():
             child.process.wait()
         self._children.clear()
+        if self._server is not None:
+            self._server.close()
+
+    def _forked(self, argv: Sequence[str], output: IO[bytes]) -> _Process | None:
+        """The child if the fork server has started it; after its first failure, the server is not used any more."""
+        if self._server is None or not can_fork(argv):
+            return None
+        try:
+            return self._server.start(argv, output)
+        except ForkServerError as error:
+            _log.warning("processes start as new interpreters from now on: %s", error)
+            self._server = None
+            return None
 
     def _reason(self, name: str, child: _Child, code: int) -> str:
         described, last = describe_exit(code), _last_line(child.output, child.output_start)

@@ -17,6 +17,7 @@ from heron.errors import HeronError
 from heron.executor.children import ChildEnd, Children
 from heron.executor.container_processes import ContainerProcess, instance_process, output_file, role_spec
 from heron.executor.container_stop import ContainerStop
+from heron.executor.fork_server import ForkServer
 from heron.executor.kill_causes import KillCauses
 from heron.executor.location_service import LocationService
 from heron.executor.process_restarts import ProcessPhase, ProcessRestarts, ProcessState, RestartPolicy
@@ -73,6 +74,7 @@ class ExecutorContext:
     statemgr: StateManager
     workspace: Workspace
     hooks: Hooks
+    fork_server: ForkServer | None = None
 
 
 class Executor:
@@ -84,7 +86,7 @@ class Executor:
         self._command = command
         self._leaving: dict[str, ContainerProcess] = {}
         self._kills = KillCauses(OwnCgroup(), monotonic_s)
-        self._children = Children(self._kills.cause)
+        self._children = Children(self._kills.cause, context.fork_server)
         services = frozenset(name for name, process in self._processes.items() if process.service)
         self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings), tireless=services)
         self._stopping: ContainerStop | None = None

@@ -173,6 +173,15 @@ class EngineSettings:
     standbys: int = _int(
         "topology.tmanager.standbys", 0, "processes", 0, "standby topology managers, one container each"
     )
+    process_start: str = field(
+        default="fork",
+        metadata={
+            "key": "heron.executor.process.start",
+            "unit": "",
+            "low": None,
+            "meaning": "fork or exec: an executor forks its processes from one that has the imports, or starts Python",
+        },
+    )
     on_failure: str = field(
         default="restart",
         metadata={
@@ -211,6 +220,7 @@ class EngineSettings:
             raise ConfigError(msg)
         _one_of("topology.on.failure", settings.on_failure, "restart", "stop")
         _one_of("heron.stmgr.backpressure.spouts", settings.backpressure_spouts, "feeders", "all")
+        _one_of("heron.executor.process.start", settings.process_start, "fork", "exec")
         return settings
 
     def to_keys(self) -> dict[str, object]:

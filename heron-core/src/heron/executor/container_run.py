@@ -1,0 +1,164 @@
+"""The main function of an executor: runs one container to its end."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+from heron.driver_kit.large_values import open_statemgr
+from heron.driver_kit.log import configure
+from heron.driver_kit.private_files import make_private_dir
+from heron.driver_kit.signals import Signals
+from heron.errors import HeronError, StateError
+from heron.executor.container_processes import container_processes
+from heron.executor.executor import Executor, ExecutorContext, RoleCommand
+from heron.executor.fork_server import ForkServer
+from heron.executor.workspace import Workspace
+from heron.ipc.keys import TopologyKeys
+from heron.ipc.reactor import Reactor
+from heron.ipc.socket import SocketContext
+from heron.kernel.observer_threads import ThreadedHooks
+from heron.kernel.role_process import run_role
+from heron.kernel.role_spec import read_spec
+from heron.kernel.settings import EngineSettings
+from heron.planner.packing_plan import PackingPlan
+from heron.spi.scheduler import ContainerSpec
+from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.document import node_name
+from heron.state_nodes.plans import decode_packing_plan
+from heron.state_nodes.topology_keys import decode_keys
+
+__all__ = ["SIGNALS", "execute", "role_command", "run_container"]
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+
+_HOOKS_S = 0.5  # the time in which observers may handle the last events
+
+_log = logging.getLogger(__name__)
+
+
+def role_command(module: str, spec_file: Path) -> tuple[str, ...]:
+    """The command line of a process."""
+    return sys.executable, "-P", "-m", module, str(spec_file)
+
+
+def execute(
+    spec: ContainerSpec, signals: Signals, command: RoleCommand = role_command, server: ForkServer | None = None
+) -> int:
+    """Runs a container to its end and returns the exit code; `signals` must include SIGCHLD.
+
+    A process whose command `server` can run is forked by it.
+
+    Raises:
+        HeronError: when the container cannot start; no process is left running.
+    """
+    workspace = Workspace(Path(spec.run_dir), spec.container_id)
+    try:
+        workspace.make()
+        with signals.abrupt():
+            statemgr = open_statemgr(spec.statemgr)
+        try:
+            code = _run(spec, signals, command, server, statemgr, workspace)
+        finally:
+            statemgr.close()
+    except SystemExit:  # SIGTERM before the container ran
+        workspace.remove()
+        raise
+    except Exception as error:
+        workspace.clear()
+        workspace.leave_error(str(error) if isinstance(error, HeronError) else f"{type(error).__name__}: {error}")
+        raise
+    workspace.remove()
+    return code
+
+
+def _run(
+    spec: ContainerSpec,
+    signals: Signals,
+    command: RoleCommand,
+    server: ForkServer | None,
+    statemgr: StateManager,
+    workspace: Workspace,
+) -> int:
+    settings = EngineSettings.from_keys(spec.settings)
+    if server is not None and settings.process_start == "exec":
+        server.close()
+        server = None
+    with signals.abrupt():  # a store may answer late, and SIGTERM must not wait for it
+        packing = _packing_plan(statemgr, spec.topology)
+        processes = container_processes(spec.container_id, packing, settings.standbys, spec.services)
+        keys = _keys(statemgr, spec.topology)
+        if spec.container_id > 0:
+            workspace.fetch_package(spec.package_uri, spec.uploader)
+    reactor = Reactor()
+    sockets = SocketContext(link_timeout_s=settings.network_timeout_s)
+    hooks = ThreadedHooks(spec.hooks)
+    context = ExecutorContext(spec, keys, settings, reactor, sockets, statemgr, workspace, hooks, server)
+    executor = Executor(context, processes, command)
+
+    def handle_signals() -> None:
+        caught = signals.read()
+        if signal.SIGCHLD in caught:
+            executor.take_ended()
+        if signals.stop_requested:
+            executor.terminate()
+
+    reactor.on_readable(signals.fileno(), handle_signals)
+    try:
+        executor.start()
+        reactor.run()
+    finally:
+        executor.close()
+        sockets.close()
+        hooks.close(_HOOKS_S)
+    return executor.exit_code or 0
+
+
+def _packing_plan(statemgr: StateManager, topology: str) -> PackingPlan:
+    value = _required(statemgr, NodeKind.PACKING_PLAN, topology, "packing plan")
+    return decode_packing_plan(value, node_name(NodeKind.PACKING_PLAN, topology))
+
+
+def _keys(statemgr: StateManager, topology: str) -> TopologyKeys:
+    return decode_keys(_required(statemgr, NodeKind.KEYS, topology, "keys"), topology)
+
+
+def _required(statemgr: StateManager, kind: NodeKind, topology: str, what: str) -> bytes:
+    node = statemgr.get(kind, topology)
+    if node is None:
+        msg = (
+            f"topology {topology!r} has no {what} in the state manager: it was killed, or this container uses "
+            "another root of the state manager than the command that submitted it"
+        )
+        raise StateError(msg)
+    return node.value
+
+
+def run_container(server: ForkServer | None) -> NoReturn:
+    """Runs the container of the spec file that is the only argument, and ends this process."""
+    run_role("executor", partial(_main, server), SIGNALS)
+
+
+def _main(server: ForkServer | None, signals: Signals) -> int:
+    spec_file = Path(sys.argv[1])
+    spec = read_spec(spec_file, ContainerSpec)
+    if spec_file.parent == Path(spec.run_dir):
+        spec_file.unlink(missing_ok=True)  # it was written for this process only, and contains secrets
+    log_dir = Path(spec.log_dir)
+    make_private_dir(log_dir)
+    configure(
+        log_dir / f"executor-{spec.container_id}.log",
+        topology=spec.topology,
+        container=spec.container_id,
+        process="executor",
+        secrets=(
+            *spec.statemgr.secrets,
+            *spec.uploader.secrets,
+            *(text for service in spec.services for driver in service.drivers for text in driver.secrets),
+        ),
+    )
+    return execute(spec, signals, server=server)
