@@ -105,7 +105,7 @@ def test_code_of_the_engine_and_of_libraries_is_no_call_of_user_code() -> None:
 def test_the_wait_for_room_for_output_is_not_the_authors(eventually: Eventually) -> None:
     """Back pressure is shown as such, at the task that causes it: here `emit` waits in a call of user code."""
     out = DataOut(Wakeup(), DataIn(Wakeup(), CAPACITY).sleeper, CAPACITY, LIMITS)
-    out.put([b"x" * (1 << 21)])
+    out.put([b"x" * (1 << 19)] * 4)
     names: dict[str, Callable[[], object]] = {"emit": lambda: out.wait_for_room(30.0)}
     exec(compile("def process():\n    emit()", "/me/words.py", "exec"), names)  # noqa: S102  # a made-up file
     thread = threading.Thread(target=names["process"])
