@@ -91,7 +91,7 @@ TREE = {
     ),
     "tests/e2e/conftest.py": "",
     "tests/e2e/flowing.py": "",
-    "tests/e2e/test_quick.py": "def test_it(tmp_path):\n    pass\n",
+    "tests/e2e/test_quick.py": "import pytest\n\n\n@pytest.mark.guarantee\ndef test_it(tmp_path):\n    pass\n",
     "tests/e2e/test_on_s3.py": 'from flowing import x\n\n\ndef test_on_s3(s3):\n    run("steady.py")\n',
     "tests/e2e/topologies/steady.py": "",
     "docs/index.md": "# Pages\n",
@@ -141,10 +141,78 @@ def test_suites_are_plugins_with_servers_and_files_of_server_tests(root: Path) -
     """Each run tests the plugins that need no server."""
     found = {suite.name: (suite.kind, suite.path) for suite in finder(root).suites}
     assert found == {
-        "contract-policy": (Kind.CONTRACT, "tests/contract/test_policy.py"),
+        "contract-policy": (Kind.FILE, "tests/contract/test_policy.py"),
         "on-s3": (Kind.END_TO_END, "tests/e2e/test_on_s3.py"),
         "uploader-s3": (Kind.PLUGIN, "plugins/uploader-s3/tests"),
     }
+
+
+def test_tests_that_are_no_guarantee_are_suites(root: Path) -> None:
+    """Of each end-to-end file that has one outside the long runs, and of each other file that says so."""
+    plain = "def test_more(tmp_path):\n    pass\n"
+    write(root, "tests/e2e/test_quick.py", TREE["tests/e2e/test_quick.py"] + "\n\n" + plain)
+    write(root, "tests/e2e/test_long.py", f"import pytest\n\npytestmark = [pytest.mark.soak]\n\n\n{plain}")
+    write(root, "heron-core/tests/stmgr/test_router_model.py", f"import pytest\n\n\n@pytest.mark.matrix\n{plain}")
+    found = {suite.name: suite for suite in finder(root).suites}
+    assert set(found) == {
+        "contract-policy", "e2e-quick", "matrix-heron-core-stmgr-router-model", "on-s3", "uploader-s3"
+    }  # fmt: skip
+    chosen = "matrix and not soak and not chaos"
+    assert found["e2e-quick"].command == ("python", "-m", "pytest", "-m", chosen, "tests/e2e/test_quick.py")
+
+
+def test_sessions_are_suites_with_inputs_of_their_own(root: Path) -> None:
+    """Wheels, interpreters and the site run by a command of `dev`; all depend on how the session is written."""
+    write(root, "noxfile.py", 'TESTS = "heron.stmgr.router"\n')
+    write(root, "docs_site/contents.yml", "- module heron.errors\n")
+    found = {suite.name: suite.command for suite in finder(root).suites if suite.command[0] == "./dev"}
+    assert found == {
+        "python-3.12": ("./dev", "elsewhere", "--", "3.12"),
+        "python-3.13": ("./dev", "elsewhere", "--", "3.13"),
+        "site": ("./dev", "docs"),
+        "wheel-statemgr-localfs": ("./dev", "wheel", "--", "statemgr-localfs"),
+        "wheel-uploader-s3": ("./dev", "wheel", "--", "uploader-s3"),
+        "wheels": ("./dev", "wheel"),
+    }
+
+    def sessions(path: str, text: str) -> dict[str, list[str]]:
+        return {name: groups for name, groups in changed(root, path, text).items() if name in found}
+
+    router = sessions("heron-core/src/heron/stmgr/router.py", "x = 1\n")
+    assert router == {"python-3.12": ["core"], "python-3.13": ["core"], "wheels": ["core"]}
+    assert sessions("heron-core/src/heron/errors.py", '"""Now with text."""\n') == {"site": ["core"]}
+    assert sessions("docs/index.md", "# Page\n") == {"site": ["tests"]}
+    path = "plugins/uploader-s3/src/heron_s3/driver.py"
+    driver = sessions(path, TREE[path] + "x = 1\n")
+    assert driver == {"wheel-uploader-s3": ["plugins"], "wheels": ["core"]}
+    assert sessions("noxfile.py", "x = 1\n") == {name: ["core"] for name in found}
+
+
+def test_a_new_plugin_changes_no_key(root: Path) -> None:
+    """A plugin that no test names, and that nothing needs, cannot change a result."""
+    before = keys(root)
+    project = '[project]\nname = "heron-sink-x"\n[project.entry-points."heron.sink"]\nxx = "x:X"\n'
+    write(root, "plugins/sink-x/pyproject.toml", project)
+    write(root, "plugins/sink-x/src/heron_sink_x/__init__.py", "import heron.errors\n")
+    write(root, "plugins/sink-x/tests/test_x.py", "import heron_sink_x\n")
+    assert keys(root) == before
+
+
+@pytest.mark.parametrize("path", ["heron-core/src/heron/errors.py", "plugins/uploader-s3/tests/test_s3.py"])
+def test_a_comment_or_docstring_changes_no_key(root: Path, path: str) -> None:
+    """Nobody runs servers again for a sentence."""
+    write(root, path, TREE[path] + '\n\ndef get(x):\n    """Get."""\n    return x\n')
+    assert changed(root, path, TREE[path] + '\n\ndef get(x):\n    """Get it."""\n    return x  # at once\n') == {}
+    assert changed(root, path, TREE[path] + "\n\ndef get(x):\n    return (x, x)\n")["uploader-s3"]
+    project = "plugins/uploader-s3/pyproject.toml"
+    assert changed(root, project, "# The project\n" + TREE[project]) == {}
+
+
+def test_text_counts_where_tests_read_it(root: Path) -> None:
+    """Programs that tests start by name show line numbers, and some tests read docstrings of what they test."""
+    assert changed(root, "tests/e2e/topologies/steady.py", "# A topology\n") == {"on-s3": ["tests"]}
+    write(root, "plugins/uploader-s3/tests/test_doc.py", "from heron.errors import x\n\nassert x.__doc__\n")
+    assert changed(root, "heron-core/src/heron/errors.py", "# Errors\n")["uploader-s3"] == ["core"]
 
 
 def test_keys_do_not_depend_on_the_place(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -172,7 +240,7 @@ def test_keys_do_not_depend_on_the_place(root: Path, tmp_path_factory: pytest.Te
 )
 def test_a_file_that_no_suite_needs_changes_no_key(root: Path, path: str) -> None:
     """Otherwise each change would run every server."""
-    assert changed(root, path, TREE.get(path, "") + "# changed\n") == {}
+    assert changed(root, path, TREE.get(path, "") + "x = 1\n") == {}
 
 
 @pytest.mark.parametrize(
@@ -180,7 +248,7 @@ def test_a_file_that_no_suite_needs_changes_no_key(root: Path, path: str) -> Non
     [
         ("plugins/uploader-s3/tests/test_s3.py", "tests"),
         ("plugins/uploader-s3/tests/conftest.py", "tests"),
-        ("conftest.py", "tests"),
+        ("conftest.py", "shared"),
         ("plugins/uploader-s3/src/heron_s3/driver.py", "plugins"),
         ("plugins/uploader-s3/pyproject.toml", "plugins"),
         ("plugins/testing/src/heron_testing/uploader.py", "contract"),
@@ -190,14 +258,14 @@ def test_a_file_that_no_suite_needs_changes_no_key(root: Path, path: str) -> Non
         ("heron-core/src/heron/errors.py", "core"),
         ("heron-core/src/heron/spi/__init__.py", "core"),
         ("heron-core/src/heron/late.py", "core"),
-        ("heron-core/src/heron/checked.py", "core"),
         ("heron-core/src/heron/clock.py", "core"),
         ("heron-core/pyproject.toml", "core"),
     ],
 )
-def test_a_byte_in_an_input_changes_the_key(root: Path, path: str, group: str) -> None:
+def test_code_in_an_input_changes_the_key(root: Path, path: str, group: str) -> None:
     """Inputs are tests, conftest, driver, contract and fixtures, also behind a function or another module."""
-    assert changed(root, path, TREE[path] + "\n# changed\n")["uploader-s3"] == [group]
+    more = "x = 1\n" if path.endswith(".py") else "[tool.x]\n"
+    assert changed(root, path, TREE[path] + more)["uploader-s3"] == [group]
 
 
 def test_data_beside_a_source_is_an_input(root: Path) -> None:
@@ -224,18 +292,27 @@ def test_a_name_in_a_docstring_is_no_import(root: Path) -> None:
     assert "uploader-s3" not in changed(root, "heron-core/src/heron/stmgr/router.py", "x = 1\n")
 
 
+def test_an_import_for_type_checkers_is_none(root: Path) -> None:
+    """It does not run."""
+    assert changed(root, "heron-core/src/heron/checked.py", "x = 1\n") == {"on-s3": ["core"]}
+
+
 def test_end_to_end_suites_depend_on_the_command_and_the_bundle(root: Path) -> None:
     """They run the heron command with the profile of the bundle."""
     assert changed(root, "plugins/cli/src/heron_cli/main.py", "x = 1\n") == {"on-s3": ["core"]}
     assert changed(root, "plugins/statemgr-localfs/src/heron_localfs/__init__.py", "x = 1\n") == {"on-s3": ["core"]}
     bundle = TREE["plugins/bundle-local/pyproject.toml"]
-    assert changed(root, "plugins/bundle-local/pyproject.toml", f"{bundle}# changed\n") == {"on-s3": ["core"]}
+    assert changed(root, "plugins/bundle-local/pyproject.toml", f"{bundle}version = '2'\n") == {"on-s3": ["core"]}
 
 
 def test_end_to_end_suites_depend_on_what_they_share_and_run(root: Path) -> None:
-    """Inputs include the modules beside them and the topologies below them."""
-    assert changed(root, "tests/e2e/flowing.py", "x = 1\n") == {"on-s3": ["tests"]}
+    """Inputs include the modules that they import and the topologies that they name."""
+    assert changed(root, "tests/e2e/flowing.py", "x = 1\n") == {"on-s3": ["shared"]}
     assert changed(root, "tests/e2e/topologies/steady.py", "x = 1\n") == {"on-s3": ["tests"]}
+    write(root, "tests/e2e/topologies/other.py", "x = 1\n")
+    assert changed(root, "tests/e2e/topologies/other.py", "x = 2\n") == {}
+    write(root, "tests/e2e/flowing.py", 'import_module("other")\n')
+    assert changed(root, "tests/e2e/topologies/other.py", "x = 3\n") == {"on-s3": ["shared"]}
     assert changed(root, "plugins/uploader-s3/src/heron_s3/driver.py", "x = 1\n")["on-s3"] == ["plugins"]
 
 
@@ -290,8 +367,9 @@ def test_settings_of_pytest_change_the_key_and_settings_of_other_tools_do_not(ro
     """A warning that becomes an error changes results; a longer line does not."""
     settings = TREE["pyproject.toml"]
     assert changed(root, "pyproject.toml", settings.replace("120", "100")) == {}
+    assert changed(root, "pyproject.toml", settings.replace("[tool.ruff]", 'markers = ["x: y"]\n[tool.ruff]')) == {}
     with_warnings = settings.replace("[tool.ruff]", 'filterwarnings = ["error"]\n[tool.ruff]')
-    assert changed(root, "pyproject.toml", with_warnings)["uploader-s3"] == ["tests"]
+    assert changed(root, "pyproject.toml", with_warnings)["uploader-s3"] == ["shared"]
 
 
 def test_a_fixture_asked_for_by_a_value_is_an_input(root: Path) -> None:
@@ -317,7 +395,7 @@ def test_the_record_names_the_versions_of_servers() -> None:
 @pytest.fixture(scope="module")
 def here() -> KeyFinder:
     """The suites of this repository."""
-    return KeyFinder(Workspace(ROOT))
+    return KeyFinder(Workspace(ROOT), cache=ROOT / ".nox" / "verify")
 
 
 def test_every_test_of_this_repository_that_needs_a_server_is_in_a_suite(here: KeyFinder) -> None:

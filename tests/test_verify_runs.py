@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from verify.__main__ import main
-from verify.keys import Key, KeyFinder
+from verify.keys import Key
 from verify.records import Record, Records
 from verify.suite_run import SuiteRunner
-from verify.suites import Kind, Suite
+from verify.suites import Kind, pytest_suite
 from verify.turn import Standing, State, Turn, standing
 from verify.verification import Verification
-from verify.workspace import Workspace
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def write(root: Path, path: str, text: str) -> None:
@@ -50,14 +48,16 @@ def test_only_an_equal_key_makes_a_record_valid() -> None:
     assert standing("a", core, RECORD).state is State.CORE_CHANGED
     both = replace(KEY, value="other", groups={"core": "2", "plugins": "2"})
     assert standing("a", both, RECORD).state is State.CHANGED
-    assert standing("a", both, RECORD).reason == "changed since 2026-11-22T10:00:00Z: core, plugins"
+    assert standing("a", both, RECORD, 7).reason == "changed 7 commits ago, after 2026-11-22T10:00:00Z: core, plugins"
+    shared = replace(KEY, value="other", groups={**KEY.groups, "shared": "1"})
+    assert standing("a", shared, RECORD).state is State.CORE_CHANGED
     new_group = replace(KEY, value="other", groups={**KEY.groups, "servers": "1"})
     assert standing("a", new_group, RECORD).state is State.CHANGED
 
 
-def suite_in(suite: str, state: State, day: int = 1, seconds: float = 60.0) -> Standing:
+def suite_in(suite: str, state: State, day: int = 1, seconds: float = 60.0, behind: int = 0) -> Standing:
     record = None if state is State.NEVER else replace(RECORD, suite=suite, when=f"2026-11-{day:02}", seconds=seconds)
-    return Standing(suite, state, (), record)
+    return Standing(suite, state, (), record, behind)
 
 
 def order(turn: Turn, seconds: float = 0.0) -> list[str]:
@@ -68,17 +68,31 @@ def order(turn: Turn, seconds: float = 0.0) -> list[str]:
     return found
 
 
-def test_changed_suites_run_first_and_whatever_the_budget() -> None:
-    """A changed driver is always tested with its server."""
+def test_suites_whose_own_inputs_changed_run_before_those_of_a_changed_core() -> None:
+    """A changed driver is tested with its server first; of each kind, the suite that is furthest behind."""
     suites = [
-        suite_in("core", State.CORE_CHANGED),
-        suite_in("short", State.CHANGED, seconds=10.0),
-        suite_in("long", State.CHANGED, seconds=600.0),
+        suite_in("core", State.CORE_CHANGED, behind=40),
         suite_in("new", State.NEVER),
+        suite_in("own", State.CHANGED, behind=3),
+        suite_in("older", State.CHANGED, behind=5),
+        suite_in("older core", State.CORE_CHANGED, behind=50),
     ]
-    turn = Turn(suites, budget_s=0.0)
-    assert order(turn) == ["new", "long", "short"]
-    assert [each.suite for each in turn.left] == ["core"]
+    assert order(Turn(suites)) == ["older", "own", "new", "older core", "core"]
+    assert order(Turn(suites, budget_s=150.0), seconds=60.0) == ["older", "own"]
+
+
+def test_a_suite_that_is_overdue_runs_first() -> None:
+    """The limit holds for suites of which only the core changed too; a suite that never ran has no date."""
+    suites = [
+        suite_in("own", State.CHANGED, behind=3),
+        suite_in("late", State.CORE_CHANGED, behind=51),
+        suite_in("later", State.CORE_CHANGED, behind=60),
+        suite_in("new", State.NEVER),
+        suite_in("valid", State.VALID, behind=70),
+    ]
+    turn = Turn(suites, budget_s=60.0)
+    assert order(turn, seconds=60.0) == ["later"]
+    assert [each.suite for each in turn.left if each.overdue] == ["late"]
 
 
 def test_suites_with_a_changed_core_take_turns_within_the_budget() -> None:
@@ -104,7 +118,7 @@ def test_one_valid_suite_runs_again_if_the_budget_allows() -> None:
 def test_everything_runs_when_asked_for() -> None:
     """Suites with valid records run too, the longest first, without a limit."""
     suites = [suite_in("a", State.VALID), suite_in("b", State.CORE_CHANGED, seconds=90.0), suite_in("c", State.NEVER)]
-    assert order(Turn(suites, budget_s=0.0, everything=True)) == ["c", "b", "a"]
+    assert order(Turn(suites, budget_s=0.0, everything=True)) == ["b", "c", "a"]
 
 
 def test_records_are_files_that_people_can_read(tmp_path: Path) -> None:
@@ -139,7 +153,7 @@ def test_only_a_run_with_passed_tests_and_no_failure_is_green(
     write(tmp_path, "pytest.ini", "[pytest]\nmarkers =\n    servers: x\n    chaos: x\n    soak: x\n")
     text = f"import os, pytest\n\n\n@pytest.mark.servers\ndef test_it():\n    assert os.environ['CI']\n    {body}\n"
     write(tmp_path, "tests/test_it.py", text + "\n\ndef test_without_server():\n    assert False\n")
-    outcome = SuiteRunner(tmp_path).run(Suite("it", Kind.CONTRACT, "tests/test_it.py", frozenset()))
+    outcome = SuiteRunner(tmp_path).run(pytest_suite("it", Kind.FILE, "tests/test_it.py", "servers"))
     assert (outcome.green, outcome.passed) == (green, passed), outcome.output
 
 
@@ -149,18 +163,20 @@ def test_the_installation_of_a_server_does_not_count(tmp_path: Path) -> None:
     text = "import os, pathlib, pytest\n\n\n@pytest.mark.servers\ndef test_it():\n"
     log = "    pathlib.Path(os.environ['HERON_TESTS_INSTALL_LOG']).write_text('900.0\\n100.0\\n')\n"
     write(tmp_path, "tests/test_it.py", text + log)
-    outcome = SuiteRunner(tmp_path).run(Suite("it", Kind.CONTRACT, "tests/test_it.py", frozenset()))
+    outcome = SuiteRunner(tmp_path).run(pytest_suite("it", Kind.FILE, "tests/test_it.py", "servers"))
     assert outcome.green, outcome.output
     assert outcome.seconds < 0
 
 
-def test_the_list_shows_each_suite_with_its_state() -> None:
+def test_the_list_shows_each_suite_with_its_state_and_the_debt() -> None:
     """The list runs nothing, and names stale suites."""
-    listed = CliRunner().invoke(main, ["--list"])
+    names = ("on-s3-http", "uploader-s3", "wheels")
+    listed = CliRunner().invoke(main, ["--list", *names])
     assert listed.exit_code == 0, listed.output
-    assert [line.split()[0] for line in listed.output.splitlines()] == [
-        suite.name for suite in KeyFinder(Workspace(ROOT)).suites
-    ]
+    *lines, debt = listed.output.splitlines()
+    assert [line.split()[0] for line in lines] == list(names)
+    assert f" of {len(lines)} suites not run for the present code" in debt
+    assert CliRunner().invoke(main, ["--debt", *names]).output.splitlines() == [debt]
 
 
 @pytest.fixture
@@ -204,9 +220,10 @@ def test_a_failed_suite_keeps_its_old_record(suites: Path, capsys: pytest.Captur
     write(
         suites, "tests/contract/test_a.py", "import pytest\n\n\n@pytest.mark.servers\ndef test_a():\n    assert False\n"
     )
-    green, lines = verify(suites, capsys, budget_s=0.0)
+    green, lines = verify(suites, capsys)
     assert not green
-    assert lines == ["run    contract-a", "failed contract-a", "skip   contract-b", "failed"]
+    assert lines[:2] == ["run    contract-a", "failed contract-a"]
+    assert lines[-1] == "failed"
     assert (suites / "verify" / "results" / "contract-a.json").read_bytes() == before
 
 
@@ -229,10 +246,54 @@ def test_a_suite_whose_inputs_change_while_it_runs_is_not_recorded(
 ) -> None:
     """The tested version is unknown."""
     text = "import pathlib, pytest\n\n\n@pytest.mark.servers\ndef test_a():\n"
-    write(suites, "tests/contract/test_a.py", text + "    pathlib.Path(__file__).open('a').write('# more\\n')\n")
+    write(suites, "tests/contract/test_a.py", text + "    pathlib.Path(__file__).open('a').write('x = 1\\n')\n")
     green, _ = verify(suites, capsys)
     assert green
     assert [path.name for path in (suites / "verify" / "results").iterdir()] == ["contract-b.json"]
+
+
+def test_a_release_waits_for_all_suites(suites: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The suites that it waits for are named."""
+    assert not Verification(suites).print_release(Verification(suites).chosen(()))
+    out = capsys.readouterr().out
+    assert "not run for the present code: contract-a: no green run is recorded" in out
+    assert out.splitlines()[-1] == "2 of 2 suites not run for the present code, 2 never: ./dev verify -- --list"
+    verify(suites, capsys)
+    assert Verification(suites).print_release(Verification(suites).chosen(()))
+    assert capsys.readouterr().out == "0 of 2 suites not run for the present code\n"
+
+
+def git(root: Path, *arguments: str, text: str = "") -> str:
+    settings = ("-c", "user.name=x", "-c", "user.email=x", "-c", "commit.gpgsign=false")
+    command = ["git", *settings, *arguments]
+    return subprocess.run(command, cwd=root, check=True, capture_output=True, text=True, input=text).stdout.strip()
+
+
+def commit_nothing(root: Path, times: int) -> None:
+    one = "commit refs/heads/main\ncommitter x <x> 0 +0000\ndata 0\n"
+    git(root, "fast-import", "--quiet", text=f"{one}from refs/heads/main^0\n{one * (times - 1)}")
+
+
+def test_a_suite_that_cannot_run_within_fifty_commits_fails_the_call(
+    suites: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The commits since its inputs changed count, not those since it ran."""
+    (suites / "tests" / "contract" / "test_b.py").unlink()
+    git(suites, "init", "-q", "-b", "main")
+    git(suites, "add", ".")
+    git(suites, "commit", "-qm", "first")
+    verify(suites, capsys)
+    recorded = json.loads((suites / "verify" / "results" / "contract-a.json").read_text(encoding="utf-8"))
+    assert recorded["revision"] == git(suites, "rev-parse", "HEAD")
+    commit_nothing(suites, 60)
+    path = "tests/contract/test_a.py"
+    write(suites, path, (suites / path).read_text(encoding="utf-8") + "    assert True\n")
+    git(suites, "commit", "-qam", "change")
+    assert verify(suites, capsys, budget_s=0.0)[0]
+    commit_nothing(suites, 50)
+    (each,) = Verification(suites).chosen(())
+    assert each.behind == 51
+    assert not verify(suites, capsys, budget_s=0.0)[0]
 
 
 def test_an_unknown_suite_is_refused_with_the_known_ones() -> None:

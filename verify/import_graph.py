@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from pathlib import PurePosixPath
 
-from verify.source_facts import SourceFacts, source_facts
+from verify.source_files import SourceFiles
 from verify.workspace import Workspace
 
 __all__ = ["ImportGraph"]
@@ -16,36 +16,29 @@ __all__ = ["ImportGraph"]
 class ImportGraph:
     """Edges are found when a file is first asked for, and kept.
 
-    An import counts wherever it appears. A dotted name in a string counts too, because entry points, role processes and
-    ``python -m`` name modules that way. A package's ``__init__`` is an edge of whoever imports from the package.
+    An import counts wherever it appears, except below ``TYPE_CHECKING``. A dotted name in a string counts too, because
+    entry points, role processes and ``python -m`` name modules that way. A package's ``__init__`` is an edge of whoever
+    imports from the package.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._facts: dict[str, SourceFacts] = {}
+    def __init__(self, workspace: Workspace, sources: SourceFiles | None = None) -> None:
+        self.facts = (sources or SourceFiles(workspace)).facts
         self._edges: dict[str, frozenset[str]] = {}
         self._modules: defaultdict[str, set[str]] = defaultdict(set)
         self._python_files = {path for path in workspace.files if path.endswith(".py")}
-        sources = [f"{each.folder}/src" for each in workspace.distributions.values()]
-        self._sources = {path for root in sources for path in workspace.below(root)}
-        for root in (*sources, *workspace.python_path, ""):
+        roots = [f"{each.folder}/src" for each in workspace.distributions.values()]
+        self._sources = {path for root in roots for path in workspace.below(root)}
+        for root in (*roots, *workspace.python_path, ""):
             for path in self._python_files.intersection(workspace.below(root)):
                 self._modules[_module_name(path, root)].add(path)
         self._installed = {name for name, paths in self._modules.items() if "." not in name and paths & self._sources}
 
-    def facts(self, path: str) -> SourceFacts:
-        """The facts of a file of the workspace; a file that is not Python has none."""
-        if path not in self._facts:
-            text = self._workspace.text(path) if path.endswith(".py") else ""
-            self._facts[path] = source_facts(text)
-        return self._facts[path]
-
-    def reached(self, paths: Iterable[str]) -> set[str]:
-        """These files and all that they need, directly or in turn."""
-        found = set(paths)
-        waiting = list(found)
+    def reached(self, paths: Iterable[str], known: Set[str] = frozenset()) -> set[str]:
+        """These files and all that they need, directly or in turn; `known` is such a set."""
+        found = {*known, *paths}
+        waiting = list(found - known)
         while waiting:
-            new = self._needed(waiting.pop()) - found
+            new = self.needed(waiting.pop()) - found
             found |= new
             waiting += new
         return found
@@ -59,7 +52,8 @@ class ImportGraph:
         names = [".".join(parts[: count + 1]) for count in range(len(parts))]
         return set().union(*(self._modules[each] for each in names if each in self._modules))
 
-    def _needed(self, path: str) -> frozenset[str]:
+    def needed(self, path: str) -> frozenset[str]:
+        """The files that one file needs directly."""
         if path not in self._edges:
             self._edges[path] = frozenset(self._find_needed(path))
         return self._edges[path]
@@ -80,9 +74,10 @@ class ImportGraph:
 
     def _absolute(self, path: str, name: str) -> set[str]:
         """Outside the sources, a file's neighbours come first: ``conftest``, and modules beside a program."""
-        place = PurePosixPath(path).parent / name.partition(".")[0]
-        beside = {f"{place}.py", f"{place}/__init__.py"} & self._python_files
-        return beside if beside and path not in self._sources else self.module(name)
+        if path in self._sources:
+            return self.module(name)
+        place = f"{path[: path.rfind('/') + 1]}{name.partition('.')[0]}"
+        return ({f"{place}.py", f"{place}/__init__.py"} & self._python_files) or self.module(name)
 
     def _relative(self, path: str, name: str) -> set[str]:
         plain = name.lstrip(".")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 from collections.abc import Callable, Iterable
 
@@ -32,11 +33,12 @@ def needed_pins(names: Iterable[str], pins: dict[str, str], required: Callable[[
     return {name: pins[name] for name in sorted(found) if name in pins}
 
 
-def required_by(name: str) -> list[str]:
+@functools.cache
+def required_by(name: str) -> tuple[str, ...]:
     """What an installed package requires here, without extras; nothing when it is not installed."""
     try:
         lines = importlib.metadata.requires(name) or []
     except importlib.metadata.PackageNotFoundError:
-        return []
+        return ()
     requirements = map(Requirement, lines)
-    return [each.name for each in requirements if each.marker is None or each.marker.evaluate({"extra": ""})]
+    return tuple(each.name for each in requirements if each.marker is None or each.marker.evaluate({"extra": ""}))

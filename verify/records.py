@@ -12,7 +12,10 @@ __all__ = ["Record", "Records"]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A green run of a suite: of which inputs, when (UTC), how long, and on which versions."""
+    """A green run of a suite: of which inputs, when (UTC), how long, and on which versions.
+
+    `revision` is the commit at which it ran; older records have none.
+    """
 
     suite: str
     key: str
@@ -25,6 +28,7 @@ class Record:
     servers: dict[str, str]
     libraries: dict[str, str]
     inputs: dict[str, str]
+    revision: str = ""
 
 
 class Records:

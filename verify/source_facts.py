@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from verify.runtime_code import READS_SOURCE, code_digest, drop_unread, used_names
 
 __all__ = ["SourceFacts", "source_facts"]
 
@@ -28,7 +30,7 @@ class SourceFacts:
     patterns: set[str] = field(default_factory=set)
     """Regular expressions for dotted names: ``a\\.\\w+\\.b`` for ``f"a.{x}.b"``."""
     paths: set[str] = field(default_factory=set)
-    """Strings; of ``x / "a" / "b"`` only ``a/b``, and ``/a/b`` when ``x`` is `ROOT`."""
+    """Printable strings; of ``x / "a" / "b"`` only ``a/b``, and ``/a/b`` when ``x`` is `ROOT`."""
     programs: set[str] = field(default_factory=set)
     """Names of files looked for beside an interpreter or on the PATH, ends of paths, first words of lists."""
     arguments: set[str] = field(default_factory=set)
@@ -37,6 +39,12 @@ class SourceFacts:
     """Names of functions that are pytest fixtures."""
     marks: set[str] = field(default_factory=set)
     """Names of pytest marks."""
+    tests: list[set[str]] = field(default_factory=list)
+    """The marks of each test function, also from its class and its module."""
+    reads_source: bool = False
+    """Whether the file may read docstrings, comments or lines of other files."""
+    code: str = ""
+    """The digest of what of the file can change a result."""
 
 
 def source_facts(text: str) -> SourceFacts:
@@ -45,7 +53,11 @@ def source_facts(text: str) -> SourceFacts:
     Raises:
         SyntaxError: when the text is not Python.
     """
-    return _Reader().read(ast.parse(text))
+    tree = ast.parse(text)
+    names = used_names(tree)
+    drop_unread(tree, names)
+    facts = _Reader().read(tree)
+    return replace(facts, reads_source=not names.isdisjoint(READS_SOURCE), code=code_digest(tree))
 
 
 class _Reader:
@@ -59,6 +71,7 @@ class _Reader:
             self._note_import(node)
             self._note_text(node)
             self._note_function(node)
+        self._note_tests(tree.body, _marks_of_module(tree))
         if self._asks_by_value:  # for any fixture that the file names
             self._facts.arguments.update(self._facts.words)
         return self._facts
@@ -76,7 +89,7 @@ class _Reader:
         match node:
             case ast.Constant(value=str(value)):
                 self._facts.words.update(_DOTTED.findall(value))
-                if node not in self._in_chain:
+                if node not in self._in_chain and value.isprintable():
                     self._facts.paths.add(value)
             case ast.JoinedStr(values=parts):
                 text = "".join(str(each.value) if isinstance(each, ast.Constant) else _VALUE for each in parts)
@@ -89,11 +102,20 @@ class _Reader:
             case ast.List(elts=[first, *_]):
                 self._facts.programs.update(_strings([first]))
 
+    def _note_tests(self, body: list[ast.stmt], marks: set[str]) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                own = marks.union(*map(_marks, node.decorator_list))
+                if isinstance(node, ast.ClassDef):
+                    self._note_tests(node.body, own)
+                elif node.name.startswith("test"):
+                    self._facts.tests.append(own)
+
     def _constant_end(self, node: ast.expr) -> str:
         """``b/c`` of ``a / "b" / "c"``; all parts of the chain are marked as seen."""
         self._in_chain.add(node)
         match node:
-            case ast.Constant(value=str(value)):
+            case ast.Constant(value=str(value)) if value.isprintable():
                 return value
             case ast.BinOp(op=ast.Div(), left=left, right=right):
                 before, after = self._constant_end(left), self._constant_end(right)
@@ -119,6 +141,27 @@ class _Reader:
                     self._asks_by_value |= len(named) < len(arguments)
 
 
+def _marks_of_module(tree: ast.Module) -> set[str]:
+    values = [each.value for each in tree.body if isinstance(each, ast.Assign) and _assigns(each, "pytestmark")]
+    return set().union(*map(_marks, values))
+
+
+def _assigns(node: ast.Assign, name: str) -> bool:
+    return any(isinstance(each, ast.Name) and each.id == name for each in node.targets)
+
+
+def _marks(node: ast.AST) -> set[str]:
+    """The marks that a decorator or a value of ``pytestmark`` gives to the whole of what it marks."""
+    match node:
+        case ast.List(elts=each) | ast.Tuple(elts=each):
+            return set().union(*map(_marks, each))
+        case ast.Call(func=function):
+            return _marks(function)
+        case ast.Attribute(value=ast.Attribute(attr="mark"), attr=name):
+            return {name}
+    return set()
+
+
 def _without_docstrings(node: ast.AST) -> Iterator[ast.AST]:
     yield node
     for child in ast.iter_child_nodes(node):
@@ -127,7 +170,8 @@ def _without_docstrings(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _strings(nodes: list[ast.expr]) -> list[str]:
-    return [each.value for each in nodes if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    values = [each.value for each in nodes if isinstance(each, ast.Constant)]
+    return [value for value in values if isinstance(value, str) and value.isprintable()]
 
 
 def _last_name(node: ast.expr) -> str:

@@ -9,15 +9,18 @@ from pathlib import Path
 import click
 
 from heron.clock import monotonic_s, wall_s
+from verify.history import read_history
 from verify.keys import Key, KeyFinder
 from verify.records import Record, Records
 from verify.suite_run import Outcome, SuiteRunner, run_side_by_side
 from verify.suites import Suite
-from verify.turn import Standing, Turn, standing
+from verify.turn import MOST_BEHIND, Standing, State, Turn, standing
 from verify.versions import platform_name, python_name, server_versions
 from verify.workspace import Workspace
 
-__all__ = ["Verification"]
+__all__ = ["Verification", "debt", "debt_line"]
+
+_CACHE = ".nox/verify"
 
 
 class Verification:
@@ -26,7 +29,8 @@ class Verification:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._workspace = Workspace(root)
-        self._finder = KeyFinder(self._workspace)
+        self._finder = self._new_finder()
+        self._history = read_history(root)
         self._suites = {each.name: each for each in self._finder.suites}
         self._keys: dict[str, Key] = {}
         self._records = Records(root / "verify" / "results")
@@ -44,13 +48,32 @@ class Verification:
             raise click.UsageError(msg)
         records = self._records.read()
         wanted = names or tuple(self._suites)
-        return [standing(name, self._key(name), records.get(name)) for name in wanted]
+        found = [self._standing(name, records.get(name)) for name in wanted]
+        self._finder.sources.save()
+        return found
 
     def print_list(self, chosen: list[Standing]) -> None:
-        """Prints one line for each suite."""
+        """Prints one line for each suite, and the debt."""
         for each in chosen:
             key = self._key(each.suite).value
-            click.echo(f"{each.suite:40} {key[:12]}  {each.state.value:12}  {each.reason}")
+            seconds = f"{each.record.seconds:.0f} s" if each.record else "?"
+            behind = f"{each.behind} behind" if each.record else ""
+            click.echo(
+                f"{each.suite:34} {key[:12]} {seconds:>6}  {each.state.value:12} {behind:>10}  {each.reason}".rstrip()
+            )
+        self.print_debt(chosen)
+
+    def print_debt(self, chosen: list[Standing]) -> None:
+        """Prints the line of `debt_line`."""
+        click.echo(debt_line(chosen))
+
+    def print_release(self, chosen: list[Standing]) -> bool:
+        """Prints the suites that a release waits for; returns whether there is none."""
+        stale = _stale(chosen)
+        for each in stale:
+            click.echo(f"not run for the present code: {each.suite}: {each.reason}")
+        self.print_debt(chosen)
+        return not stale
 
     def print_inputs(self, chosen: list[Standing]) -> None:
         """Prints what the key of each suite is made of."""
@@ -73,6 +96,7 @@ class Verification:
         self._began_s = monotonic_s()
         run_side_by_side(jobs, lambda: self._run_next(turn), self._runner.stop)
         left = {each.suite for each in turn.left}
+        overdue = [each.suite for each in turn.left if each.overdue]
         for each in chosen:
             if each.suite in left:
                 click.echo(f"left   {each.suite}: {each.reason}; the budget has no room for it, so it stays stale")
@@ -80,7 +104,11 @@ class Verification:
                 click.echo(f"skip   {each.suite}: {each.reason}")
         if self._failed:
             click.echo(f"failed: {', '.join(sorted(self._failed))}")
-        return not self._failed
+        if overdue:
+            click.echo(f"overdue, and the budget has no room: {', '.join(overdue)}")
+            click.echo(f"Inputs of these changed more than {MOST_BEHIND} commits ago; commit the records of")
+            click.echo(f"    ./dev verify -- {' '.join(overdue)}")
+        return not self._failed and not overdue
 
     def _run_next(self, turn: Turn) -> bool:
         with self._lock:
@@ -102,7 +130,7 @@ class Verification:
     def _record(self, suite: Suite, outcome: Outcome) -> str:
         """Records a green run, unless its inputs changed meanwhile; returns the word for the line of output."""
         key = self._key(suite.name)
-        if KeyFinder(Workspace(self._root)).key(suite).value != key.value:
+        if self._new_finder(Workspace(self._root)).key(suite).value != key.value:
             return "green, not recorded because its inputs changed during the run:"
         servers = ((path, self._workspace.text(path)) for path in key.files["servers"])
         now = datetime.fromtimestamp(wall_s(), UTC)
@@ -119,11 +147,43 @@ class Verification:
                 servers=server_versions(servers),
                 libraries=key.libraries,
                 inputs=key.groups,
+                revision=self._history.head,
             )
         )
         return "green"
+
+    def _new_finder(self, workspace: Workspace | None = None) -> KeyFinder:
+        return KeyFinder(workspace or self._workspace, cache=self._root / _CACHE)
+
+    def _standing(self, name: str, record: Record | None) -> Standing:
+        key = self._key(name)
+        if record is None or record.key == key.value:
+            return standing(name, key, record)
+        inputs = {path for paths in key.files.values() for path in paths}
+        return standing(name, key, record, self._history.behind(record, inputs))
 
     def _key(self, name: str) -> Key:
         if name not in self._keys:
             self._keys[name] = self._finder.key(self._suites[name])
         return self._keys[name]
+
+
+def _stale(chosen: list[Standing]) -> list[Standing]:
+    return [each for each in chosen if each.state is not State.VALID]
+
+
+def debt_line(chosen: list[Standing]) -> str:
+    """How many suites have not run for the present code, and since when."""
+    stale = _stale(chosen)
+    never = sum(each.state is State.NEVER for each in stale)
+    parts = [f"{len(stale)} of {len(chosen)} suites not run for the present code"]
+    if never < len(stale):
+        parts.append(f"the oldest {max(each.behind for each in stale)} commits ago")
+    if never:
+        parts.append(f"{never} never")
+    return ", ".join(parts) + (": ./dev verify -- --list" if stale else "")
+
+
+def debt(root: Path) -> str:
+    """The line for the repository at `root`, as ``./dev test`` ends with it."""
+    return debt_line(Verification(root).chosen(()))

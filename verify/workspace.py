@@ -7,6 +7,7 @@ import json
 import os
 import re
 import tomllib
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +37,7 @@ class Workspace:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._texts: dict[str, str] = {}
+        self._digests: dict[str, str] = {}
 
     @cached_property
     def files(self) -> tuple[str, ...]:
@@ -61,12 +63,16 @@ class Workspace:
 
     @cached_property
     def pytest_settings(self) -> str:
-        """What the root's ``pyproject.toml`` says to pytest."""
-        return json.dumps(_table(self._root_settings, "tool", "pytest"), sort_keys=True)
+        """What the root's ``pyproject.toml`` says to pytest, without the texts of marks."""
+        settings = _table(self._root_settings, "tool", "pytest", "ini_options")
+        return json.dumps({name: value for name, value in settings.items() if name != "markers"}, sort_keys=True)
 
     def below(self, folder: str) -> list[str]:
         """The files of a folder and of the folders in it; of ``""`` all."""
-        return [path for path in self.files if not folder or path.startswith(f"{folder}/")]
+        if not folder:
+            return list(self.files)
+        after = chr(ord("/") + 1)
+        return list(self.files[bisect_left(self.files, f"{folder}/") : bisect_left(self.files, f"{folder}{after}")])
 
     def text(self, path: str) -> str:
         """The text of a file; bytes that are not UTF-8 are replaced."""
@@ -76,7 +82,9 @@ class Workspace:
 
     def digest(self, path: str) -> str:
         """SHA-256 of a file's bytes."""
-        return hashlib.sha256((self.root / path).read_bytes()).hexdigest()
+        if path not in self._digests:
+            self._digests[path] = hashlib.sha256((self.root / path).read_bytes()).hexdigest()
+        return self._digests[path]
 
     @cached_property
     def _root_settings(self) -> dict[str, object]:
