@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 
 import click
+from verify.affected import affected_tests
+from verify.import_graph import ImportGraph
+from verify.verification import Verification
+from verify.workspace import Workspace
 
 from checks.choice import first_within, seconds_of_files
 from checks.sections import Result, Section, run_beside, summary
 from heron.clock import monotonic_s
-from verify.affected import affected_tests
-from verify.import_graph import ImportGraph
-from verify.workspace import Workspace
 
 _ROOT = Path(__file__).resolve().parents[1]
 _WORKERS = 2  # on more cores the tests that hold a topology would only wait for each other
@@ -39,7 +40,8 @@ def test(arguments: tuple[str, ...]) -> None:
     beside = [_nox("lint"), _nox("types"), _pytest("tests", f"{_CHOSEN} and not pace", *_BESIDE, *_PATHS, *arguments)]
     results = run_beside(beside, _ROOT, click.echo)
     results += run_beside([_pytest("pace", f"{_CHOSEN} and pace", *_PATHS, *arguments)], _ROOT, click.echo)
-    click.echo(debt(_ROOT))
+    verification = Verification(_ROOT)
+    verification.print_debt(verification.chosen(()))
     _end(results, began_s)
 
 
