@@ -99,7 +99,7 @@ def e2e(session: nox.Session) -> None:
         pytest = [sys.executable, "-m", "pytest", "-m", f"servers and {_LONG}"]
         _together(session, [[*pytest, *half, *session.posargs[1:]] for half in halves if half])
     else:
-        _pytest(session, "tests", *session.posargs)
+        _python_pytest(session, sys.executable, *_WITHOUT_SERVERS, "tests", *session.posargs)
 
 
 @nox.session
@@ -318,7 +318,7 @@ def _alone(session: nox.Session, plugin: str) -> None:
     dist = _built(session, CACHE / "dist-alone" / plugin, _required_projects(wanted))
     (wheel,) = map(str, dist.glob(f"heron_{plugin.replace('-', '_')}-*.whl"))
     python = _installed(session, f"alone-{plugin}", dist, [*wanted[:-1], wheel])
-    _python_pytest(session, python, tests, *_QUICK)
+    _python_pytest(session, python, tests, *_WITHOUT_SERVERS)
 
 
 def _built(session: nox.Session, dist: Path, projects: list[str]) -> Path:
@@ -404,6 +404,7 @@ def _environment(
 
 # Long runs, and what needs servers, have sessions of their own.
 _LONG = "not chaos and not soak"
+_WITHOUT_SERVERS = ("-m", f"{_LONG} and not servers")
 _QUICK = ("-m", f"{_LONG} and not servers and not matrix")
 
 # Tested by ./dev e2e -- NAME, and so not again among all servers.
@@ -414,10 +415,6 @@ _DOCS_TESTS = ("tests/test_docs_links.py", "tests/test_docs_site.py")
 
 def _ignored(*paths: str) -> list[str]:
     return [part for path in paths for part in ("--ignore", path)]
-
-
-def _pytest(session: nox.Session, *arguments: str) -> None:
-    _python_pytest(session, sys.executable, *_QUICK, *arguments)
 
 
 def _python_pytest(session: nox.Session, python: str, *arguments: str) -> None:

@@ -119,6 +119,7 @@ def pipeline(query: str) -> Builder:
     return builder
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("query", rows.QUERIES)
 def test_a_query_gives_what_a_recount_gives(query: str, some_events: list[Any]) -> None:
     """Two partitions, so bids come before their auctions."""
@@ -129,6 +130,7 @@ def test_a_query_gives_what_a_recount_gives(query: str, some_events: list[Any]) 
     assert len(answer) > 3
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("query", columns.COLUMN_QUERIES)
 def test_a_query_on_columns_gives_what_a_recount_gives(query: str, some_events: list[Any]) -> None:
     """Batches are cut within windows."""
@@ -146,6 +148,7 @@ def test_a_query_on_columns_gives_what_a_recount_gives(query: str, some_events: 
     assert compared(query, found) == compared(query, ANSWERS[query](some_events))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("query", sorted(set(rows.QUERIES) - {"q12"}))
 def test_a_query_in_micro_batches_gives_what_a_recount_gives(
     query: str, some_events: list[Any], tmp_path: Path

@@ -117,6 +117,7 @@ def test_new_plugin_passes_lint(
         assert ran.returncode == 0, ran.stdout
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("family", FAMILIES)
 def test_new_plugin_fails_exactly_what_its_author_has_to_write(
     family: str, folders: dict[str, Path], site: Path, tmp_path: Path

@@ -74,6 +74,7 @@ def places(found: list[tuple[KeyedWindow[str], int]]) -> list[tuple[int, str, in
     return sorted((int(place.window.start.timestamp() - FIRST_S) // 10, place.key, count) for place, count in found)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("partitions", "rounds"), [(1, 1), (2, ROUNDS)])
 @pytest.mark.parametrize("form", ["rows", "columns"])
 def test_each_form_counts_what_a_recount_counts(ads: ModuleType, form: str, partitions: int, rounds: int) -> None:

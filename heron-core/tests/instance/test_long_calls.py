@@ -17,7 +17,7 @@ from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
 from heron_testing.pytest_plugin import Eventually
 
-LIMITS = FrameLimits(1_000_000)
+LIMITS = FrameLimits(4_000_000)
 
 CAPACITY = QueueCapacity(1 << 16, 1 << 20, 0.1)
 Frames = Generator[FrameType]

@@ -78,6 +78,7 @@ def run(folder: Path, instant: str = "") -> int:
     return ended.returncode
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_each_row_is_there_once_whenever_the_task_is_killed(tmp_path: Path, instant: str) -> None:
     """The instants are all calls that change a file or the table; two deaths in a row change nothing either."""

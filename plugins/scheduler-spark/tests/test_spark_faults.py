@@ -30,6 +30,8 @@ _SILENCE_S, _GRACE_S = 5.5, 0.5
 _BACK_S = 30.0
 _LATE_S = 2.0  # on a busy machine
 
+pytestmark = pytest.mark.matrix  # each test starts a driver
+
 
 class WithoutSpark(SparkScheduler):
     """Does not check Spark or Java before it starts."""

@@ -1,36 +1,59 @@
-"""The stdout of a JVM in a log, with a process of Python in its place."""
+"""The output of a JVM while it starts and later, with a process of Python in its place."""
 
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 import threading
 
 import pytest
 
-from heron_spark_kit.jvm_output import logged_stdout
+from heron_spark_kit.jvm_output import logged_start
 
-_PROGRAM = """\
+_START = """\
 import sys
-print("WARNING: Using incubator modules")
-print("x" * 40_000)
-print("\\xe9\\n\\nno newline", end="")
-sys.stderr.write("printed by a worker")
+sys.stderr.write("WARNING: Using incubator modules\\n\\n")
+sys.stdout.write("\\xe9 is no end")
+"""
+_LATER = """\
+print("printed by a worker")
+print("no newline", end="")
 """
 
 
-def test_each_line_is_a_record_and_stderr_stays(
+def run(program: str, output: int) -> None:
+    """Run a program that inherits the output."""
+    subprocess.run([sys.executable, "-X", "utf8", "-c", program], check=True, stdout=output, stderr=output)
+
+
+def test_what_is_written_during_the_start_is_logged_and_later_output_is_not(
     caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever its length and its end. The thread ends with the process."""
-    caplog.set_level(logging.INFO)
+    """A line of the start that has no end does not take the next one with it. The thread ends with the processes."""
     before = set(threading.enumerate())
-    with logged_stdout(logging.getLogger("spark")) as stdout:
+    with logged_start(logging.getLogger("spark")) as output:
         (reader,) = set(threading.enumerate()) - before
-        subprocess.run([sys.executable, "-X", "utf8", "-c", _PROGRAM], check=True, stdout=stdout)
+        run(_START, output)
+        inherited = os.dup(output)
+    run(_LATER, inherited)
+    os.close(inherited)
     reader.join(10)
     assert not reader.is_alive()
-    wanted = ["WARNING: Using incubator modules", "x" * 16_384, "\xe9", "no newline"]
-    assert [each.message for each in caplog.records] == wanted
-    assert capfd.readouterr() == ("", "printed by a worker")
+    lines = ["WARNING: Using incubator modules", "\xe9 is no end"]
+    assert [each.message for each in caplog.records] == [f"the JVM of Spark: {line}" for line in lines]
+    assert capfd.readouterr() == ("", "printed by a worker\nno newline")
+
+
+def test_a_start_that_fails_is_logged_to_its_end(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The error of the start is raised, and the log has its reason."""
+    before = set(threading.enumerate())
+    with pytest.raises(subprocess.CalledProcessError), logged_start(logging.getLogger("spark")) as output:
+        (reader,) = set(threading.enumerate()) - before
+        run("import sys; sys.exit('Error: no such option')", output)
+    reader.join(10)
+    assert [each.message for each in caplog.records] == ["the JVM of Spark: Error: no such option"]
+    assert capfd.readouterr() == ("", "")

@@ -72,18 +72,16 @@ class FrameLimits:
             raise RemoteProtocolError(msg)
 
 
-def divided(
-    segments: Sequence[_Segment], max_bytes: int, size_bytes: int | None = None
-) -> Iterator[tuple[Sequence[_Segment], int]]:
+def divided(segments: Sequence[_Segment], max_bytes: int) -> Iterator[tuple[Sequence[_Segment], int]]:
     """``(segments, their size)`` of each frame of at most `max_bytes`, header included; no frame is empty.
 
-    `size_bytes` is the size of all segments, if the caller knows it. The usual message is one frame, and is not copied.
+    The usual message is one frame, and is not copied.
 
     Raises:
         LimitExceededError: when a segment does not fit into a frame alone; the frames before it were yielded.
     """
     room = max_bytes - FRAME_HEADER_BYTES
-    size_bytes = sum(map(len, segments)) if size_bytes is None else size_bytes
+    size_bytes = sum(map(len, segments))
     if size_bytes <= room:
         if segments:
             yield segments, size_bytes

@@ -1,41 +1,46 @@
-"""What a JVM writes to stdout goes to a logger: the stdout of a process that embeds Spark belongs to its author.
+"""What a JVM writes while it starts goes to a logger: the output of a process that embeds Spark belongs to its author.
 
-These lines are the JVM's own, for example that Spark uses a module of an incubator. On stderr are Spark's errors and
-what the author's functions print in the Python workers, so it stays as it is.
+A starting JVM warns on stderr, for example that Spark uses a module of an incubator. Later its stderr has what the
+author's functions print in the Python workers, and Spark's errors: these go to stderr of this process.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["logged_stdout"]
+__all__ = ["logged_start"]
 
-_LINE_BYTES = 16_384  # of longer lines only the beginning is logged
+_STDERR = 2  # by number: `sys.stderr` may have been replaced
+_LINE_BYTES = 16_384  # a longer line becomes several records
+_CHUNK_BYTES = 65_536
 
 
 @contextmanager
-def logged_stdout(logger: logging.Logger) -> Iterator[int]:
-    """Yields the stdout for a JVM that is started meanwhile: each line is a record of the logger.
+def logged_start(logger: logging.Logger) -> Iterator[int]:
+    """Yields the stdout and stderr for a JVM that starts meanwhile, and logs its lines until then.
 
-    A thread reads it, which ends when the last process that has inherited it does.
+    A thread reads them. It ends when the last process that has inherited the stream does.
     """
     reading, writing = os.pipe()
-    threading.Thread(target=_log, args=(reading, logger), name="jvm-stdout", daemon=True).start()
+    mark = secrets.token_hex().encode("ascii") + b"\n"
+    threading.Thread(target=_read, args=(reading, mark, logger), name="jvm-output", daemon=True).start()
     try:
         yield writing
+        os.write(writing, b"\n" + mark)  # it follows all that was written during the start
     finally:
         os.close(writing)  # or the end of the JVM would not be seen
 
 
-def _log(reading: int, logger: logging.Logger) -> None:
-    with open(reading, "rb") as lines:
-        begins = True
-        while line := lines.readline(_LINE_BYTES):
-            text = line.decode(errors="replace").rstrip()
-            if begins and text:
-                logger.info("%s", text)
-            begins = line.endswith(b"\n")
+def _read(reading: int, mark: bytes, logger: logging.Logger) -> None:
+    with open(reading, "rb") as lines, open(_STDERR, "wb", closefd=False) as stderr:
+        while (line := lines.readline(_LINE_BYTES)) and line != mark:
+            if text := line.decode(errors="replace").rstrip():
+                logger.warning("the JVM of Spark: %s", text)
+        while chunk := lines.read1(_CHUNK_BYTES):
+            stderr.write(chunk)
+            stderr.flush()

@@ -14,7 +14,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 from heron.driver_kit.private_files import write_private
-from heron_spark_kit.jvm_output import logged_stdout
+from heron_spark_kit.jvm_output import logged_start
 
 __all__ = ["encode_properties", "start_context"]
 
@@ -29,7 +29,7 @@ def start_context(
     pyspark itself would pass the settings on the command line of the JVM, which every user of the machine can read.
     Environment variables and a file are the only other ways for a context that is made in this process.
 
-    With a `logger`, the JVM's stdout goes there, and stdout of this process stays the author's.
+    With a `logger`, what the JVM writes while it starts goes there.
 
     Raises:
         Py4JError, PySparkRuntimeError, OSError: when Spark fails.
@@ -45,8 +45,9 @@ def start_context(
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--load-spark-defaults --properties-file {shlex.quote(str(file))} {others}"
     conf = SparkConf().setMaster(master).setAll(list(settings.items()))  # made before the JVM, which gets it later
     try:
-        with logged_stdout(logger) if logger is not None else nullcontext() as stdout:
-            gateway = launch_gateway(popen_kwargs={"stdout": stdout})  # type: ignore[no-untyped-call]
+        with logged_start(logger) if logger is not None else nullcontext() as output:
+            streams = {"stdout": output, "stderr": output}
+            gateway = launch_gateway(popen_kwargs=streams)  # type: ignore[no-untyped-call]
         return SparkContext(conf=conf, gateway=gateway)
     finally:
         file.unlink()
