@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from verify.affected import affected_tests
 from verify.import_graph import ImportGraph
+from verify.source_files import SourceFiles
 from verify.verification import Verification
 from verify.workspace import Workspace
 
@@ -55,7 +56,9 @@ def quick(since: str) -> None:
         click.echo(f"nothing differs from {since}")
         return
     workspace = Workspace(_ROOT)
-    tests = affected_tests(workspace, ImportGraph(workspace), changed)
+    files = SourceFiles(workspace, _ROOT / ".nox" / "verify")
+    tests = affected_tests(workspace, ImportGraph(workspace, files), changed)
+    files.save()
     budget_s = _CORE_BUDGET_S if any(each.startswith("heron-core/src/") for each in changed) else _BUDGET_S
     seconds = seconds_of_files(json.loads(_SECONDS.read_text()) if _SECONDS.is_file() else {})
     chosen, left = first_within(budget_s * _WORKERS, list(tests), seconds)

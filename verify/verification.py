@@ -18,7 +18,7 @@ from verify.turn import MOST_BEHIND, Standing, State, Turn, standing
 from verify.versions import platform_name, python_name, server_versions
 from verify.workspace import Workspace
 
-__all__ = ["Verification", "debt", "debt_line"]
+__all__ = ["Verification"]
 
 _CACHE = ".nox/verify"
 
@@ -64,8 +64,15 @@ class Verification:
         self.print_debt(chosen)
 
     def print_debt(self, chosen: list[Standing]) -> None:
-        """Prints the line of `debt_line`."""
-        click.echo(debt_line(chosen))
+        """Prints in one line how many suites have not run for the present code, and since when."""
+        stale = _stale(chosen)
+        never = sum(each.state is State.NEVER for each in stale)
+        parts = [f"{len(stale)} of {len(chosen)} suites not run for the present code"]
+        if never < len(stale):
+            parts.append(f"the oldest {max(each.behind for each in stale)} commits ago")
+        if never:
+            parts.append(f"{never} never")
+        click.echo(", ".join(parts) + (": ./dev verify -- --list" if stale else ""))
 
     def print_release(self, chosen: list[Standing]) -> bool:
         """Prints the suites that a release waits for; returns whether there is none."""
@@ -170,20 +177,3 @@ class Verification:
 
 def _stale(chosen: list[Standing]) -> list[Standing]:
     return [each for each in chosen if each.state is not State.VALID]
-
-
-def debt_line(chosen: list[Standing]) -> str:
-    """How many suites have not run for the present code, and since when."""
-    stale = _stale(chosen)
-    never = sum(each.state is State.NEVER for each in stale)
-    parts = [f"{len(stale)} of {len(chosen)} suites not run for the present code"]
-    if never < len(stale):
-        parts.append(f"the oldest {max(each.behind for each in stale)} commits ago")
-    if never:
-        parts.append(f"{never} never")
-    return ", ".join(parts) + (": ./dev verify -- --list" if stale else "")
-
-
-def debt(root: Path) -> str:
-    """The line for the repository at `root`, as ``./dev test`` ends with it."""
-    return debt_line(Verification(root).chosen(()))

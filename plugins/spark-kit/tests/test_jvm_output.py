@@ -51,9 +51,16 @@ def test_a_start_that_fails_is_logged_to_its_end(
 ) -> None:
     """The error of the start is raised, and the log has its reason."""
     before = set(threading.enumerate())
-    with pytest.raises(subprocess.CalledProcessError), logged_start(logging.getLogger("spark")) as output:
-        (reader,) = set(threading.enumerate()) - before
-        run("import sys; sys.exit('Error: no such option')", output)
-    reader.join(10)
+    readers: set[threading.Thread] = set()
+
+    def start() -> None:
+        with logged_start(logging.getLogger("spark")) as output:
+            readers.update(set(threading.enumerate()) - before)
+            run("import sys; sys.exit('Error: no such option')", output)
+
+    with pytest.raises(subprocess.CalledProcessError):
+        start()
+    for each in readers:
+        each.join(10)
     assert [each.message for each in caplog.records] == ["the JVM of Spark: Error: no such option"]
     assert capfd.readouterr() == ("", "")
