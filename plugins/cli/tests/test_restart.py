@@ -63,10 +63,20 @@ def test_container_0_has_its_managers() -> None:
 @pytest.mark.parametrize("state", ["down", "failed"])
 def test_a_process_that_was_given_up_is_an_error(state: str) -> None:
     """Waiting would not help; the error has the reason."""
-    assert given_up(status(*container(2)), 1) == ""
-    assert given_up(status(*container(2), task=state, error="no prices"), 1) == f"task count/3 is {state}: no prices"
-    assert given_up(replace(BEFORE, processes=(process("stmgr", 2, "down", "killed"),)), 1) == "stmgr is down: killed"
-    assert given_up(status(*container(2), task=state), 2) == ""
+    again = status(*container(2), task=state, error="no prices")
+    assert given_up(BEFORE, again, 1) == f"task count/3 is {state}: no prices"
+    assert given_up(BEFORE, replace(BEFORE, processes=(process("stmgr", 2, "down", "killed"),)), 1) == (
+        "stmgr is down: killed"
+    )
+    assert given_up(BEFORE, status(*container(2)), 1) == ""
+    assert given_up(BEFORE, again, 2) == ""
+
+
+@pytest.mark.parametrize("state", ["down", "failed"])
+def test_what_was_given_up_before_the_restart_does_not_count(state: str) -> None:
+    """However long the container takes to begin, its former state is no error."""
+    before = status(*container(1), process("splitter", 1, state, "killed"), task=state, error="no prices")
+    assert given_up(before, before, 1) == ""
 
 
 def test_an_executor_that_does_not_begin_is_given_up_with_its_reason() -> None:

@@ -30,7 +30,6 @@ _FAILED_STARTS = 3  # an executor that ends by itself this often reports why; fu
 _DOWN = ("down", "failed")
 _ENDED = frozenset(state.value for state in ENDED_STATES)
 _POLL_S = 0.1
-_GIVEN_UP_S = 1.0  # until the container has begun again, the status still lists what was given up before the restart
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def _restart_one(scheduler: Scheduler, profile: str, topology: RemoteTopology, c
     pause = threading.Event()
     while True:
         now = topology.status()
-        _check(now, container_id, given_up_too=monotonic_s() - began_s > _GIVEN_UP_S)
+        _check(before, now, container_id)
         lacking = missing(before, now, container_id)
         took_s = monotonic_s() - began_s
         if not lacking:
@@ -122,13 +121,13 @@ def _container(scheduler: Scheduler, topology: RemoteTopology, container_id: int
     return next((each for each in job.containers if each.container_id == container_id), None)
 
 
-def _check(status: TopologyStatus, container_id: int, *, given_up_too: bool) -> None:
-    if status.state in _ENDED:
-        why = f": {status.error}" if status.error else ""
-        msg = f"topology {status.topology!r} is {status.state} meanwhile{why}"
+def _check(before: TopologyStatus, now: TopologyStatus, container_id: int) -> None:
+    if now.state in _ENDED:
+        why = f": {now.error}" if now.error else ""
+        msg = f"topology {now.topology!r} is {now.state} meanwhile{why}"
         raise TopologyFailedError(msg)
-    if given_up_too and (why := given_up(status, container_id)):
-        msg = f"container {container_id} of topology {status.topology!r} is not back: {why}"
+    if why := given_up(before, now, container_id):
+        msg = f"container {container_id} of topology {now.topology!r} is not back: {why}"
         raise TopologyFailedError(msg)
 
 
@@ -177,13 +176,19 @@ def missing(before: TopologyStatus, now: TopologyStatus, container_id: int) -> s
     return f"container {min(silent)} has not found the topology manager yet" if silent else ""
 
 
-def given_up(now: TopologyStatus, container_id: int) -> str:
-    """Return the task or process of the container that was given up, with its error; "" when there is none."""
+def given_up(before: TopologyStatus, now: TopologyStatus, container_id: int) -> str:
+    """Return the task or process of the container that was given up, with its error; "" when there is none.
+
+    Until it has started again, a process that was given up before the restart does not count.
+    """
+    former = _incarnations(before, container_id)
+    present = _incarnations(now, container_id)
+    again = {name for name, incarnation in present.items() if incarnation > former.get(name, 0)}
     for task in now.tasks:
-        if task.container_id == container_id and task.state in _DOWN:
+        if task.state in _DOWN and task.container_id == container_id and f"{task.component}-{task.task_id}" in again:
             return f"task {task.component}/{task.task_id} is {task.state}{_because(task.last_error)}"
     for each in now.processes:
-        if each.container_id == container_id and each.state in _DOWN:
+        if each.state in _DOWN and each.container_id == container_id and each.process in again:
             return f"{each.process} is {each.state}{_because(each.last_error)}"
     return ""
 
