@@ -38,7 +38,7 @@ signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
 """
 
 ROLE = """
-import json, os, random, signal, sys
+import json, os, random, signal, sys, threading
 from heron.driver_kit.parent_process import bind_to_parent
 
 def main():
@@ -62,6 +62,7 @@ def main():
         "main": sys.modules["__main__"].__spec__.name,
         "parent": os.getppid(),
         "leads": os.getpgid(0) == os.getpid(),
+        "thread": threading.main_thread().native_id == os.getpid(),
         "files": sorted(os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")[:-1]),
         "handled": sorted(handled),
         "flags": str(sys.flags),

@@ -165,6 +165,8 @@ def _become(words: Sequence[str], output: int, executor_pid: int) -> None:
     os.close(output)
     os.environ[PARENT_PID] = str(executor_pid)
     os.environ[DEATH_SIGNAL] = signal.SIGKILL.name
+    # CPython keeps the id of the parent's thread, which tools look up in /proc.
+    threading.main_thread()._set_native_id()  # type: ignore[attr-defined]
     sys.orig_argv[:] = words
     sys.argv[:] = ["", *words[MODULE + 1 :]]
     show_command_line(words)
