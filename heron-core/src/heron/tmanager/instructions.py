@@ -38,9 +38,13 @@ class EndTopology:
 
 @dataclass(frozen=True, slots=True)
 class StoreManifest:
-    """Store the manifest of a checkpoint, and report the outcome to the leader."""
+    """Store the manifest of a checkpoint, and report the outcome to the leader.
+
+    With `keeps_older`, no older checkpoint is removed: tasks that start for an update may be loading one.
+    """
 
     manifest: CheckpointManifest
+    keeps_older: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -307,7 +307,7 @@ class Leader:
             )
             instructions += self._replan()
         manifest = self._checkpoints.take_manifest()
-        return [*instructions, *([StoreManifest(manifest)] if manifest is not None else [])]
+        return [*instructions, *([StoreManifest(manifest, self._plan.update is not None)] if manifest else [])]
 
     def _restores_of(self, component: str) -> int:
         return self._checkpoints.restores_of(component) if self._checkpoints is not None else 0

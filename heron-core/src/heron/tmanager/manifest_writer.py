@@ -32,20 +32,20 @@ class ManifestWriter:
         self._archive = archive
         self._kept = kept
         self._on_stored = on_stored
-        self._wanted: queue.SimpleQueue[CheckpointManifest] = queue.SimpleQueue()
+        self._wanted: queue.SimpleQueue[tuple[CheckpointManifest, bool]] = queue.SimpleQueue()
         self._outcomes: deque[tuple[int, str]] = deque()
         self._wakeup = Wakeup()
         self._wakeup.asleep = True
         reactor.on_readable(self._wakeup.fd, self._deliver)
         threading.Thread(target=self._run, name="manifests", daemon=True).start()
 
-    def store(self, manifest: CheckpointManifest) -> None:
-        """Stores a manifest soon."""
-        self._wanted.put(manifest)
+    def store(self, manifest: CheckpointManifest, *, keeps_older: bool = False) -> None:
+        """Stores a manifest soon, and then removes older checkpoints unless `keeps_older`."""
+        self._wanted.put((manifest, keeps_older))
 
     def _run(self) -> None:
         while True:
-            manifest = self._wanted.get()
+            manifest, keeps_older = self._wanted.get()
             error = ""
             try:
                 self._archive.save_manifest(manifest)
@@ -56,7 +56,7 @@ class ManifestWriter:
                 error = f"its manifest cannot be stored: {type(failure).__name__}: {failure}"
             self._outcomes.append((manifest.number, error))
             self._wakeup.wake()
-            if not error:
+            if not error and not keeps_older:
                 self._clean_up(manifest)
 
     def _clean_up(self, newest: CheckpointManifest) -> None:

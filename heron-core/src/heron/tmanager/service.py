@@ -185,8 +185,8 @@ class Service:
                     self._plans.publish(plan, packing)
                 case SendPlan(container_id, plan):
                     self._plans.send(container_id, plan)
-                case StoreManifest(manifest):
-                    self._store_manifest(manifest)
+                case StoreManifest(manifest, keeps_older):
+                    self._store_manifest(manifest, keeps_older)
                 case EndTopology(report, reason):
                     _log.info("%s %s", reason, report.error)
                     self._end.begin(report, reason)
@@ -197,11 +197,11 @@ class Service:
                 case NotifyHook(hook, facts):
                     self._end.when_written(functools.partial(self._host.hooks.notify, hook, **facts))
 
-    def _store_manifest(self, manifest: CheckpointManifest) -> None:
+    def _store_manifest(self, manifest: CheckpointManifest, keeps_older: bool) -> None:
         if self._manifests is None:
             self._carry_out(self._leader.manifest_stored(manifest.number, "the job was submitted without a store"))
         else:
-            self._manifests.store(manifest)
+            self._manifests.store(manifest, keeps_older=keeps_older)
 
     def _manifest_stored(self, number: int, error: str) -> None:
         self._carry_out(self._leader.manifest_stored(number, error))
