@@ -18,7 +18,7 @@ OPTIMUM = 2.0 / 0.85
 
 def health(sandbox: Sandbox) -> dict[str, dict[str, Any]]:
     """Return the findings by diagnosis and subject."""
-    words = ("--option", "period_s=4", "--option", "look_back_s=4", "--json")
+    words = ("--option", "period_s=2", "--option", "look_back_s=2", "--json")
     document = json.loads(sandbox.output_of("health", "costly", *words))
     assert document["failed"] == []
     return {f"{each['diagnosis']} {each['subject']}": each for each in document["findings"]}
@@ -31,7 +31,7 @@ def metric(sandbox: Sandbox, component: str, name: str) -> list[dict[str, Any]]:
 
 def started(sandbox: Sandbox) -> HeronRun:
     """Start the topology; all of its tasks report rates."""
-    run = sandbox.start("costly.py")
+    run = sandbox.start("costly.py", "--set", "heron.metrics.export.s=0.25")
     run.until(lambda: sandbox.is_known("costly"), "its state")
     run.until(lambda: all(has_rates(sandbox, each) for each in ("lines", "split", "count")), "rates")
     return run
@@ -57,7 +57,7 @@ def test_a_component_that_is_too_small_is_found_with_its_size(sandbox: Sandbox) 
     assert OPTIMUM <= int(split) <= OPTIMUM + 2, finding
     assert finding["evidence"][0].startswith("split has to do 1")
     assert "under-provisioned count" not in found
-    text = sandbox.output_of("health", "costly", "--option", "period_s=1", "--option", "look_back_s=1")
+    text = sandbox.output_of("health", "costly", "--option", "period_s=0.5", "--option", "look_back_s=0.5")
     assert text.startswith("topology costly, observed for ")
     (run.out / "stop").touch()
     run.finished()

@@ -19,6 +19,7 @@ from heron.executor.fork_server_loop import check_single_thread
 EXECUTOR = """
 import json, os, signal, sys, threading
 from pathlib import Path
+from heron.clock import wait_for
 from heron.executor.children import Children
 from heron.executor.fork_server import ForkServer
 
@@ -33,6 +34,9 @@ def end():
     while not (ended := children.reap()):
         signal.sigtimedwait([signal.SIGCHLD], 1.0)
     return [ended[0].code, ended[0].reason]
+
+def shown(text):
+    assert wait_for(lambda: text in output.read_text(), 30.0, 0.01)
 
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
 """
@@ -165,6 +169,7 @@ def test_a_killed_server_leaves_its_processes_and_the_next_is_a_new_interpreter(
     found = result(
         tmp_path,
         'pid = start("role_stand_in", "wait")',
+        'shown("waits")',
         "os.kill(server.pid, signal.SIGKILL)",
         "os.kill(pid, 0)",
         'children.ask("word-1")',
@@ -172,7 +177,7 @@ def test_a_killed_server_leaves_its_processes_and_the_next_is_a_new_interpreter(
         'start("role_stand_in", "exit")',
         "print(json.dumps([first, end(), server.pid]))",
     )
-    assert found == [[-15, "killed by SIGTERM (by its executor)"], [7, "exit code 7"], 0]
+    assert found == [[-15, "killed by SIGTERM (by its executor): waits"], [7, "exit code 7"], 0]
 
 
 def test_a_stopped_server_does_not_stop_its_executor(tmp_path: Path) -> None:
@@ -207,7 +212,7 @@ def test_a_forked_process_ends_with_its_executor(tmp_path: Path) -> None:
     done = run(
         tmp_path,
         'start("role_stand_in", "wait")',
-        "while not output.read_text(): pass",
+        'shown("waits")',
         'print(children.pid("word-1"), server.pid, flush=True)',
         "os.kill(os.getpid(), signal.SIGKILL)",
     )

@@ -54,7 +54,7 @@ class NumberSpout(Spout):
             self.end()
             return
         if self.number % 20 == 0:
-            time.sleep(0.001)  # some processor time is left for the commands of a test
+            time.sleep(0.003)  # some processor time is left for the commands of a test
         number = self.number
         self.number = number + 1
         self.emit([self.task, number, self.keys[number % len(self.keys)]], tup_id=number if self.acked else None)
