@@ -16,7 +16,7 @@ from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, StateError
 from heron.executor.container_processes import container_processes
 from heron.executor.executor import Executor, ExecutorContext, RoleCommand
-from heron.executor.fork_server import ForkServer
+from heron.executor.fork_server import ForkServer, fork_obstacle
 from heron.executor.workspace import Workspace
 from heron.ipc.keys import TopologyKeys
 from heron.ipc.reactor import Reactor
@@ -161,4 +161,6 @@ def _main(server: ForkServer | None, signals: Signals) -> int:
             *(text for service in spec.services for driver in service.drivers for text in driver.secrets),
         ),
     )
+    if server is None:
+        _log.info("processes start as new interpreters: %s", fork_obstacle() or "an import has started a thread")
     return execute(spec, signals, server=server)
