@@ -131,8 +131,7 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Run the benchmark suite; prints ratios to the null engine."""
-    # The benches on Spark start a cluster with the package tests/servers.
-    session.run(sys.executable, "-m", "bench", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+    session.run(sys.executable, "-m", "bench", *session.posargs)
 
 
 @nox.session

@@ -14,7 +14,7 @@ from flowing import write_profile
 from playwright.sync_api import ViewportSize, expect
 from watched_pages import WatchedPage, start_ui
 
-from servers.chromium import ChromiumBrowser
+from heron_testing_servers.chromium import ChromiumBrowser
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -11,7 +11,7 @@ from flowing import write_profile
 from line_journal import Lines
 
 from heron_testing.pytest_plugin import wait_until
-from servers.spark import SparkCluster, SparkWorker
+from heron_testing_servers.spark import SparkCluster, SparkWorker
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -16,11 +16,11 @@ from watched_words import MetricsServers, WatchedWords
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
 from heron_testing.pytest_plugin import wait_until
-from servers.carbon import CarbonServer
-from servers.prometheus import PrometheusServer
-from servers.s3 import S3Server
-from servers.scribe import ScribeServer
-from servers.zookeeper import ZooKeeperServer
+from heron_testing_servers.carbon import CarbonServer
+from heron_testing_servers.prometheus import PrometheusServer
+from heron_testing_servers.s3 import S3Server
+from heron_testing_servers.scribe import ScribeServer
+from heron_testing_servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import Sandbox

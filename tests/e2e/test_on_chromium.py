@@ -14,7 +14,7 @@ from playwright.sync_api import Error, Page, expect
 from watched_pages import HOSTILE, WatchedPage, answering, start_ui
 
 from heron_testing.pytest_plugin import wait_until
-from servers.chromium import ChromiumBrowser
+from heron_testing_servers.chromium import ChromiumBrowser
 
 if TYPE_CHECKING:
     from conftest import Sandbox

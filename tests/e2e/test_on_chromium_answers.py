@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from watched_pages import HOSTILE, WAIT_MS, WatchedPage, answering, start_ui
 
 from heron.clock import wall_s
-from servers.chromium import ChromiumBrowser
+from heron_testing_servers.chromium import ChromiumBrowser
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -16,7 +16,7 @@ from committed_lines import check_committed, committed
 from line_journal import SCALED, Lines
 
 from heron.ipc.metric_names import CHECKPOINTS_FAILED
-from servers.absence import not_here
+from heron_testing_servers.absence import not_here
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -13,9 +13,9 @@ from test_tracker import TrackerProcess
 from watched_words import OUTAGE, MetricsServers, WatchedWords
 
 from heron.clock import monotonic_s, wall_s
-from servers.carbon import CarbonServer
-from servers.prometheus import PrometheusServer
-from servers.scribe import ScribeServer
+from heron_testing_servers.carbon import CarbonServer
+from heron_testing_servers.prometheus import PrometheusServer
+from heron_testing_servers.scribe import ScribeServer
 
 if TYPE_CHECKING:
     from conftest import Sandbox

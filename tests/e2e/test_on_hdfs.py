@@ -15,8 +15,8 @@ from heron.errors import StateError
 from heron.spi.statemgr import NodeKind, Versioned
 from heron_statemgr_hdfs.driver import HdfsStateManager
 from heron_testing.pytest_plugin import wait_until
+from heron_testing_servers.hdfs import HdfsServer
 from heron_uploader_hdfs.driver import HdfsUploader
-from servers.hdfs import HdfsServer
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.kafka_topics import Topics
-from servers.kafka import KafkaServer
+from heron_testing_servers.kafka import KafkaServer
+from heron_testing_servers.kafka_topics import Topics
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

@@ -25,9 +25,9 @@ import pytest
 from heron.clock import monotonic_s, wall_s
 from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
-from servers.namespace import remove_stale
-from servers.network import HERE, Network
-from servers.zookeeper import ZooKeeperServer
+from heron_testing_servers.namespace import remove_stale
+from heron_testing_servers.network import HERE, Network
+from heron_testing_servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

@@ -36,7 +36,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from test_on_network import QUICK, Crossing
 
 from heron.clock import wall_s
-from servers.network import HERE, Network
+from heron_testing_servers.network import HERE, Network
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -16,7 +16,7 @@ from heron.clock import monotonic_s
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
 
-    from servers.network import Network
+    from heron_testing_servers.network import Network
 
 PARTITIONS = 40
 pytestmark = pytest.mark.timeout(300)

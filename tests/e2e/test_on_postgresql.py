@@ -10,7 +10,7 @@ from flowing import write_profile
 from watched_views import WatchedView, author_file, ends_exactly_after_kills
 
 from heron.spi.driver import DriverRef
-from servers.postgresql import PostgresqlServer
+from heron_testing_servers.postgresql import PostgresqlServer
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -10,7 +10,7 @@ from flowing import write_profile
 from watched_views import WatchedView, author_file, ends_exactly_after_kills
 
 from heron.spi.driver import DriverRef
-from servers.redis import RedisServer
+from heron_testing_servers.redis import RedisServer
 
 if TYPE_CHECKING:
     from conftest import Sandbox

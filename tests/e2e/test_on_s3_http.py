@@ -9,8 +9,8 @@ import boto3
 import pytest
 from flowing import flows, write_profile
 
-from servers.nginx import NginxServer
-from servers.s3 import S3Server
+from heron_testing_servers.nginx import NginxServer
+from heron_testing_servers.s3 import S3Server
 
 if TYPE_CHECKING:
     from conftest import Sandbox

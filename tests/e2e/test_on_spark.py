@@ -20,8 +20,8 @@ from tallies import check_tallies
 from visible_data import logs, processes
 
 from heron_testing.pytest_plugin import wait_until
-from servers.absence import not_here
-from servers.spark import SparkCluster
+from heron_testing_servers.absence import not_here
+from heron_testing_servers.spark import SparkCluster
 
 if TYPE_CHECKING:
     from conftest import Sandbox

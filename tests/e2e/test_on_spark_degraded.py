@@ -8,7 +8,7 @@ import pytest
 from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, status_or_empty
 
 from heron_testing.pytest_plugin import wait_until
-from servers.spark import SparkCluster
+from heron_testing_servers.spark import SparkCluster
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

@@ -18,10 +18,10 @@ from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, name_cluster, refusa
 from visible_data import command_lines
 
 from heron_testing.pytest_plugin import wait_until
-from servers.absence import not_here
-from servers.install import ServerNotInstalledError, installed, python_packages
-from servers.spark import SparkCluster
-from servers.zookeeper import ZooKeeperServer
+from heron_testing_servers.absence import not_here
+from heron_testing_servers.install import ServerNotInstalledError, installed, python_packages
+from heron_testing_servers.spark import SparkCluster
+from heron_testing_servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import Sandbox

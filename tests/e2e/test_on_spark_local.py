@@ -27,7 +27,7 @@ from heron.spi.scheduler import ContainerSpec
 from heron_scheduler_spark.container_task import run_container
 from heron_scheduler_spark.task_messages import Order
 from heron_testing.pytest_plugin import wait_until
-from servers.absence import not_here
+from heron_testing_servers.absence import not_here
 
 if TYPE_CHECKING:
     from conftest import Sandbox

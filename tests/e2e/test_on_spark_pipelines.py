@@ -19,8 +19,8 @@ from watched_views import WatchedView, recount
 from heron.errors import UsageError
 from heron_spark_kit.java import check_java
 from heron_testing.pytest_plugin import wait_until
-from servers.absence import not_here
-from servers.spark import SparkCluster
+from heron_testing_servers.absence import not_here
+from heron_testing_servers.spark import SparkCluster
 
 if TYPE_CHECKING:
     from types import ModuleType

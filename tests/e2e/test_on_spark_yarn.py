@@ -14,8 +14,8 @@ from conftest import sandbox_at
 from spark_journal import BACK_S, HERE, SparkJournal, refusal
 
 from heron_testing.pytest_plugin import wait_until
-from servers.spark import SparkCluster
-from servers.yarn import YarnCluster
+from heron_testing_servers.spark import SparkCluster
+from heron_testing_servers.yarn import YarnCluster
 
 if TYPE_CHECKING:
     from conftest import Sandbox

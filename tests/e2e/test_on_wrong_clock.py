@@ -13,9 +13,9 @@ from line_journal import SCALED, Lines
 from test_faults_stopped import everybody
 
 from heron.clock import monotonic_s, wall_s
-from servers.absence import not_here
-from servers.faketime import shifted_clock
-from servers.install import ServerNotInstalledError
+from heron_testing_servers.absence import not_here
+from heron_testing_servers.faketime import shifted_clock
+from heron_testing_servers.install import ServerNotInstalledError
 
 if TYPE_CHECKING:
     from conftest import Sandbox

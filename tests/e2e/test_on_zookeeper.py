@@ -11,7 +11,7 @@ from flowing import complete, flows, status, write_profile
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
 from heron_testing.pytest_plugin import wait_until
-from servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
+from heron_testing_servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import Sandbox

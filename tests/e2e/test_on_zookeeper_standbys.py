@@ -16,7 +16,7 @@ from standby_run import Leader, StandbyRun, has_ended
 
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
-from servers.zookeeper import ZooKeeperEnsemble
+from heron_testing_servers.zookeeper import ZooKeeperEnsemble
 
 if TYPE_CHECKING:
     from conftest import Sandbox

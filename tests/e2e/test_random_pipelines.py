@@ -20,8 +20,8 @@ from heron.clock import monotonic_s
 from heron.errors import UsageError
 from heron_spark_kit.java import check_java
 from heron_streamlet import Config
+from heron_testing_servers.absence import not_here
 from pipelines.drawn_chains import described, expected_lines, simulated_lines, written_lines
-from servers.absence import not_here
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import Page, Route, expect
 
-from servers.chromium import ChromiumBrowser
+from heron_testing_servers.chromium import ChromiumBrowser
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from counted_words import CountedWords
 
-from servers.carbon import CarbonServer
-from servers.prometheus import PrometheusServer
-from servers.scribe import ScribeServer
-from servers.server_process import ServerProcess
+from heron_testing_servers.carbon import CarbonServer
+from heron_testing_servers.prometheus import PrometheusServer
+from heron_testing_servers.scribe import ScribeServer
+from heron_testing_servers.server_process import ServerProcess
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

@@ -26,10 +26,10 @@ from heron_spark_kit.java import check_java
 from heron_streamlet import Builder, Items, TextFiles, TextFolder, count_window
 from heron_streamlet.graph import Graph
 from heron_streamlet.operators import Log
+from heron_testing_servers.absence import not_here
 from pipelines.level_runs import plan_of
 from pipelines.random_chains import CHAINS, RECORDS, STATEFUL, chained, timed_source
 from pipelines.reference_engine import results_of
-from servers.absence import not_here
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from heron_testing.pytest_plugin import wait_until
-from servers.install import ServerNotInstalledError, installed, maven_jars
-from servers.server_process import ServerError, ServerProcess, free_port
-from servers.serving import serving
+from heron_testing_servers.install import ServerNotInstalledError, installed, maven_jars
+from heron_testing_servers.server_process import ServerError, ServerProcess, free_port
+from heron_testing_servers.serving import serving
 
 __all__ = ["FIXTURES", "ZooKeeperEnsemble", "ZooKeeperServer", "zookeeper", "zookeeper_ensemble"]
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.install import ServerNotInstalledError
-from servers.server_process import ServerError, ServerProcess, free_port
-from servers.serving import serving
+from heron_testing_servers.install import ServerNotInstalledError
+from heron_testing_servers.server_process import ServerError, ServerProcess, free_port
+from heron_testing_servers.serving import serving
 
 __all__ = ["FIXTURES", "SparkCluster", "SparkWorker", "spark"]
 

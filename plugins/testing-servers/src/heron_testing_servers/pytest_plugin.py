@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-_NAMES = {path.stem for path in Path(__file__).parent.glob("*.py")} - {"__init__", "fixtures"}
-_MODULES = tuple(f"servers.{name}" for name in sorted(_NAMES))
+_NAMES = {path.stem for path in Path(__file__).parent.glob("*.py")} - {"__init__", "pytest_plugin", "kafka_topics"}
+_MODULES = tuple(f"heron_testing_servers.{name}" for name in sorted(_NAMES))
 pytest.register_assert_rewrite(*_MODULES)  # before the import, else pytest warns
 _FIXTURES = {module: getattr(import_module(module), "FIXTURES", ()) for module in _MODULES}
 _SERVERS = frozenset(name for names in _FIXTURES.values() for name in names)
 
-pytest_plugins = ("servers.serving", *(module for module, names in _FIXTURES.items() if names))
+pytest_plugins = ("heron_testing_servers.serving", *(module for module, names in _FIXTURES.items() if names))
 
 
 def pytest_configure(config: pytest.Config) -> None:

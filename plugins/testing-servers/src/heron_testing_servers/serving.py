@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 
 import pytest
 
-from servers.absence import not_here
-from servers.install import ServerNotInstalledError
+from heron_testing_servers.absence import not_here
+from heron_testing_servers.install import ServerNotInstalledError
 
 __all__ = ["serving"]
 

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from servers.install import ServerNotInstalledError, system_program
+from heron_testing_servers.install import ServerNotInstalledError, system_program
 
 __all__ = ["Namespace", "remove_stale"]
 

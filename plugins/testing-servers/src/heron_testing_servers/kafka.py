@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.install import ServerNotInstalledError, installed, maven_jars
-from servers.server_process import ServerProcess, free_port
-from servers.serving import serving
+from heron_testing_servers.install import ServerNotInstalledError, installed, maven_jars
+from heron_testing_servers.server_process import ServerProcess, free_port
+from heron_testing_servers.serving import serving
 
 __all__ = ["FIXTURES", "KafkaServer", "kafka"]
 

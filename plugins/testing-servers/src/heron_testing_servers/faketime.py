@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from servers.install import ServerNotInstalledError, debian_package, installed
+from heron_testing_servers.install import ServerNotInstalledError, debian_package, installed
 
 __all__ = ["shifted_clock"]
 

@@ -1,4 +1,4 @@
-"""Become another program that ends with the tests: ``python -m servers.bound_exec COMMAND…``.
+"""Become another program that ends with the tests: ``python -m heron_testing_servers.bound_exec COMMAND…``.
 
 The kernel's parent-death signal survives the exec, so a killed pytest leaves no server behind.
 """

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from servers.hadoop import HADOOP_VERSION, hadoop_java, write_hadoop_settings
-from servers.install import installed, maven_jars
-from servers.server_process import ServerError, ServerProcess, answers, free_port
-from servers.serving import serving
+from heron_testing_servers.hadoop import HADOOP_VERSION, hadoop_java, write_hadoop_settings
+from heron_testing_servers.install import installed, maven_jars
+from heron_testing_servers.server_process import ServerError, ServerProcess, answers, free_port
+from heron_testing_servers.serving import serving
 
 __all__ = ["FIXTURES", "HdfsServer", "hdfs"]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from servers.install import ServerNotInstalledError, debian_programs, installed
-from servers.serving import serving
+from heron_testing_servers.install import ServerNotInstalledError, debian_programs, installed
+from heron_testing_servers.serving import serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Playwright

@@ -14,7 +14,7 @@ from pathlib import Path
 from heron.driver_kit.child_processes import spawn
 from heron.errors import HeronError
 from heron_testing.pytest_plugin import wait_until
-from servers import bound_exec
+from heron_testing_servers import bound_exec
 
 __all__ = ["ServerError", "ServerProcess", "answers", "free_port", "listens"]
 

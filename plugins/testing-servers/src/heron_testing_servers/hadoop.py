@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from servers.install import ServerNotInstalledError
+from heron_testing_servers.install import ServerNotInstalledError
 
 __all__ = ["HADOOP_VERSION", "hadoop_java", "write_hadoop_settings"]
 

@@ -14,9 +14,9 @@ import pytest
 
 from heron.clock import wall_s
 from heron_testing.pytest_plugin import wait_until
-from servers.install import debian_package, installed
-from servers.server_process import ServerProcess, answers, free_port
-from servers.serving import serving
+from heron_testing_servers.install import debian_package, installed
+from heron_testing_servers.server_process import ServerProcess, answers, free_port
+from heron_testing_servers.serving import serving
 
 __all__ = ["FIXTURES", "PrometheusServer", "Sample", "prometheus"]
 

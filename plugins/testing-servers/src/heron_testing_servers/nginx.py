@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.install import debian_package, installed
-from servers.server_process import ServerProcess, answers, free_port
-from servers.serving import serving
+from heron_testing_servers.install import debian_package, installed
+from heron_testing_servers.server_process import ServerProcess, answers, free_port
+from heron_testing_servers.serving import serving
 
 __all__ = ["FIXTURES", "NginxServer", "nginx"]
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from heron_testing.relay import Relay
-from servers.install import ServerNotInstalledError, system_program
-from servers.namespace import Namespace, remove_stale
-from servers.serving import serving
+from heron_testing_servers.install import ServerNotInstalledError, system_program
+from heron_testing_servers.namespace import Namespace, remove_stale
+from heron_testing_servers.serving import serving
 
 __all__ = ["FIXTURES", "HERE", "Network", "network"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from heron_testing.pytest_plugin import Eventually
-from servers.install import ServerNotInstalledError, debian_package, go_program, installed
-from servers.server_process import ServerError, ServerProcess, answers, free_port
+from heron_testing_servers.install import ServerNotInstalledError, debian_package, go_program, installed
+from heron_testing_servers.server_process import ServerError, ServerProcess, answers, free_port
 
 
 def is_running(pid: int) -> bool:
@@ -107,24 +107,22 @@ def test_server_ends_with_the_tests_also_when_they_are_killed(tmp_path: Path, ev
     """Otherwise each aborted run would leave a port and a hundred megabytes in use."""
     script = (
         "import os, pathlib, signal, sys\n"
-        "from servers.server_process import ServerProcess\n"
+        "from heron_testing_servers.server_process import ServerProcess\n"
         "server = ServerProcess(['sleep', '60'], pathlib.Path(sys.argv[1]), lambda: True)\n"
         "server.start()\n"
         "print(server.pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "log")]
-    environment = {**os.environ, "PYTHONPATH": TESTS}
-    ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False, timeout=60)
+    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=60)
     pid = int(ran.stdout)
     eventually(lambda: not is_running(pid), what="the server is gone")
 
 
-TESTS = str(Path(__file__).parent)
 RUN = """
 import pytest
-from servers import etcd as etcd_module
-from servers.install import ServerNotInstalledError
+from heron_testing_servers import etcd as etcd_module
+from heron_testing_servers.install import ServerNotInstalledError
 
 def missing(folder):
     raise ServerNotInstalledError("no such package")
@@ -145,12 +143,12 @@ def test_without():
 def test_a_missing_server_is_reported_and_fails_in_ci(tmp_path: Path, ci: str, outcome: str) -> None:
     """A green run without half of its tests would be misleading."""
     (tmp_path / "test_it.py").write_text(RUN)
-    plugins = ("-p", "servers.fixtures", "-p", "no:cacheprovider")
+    plugins = ("-p", "no:cacheprovider")
     command = [sys.executable, "-m", "pytest", "-m", "servers", *plugins, str(tmp_path)]
     ran = subprocess.run(
         command,
         cwd=tmp_path,
-        env={**os.environ, "CI": ci, "PYTHONPATH": TESTS},
+        env={**os.environ, "CI": ci},
         capture_output=True,
         text=True,
         check=False,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.install import debian_programs, installed, with_libraries
-from servers.server_process import ServerProcess, free_port
-from servers.serving import serving
+from heron_testing_servers.install import debian_programs, installed, with_libraries
+from heron_testing_servers.server_process import ServerProcess, free_port
+from heron_testing_servers.serving import serving
 
 __all__ = ["FIXTURES", "RedisServer", "redis_server"]
 
