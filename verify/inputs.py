@@ -159,7 +159,8 @@ class InputFinder:
 
     def _asked_for(self, files: set[str]) -> set[str]:
         """The fixtures of servers that tests ask for."""
-        facts = (self._graph.facts(path) for path in (files - self._sources) | (files & self._contract))
+        asking = (files - self._sources) | (files & self._contract) | (files & self._servers)
+        facts = (self._graph.facts(path) for path in asking)
         return {self._fixtures[name] for each in facts for name in self._fixtures.keys() & each.arguments}
 
     def _run_by(self, suite: Suite, files: set[str]) -> list[Distribution]:

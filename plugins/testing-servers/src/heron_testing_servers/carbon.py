@@ -5,16 +5,12 @@ from __future__ import annotations
 import pickle
 import socket
 import struct
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from heron_testing_servers.install import installed, python_packages
 from heron_testing_servers.server_process import ServerProcess, free_port, listens
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "CarbonServer", "carbon"]
+__all__ = ["FIXTURES", "CarbonServer"]
 
 FIXTURES = ("carbon",)
 
@@ -111,9 +107,3 @@ class CarbonServer(ServerProcess):
                 (length,) = struct.unpack("!L", answer.read(4))
                 found = pickle.loads(answer.read(length))  # from the server of the test
         return {int(at_s): float(value) for at_s, value in found["datapoints"]}
-
-
-@pytest.fixture(scope="session")
-def carbon(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CarbonServer]:
-    """A running carbon, shared by the session: use a prefix for your series, and restart it after a kill."""
-    yield from serving("carbon", request.config, lambda: CarbonServer(tmp_path_factory.mktemp("carbon")))

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from heron_testing_servers.install import ServerNotInstalledError, debian_programs, installed
-from heron_testing_servers.serving import serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Playwright
 
-__all__ = ["FIXTURES", "ChromiumBrowser", "chromium"]
+__all__ = ["FIXTURES", "ChromiumBrowser"]
 
 FIXTURES = ("chromium",)
 
@@ -87,9 +83,3 @@ def _packed_axe(folder: Path) -> None:
         except (OSError, subprocess.SubprocessError) as error:
             msg = f"{' '.join(command)}: {error}"
             raise ServerNotInstalledError(msg) from error
-
-
-@pytest.fixture(scope="module")
-def chromium(request: pytest.FixtureRequest) -> Iterator[ChromiumBrowser]:
-    """A running Chromium, shared by the tests of a file, because its event loop keeps others from the main thread."""
-    yield from serving("chromium", request.config, ChromiumBrowser)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from heron_testing_servers.install import debian_package, installed
 from heron_testing_servers.server_process import ServerProcess, answers, free_port
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "EtcdServer", "etcd"]
+__all__ = ["FIXTURES", "EtcdServer"]
 
 FIXTURES = ("etcd",)
 
@@ -49,9 +45,3 @@ class EtcdServer(ServerProcess):
 
 def _program() -> str:
     return shutil.which("etcd") or str(installed("etcd-debian", debian_package("etcd-server")) / "usr" / "bin" / "etcd")
-
-
-@pytest.fixture(scope="session")
-def etcd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
-    """A running etcd, shared by the session: use a prefix, and restart it after a kill."""
-    yield from serving("etcd", request.config, lambda: EtcdServer(tmp_path_factory.mktemp("etcd")))

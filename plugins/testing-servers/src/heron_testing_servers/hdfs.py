@@ -11,17 +11,13 @@ import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from heron_testing_servers.hadoop import HADOOP_VERSION, hadoop_java, write_hadoop_settings
 from heron_testing_servers.install import installed, maven_jars
 from heron_testing_servers.server_process import ServerError, ServerProcess, answers, free_port
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "HdfsServer", "hdfs"]
+__all__ = ["FIXTURES", "HdfsServer"]
 
 FIXTURES = ("hdfs",)
 
@@ -161,9 +157,3 @@ def _configure(folder: Path, web_port: int) -> None:
         "dfs.client.block.write.locateFollowingBlock.retries": "10",
     }
     write_hadoop_settings(conf, core, hdfs_site=site)
-
-
-@pytest.fixture(scope="session")
-def hdfs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
-    """A running HDFS, shared by the session: use a folder, and restart it after a kill."""
-    yield from serving("hdfs", request.config, lambda: HdfsServer(tmp_path_factory.mktemp("hdfs")))

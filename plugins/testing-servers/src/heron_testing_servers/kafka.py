@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from heron_testing_servers.install import ServerNotInstalledError, installed, maven_jars
 from heron_testing_servers.server_process import ServerProcess, free_port
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "KafkaServer", "kafka"]
+__all__ = ["FIXTURES", "KafkaServer"]
 
 FIXTURES = ("kafka",)
 
@@ -101,9 +97,3 @@ class KafkaServer(ServerProcess):
             return bool(admin.list_topics(timeout=_PROBE_S).brokers)
         except KafkaException:
             return False
-
-
-@pytest.fixture(scope="session")
-def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    """A running Kafka, shared by the session: use your own topics, and restart it after a kill."""
-    yield from serving("kafka", request.config, lambda: KafkaServer(tmp_path_factory.mktemp("kafka")))

@@ -16,14 +16,11 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from heron_testing.relay import Relay
 from heron_testing_servers.install import ServerNotInstalledError, system_program
 from heron_testing_servers.namespace import Namespace, remove_stale
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "HERE", "Network", "network"]
+__all__ = ["FIXTURES", "HERE", "Network"]
 
 FIXTURES = ("network",)
 
@@ -200,9 +197,3 @@ def _free_block() -> int:
 
 def _block(base: int) -> str:
     return f"{ipaddress.IPv4Address(base)}/26"
-
-
-@pytest.fixture(scope="session")
-def network(request: pytest.FixtureRequest) -> Iterator[Network]:
-    """Four hosts with links that can be broken, shared by the session; end every fault that you begin."""
-    yield from serving("network", request.config, lambda: Network(4))

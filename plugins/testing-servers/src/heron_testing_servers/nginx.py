@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from heron_testing_servers.install import debian_package, installed
 from heron_testing_servers.server_process import ServerProcess, answers, free_port
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "NginxServer", "nginx"]
+__all__ = ["FIXTURES", "NginxServer"]
 
 FIXTURES = ("nginx",)
 
@@ -89,9 +85,3 @@ def _install(folder: Path) -> None:
     for name in ("nginx", "libnginx-mod-http-dav-ext"):
         debian_package(name)(folder)
     shutil.rmtree(folder / "usr" / "share", ignore_errors=True)
-
-
-@pytest.fixture(scope="session")
-def nginx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NginxServer]:
-    """A running nginx with WebDAV, shared by the session: use your own folders, and restart it after a kill."""
-    yield from serving("nginx", request.config, lambda: NginxServer(tmp_path_factory.mktemp("nginx")))

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
-import pytest
 
 from heron_testing_servers.install import ServerNotInstalledError, debian_programs, installed, with_libraries
 from heron_testing_servers.server_process import ServerProcess, free_port
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "PostgresqlServer", "postgresql"]
+__all__ = ["FIXTURES", "PostgresqlServer"]
 
 FIXTURES = ("postgresql",)
 
@@ -83,9 +80,3 @@ def _programs() -> tuple[list[str], Path]:
         return [], max(found)
     folder = installed("postgresql-debian", debian_programs("postgresql"))
     return with_libraries(folder), max(folder.glob(_PROGRAMS))
-
-
-@pytest.fixture(scope="session")
-def postgresql(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresqlServer]:
-    """A running PostgreSQL, shared by the session: use your own schema, and restart it after a kill."""
-    yield from serving("postgresql", request.config, lambda: PostgresqlServer(tmp_path_factory.mktemp("postgresql")))

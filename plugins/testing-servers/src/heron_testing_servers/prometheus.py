@@ -6,19 +6,15 @@ import json
 import shutil
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import pytest
 
 from heron.clock import wall_s
 from heron_testing.pytest_plugin import wait_until
 from heron_testing_servers.install import debian_package, installed
 from heron_testing_servers.server_process import ServerProcess, answers, free_port
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "PrometheusServer", "Sample", "prometheus"]
+__all__ = ["FIXTURES", "PrometheusServer", "Sample"]
 
 FIXTURES = ("prometheus",)
 
@@ -93,9 +89,3 @@ class PrometheusServer(ServerProcess):
 def _program() -> str:
     place = shutil.which("prometheus")
     return place or str(installed("prometheus-debian", debian_package("prometheus")) / "usr" / "bin" / "prometheus")
-
-
-@pytest.fixture(scope="session")
-def prometheus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
-    """A running Prometheus, shared by the session, that scrapes `PrometheusServer.target_port` and its `targets`."""
-    yield from serving("prometheus", request.config, lambda: PrometheusServer(tmp_path_factory.mktemp("prometheus")))

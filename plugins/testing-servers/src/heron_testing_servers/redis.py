@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from heron_testing_servers.install import debian_programs, installed, with_libraries
 from heron_testing_servers.server_process import ServerProcess, free_port
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "RedisServer", "redis_server"]
+__all__ = ["FIXTURES", "RedisServer"]
 
 FIXTURES = ("redis_server",)
 
@@ -48,9 +44,3 @@ class RedisServer(ServerProcess):
                 return answers.readline().rstrip()
         except OSError:
             return b""
-
-
-@pytest.fixture(scope="session")
-def redis_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """A running Redis, shared by the session: use your own prefix, and restart it after a kill."""
-    yield from serving("redis", request.config, lambda: RedisServer(tmp_path_factory.mktemp("redis")))

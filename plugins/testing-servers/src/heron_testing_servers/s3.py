@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from heron_testing_servers.install import go_program, installed
 from heron_testing_servers.server_process import ServerProcess, answers, free_port
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "S3Server", "s3"]
+__all__ = ["FIXTURES", "S3Server"]
 
 FIXTURES = ("s3",)
 
@@ -56,9 +52,3 @@ class S3Server(ServerProcess):
 
     def _healthy(self) -> bool:
         return answers(f"{self.url}/health")
-
-
-@pytest.fixture(scope="session")
-def s3(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """A running S3 server, shared by the session: make your own bucket, and restart it after a kill."""
-    yield from serving("s3", request.config, lambda: S3Server(tmp_path_factory.mktemp("s3")))

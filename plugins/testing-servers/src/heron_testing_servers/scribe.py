@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from heron_testing_servers.install import ServerNotInstalledError, installed, maven_jars
 from heron_testing_servers.server_process import ServerProcess, free_port, listens
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "ScribeServer", "scribe"]
+__all__ = ["FIXTURES", "ScribeServer"]
 
 FIXTURES = ("scribe",)
 
@@ -82,9 +78,3 @@ class ScribeServer(ServerProcess):
             matches = (match for line in lines if (match := _LINE.match(line)))
             found += [match[2] for match in matches if match[1] == category]
         return found
-
-
-@pytest.fixture(scope="session")
-def scribe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScribeServer]:
-    """A running Flume with a Scribe source, shared by the session: use your own categories."""
-    yield from serving("scribe", request.config, lambda: ScribeServer(tmp_path_factory.mktemp("scribe")))

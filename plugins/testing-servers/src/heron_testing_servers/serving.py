@@ -10,7 +10,7 @@ import pytest
 from heron_testing_servers.absence import not_here
 from heron_testing_servers.install import ServerNotInstalledError
 
-__all__ = ["serving"]
+__all__ = ["list_missing", "serving"]
 
 _MISSING = pytest.StashKey[dict[str, str]]()  # the reason why a server could not be installed, by its name
 
@@ -39,8 +39,8 @@ def serving(name: str, config: pytest.Config, make: Callable[[], S]) -> Iterator
     server.kill()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """List the missing servers, so that the run does not look complete."""
+def list_missing(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Write the servers that could not be installed, with the reasons."""
     missing = config.stash.get(_MISSING, {})
     if missing:
         terminalreporter.section("servers that could not be installed", sep="!", red=True, bold=True)

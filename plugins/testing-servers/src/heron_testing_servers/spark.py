@@ -9,16 +9,13 @@ import shutil
 import signal
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-
-import pytest
 
 from heron_testing_servers.install import ServerNotInstalledError
 from heron_testing_servers.server_process import ServerError, ServerProcess, free_port
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "SparkCluster", "SparkWorker", "spark"]
+__all__ = ["FIXTURES", "SparkCluster", "SparkWorker"]
 
 FIXTURES = ("spark",)
 
@@ -168,9 +165,3 @@ class SparkWorker:
     def decommission(self) -> None:
         """Decommission it: it accepts no new executors, and its executors end after their tasks."""
         os.kill(self.process.pid, signal.SIGPWR)
-
-
-@pytest.fixture(scope="session")
-def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
-    """A running standalone Spark with two workers, shared by the session: restart the processes that you kill."""
-    yield from serving("spark", request.config, lambda: SparkCluster(tmp_path_factory.mktemp("spark")))

@@ -6,17 +6,13 @@ import json
 import shutil
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from heron_testing_servers.hadoop import HADOOP_VERSION, hadoop_java, write_hadoop_settings
 from heron_testing_servers.install import installed, maven_jars
 from heron_testing_servers.server_process import ServerError, ServerProcess, free_port
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "YarnCluster", "yarn"]
+__all__ = ["FIXTURES", "YarnCluster"]
 
 FIXTURES = ("yarn",)
 
@@ -157,9 +153,3 @@ def _configure(folder: Path, home: Path, page_port: int, size: tuple[int, int]) 
     }
     core = {"fs.defaultFS": "file:///", "hadoop.tmp.dir": str(data)}
     write_hadoop_settings(folder / "conf", core, yarn_site=site, capacity_scheduler=queues)
-
-
-@pytest.fixture(scope="session")
-def yarn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnCluster]:
-    """A running YARN of one node, shared by the session: restart the processes that you kill."""
-    yield from serving("yarn", request.config, lambda: YarnCluster(tmp_path_factory.mktemp("yarn")))

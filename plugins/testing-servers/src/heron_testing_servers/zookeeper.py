@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import shutil
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-import pytest
 
 from heron_testing.pytest_plugin import wait_until
 from heron_testing_servers.install import ServerNotInstalledError, installed, maven_jars
 from heron_testing_servers.server_process import ServerError, ServerProcess, free_port
-from heron_testing_servers.serving import serving
 
-__all__ = ["FIXTURES", "ZooKeeperEnsemble", "ZooKeeperServer", "zookeeper", "zookeeper_ensemble"]
+__all__ = ["FIXTURES", "ZooKeeperEnsemble", "ZooKeeperServer"]
 
 FIXTURES = ("zookeeper", "zookeeper_ensemble")
 
@@ -148,17 +145,3 @@ class ZooKeeperEnsemble:
         """End all with SIGKILL; idempotent."""
         for server in self.servers:
             server.kill()
-
-
-@pytest.fixture(scope="session")
-def zookeeper(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
-    """A running ZooKeeper of one server, shared by the session: use your own root, and restart it after a kill."""
-    yield from serving("zookeeper", request.config, lambda: ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")))
-
-
-@pytest.fixture(scope="session")
-def zookeeper_ensemble(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ZooKeeperEnsemble]:
-    """A running ZooKeeper of three servers, shared by the session: restart the servers that you kill."""
-    yield from serving("zookeeper", request.config, lambda: ZooKeeperEnsemble(tmp_path_factory.mktemp("zookeeper")))
