@@ -162,14 +162,13 @@ def chaos(session: nox.Session) -> None:
 @nox.session
 def truth(session: nox.Session) -> None:
     """Inject known causes, and write the table of diagnoses into docs/health.md [-- NAME... --minutes M]."""
-    # The hosts of a slow link come from the package tests/servers.
-    session.run(sys.executable, "-m", "ground_truth", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+    session.run(sys.executable, "-m", "ground_truth", *session.posargs)
 
 
 @nox.session
 def scenarios(session: nox.Session) -> None:
     """Let policies size models of topologies, and write what they do into docs/health.md."""
-    session.run(sys.executable, "-m", "ground_truth.scenarios", env={"PYTHONPATH": str(ROOT / "tests")})
+    session.run(sys.executable, "-m", "ground_truth.scenarios")
 
 
 @nox.session
@@ -244,7 +243,7 @@ def _unit_elsewhere(session: nox.Session) -> None:
         (session.error if session.posargs else session.warn)(message)
     # A model of a protocol takes as long as many other tests, and its outcome does not depend on the interpreter.
     models = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "heron-core/tests").glob("*/test_*_model.py"))
-    tests = ("-m", "pytest", "-q", "heron-core/tests", "tests/wire", *_ignored(*models), *_QUICK)
+    tests = ("-m", "pytest", "-q", "heron-core/tests", *_ignored(*models), *_QUICK)
     _together(session, [[python, *tests] for python in pythons])
 
 

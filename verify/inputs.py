@@ -20,7 +20,6 @@ _CONTRACT = "plugins/testing/"
 _BUNDLE = "plugins/bundle-local"
 _FINDS_DRIVERS = "stevedore"
 _CORE = "heron-core"
-_WIRE_TESTS = "tests/wire"
 _SITE = "docs_site"
 _CONTENTS = f"{_SITE}/contents.yml"
 _SESSIONS = "noxfile.py"
@@ -130,8 +129,7 @@ class InputFinder:
             case Kind.WHEELS:
                 return set(self._projects)
             case Kind.INTERPRETER:
-                tests = [*self._workspace.below(suite.path), *self._workspace.below(_WIRE_TESTS)]
-                return {path for path in tests if not path.endswith("_model.py")}
+                return {path for path in self._workspace.below(suite.path) if not path.endswith("_model.py")}
             case Kind.SITE:
                 pages = {path for path in self._other_files if path.endswith(".md")}
                 tests = [path for path in self._workspace.below("tests") if path.startswith("tests/test_docs_")]

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowing import write_profile
 from playwright.sync_api import ViewportSize, expect
-from watched_pages import WatchedPage, start_ui
 
+from flowing import write_profile
 from heron_testing_servers.chromium import ChromiumBrowser
+from watched_pages import WatchedPage, start_ui
 
 if TYPE_CHECKING:
     from conftest import Sandbox

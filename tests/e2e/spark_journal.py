@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import psutil
-from flowing import write_profile
-from line_journal import Lines
 
+from flowing import write_profile
 from heron_testing.pytest_plugin import wait_until
 from heron_testing_servers.spark import SparkCluster, SparkWorker
+from line_journal import Lines
 
 if TYPE_CHECKING:
     from conftest import Sandbox

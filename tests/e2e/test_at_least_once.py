@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+
 from line_journal import PATIENT, Lines
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from committed_lines import check_committed, committed
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
-from line_journal import Lines
 
 from heron.driver_kit.loading import open_driver
 from heron.ipc.keys import new_keys
@@ -22,6 +21,7 @@ from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.topology_keys import encode_keys
 from heron_testing.pytest_plugin import wait_until
+from line_journal import Lines
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

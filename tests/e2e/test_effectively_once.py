@@ -7,6 +7,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from committed_lines import check_committed, committed
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ import pytest
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
-
     from heron_cli.launch.run_report import RunReport
 
 WORDS_A_LINE = 10

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
 from example_tables import EXAMPLE_TABLES, ExampleTable, recommended, visited
 
 if TYPE_CHECKING:

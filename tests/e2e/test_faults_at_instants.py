@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
+
 from committed_lines import check_committed, committed
 from held_instants import HeldInstants
 from line_journal import PATIENT, Lines

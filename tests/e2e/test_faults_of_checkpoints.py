@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from committed_lines import check_committed, committed
 from held_instants import HeldInstants
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from line_journal import SCALED, Lines
 
 from heron_testing.pytest_plugin import wait_until
+from line_journal import SCALED, Lines
 
 if TYPE_CHECKING:
     from conftest import Sandbox

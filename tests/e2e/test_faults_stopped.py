@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+
 from line_journal import SCALED, Lines
 
 if TYPE_CHECKING:

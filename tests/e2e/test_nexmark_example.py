@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.nexmark_recount import ANSWERS
+from nexmark_recount import ANSWERS
 
 if TYPE_CHECKING:
     from conftest import Sandbox

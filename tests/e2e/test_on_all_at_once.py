@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import boto3
 import pytest
-from flowing import write_profile
-from watched_words import MetricsServers, WatchedWords
 
+from flowing import write_profile
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
 from heron_testing.pytest_plugin import wait_until
@@ -21,6 +20,7 @@ from heron_testing_servers.prometheus import PrometheusServer
 from heron_testing_servers.s3 import S3Server
 from heron_testing_servers.scribe import ScribeServer
 from heron_testing_servers.zookeeper import ZooKeeperServer
+from watched_words import MetricsServers, WatchedWords
 
 if TYPE_CHECKING:
     from conftest import Sandbox

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 from playwright.sync_api import Error, Page, expect
-from watched_pages import HOSTILE, WatchedPage, answering, start_ui
 
 from heron_testing.pytest_plugin import wait_until
 from heron_testing_servers.chromium import ChromiumBrowser
+from watched_pages import HOSTILE, WatchedPage, answering, start_ui
 
 if TYPE_CHECKING:
     from conftest import Sandbox

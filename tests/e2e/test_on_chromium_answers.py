@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from watched_pages import HOSTILE, WAIT_MS, WatchedPage, answering, start_ui
 
 from heron.clock import wall_s
 from heron_testing_servers.chromium import ChromiumBrowser
+from watched_pages import HOSTILE, WAIT_MS, WatchedPage, answering, start_ui
 
 if TYPE_CHECKING:
     from conftest import Sandbox

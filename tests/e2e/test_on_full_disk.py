@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from committed_lines import check_committed, committed
-from line_journal import SCALED, Lines
 
+from committed_lines import check_committed, committed
 from heron.ipc.metric_names import CHECKPOINTS_FAILED
 from heron_testing_servers.absence import not_here
+from line_journal import SCALED, Lines
 
 if TYPE_CHECKING:
     from conftest import Sandbox

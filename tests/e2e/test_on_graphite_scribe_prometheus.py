@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+
 from counted_words import CountedWords
 from flowing import write_profile
-from test_tracker import TrackerProcess
-from watched_words import OUTAGE, MetricsServers, WatchedWords
-
 from heron.clock import monotonic_s, wall_s
 from heron_testing_servers.carbon import CarbonServer
 from heron_testing_servers.prometheus import PrometheusServer
 from heron_testing_servers.scribe import ScribeServer
+from test_tracker import TrackerProcess
+from watched_words import OUTAGE, MetricsServers, WatchedWords
 
 if TYPE_CHECKING:
     from conftest import Sandbox

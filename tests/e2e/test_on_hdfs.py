@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+
 from counted_words import CountedWords
 from flowing import flows, status, write_profile
-
 from heron.errors import StateError
 from heron.spi.statemgr import NodeKind, Versioned
 from heron_statemgr_hdfs.driver import HdfsStateManager

@@ -7,15 +7,14 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+
 from committed_lines import check_committed, committed
 from held_instants import HeldInstants
-from test_on_network import QUICK, Crossing, Status, write_profile
-
 from heron.clock import monotonic_s
+from test_on_network import QUICK, Crossing, Status, write_profile
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox
-
     from heron_testing_servers.network import Network
 
 PARTITIONS = 40

@@ -6,11 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from flowing import write_profile
-from watched_views import WatchedView, author_file, ends_exactly_after_kills
 
+from flowing import write_profile
 from heron.spi.driver import DriverRef
 from heron_testing_servers.redis import RedisServer
+from watched_views import WatchedView, author_file, ends_exactly_after_kills
 
 if TYPE_CHECKING:
     from conftest import Sandbox

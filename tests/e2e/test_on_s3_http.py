@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import boto3
 import pytest
-from flowing import flows, write_profile
 
+from flowing import flows, write_profile
 from heron_testing_servers.nginx import NginxServer
 from heron_testing_servers.s3 import S3Server
 

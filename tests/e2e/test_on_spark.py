@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from spark_journal import BACK_S, HERE, SUBMITTED_S, SparkJournal, fresh, refusal, status_or_empty
-from tallies import check_tallies
-from visible_data import logs, processes
 
 from heron_testing.pytest_plugin import wait_until
 from heron_testing_servers.absence import not_here
 from heron_testing_servers.spark import SparkCluster
+from spark_journal import BACK_S, HERE, SUBMITTED_S, SparkJournal, fresh, refusal, status_or_empty
+from tallies import check_tallies
+from visible_data import logs, processes
 
 if TYPE_CHECKING:
     from conftest import Sandbox

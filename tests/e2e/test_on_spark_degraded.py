@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, status_or_empty
 
 from heron_testing.pytest_plugin import wait_until
 from heron_testing_servers.spark import SparkCluster
+from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, status_or_empty
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

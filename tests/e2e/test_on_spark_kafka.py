@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from test_on_kafka import Feed, feed
 from test_on_spark_pipelines import kill_jvm
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import psutil
 import pytest
-from visible_data import logs, processes
 
 from heron.clock import monotonic_s
 from heron.driver_kit.core_version import core_version
@@ -28,6 +27,7 @@ from heron_scheduler_spark.container_task import run_container
 from heron_scheduler_spark.task_messages import Order
 from heron_testing.pytest_plugin import wait_until
 from heron_testing_servers.absence import not_here
+from visible_data import logs, processes
 
 if TYPE_CHECKING:
     from conftest import Sandbox

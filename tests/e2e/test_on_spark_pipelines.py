@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from example_tables import EXAMPLE_TABLES, ExampleTable
-from test_pipelines import expected, kill_one, lines, meaning
-from test_views import program, sqlite_ref
-from watched_views import WatchedView, recount
 
+from example_tables import EXAMPLE_TABLES, ExampleTable
 from heron.errors import UsageError
 from heron_spark_kit.java import check_java
 from heron_testing.pytest_plugin import wait_until
 from heron_testing_servers.absence import not_here
 from heron_testing_servers.spark import SparkCluster
+from test_pipelines import expected, kill_one, lines, meaning
+from test_views import program, sqlite_ref
+from watched_views import WatchedView, recount
 
 if TYPE_CHECKING:
     from types import ModuleType

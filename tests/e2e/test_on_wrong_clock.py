@@ -8,14 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from committed_lines import check_committed, committed
-from line_journal import SCALED, Lines
-from test_faults_stopped import everybody
 
+from committed_lines import check_committed, committed
 from heron.clock import monotonic_s, wall_s
 from heron_testing_servers.absence import not_here
 from heron_testing_servers.faketime import shifted_clock
 from heron_testing_servers.install import ServerNotInstalledError
+from line_journal import SCALED, Lines
+from test_faults_stopped import everybody
 
 if TYPE_CHECKING:
     from conftest import Sandbox

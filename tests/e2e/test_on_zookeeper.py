@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from counted_words import CountedWords
 from flowing import complete, flows, status, write_profile
-
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
 from heron_testing.pytest_plugin import wait_until

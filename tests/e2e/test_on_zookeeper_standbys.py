@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from standby_run import Leader, StandbyRun, has_ended
 
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
 from heron_testing_servers.zookeeper import ZooKeeperEnsemble
+from standby_run import Leader, StandbyRun, has_ended
 
 if TYPE_CHECKING:
     from conftest import Sandbox

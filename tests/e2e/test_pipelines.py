@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from heron_streamlet import Config
-from pipelines.reference_engine import results_of
+from heron_testing.pipelines.reference_engine import results_of
 
 if TYPE_CHECKING:
     from conftest import HeronRun, Sandbox

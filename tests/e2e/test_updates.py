@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from tallies import check_tallies
 
 if TYPE_CHECKING:

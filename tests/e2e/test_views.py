@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from watched_views import WatchedView, author_file, ends_exactly_after_kills, publish_history, recount
 
 from heron.clock import wall_s
 from heron.spi.driver import DriverRef
+from watched_views import WatchedView, author_file, ends_exactly_after_kills, publish_history, recount
 
 if TYPE_CHECKING:
     from pathlib import Path

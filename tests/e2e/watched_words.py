@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING
 
 from counted_words import CountedWords
-
 from heron_testing_servers.carbon import CarbonServer
 from heron_testing_servers.prometheus import PrometheusServer
 from heron_testing_servers.scribe import ScribeServer

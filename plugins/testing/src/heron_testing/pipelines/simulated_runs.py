@@ -13,7 +13,7 @@ from heron_streamlet import Builder, Config
 from heron_streamlet.source_spout import SourceSpout
 from heron_streamlet.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
-from pipelines.collected import COLLECTED
+from heron_testing.pipelines.collected import COLLECTED
 
 __all__ = ["Run", "run_simulated"]
 

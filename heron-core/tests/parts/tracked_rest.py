@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from builders import (
-    bolt,
-    data_frame,
-    decoded_rows,
-    instance_spec,
-    physical_plan,
-    spout,
-    stream,
-    subscription,
-    topology,
-)
 from heron.api.definition import GroupingKind
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
@@ -39,6 +28,8 @@ from heron.ipc.frame import (
 from heron.ipc.tracking_arrays import parse_ack, parse_fail
 from heron.kernel.settings import EngineSettings
 from heron.stmgr.ack_outcomes import AckOutcomes
+from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
+from parts import data_frame, decoded_rows, instance_spec
 
 __all__ = ["BOLT", "SPOUT", "Around", "Decide", "Rest", "first_time", "sent_end"]
 

@@ -27,8 +27,8 @@ from heron_health_manager.record_book import RecordBook
 from heron_health_manager.recovery import PlanFacts
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
 from heron_testing.fake_clock import FakeClock
-from topology_model.fluid_model import Model, Part
-from topology_model.managed_model import packing_of
+from heron_testing.topology_model.fluid_model import Model, Part
+from heron_testing.topology_model.managed_model import packing_of
 
 __all__ = ["RHYTHM", "Desk", "Plant", "Store", "word_count"]
 

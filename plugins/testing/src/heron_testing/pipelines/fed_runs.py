@@ -8,7 +8,7 @@ from heron_simulator import Simulation
 from heron_streamlet import Builder, Reader, Source, StageContext
 from heron_streamlet.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
-from pipelines.collected import COLLECTED
+from heron_testing.pipelines.collected import COLLECTED
 
 __all__ = ["Feed", "Running"]
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from heron.spi.health import HealthPolicy
 from heron.spi.health_section import HealthSection
-from topology_model.fluid_model import Model, Part
-from topology_model.managed_model import Change, ManagedModel
-from topology_model.running_model import RunningModel
-from topology_model.scenarios import WANTED, after
+from heron_testing.topology_model.fluid_model import Model, Part
+from heron_testing.topology_model.managed_model import Change, ManagedModel
+from heron_testing.topology_model.running_model import RunningModel
+from heron_testing.topology_model.scenarios import WANTED, after
 
 __all__ = ["DAY_S", "Day", "daily_load", "day"]
 

@@ -5,6 +5,6 @@ and the store are modelled. `ModelTask` and `ModelStmgr` restate what `heron.ins
 segments, markers and losses.
 """
 
-from checkpoint_model.topology_model import TopologyModel
+from parts.checkpoint_model.topology_model import TopologyModel
 
 __all__ = ["TopologyModel"]

@@ -1,6 +1,6 @@
 """Random pipelines that each process draws from the same number, so that all engines run the same ones.
 
-If 3 divides the number, it is a pipeline of columns, with the branches of `pipelines.column_chains`. The others are
+If 3 divides the number, it is a pipeline of columns, with the branches of `column_chains`. The others are
 chains of up to five operators on records.
 """
 
@@ -17,11 +17,11 @@ from heron_streamlet.columns import ColumnStreamlet
 from heron_streamlet.operators import Write
 from heron_streamlet.stream import Draft
 from heron_streamlet.streamlet import WindowedStreamlet
-from pipelines.collected import Collect
-from pipelines.column_chains import COLUMN_STEPS, SCHEMA, WINDOWS, in_batches, on_columns, on_records
-from pipelines.random_chains import KEYS, STATEFUL, STATELESS, Partitions, chained, timed_source
-from pipelines.reference_engine import results_of
-from pipelines.simulated_runs import run_simulated
+from heron_testing.pipelines.collected import Collect
+from heron_testing.pipelines.column_chains import COLUMN_STEPS, SCHEMA, WINDOWS, in_batches, on_columns, on_records
+from heron_testing.pipelines.random_chains import KEYS, STATEFUL, STATELESS, Partitions, chained, timed_source
+from heron_testing.pipelines.reference_engine import results_of
+from heron_testing.pipelines.simulated_runs import run_simulated
 
 __all__ = ["ChainBuilder", "add_chain", "described", "expected_lines", "simulated_lines", "written_lines"]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from builders.pinned_taken_frames import REFUSED, SESSION, TAKEN
 from heron.ipc.envelope import parse_control
 from heron.ipc.frame import FrameKind, parse_credit, parse_frame_header
+from parts.pinned_taken_frames import REFUSED, SESSION, TAKEN
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -7,23 +7,6 @@ from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import replace
 
-from builders import bolt, spout, stream, subscription, topology
-from checkpoint_model.messages import (
-    GROUPS,
-    KEYS,
-    NUMBERS,
-    Beat,
-    Hello,
-    Key,
-    Lost,
-    Message,
-    Saved,
-    Segment,
-    Sink,
-    ToLeader,
-)
-from checkpoint_model.model_stmgr import ModelStmgr
-from checkpoint_model.model_task import ModelTask
 from heron.api.api_constants import (
     TOPOLOGY_KEY_GROUPS,
     TOPOLOGY_RELIABILITY_MODE,
@@ -43,7 +26,24 @@ from heron.tmanager.leader import Leader
 from heron.tmanager.process_reports import ProcessReport
 from heron.tmanager.task_table import TaskEvent, TaskReport
 from heron.tmanager.topology_state import Takeover
+from heron_testing.builders import bolt, spout, stream, subscription, topology
 from heron_testing.fake_clock import FakeClock
+from parts.checkpoint_model.messages import (
+    GROUPS,
+    KEYS,
+    NUMBERS,
+    Beat,
+    Hello,
+    Key,
+    Lost,
+    Message,
+    Saved,
+    Segment,
+    Sink,
+    ToLeader,
+)
+from parts.checkpoint_model.model_stmgr import ModelStmgr
+from parts.checkpoint_model.model_task import ModelTask
 
 __all__ = ["TopologyModel"]
 

@@ -1,6 +1,7 @@
 """The bytes of wire version 1, pinned: a change of one of these files needs a new wire version.
 
-``PYTHONPATH=tests python tests/wire/test_golden.py`` writes the missing files; it never changes an existing one.
+``PYTHONPATH=heron-core/tests python heron-core/tests/wire/test_golden.py`` writes the missing files; it changes no file that
+exists.
 """
 
 from __future__ import annotations
@@ -14,9 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders.pinned_statuses import FORMER_STATUSES, STATUS_WITH_REPORTED_TASKS
-from builders.pinned_taken_frames import TAKEN_FRAMES
-from builders.pinned_task_messages import TASK_MESSAGES, TRACED_SEGMENT
 from heron.api.definition import (
     ComponentDefinition,
     ComponentKind,
@@ -75,6 +73,9 @@ from heron.planner.physical_plan import (
     UpdatePhase,
 )
 from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan, decode_topology, encode_plan
+from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_REPORTED_TASKS
+from parts.pinned_taken_frames import TAKEN_FRAMES
+from parts.pinned_task_messages import TASK_MESSAGES, TRACED_SEGMENT
 
 GOLDEN = Path(__file__).parent / "golden"
 SESSION = 0x01020304

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from heron_streamlet import Aggregate, Builder, Streamlet, sliding_window, tumbling_window
 from heron_streamlet.columns import ColumnStreamlet, max_of, mean_of, min_of, row_count, sum_of
 from heron_streamlet.window import SlidingWindow
-from pipelines.collected import Collect
-from pipelines.random_chains import Partitions
+from heron_testing.pipelines.collected import Collect
+from heron_testing.pipelines.random_chains import Partitions
 
 __all__ = ["COLUMN_STEPS", "SCHEMA", "TABLES", "WINDOWS", "in_batches", "on_columns", "on_records"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from builders import bolt, decoded_rows, instance_spec, physical_plan, spout, stream, subscription, topology
 from heron.api.definition import GroupingKind
 from heron.api.spout import Spout
 from heron.driver_kit.signals import Signals
@@ -15,6 +14,8 @@ from heron.ipc.envelope import Envelope
 from heron.ipc.frame import SegmentKind, parse_segment
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import PhysicalPlan, TopologyState
+from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
+from parts import decoded_rows, instance_spec
 
 __all__ = ["SpoutBench", "When", "spout_plan"]
 

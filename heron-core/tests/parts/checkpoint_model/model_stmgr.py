@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from typing import Protocol
 
-from checkpoint_model.messages import Beat, Hello, Lost, Message, Segment, ToLeader
-from checkpoint_model.model_task import ModelTask
 from heron.planner.physical_plan import HandledLosses, PhysicalPlan, PlanIndex, StreamManagerLocation
 from heron.tmanager.task_table import TaskEvent, TaskReport
+from parts.checkpoint_model.messages import Beat, Hello, Lost, Message, Segment, ToLeader
+from parts.checkpoint_model.model_task import ModelTask
 
 __all__ = ["ModelStmgr", "StmgrSurroundings"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from heron.spi.health import HealthPolicy
 from heron.spi.health_section import HealthSection
 from heron.spi.health_values import Subscription
-from topology_model.fluid_model import Model, Part
-from topology_model.managed_model import ManagedModel
-from topology_model.running_model import RunningModel
+from heron_testing.topology_model.fluid_model import Model, Part
+from heron_testing.topology_model.managed_model import ManagedModel
+from heron_testing.topology_model.running_model import RunningModel
 
 __all__ = ["SCENARIOS", "Outcome", "Scenario", "step"]
 

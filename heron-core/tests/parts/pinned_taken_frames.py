@@ -1,4 +1,4 @@
-"""The pinned bytes of what confirms and refuses the frames of a session; `tests/wire` checks them."""
+"""The pinned bytes of what confirms and refuses the frames of a session; `heron-core/tests/wire` checks them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from heron_health_manager.policy_runner import PolicyRunner
 from heron_health_manager.record_book import KeptRecords, RecordBook
 from heron_health_manager.recovery import PlanFacts
 from heron_testing.fake_clock import FakeClock
-from topology_model.running_model import RunningModel
+from heron_testing.topology_model.running_model import RunningModel
 
 __all__ = ["Change", "ManagedModel", "packing_of"]
 

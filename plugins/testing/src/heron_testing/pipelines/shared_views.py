@@ -11,7 +11,7 @@ from heron_testing.memory_views import MemoryViewStore
 
 __all__ = ["SHARED_VIEWS", "SharedViews"]
 
-SHARED_VIEWS = DriverRef("store", "shared", "pipelines.shared_views:SharedViews")
+SHARED_VIEWS = DriverRef("store", "shared", "heron_testing.pipelines.shared_views:SharedViews")
 
 
 class SharedViews(MemoryViewStore):

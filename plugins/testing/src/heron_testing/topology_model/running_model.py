@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from heron.spi.health_values import Observation
-from topology_model.fluid_model import Flow, Model, Part, samples_of
+from heron_testing.topology_model.fluid_model import Flow, Model, Part, samples_of
 
 __all__ = ["Load", "RunningModel"]
 
