@@ -1,7 +1,7 @@
 """The bytes of wire version 1, pinned: a change of one of these files needs a new wire version.
 
-``PYTHONPATH=heron-core/tests python heron-core/tests/wire/test_golden.py`` writes the missing files; it changes no file that
-exists.
+``PYTHONPATH=heron-core/tests python heron-core/tests/wire/test_golden.py`` writes the missing files; files that exist
+stay as they are.
 """
 
 from __future__ import annotations

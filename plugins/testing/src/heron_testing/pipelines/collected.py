@@ -19,4 +19,5 @@ class Collect(Sink[Any]):
         self.name = name
 
     def put(self, element: Any) -> None:  # noqa: ANN401
+        """`Sink.put`."""
         COLLECTED.setdefault(self.name, []).append(element)

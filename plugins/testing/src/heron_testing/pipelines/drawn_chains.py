@@ -44,12 +44,15 @@ class ChainBuilder(Builder):
         self.number = 0
 
     def new_source(self, source: Source[T] | Generator[T] | Callable[[], T | None]) -> Streamlet[T]:
+        """Add a source that may wait in its middle."""
         return super().new_source(self._halting(source))
 
     def new_columns(self, source: Any) -> ColumnStreamlet:  # noqa: ANN401  # as in the base class
+        """Add a source of columns that may wait in its middle."""
         return super().new_columns(self._halting(source))
 
     def add(self, draft: Draft) -> Draft:
+        """Add an operator; a collection becomes a folder."""
         if isinstance(draft.operator, Write) and isinstance(draft.operator.sink, Collect):
             draft.operator = Write(TextFolder(self.out / f"{self.number}-{draft.operator.sink.name}"))
         return super().add(draft)

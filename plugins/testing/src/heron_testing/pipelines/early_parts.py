@@ -32,17 +32,21 @@ class Gathered(Aggregate[object, list[object], list[object]]):
     """All values; its accumulators are changed in place, and also when the result is made."""
 
     def zero(self) -> list[object]:
+        """`Aggregate.zero`."""
         return []
 
     def add(self, accumulator: list[object], value: object) -> list[object]:
+        """`Aggregate.add`."""
         accumulator.append(value)
         return accumulator
 
     def merge(self, left: list[object], right: list[object]) -> list[object]:
+        """`Aggregate.merge`."""
         left.extend(right)
         return left
 
     def result(self, accumulator: list[object]) -> list[object]:
+        """`Aggregate.result`."""
         accumulator.append("result")
         return accumulator
 

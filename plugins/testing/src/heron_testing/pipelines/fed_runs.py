@@ -24,21 +24,26 @@ class Feed(Source[Any]):
         Feed.waiting = {name: [] for name in partitions}
 
     def partitions(self, tasks: int) -> list[str]:
+        """`Source.partitions`."""
         del tasks
         return list(self.names)
 
     def open(self, partition: str, position: object, context: StageContext) -> Reader[Any]:
+        """`Source.open`."""
         del position, context
         return FeedReader(partition)
 
 
 class FeedReader:
+    """Reads what a test has fed to a partition."""
+
     position = None
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def read(self, limit: int) -> list[Any] | None:
+        """`Reader.read`."""
         del limit
         elements = Feed.waiting[self.name]
         if elements and elements[0] is None:
@@ -47,7 +52,7 @@ class FeedReader:
         return elements
 
     def close(self) -> None:
-        pass
+        """`Reader.close`."""
 
 
 class Running:
@@ -59,6 +64,7 @@ class Running:
         self.simulation = Simulation(topology, clock=FakeClock(wall_s=1_000_000.0))
 
     def feed(self, partition: str, *elements: Any) -> None:  # noqa: ANN401
+        """Give elements to a partition; None ends it."""
         Feed.waiting[partition] += elements
 
     def after(self, seconds: float) -> list[Any]:

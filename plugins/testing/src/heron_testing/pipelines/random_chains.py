@@ -50,9 +50,11 @@ class Partitions(Source[Any]):
         self.gate = gate
 
     def partitions(self, tasks: int) -> list[str]:
+        """`Source.partitions`."""
         return [str(number) for number in range(len(self.lists))]
 
     def open(self, partition: str, position: object, context: StageContext) -> Reader[Any]:
+        """`Source.open`."""
         return _Halting(Items(self.lists[int(partition)]).open("0", position, context), self, int(partition))
 
 
@@ -86,6 +88,7 @@ def pairs(stream: Streamlet[Any]) -> Streamlet[Any]:
 
 
 def number_of(value: object) -> int:
+    """A whole number for any value."""
     return value if isinstance(value, int) else len(str(value))
 
 

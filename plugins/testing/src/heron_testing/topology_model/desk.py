@@ -36,6 +36,7 @@ RHYTHM = {"period_s": 1, "look_back_s": 3}
 
 
 def word_count(offered: float = 1000.0) -> Model:
+    """Lines, split into words, which are counted; `offered` lines per second."""
     lines, words = Subscription("lines", "default"), Subscription("split", "default")
     parts = (
         Part("lines", 1e-6, offered=offered),
@@ -63,15 +64,18 @@ class Plant:
 
     @property
     def packing(self) -> PackingPlan:
+        """The present packing plan."""
         return packing_of(self.model.tasks, self.model.version)
 
     def plan(self, action: Action) -> PlannedAction:
+        """`Carries.plan`."""
         if self.fails_to_plan is not None:
             raise self.fails_to_plan
         after = packing_of({**self.model.tasks, **action.parallelism}, self.model.version + 1)
         return PlannedAction(action, TopologyUpdate("model", self.packing, after, {}))
 
     def carry_out(self, planned: PlannedAction) -> None:
+        """`Carries.carry_out`."""
         if self.fails is not None:
             raise self.fails
         self.takes()
@@ -92,10 +96,12 @@ class Store(LocalFsStateManager):
     writes_fail = False
 
     def get(self, kind: NodeKind, topology: str) -> Versioned | None:
+        """`StateManager.get`."""
         _check(self.away)
         return super().get(kind, topology)
 
     def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
+        """`StateManager.set`."""
         _check(self.away or self.writes_fail)
         return super().set(kind, topology, value, expected=expected)
 
@@ -119,12 +125,14 @@ class Desk:
         self.dies()
 
     def dies(self) -> None:
+        """Replace the health manager by a new one, which knows only the records."""
         self.book = RecordBook(self.store, "model", "model-1")
         carrier = self.plant if self.control else None
         self.pace = Pace(1.0)
         self.manager = HealthManager(self.section, self.policies, self.book, self.look, carrier, self.clock, self.pace)
 
     def look(self) -> Observed:
+        """What the health manager sees; raises `looks_fail` if it is set."""
         if self.looks_fail is not None:
             raise self.looks_fail
         seen = self.plant.model.observe(self.clock.monotonic_s())
@@ -132,6 +140,7 @@ class Desk:
         return Observed(replace(seen, shape=shape), PlanFacts(shape, self.plant.packing.id))
 
     def runs(self, seconds: int) -> HealthRecords:
+        """Let a number of rounds pass, one each second; return the records."""
         for _ in range(seconds):
             self.clock.advance(1.0)
             self.manager.round()
@@ -139,8 +148,10 @@ class Desk:
 
     @property
     def records(self) -> HealthRecords:
+        """The records of the store."""
         return self.book.read().records
 
     @property
     def states(self) -> list[DecisionState]:
+        """The states of the decisions."""
         return [each.state for each in self.records.decisions]

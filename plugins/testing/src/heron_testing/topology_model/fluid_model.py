@@ -89,6 +89,7 @@ class Model:
         self.version += 1
 
     def cost_s(self, part: Part) -> float:
+        """Useful seconds for each tuple, with the present number of tasks."""
         return part.cost_s + part.overhead_s * (self.tasks[part.name] - 1)
 
     def load(self, part: Part, share: Mapping[str, float]) -> float:

@@ -43,9 +43,11 @@ class RecordsInMemory(RecordBook):
         self._kept = KeptRecords(HealthRecords("model-1"), 0)
 
     def read(self) -> KeptRecords:
+        """`RecordBook.read`."""
         return self._kept
 
     def write(self, kept: KeptRecords, records: HealthRecords) -> KeptRecords:
+        """`RecordBook.write`."""
         if kept.version != self._kept.version:
             msg = "the records have changed"
             raise StateConflictError(msg)

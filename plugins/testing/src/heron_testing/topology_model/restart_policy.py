@@ -15,9 +15,11 @@ class RestartPolicy(Ds2Policy):
     """A policy that restarts a container, and always measures that its task does nothing."""
 
     def sensors(self) -> Sequence[Sensor]:
+        """`HealthPolicy.sensors`."""
         return (_NoRate(),)
 
     def diagnosers(self) -> Sequence[Diagnoser]:
+        """`HealthPolicy.diagnosers`."""
         return (StuckDiagnoser(),)
 
 
@@ -27,8 +29,11 @@ class _NoRate(Sensor):
 
 
 class StuckDiagnoser(Diagnoser):
+    """Finds that the task 2 of the component ``split`` is stuck, with this confidence."""
+
     def __init__(self, confidence: float = 0.9) -> None:
         self._confidence = confidence
 
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
         yield Diagnosis("stuck-task", Subject("split", 2), self._confidence, ("tuples wait, and it executes none",))
