@@ -17,7 +17,7 @@ from heron_testing_servers.chromium import ChromiumBrowser
 from watched_pages import WatchedPage, start_ui
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "images"

@@ -14,7 +14,7 @@ from heron_testing_servers.spark import SparkCluster, SparkWorker
 from line_journal import Lines
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["BACK_S", "HERE", "SUBMITTED_S", "SparkJournal", "fresh", "name_cluster", "refusal", "status_or_empty"]
 

@@ -15,7 +15,8 @@ from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.tmanager_location import decode_tmanager_location
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["Leader", "StandbyRun", "has_ended"]
 

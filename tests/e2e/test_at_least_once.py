@@ -15,7 +15,8 @@ import pytest
 from line_journal import PATIENT, Lines
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 NUMBERS, FEW = 300, 60
 PENDING = 100

@@ -24,7 +24,8 @@ from heron_testing.pytest_plugin import wait_until
 from line_journal import Lines
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 HERON = Path(sys.executable).with_name("heron")
 

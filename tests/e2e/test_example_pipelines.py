@@ -10,7 +10,7 @@ import pytest
 from example_tables import EXAMPLE_TABLES, ExampleTable, recommended, visited
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 TRENDS, RECOMMENDATIONS, SESSIONS = EXAMPLE_TABLES
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(180)
 

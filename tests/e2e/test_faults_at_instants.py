@@ -15,7 +15,8 @@ from held_instants import HeldInstants
 from line_journal import PATIENT, Lines
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -15,7 +15,8 @@ from committed_lines import check_committed, committed
 from held_instants import HeldInstants
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(240)
 

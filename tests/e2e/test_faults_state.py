@@ -12,7 +12,7 @@ from heron_testing.pytest_plugin import wait_until
 from line_journal import SCALED, Lines
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 STMGR_1, TMANAGER, EXECUTOR_2 = ("stmgr", "/c1/"), ("tmanager", "/c0/"), ("executor", "2.json")
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 TOPOLOGIES = Path(__file__).parent / "topologies"
 NUMBERS = set(range(100))

@@ -12,7 +12,7 @@ import pytest
 from nexmark_recount import ANSWERS
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 
 @pytest.mark.parametrize(("query", "more"), [("q8", ()), ("q5", ("--columns",))])

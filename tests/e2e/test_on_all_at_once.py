@@ -23,7 +23,7 @@ from heron_testing_servers.zookeeper import ZooKeeperServer
 from watched_words import MetricsServers, WatchedWords
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 PASSWORD = "open sesame"  # for a server on the loopback address that ends with the tests
 PROFILE = """\

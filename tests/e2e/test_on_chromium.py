@@ -17,7 +17,7 @@ from heron_testing_servers.chromium import ChromiumBrowser
 from watched_pages import HOSTILE, WatchedPage, answering, start_ui
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 FRAME = (
     """[...document.querySelectorAll("h1, .summary dl, nav.tabs, main h2")].map((each) => each.tagName).slice(0, 4)"""

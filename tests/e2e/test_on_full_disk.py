@@ -19,7 +19,7 @@ from heron_testing_servers.absence import not_here
 from line_journal import SCALED, Lines
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 DISK = "size=8m"
 PARTITIONS = 40

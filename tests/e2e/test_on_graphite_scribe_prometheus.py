@@ -18,7 +18,7 @@ from test_tracker import TrackerProcess
 from watched_words import OUTAGE, MetricsServers, WatchedWords
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 SCRAPED = """\
 extends: local

@@ -19,7 +19,7 @@ from heron_testing_servers.hdfs import HdfsServer
 from heron_uploader_hdfs.driver import HdfsUploader
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 _PROFILE = """\
 extends: local

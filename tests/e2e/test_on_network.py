@@ -30,7 +30,8 @@ from heron_testing_servers.network import HERE, Network
 from heron_testing_servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 Status = dict[str, Any]
 """The member ``status`` of `heron status --json`."""

@@ -39,7 +39,7 @@ from heron_testing_servers.network import HERE, Network
 from test_on_network import QUICK, Crossing
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 OUTAGE_S = 3.0
 EMITTED = "heron.emit-count"

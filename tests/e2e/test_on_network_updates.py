@@ -14,7 +14,8 @@ from heron.clock import monotonic_s
 from test_on_network import QUICK, Crossing, Status, write_profile
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
     from heron_testing_servers.network import Network
 
 PARTITIONS = 40

@@ -13,7 +13,7 @@ from heron_testing_servers.postgresql import PostgresqlServer
 from watched_views import WatchedView, author_file, ends_exactly_after_kills
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 
 def test_a_view_is_exact_whatever_dies(

@@ -13,7 +13,7 @@ from heron_testing_servers.nginx import NginxServer
 from heron_testing_servers.s3 import S3Server
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
     Store = tuple[S3Server | NginxServer, str]
 

@@ -24,7 +24,7 @@ from tallies import check_tallies
 from visible_data import logs, processes
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(400)
 

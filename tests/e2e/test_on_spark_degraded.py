@@ -11,7 +11,8 @@ from heron_testing_servers.spark import SparkCluster
 from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, status_or_empty
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(300)
 

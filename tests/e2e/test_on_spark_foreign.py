@@ -24,7 +24,7 @@ from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, name_cluster, refusa
 from visible_data import command_lines
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.servers]
 

@@ -30,7 +30,7 @@ from heron_testing_servers.absence import not_here
 from visible_data import logs, processes
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.servers
 

@@ -25,7 +25,8 @@ from watched_views import WatchedView, recount
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["expected", "meaning", "program"]
 

@@ -11,14 +11,14 @@ import psutil
 import pyspark
 import pytest
 
-from conftest import sandbox_at
+from heron_testing.sandbox import sandbox_at
 from heron_testing.pytest_plugin import wait_until
 from heron_testing_servers.spark import SparkCluster
 from heron_testing_servers.yarn import YarnCluster
 from spark_journal import BACK_S, HERE, SparkJournal, refusal
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 _PROFILE = """\
 extends: spark

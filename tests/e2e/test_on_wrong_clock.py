@@ -18,7 +18,7 @@ from line_journal import SCALED, Lines
 from test_faults_stopped import everybody
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 PARTITIONS = 40
 

@@ -13,7 +13,7 @@ from heron_testing.pytest_plugin import wait_until
 from heron_testing_servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 _HERE = ("--profile", "zk")
 _PROFILE = """\

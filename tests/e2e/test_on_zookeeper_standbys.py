@@ -19,7 +19,7 @@ from heron_testing_servers.zookeeper import ZooKeeperEnsemble
 from standby_run import Leader, StandbyRun, has_ended
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 SESSION_S = 2.0
 SLACK_S = 8.0  # on a busy machine; docs/operations.md has the usual times

@@ -23,7 +23,8 @@ from test_on_spark_pipelines import kill_jvm, kill_python_workers, kill_task, sp
 from test_pipelines import kill_one
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 SOAK_MINUTES = float(os.environ.get("HERON_SOAK_MINUTES", "10"))
 RUN_S = 240.0

@@ -13,7 +13,7 @@ from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateMan
 from standby_run import StandbyRun, has_ended
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 
 @pytest.fixture

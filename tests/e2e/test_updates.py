@@ -10,7 +10,8 @@ import pytest
 from tallies import check_tallies
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from conftest import HeronRun
+    from heron_testing.heron_run import HeronRun
 
 __all__ = ["VIEW_STAGE", "WatchedView", "author_file", "ends_exactly_after_kills", "publish_history", "recount"]
 

@@ -12,7 +12,8 @@ from heron_testing_servers.scribe import ScribeServer
 from heron_testing_servers.server_process import ServerProcess
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["OUTAGE", "MetricsServers", "WatchedWords"]
 
