@@ -330,18 +330,23 @@ def _built(session: nox.Session, dist: Path, projects: list[str]) -> Path:
 
 
 def _required_projects(requirements: list[str]) -> list[str]:
-    """The projects of this repository that these requirements name, with what those require, also as an extra."""
+    """The projects of this repository that these requirements name, with what those and the named extras require."""
     ours = {_settings(project)["project"]["name"]: project for project in _projects()}
-    found: dict[str, str] = {}
+    found: set[str] = set()
+    seen: set[str] = set()
     waiting = list(requirements)
     while waiting:
-        name = re.split(r"[^A-Za-z0-9-]", waiting.pop(), maxsplit=1)[0]
-        if name in ours and name not in found:
-            found[name] = ours[name]
-            settings = _settings(ours[name])["project"]
-            waiting += settings.get("dependencies", [])
-            waiting += [each for extra in settings.get("optional-dependencies", {}).values() for each in extra]
-    return sorted(found.values())
+        requirement = waiting.pop()
+        name, _, rest = re.sub(r"[^][A-Za-z0-9,-].*", "", requirement).partition("[")
+        if name not in ours or requirement in seen:
+            continue
+        seen.add(requirement)
+        found.add(ours[name])
+        settings = _settings(ours[name])["project"]
+        waiting += settings.get("dependencies", [])
+        for extra in filter(None, rest.rstrip("]").split(",")):
+            waiting += settings["optional-dependencies"][extra]
+    return sorted(found)
 
 
 def _settings(project: str) -> dict[str, Any]:

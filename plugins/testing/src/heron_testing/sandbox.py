@@ -1,159 +1,63 @@
-"""Run `heron` as a user would, each test in its own sandbox, and look for what it leaves behind."""
+"""A sandbox for topologies under test: `heron` runs in it as users run it, and a test sees what it leaves behind.
+
+The fixture `sandbox` of `heron_testing.pytest_plugin` makes one for a test. It needs the extra
+``heron-testing[sandbox]``: the command, the drivers of the profile ``local``, and psutil.
+
+A sandbox ends with the process of its tests, whatever ends that process: a guard then kills what runs in the sandbox,
+and removes its folder.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import psutil
 import pytest
 
+from heron.errors import UsageError
 from heron.ipc.status import encode_status
-from heron_cli.client import Client, connect
-from heron_cli.launch.run_report import RunReport
+from heron_testing import sandbox_guard
 from heron_testing.pytest_plugin import wait_until
 
-__all__ = ["HeronRun", "Sandbox", "sandbox_at"]
+try:
+    import psutil
 
-HERON = Path(sys.executable).with_name("heron")
-TOPOLOGIES = Path(__file__).parent / "topologies"
-EXAMPLES = Path(__file__).parents[2] / "examples"
+    from heron_cli.client import Client, connect
+    from heron_testing.heron_run import RUN_S, HeronRun, processes_of
+except ModuleNotFoundError as error:
+    _MISSING = f"a sandbox needs {error.name}, which is not installed: pip install 'heron-testing[sandbox]'"
+    raise UsageError(_MISSING) from error
 
-_HERE = Path(__file__).parent
-_IN_DEV_TEST = ("guarantee", "starts_nothing")
-_RUN_S = 90.0  # a run of a few seconds, on a busy machine
+__all__ = ["Sandbox", "sandbox_at"]
+
+_HERON = Path(sys.executable).with_name("heron")
 _GONE_S = 5.0  # the time in which an executor must exit, which the engine promises for any end
-_ROLE_MODULES = {
-    "supervisor": "heron_scheduler_local.supervisor",
-    "spark supervisor": "heron_scheduler_spark.supervisor",
-    "pyspark worker": "pyspark.worker",
-    "spark driver": "heron_scheduler_spark.spark_driver",
-    "health": "heron_health_manager.manager_process",
-}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the mark `matrix` to each test of this folder that `./dev test` does not run."""
-    for item in items:
-        if item.path.parent == _HERE and not any(map(item.get_closest_marker, _IN_DEV_TEST)):
-            item.add_marker("matrix")
-
-
-@dataclass
-class HeronRun:
-    """One `heron` command; `out` is the folder of the topology's results."""
-
-    process: subprocess.Popen[bytes]
-    folder: Path
-    home: Path
-    out: Path
-
-    @property
-    def stdout(self) -> str:
-        """Its standard output so far."""
-        return (self.folder / "stdout").read_text(encoding="utf-8", errors="replace")
-
-    @property
-    def stderr(self) -> str:
-        """Its standard error so far."""
-        return (self.folder / "stderr").read_text(encoding="utf-8", errors="replace")
-
-    @property
-    def all_output(self) -> str:
-        """All its output, for the message of a failed assertion."""
-        return f"--- stdout\n{self.stdout[-6000:]}\n--- stderr\n{self.stderr[-6000:]}"
-
-    def wait(self, timeout_s: float = _RUN_S) -> int:
-        """Wait for the end and return the exit code."""
-        try:
-            return self.process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"still running after {timeout_s} s\n{self.all_output}") from None  # noqa: EM102
-
-    def finished(self, timeout_s: float = _RUN_S) -> RunReport:
-        """Return the report of a run that must succeed."""
-        code = self.wait(timeout_s)
-        assert code == 0, self.all_output
-        report = self.report()
-        assert report.state == "finished", self.all_output
-        return report
-
-    def report(self) -> RunReport:
-        """Return the content of the ``--report`` file."""
-        return msgspec.json.decode((self.folder / "report.json").read_bytes(), type=RunReport)
-
-    def results(self, component: str) -> dict[int, list[list[object]]]:
-        """Return what the tasks of a component have written, by task id."""
-        found: dict[int, list[list[object]]] = {}
-        for path in sorted(self.out.glob(f"{component}-*.json")):
-            found[int(path.stem.rpartition("-")[2])] = json.loads(path.read_bytes())
-        return found
-
-    def until(self, predicate: Callable[[], object], what: str, timeout_s: float = 60.0) -> None:
-        """Wait for a condition of this run; fail at once when the command ends before it."""
-
-        def look() -> bool:
-            if predicate():
-                return True
-            assert self.process.poll() is None, f"{what}: the command has ended\n{self.all_output}"
-            return False
-
-        try:
-            wait_until(look, timeout_s, what)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.all_output}") from None  # noqa: EM102
-
-    def printed(self, text: str, timeout_s: float = 60.0) -> None:
-        """Wait until either output stream contains the text."""
-        self.until(lambda: text in self.stdout or text in self.stderr, f"{text!r} in the output", timeout_s)
-
-    def processes(self, role: str, name: str = "") -> list[psutil.Process]:
-        """Return the processes of a role, such as ``stmgr``; `name` is part of the ``/FOLDER/FILE`` of their specs."""
-        return [process for process, _ in self.commands(role, name)]
-
-    def commands(self, role: str, name: str = "") -> list[tuple[psutil.Process, list[str]]]:
-        """Return the same processes with their command lines at that moment; any of them may end at any time."""
-        module = _ROLE_MODULES.get(role, f"heron.{role}.main")
-        found = []
-        for process in _processes_of(self.home):
-            with contextlib.suppress(psutil.Error):
-                command = process.cmdline()
-                # The folders above have random names, which may contain any text.
-                if module in command and name in "/".join(["", *Path(command[-1]).parts[-2:]]):
-                    found.append((process, command))
-        return found
-
-    def the(self, role: str, name: str = "") -> psutil.Process:
-        """Wait for the process and return it; there must be only one."""
-        found: list[psutil.Process] = []
-
-        def one() -> bool:
-            found[:] = self.processes(role, name)
-            return len(found) == 1
-
-        self.until(one, f"one {role} {name}")
-        return found[0]
+_GUARD_S = 30.0  # to kill and to remove what a test has left, on a busy machine
 
 
 @dataclass
 class Sandbox:
-    """A home, a folder for temporary files, and the processes of a test. Its paths are short enough for sockets.
+    """A home and a folder for temporary files, in which commands of `heron` run.
 
-    `environ` are variables of the test, for all processes that start after they are set.
+    Attributes:
+        root: the folder of everything; its path is short enough for sockets.
+        programs: the folder of the topologies that `start` finds by a relative path.
+        runs: the commands that were started, in this order.
+        submits: whether reports of submitted topologies may remain, which the state keeps for a day. `start` sets it.
+        environ: variables for all processes that start after they are set.
     """
 
     root: Path
+    programs: Path | None = None
     runs: list[HeronRun] = field(default_factory=list)
     submits: bool = False
     environ: dict[str, str] = field(default_factory=dict)
@@ -175,15 +79,20 @@ class Sandbox:
         return {**os.environ, **own, **self.environ}
 
     def heron(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run `heron WORDS` to its end and check the exit code."""
+        """Run ``heron WORDS`` to its end.
+
+        Raises:
+            AssertionError: when the exit code is not `code`; it has the output.
+            subprocess.TimeoutExpired: after 90 s.
+        """
         done = subprocess.run(
-            [str(HERON), *words],
+            [str(_HERON), *words],
             env=self.env,
             cwd=self.root,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=_RUN_S,
+            timeout=RUN_S,
             check=False,
         )
         assert done.returncode == code, f"heron {' '.join(words)}\n{done.stdout}\n{done.stderr}"
@@ -196,17 +105,69 @@ class Sandbox:
         """
         return (self.home / ".heron" / "state" / "executionstate" / topology).exists()
 
+    def write_profile(self, name: str, text: str) -> tuple[str, str]:
+        """Write the profile `name` of this sandbox, in YAML; return the options that select it."""
+        folder = self.home / ".heron" / "profiles"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+        return "--profile", name
+
     def status(self, topology: str, timeout_s: float = 10.0) -> dict[str, Any]:
-        """Return the part of `heron status --json` about a running topology of the profile ``local``.
+        """Return ``status`` of the document of ``heron status --json``, of a topology of the profile ``local``.
 
         This process asks: a command needs a quarter of a second of a processor, and a test that waits asks often.
+
+        Raises:
+            UsageError: when the state has no such topology.
+            UnreachableError: when its topology manager does not answer within `timeout_s` seconds.
         """
         with self._client() as client, client.topology(topology, timeout_s=timeout_s) as remote:
             found: dict[str, Any] = json.loads(encode_status(remote.status()))
         return found
 
+    def status_document(self, topology: str, *options: str) -> dict[str, Any]:
+        """Return the document of ``heron status TOPOLOGY OPTIONS --json``, of any profile.
+
+        Raises:
+            AssertionError: when the command fails.
+        """
+        document: dict[str, Any] = json.loads(self.output_of("status", topology, *options, "--json"))
+        return document
+
+    def executed(self, topology: str, component: str) -> int:
+        """Return how many tuples a component of a topology of the profile ``local`` has executed.
+
+        Raises:
+            UsageError, UnreachableError: as `status`.
+        """
+        return sum(each["executed"] for each in self.status(topology)["components"] if each["name"] == component)
+
+    def wait_for_state(self, run: HeronRun, topology: str) -> None:
+        """Wait until the state of the profile ``local`` has the topology that `run` starts.
+
+        Raises:
+            AssertionError: when the command ends before it, or after 60 s.
+        """
+        run.until(lambda: self.is_known(topology), f"the state of {topology}")
+
+    def wait_for_tasks(self, run: HeronRun, topology: str, timeout_s: float = 60.0) -> None:
+        """Wait until all tasks run of the topology that `run` starts, with the profile ``local``.
+
+        The status shows a topology as running from its start, and its tasks as running when they have a plan.
+
+        Raises:
+            AssertionError: when the command ends before it, or after `timeout_s` seconds.
+        """
+        self.wait_for_state(run, topology)
+        states = lambda: {task["state"] for task in self.status(topology, timeout_s)["tasks"]}  # noqa: E731
+        run.until(lambda: states() == {"running"}, f"all tasks of {topology} run", timeout_s)
+
     def metrics(self, topology: str, component: str) -> list[dict[str, Any]]:
-        """Return what `heron metrics --component COMPONENT --json` prints; this process asks, as for the status."""
+        """Return what ``heron metrics --component COMPONENT --json`` prints; this process asks, as for the status.
+
+        Raises:
+            UsageError, UnreachableError: as `status`.
+        """
         with self._client() as client:
             found: list[dict[str, Any]] = json.loads(msgspec.json.encode(client.metrics(topology, component=component)))
         return found
@@ -217,7 +178,11 @@ class Sandbox:
         return connect("local", overrides=overrides, read_only=True)
 
     def output_of(self, *words: str, code: int = 0) -> str:
-        """Run `heron WORDS` beside other runs, check the exit code, and return its output or error output."""
+        """Run ``heron WORDS`` to its end; return its output, or its error output if `code` is not 0.
+
+        Raises:
+            AssertionError: when the exit code is not `code`; it has the output.
+        """
         ended = self.heron(*words, code=code)
         return ended.stderr if code else ended.stdout
 
@@ -230,24 +195,37 @@ class Sandbox:
         wrapper: tuple[str, ...] = (),
         stdin: int = subprocess.DEVNULL,
     ) -> HeronRun:
-        """Start `WRAPPER heron COMMAND TARGET OPTIONS -- ARGS` in a new process group; COMMAND may be several words.
+        """Start ``WRAPPER heron COMMAND TARGET OPTIONS -- ARGS`` in a new process group, and return at once.
 
-        A target without a folder is one of the topologies of these tests; ``--out`` gives it the folder of its results.
+        Args:
+            target: the file of a topology. A relative path is one of `programs`, and gets the arguments
+                ``--out FOLDER``, with the folder `HeronRun.out`.
+            options: options of the command.
+            args: arguments of the file.
+            command: ``run`` or ``submit PROFILE``, or another command, also of several words.
+            wrapper: a command that starts the command.
+            stdin: as of `subprocess.Popen`.
+
+        Raises:
+            UsageError: when the target is a relative path and there are no `programs`.
         """
         self.submits |= command.startswith("submit")
         folder, out = self._folders()
         path = Path(target)
         if not path.is_absolute():
-            path, args = TOPOLOGIES / target, ("--out", str(out), *args)
-        words = [*wrapper, str(HERON), *command.split(), str(path), *options]
+            if self.programs is None:
+                msg = f"{target}: a relative path needs a folder of programs: define the fixture sandbox_programs"
+                raise UsageError(msg)
+            path, args = self.programs / target, ("--out", str(out), *args)
+        words = [*wrapper, str(_HERON), *command.split(), str(path), *options]
         if command == "run":
             words += ["--report", str(folder / "report.json")]
         return self._launch([*words, "--", *args], folder, out, stdin)
 
     def start_command(self, *words: str) -> HeronRun:
-        """Start `heron WORDS` beside a run; the command is ended with the test."""
+        """Start ``heron WORDS`` and return at once; the command is ended with the test."""
         folder, out = self._folders()
-        return self._launch([str(HERON), *words], folder, out, subprocess.DEVNULL)
+        return self._launch([str(_HERON), *words], folder, out, subprocess.DEVNULL)
 
     def _folders(self) -> tuple[Path, Path]:
         number = len(self.runs)
@@ -272,7 +250,11 @@ class Sandbox:
         return run
 
     def run(self, target: Path | str, *options: str, args: tuple[str, ...] = (), command: str = "run") -> HeronRun:
-        """Start a command as `start` does, and wait for its end."""
+        """Start a command as `start` does, and wait for its end.
+
+        Raises:
+            AssertionError: when it still runs after 90 s.
+        """
         run = self.start(target, *options, args=args, command=command)
         run.wait()
         return run
@@ -284,7 +266,7 @@ class Sandbox:
 
     def remaining(self) -> list[str]:
         """Return the processes, sockets, temporary files, state nodes, packages and jobs that still exist."""
-        found = [f"process {_description(each)}" for each in _processes_of(self.home)]
+        found = [f"process {_description(each)}" for each in processes_of(self.home)]
         found += [f"temporary {each.name}" for each in self.tmp.iterdir()]
         heron = self.home / ".heron"
         for kind in ("state", "packages", "jobs", "spark"):
@@ -294,7 +276,7 @@ class Sandbox:
         return found
 
     def close(self) -> None:
-        """End all processes that a failed test has left."""
+        """End the commands that a failed test has left; the guard ends what these have started."""
         for run in self.runs:
             if run.process.poll() is None:
                 run.process.kill()
@@ -302,42 +284,50 @@ class Sandbox:
             if run.process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):
                     run.process.stdin.close()
-        for process in _processes_of(self.home):
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        shutil.rmtree(self.root, ignore_errors=True)
-
-
-@pytest.fixture
-def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    """A sandbox for one test; the test fails if it leaves anything in it."""
-    with sandbox_at(Path(tempfile.mkdtemp(prefix="he2e-")), request) as box:
-        yield box
 
 
 @contextlib.contextmanager
-def sandbox_at(root: Path, request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    """A sandbox in a given folder, which is removed at the end."""
-    box = Sandbox(root)
+def sandbox_at(root: Path, request: pytest.FixtureRequest, programs: Path | None = None) -> Iterator[Sandbox]:
+    """A sandbox in the folder `root`, which is removed at the end; for a fixture with another scope than a test.
+
+    At the end it interrupts the commands that run, and waits for them.
+
+    Raises:
+        AssertionError: at the end, when no test has failed meanwhile and something is left 5 s later.
+    """
+    box = Sandbox(root, programs)
     box.home.mkdir(parents=True)
     box.tmp.mkdir()
     failed_before = request.session.testsfailed
+    with _guarded(root):
+        try:
+            yield box
+            for run in box.runs:
+                if run.process.poll() is None:
+                    run.process.send_signal(signal.SIGINT)
+                    run.wait()
+            if request.session.testsfailed == failed_before:
+                _leaves_nothing(box)
+        finally:
+            box.close()
+
+
+@contextlib.contextmanager
+def _guarded(root: Path) -> Iterator[None]:
+    """Let a guard end what runs in the sandbox, at the end of this context or of this process."""
+    # In its own session: what ends the group or the terminal of the tests must not end the guard.
+    guard = subprocess.Popen(
+        [sys.executable, "-I", "-S", sandbox_guard.__file__, str(root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
     try:
-        yield box
-        for run in box.runs:
-            if run.process.poll() is None:
-                run.process.send_signal(signal.SIGINT)
-                run.wait()
-        if request.session.testsfailed == failed_before:
-            _leaves_nothing(box)
+        yield
     finally:
-        box.close()
-
-
-@pytest.fixture
-def examples() -> Path:
-    """The folder of the examples."""
-    return EXAMPLES
+        guard.communicate(timeout=_GUARD_S)
 
 
 def _leaves_nothing(box: Sandbox) -> None:
@@ -346,16 +336,6 @@ def _leaves_nothing(box: Sandbox) -> None:
     except AssertionError:
         left = box.remaining()
         assert not left, f"still there {_GONE_S} s after the end: {left}\n{box.log_text('*.log')[-4000:]}"
-
-
-def _processes_of(home: Path) -> list[psutil.Process]:
-    """Return every process with this HOME except zombies: the command, its children and their children."""
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.environ().get("HOME") == str(home) and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
 
 
 def _description(process: psutil.Process) -> str:

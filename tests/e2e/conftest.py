@@ -1,0 +1,29 @@
+"""What the end-to-end tests of this repository share: the mark `matrix`, and the folders of their programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+_HERE = Path(__file__).parent
+_IN_DEV_TEST = ("guarantee", "starts_nothing")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the mark `matrix` to each test of this folder that `./dev test` does not run."""
+    for item in items:
+        if item.path.parent == _HERE and not any(map(item.get_closest_marker, _IN_DEV_TEST)):
+            item.add_marker("matrix")
+
+
+@pytest.fixture
+def sandbox_programs() -> Path:
+    """The topologies that these tests start by their name."""
+    return _HERE / "topologies"
+
+
+@pytest.fixture
+def examples() -> Path:
+    """The folder of the examples."""
+    return _HERE.parents[1] / "examples"
