@@ -116,8 +116,7 @@ class StandbyRun:
 
     def status(self) -> dict[str, Any]:
         """Return the output of `heron status`."""
-        document: dict[str, Any] = json.loads(self.sandbox.output_of("status", "steady", *self._options, "--json"))
-        status: dict[str, Any] = document["status"]
+        status: dict[str, Any] = self.sandbox.status_document("steady", *self._options)["status"]
         return status
 
     def metrics(self) -> dict[str, dict[str, float]]:

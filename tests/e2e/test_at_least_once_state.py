@@ -33,8 +33,7 @@ def started(sandbox: Sandbox) -> HeronRun:
 
 def acks(run: HeronRun, what: str) -> None:
     """Wait until more messages are acked."""
-    before = acked(run)
-    run.until(lambda: acked(run) > before, f"acks {what}")
+    run.grows(lambda: acked(run), f"acks {what}")
 
 
 def acked(run: HeronRun) -> int:

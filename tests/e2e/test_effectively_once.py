@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from committed_lines import check_committed, committed
+from committed_lines import PARTITIONS, check_committed, commits, committed
 
 if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
@@ -16,32 +16,19 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(240)
 
-PARTITIONS = 40
-
-
-def status(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the status document."""
-    return sandbox.status("exactly_once")
-
 
 def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
     """Return the status of the checkpoints."""
-    found: dict[str, Any] = status(sandbox)["checkpoints"]
+    found: dict[str, Any] = sandbox.status("exactly_once")["checkpoints"]
     return found
 
 
 def started(sandbox: Sandbox, interval_s: float = 0.5, *options: str, backend: str = "memory") -> HeronRun:
     """Start the topology; output is committed."""
     run = sandbox.start("exactly_once.py", *options, args=("--interval", str(interval_s), "--backend", backend))
-    run.until(lambda: sandbox.is_known("exactly_once"), "its state")
+    sandbox.wait_for_state(run, "exactly_once")
     commits(run, "at the start")
     return run
-
-
-def commits(run: HeronRun, what: str) -> None:
-    """Wait until more lines are committed."""
-    before = sum(map(len, committed(run.out).values()))
-    run.until(lambda: sum(map(len, committed(run.out).values())) > before + PARTITIONS, f"lines {what}")
 
 
 def check_exact(run: HeronRun) -> None:
@@ -126,7 +113,7 @@ def test_a_checkpoint_that_cannot_be_stored_fails_and_the_next_one_succeeds(sand
 def test_operator_state_is_not_divided(sandbox: Sandbox) -> None:
     """A component with state of `init_state` keeps its parallelism, and the reason names the remedy."""
     run = sandbox.start("exactly_once.py", args=("--interval", "0.5", "--operator", "1"))
-    run.until(lambda: sandbox.is_known("exactly_once"), "its state")
+    sandbox.wait_for_state(run, "exactly_once")
     commits(run, "at the start")
     run.until(lambda: checkpoints(sandbox)["complete"] > 0, "a checkpoint")
     refused = sandbox.output_of("update", "exactly_once", "--component-parallelism", "count:3", code=2)

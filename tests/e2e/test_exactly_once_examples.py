@@ -45,8 +45,7 @@ def test_files_have_each_line_once_after_kills(sandbox: Sandbox, examples: Path)
     run = sandbox.start(examples / "exactly_once_files.py", args=args)
     run.until(lambda: out.exists() and committed_lines(out), "committed lines")
     kill(run, "ranges", "sink")
-    before = len(committed_lines(out))
-    run.until(lambda: len(committed_lines(out)) > before, "committed lines after the deaths")
+    run.grows(lambda: len(committed_lines(out)), "committed lines after the deaths")
     run.finished()
     check_copy(out, text)
 
@@ -72,8 +71,7 @@ def test_ranges_move_between_tasks_and_files_have_each_line_once(sandbox: Sandbo
     run = sandbox.start(examples / "exactly_once_files.py", "--set", f"{limit}=40000", args=args)
 
     def commits(when: str) -> None:
-        before = len(committed_lines(out))
-        run.until(lambda: len(committed_lines(out)) > before, f"committed lines {when}")
+        run.grows(lambda: len(committed_lines(out)), f"committed lines {when}")
 
     commits("at the start")
     update(sandbox, "exactly_once_files", "ranges:4", "sink:3")
@@ -99,16 +97,12 @@ def test_partitions_move_between_tasks_and_each_entry_counts_once(sandbox: Sandb
     append_entries(log, 1, entries)
     args = ("--log", str(log), "--out", str(out), "--interval", "0.3")
     run = sandbox.start(examples / "partitioned_log.py", args=args)
-    run.until(lambda: sandbox.is_known("partitioned_log"), "its state")
-
-    def executed() -> int:
-        components = sandbox.status("partitioned_log")["components"]
-        return sum(each["executed"] for each in components if each["name"] == "balances")
+    sandbox.wait_for_state(run, "partitioned_log")
 
     def grows(step: int) -> None:
-        before = executed()
+        before = sandbox.executed("partitioned_log", "balances")
         append_entries(log, entries * step, entries * (step + 1))
-        run.until(lambda: executed() > before, "counted entries")
+        run.until(lambda: sandbox.executed("partitioned_log", "balances") > before, "counted entries")
 
     grows(1)
     update(sandbox, "partitioned_log", "log:3", "balances:4")
@@ -139,8 +133,7 @@ def test_the_table_has_exact_counts_after_kills(sandbox: Sandbox, examples: Path
 
     run.until(lambda: path.exists() and counted(), "counted words")
     kill(run, "words", "sink")
-    before = counted()
-    run.until(lambda: counted() > before, "counted words after the deaths")
+    run.grows(counted, "counted words after the deaths")
     run.finished()
     database = sqlite3.connect(path)
     found = Counter(dict(database.execute("SELECT word, count FROM counts")))

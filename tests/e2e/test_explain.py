@@ -36,7 +36,7 @@ def test_a_crash_loop_and_a_kill_are_explained_and_stay_so_after_the_end(sandbox
     Guarantee: `heron explain` tells a crash loop from a kill, also after the end.
     """
     run = sandbox.start("left_down.py")
-    run.until(lambda: sandbox.is_known("left_down"), "its state")
+    sandbox.wait_for_state(run, "left_down")
     run.until(lambda: "fragile/2" in problems(sandbox, "left_down"), "the first death is in the history")
     run.the("instance", "/sound-4.json").send_signal(signal.SIGKILL)
     run.until(lambda: len(problems(sandbox, "left_down")) == 2, "the kill is in the history")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import boto3
 import pytest
 
-from flowing import write_profile
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
 from heron_testing.pytest_plugin import wait_until
@@ -73,7 +72,7 @@ def profile(
         key=s3.access_key,
         sinks=metrics.sections,
     )
-    return write_profile(sandbox, "everything", text)
+    return sandbox.write_profile("everything", text)
 
 
 @pytest.fixture

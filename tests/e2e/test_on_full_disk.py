@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from committed_lines import check_committed, committed
+from committed_lines import PARTITIONS, check_committed, committed
 from heron.ipc.metric_names import CHECKPOINTS_FAILED
 from heron_testing_servers.absence import not_here
 from line_journal import SCALED, Lines
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
 DISK = "size=8m"
-PARTITIONS = 40
 
 
 @pytest.fixture
@@ -100,8 +99,7 @@ def test_a_full_disk_fails_checkpoints_and_the_next_one_succeeds(sandbox: Sandbo
             failed = checkpoints(sandbox)
             assert str(disk) in failed["last_error"]
             assert "no space left on" in failed["last_error"].lower()
-            before = executed(sandbox)
-            run.until(lambda: executed(sandbox) > before, "data")
+            run.grows(lambda: sandbox.executed("exactly_once", "commit"), "data")
             run.until(lambda: metric(sandbox, CHECKPOINTS_FAILED) > 0, "the metric")
             assert "failed; the last one:" in sandbox.output_of("status", "exactly_once")
             refused = sandbox.output_of("checkpoints", "exactly_once", "take", code=1)
@@ -115,22 +113,10 @@ def test_a_full_disk_fails_checkpoints_and_the_next_one_succeeds(sandbox: Sandbo
         assert check_committed(run.out, PARTITIONS) > 0
 
 
-def status(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the status document."""
-    output = sandbox.output_of("status", "exactly_once", "--json", "--timeout", "60")
-    found: dict[str, Any] = json.loads(output)["status"]
-    return found
-
-
 def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
     """Return the status of the checkpoints."""
-    found: dict[str, Any] = status(sandbox)["checkpoints"]
+    found: dict[str, Any] = sandbox.status("exactly_once")["checkpoints"]
     return found
-
-
-def executed(sandbox: Sandbox) -> int:
-    """Return how many lines the sinks have received."""
-    return sum(each["executed"] for each in status(sandbox)["components"] if each["name"] == "commit")
 
 
 def metric(sandbox: Sandbox, name: str) -> float:

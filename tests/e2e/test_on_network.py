@@ -66,11 +66,9 @@ def write_profile(sandbox: Sandbox, network: Network, settings: Mapping[str, obj
     places.mkdir()
     for container_id in range(ELSEWHERE + 1):
         network.place(places, container_id, container_id)
-    folder = sandbox.home / ".heron" / "profiles"
-    folder.mkdir(parents=True)
     chosen = json.dumps({"heron.network.host": network.interface, **settings})
     launcher = json.dumps(network.launcher(places))
-    (folder / "net.yaml").write_text(PROFILE.format(launcher=launcher, settings=chosen, more=more))
+    sandbox.write_profile("net", PROFILE.format(launcher=launcher, settings=chosen, more=more))
     return places
 
 
@@ -89,9 +87,8 @@ class Crossing:
 
     def status(self) -> Status:
         """Return the present status."""
-        output = self.sandbox.output_of("status", "crossing", "--profile", "net", "--json")
-        document: Status = json.loads(output)["status"]
-        return document
+        status: Status = self.sandbox.status_document("crossing", "--profile", "net")["status"]
+        return status
 
     def running(self) -> dict[str, int]:
         """Return process ids by container and name."""

@@ -18,20 +18,9 @@ pytestmark = pytest.mark.timeout(240)
 ATMOST, ATLEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
 
 
-def status(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the status document."""
-    return sandbox.status("updating")
-
-
-def executed(sandbox: Sandbox) -> int:
-    """Return how many tuples the tally has received."""
-    return sum(each["executed"] for each in status(sandbox)["components"] if each["name"] == "tally")
-
-
 def flows(run: HeronRun, sandbox: Sandbox, what: str) -> None:
     """Wait until more tuples are counted."""
-    before = executed(sandbox)
-    run.until(lambda: executed(sandbox) > before + 1000, f"tuples {what}")
+    run.grows(lambda: sandbox.executed("updating", "tally"), f"tuples {what}", 1000)
 
 
 def update(sandbox: Sandbox, *parallelism: str, containers: int = 0) -> dict[str, Any]:
@@ -45,7 +34,7 @@ def update(sandbox: Sandbox, *parallelism: str, containers: int = 0) -> dict[str
 def started(sandbox: Sandbox, mode: str = ATMOST, *options: str, skewed: bool = False) -> HeronRun:
     """Start the topology; its tuples flow."""
     run = sandbox.start("updating.py", *options, args=("--mode", mode, "--skewed", str(int(skewed))))
-    run.until(lambda: sandbox.is_known("updating"), "its state")
+    sandbox.wait_for_state(run, "updating")
     flows(run, sandbox, "at the start")
     return run
 
@@ -112,7 +101,7 @@ def test_tasks_and_containers_come_and_go_and_no_tuple_is_lost(sandbox: Sandbox,
     used = {each["task_id"] for one in (up, grown, down) for each in (*one["added"], *one["removed"])}
     assert used.isdisjoint(each["task_id"] for each in again["added"])
     flows(run, sandbox, "after the last update")
-    assert all(each["failed"] == 0 for each in status(sandbox)["components"])
+    assert all(each["failed"] == 0 for each in sandbox.status("updating")["components"])
     check_exact(run)
 
 
@@ -132,7 +121,7 @@ def test_tasks_move_to_new_containers_and_back(sandbox: Sandbox) -> None:
     assert (back["removed_containers"], back["after"]["pass"]) == ([2, 3], 3)
     flows(run, sandbox, "in one container")
     assert update(sandbox, containers=1)["took_s"] == 0.0, "nothing to change"
-    assert all(each["failed"] == 0 for each in status(sandbox)["components"])
+    assert all(each["failed"] == 0 for each in sandbox.status("updating")["components"])
     check_exact(run)
 
 
@@ -158,7 +147,7 @@ def test_key_groups_move_from_the_busy_task_to_the_idle_one(sandbox: Sandbox) ->
     assert "no such component (nearest: 'pass')" in sandbox.output_of(*words, "pas", code=2)
     assert "no input has a fields grouping" in sandbox.output_of(*words, "tally", code=2)
     assert "give either" in sandbox.output_of(*words, "pass", "--container-number", "2", code=2)
-    assert all(each["failed"] == 0 for each in status(sandbox)["components"])
+    assert all(each["failed"] == 0 for each in sandbox.status("updating")["components"])
     check_exact(run)
 
 
@@ -185,7 +174,7 @@ def test_an_update_that_is_not_possible_changes_nothing(sandbox: Sandbox) -> Non
     assert "was withdrawn, nothing has changed" in withdrawn
     assert "this task does not start" in withdrawn
     (run.out / "broken").unlink()
-    assert {each["name"]: each["parallelism"] for each in status(sandbox)["components"]}["pass"] == 2
+    assert {each["name"]: each["parallelism"] for each in sandbox.status("updating")["components"]}["pass"] == 2
     flows(run, sandbox, "after the withdrawal")
     sandbox.output_of("deactivate", "updating")
     assert "is paused; only a running topology can be updated" in refusal("pass:3")
@@ -200,7 +189,7 @@ def test_a_new_topology_manager_goes_on_with_the_update(sandbox: Sandbox) -> Non
     (run.out / "wait").touch()
     words = ("updating", "--component-parallelism", "pass:4", "--json")
     asked = sandbox.start_command("update", *words)
-    run.until(lambda: (status(sandbox)["update"] or {}).get("phase") == "prepare", "the first phase")
+    run.until(lambda: (sandbox.status("updating")["update"] or {}).get("phase") == "prepare", "the first phase")
     second = sandbox.output_of("update", "updating", "--component-parallelism", "pass:3", code=2)
     assert "is in phase prepare and waits for" in second
     before = run.the("tmanager").pid
@@ -208,6 +197,6 @@ def test_a_new_topology_manager_goes_on_with_the_update(sandbox: Sandbox) -> Non
     run.until(lambda: [each.pid for each in run.processes("tmanager")] not in ([], [before]), "another manager")
     (run.out / "wait").unlink()
     assert asked.wait(90) == 0, asked.all_output
-    assert {each["name"]: each["parallelism"] for each in status(sandbox)["components"]}["pass"] == 4
+    assert {each["name"]: each["parallelism"] for each in sandbox.status("updating")["components"]}["pass"] == 4
     flows(run, sandbox, "after the update")
     check_exact(run)

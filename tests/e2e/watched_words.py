@@ -90,9 +90,7 @@ class WatchedWords(CountedWords):
 
     def grows(self, sink: str) -> None:
         """Wait until the server of a sink has newer figures than now."""
-        read = self.servers.readers[sink]
-        before = read()
-        self.run.until(lambda: read() > before, f"{sink} gets newer figures")
+        self.run.grows(self.servers.readers[sink], f"{sink} gets newer figures")
 
     def outlives(self, sink: str) -> None:
         """Check an outage of a sink's server: words are counted, others get figures, the status names the sink."""

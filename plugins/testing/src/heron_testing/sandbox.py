@@ -112,7 +112,7 @@ class Sandbox:
         (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
         return "--profile", name
 
-    def status(self, topology: str, timeout_s: float = 10.0) -> dict[str, Any]:
+    def status(self, topology: str, timeout_s: float = 60.0) -> dict[str, Any]:
         """Return ``status`` of the document of ``heron status --json``, of a topology of the profile ``local``.
 
         This process asks: a command needs a quarter of a second of a processor, and a test that waits asks often.
