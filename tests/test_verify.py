@@ -314,6 +314,15 @@ def test_end_to_end_suites_depend_on_the_command_and_the_bundle(root: Path) -> N
     assert changed(root, "plugins/bundle-local/pyproject.toml", f"{bundle}version = '2'\n") == {"on-s3": ["core"]}
 
 
+def test_a_test_with_a_sandbox_runs_the_command(root: Path) -> None:
+    """pytest's plugin loads the sandbox by name, for tests that ask for it."""
+    write(root, "plugins/testing/src/heron_testing/sandbox.py", "import heron.late\n")
+    assert changed(root, "plugins/testing/src/heron_testing/sandbox.py", "import heron.clock\n") == {}
+    write(root, "plugins/uploader-s3/tests/test_s3.py", "def test_it(s3, sandbox):\n    pass\n")
+    assert changed(root, "plugins/testing/src/heron_testing/sandbox.py", "x = 1\n")["uploader-s3"] == ["contract"]
+    assert changed(root, "plugins/cli/src/heron_cli/main.py", "x = 1\n")["uploader-s3"] == ["core"]
+
+
 def test_end_to_end_suites_depend_on_what_they_share_and_run(root: Path) -> None:
     """Inputs include the modules that they import and the topologies that they name."""
     assert changed(root, "tests/e2e/flowing.py", "x = 1\n") == {"on-s3": ["shared"]}

@@ -17,6 +17,7 @@ from verify.workspace import Distribution, Workspace
 __all__ = ["OWN", "Group", "InputFinder", "Inputs"]
 
 _CONTRACT = "plugins/testing/"
+_SANDBOX = "plugins/testing/src/heron_testing/sandbox.py"  # behind the fixture `sandbox`; it runs the command
 _BUNDLE = "plugins/bundle-local"
 _FINDS_DRIVERS = "stevedore"
 _CORE = "heron-core"
@@ -67,7 +68,8 @@ class InputFinder:
     def __init__(self, workspace: Workspace, graph: ImportGraph) -> None:
         self._workspace = workspace
         self._graph = graph
-        self._fixtures = server_fixtures(workspace, graph)
+        sandbox = {"sandbox": _SANDBOX} if _SANDBOX in workspace.files else {}
+        self._fixtures = server_fixtures(workspace, graph) | sandbox
         self._distributions = workspace.distributions
         self._sources = {
             path for path in workspace.files if "/src/" in path and path.startswith(("heron-core/src/", "plugins/"))
@@ -156,7 +158,7 @@ class InputFinder:
         return found
 
     def _asked_for(self, files: set[str]) -> set[str]:
-        """The fixtures of servers that tests ask for."""
+        """The fixtures of servers, and the sandbox, that tests ask for."""
         asking = (files - self._sources) | (files & self._contract) | (files & self._servers)
         facts = (self._graph.facts(path) for path in asking)
         return {self._fixtures[name] for each in facts for name in self._fixtures.keys() & each.arguments}
@@ -167,7 +169,8 @@ class InputFinder:
         facts = [self._graph.facts(path) for path in tests]
         folders = {path.removeprefix("/") for each in facts for path in each.paths}
         found = [each for each in self._distributions.values() if each.folder in folders]
-        runs_heron = suite.kind is Kind.END_TO_END or any(each.programs & self._scripts for each in facts)
+        runs_heron = suite.kind is Kind.END_TO_END or _SANDBOX in files
+        runs_heron = runs_heron or any(each.programs & self._scripts for each in facts)
         if runs_heron:
             found += [each for each in self._distributions.values() if each.scripts or each.folder == _BUNDLE]
         if runs_heron or _FINDS_DRIVERS in self._imports(files):

@@ -34,7 +34,8 @@ try:
     from heron_cli.client import Client, connect
     from heron_testing.heron_run import RUN_S, HeronRun, processes_of
 except ModuleNotFoundError as error:
-    _MISSING = f"a sandbox needs {error.name}, which is not installed: pip install 'heron-testing[sandbox]'"
+    _ABSENT = (error.name or "").partition(".")[0]
+    _MISSING = f"a sandbox needs {_ABSENT}, which is not installed: pip install 'heron-testing[sandbox]'"
     raise UsageError(_MISSING) from error
 
 __all__ = ["Sandbox", "sandbox_at"]
