@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from heron_testing.ports import free_port
 from heron_testing.pytest_plugin import Eventually
 from heron_testing_servers.install import ServerNotInstalledError, debian_package, go_program, installed
-from heron_testing_servers.server_process import ServerError, ServerProcess, answers, free_port
+from heron_testing_servers.server_process import ServerError, ServerProcess, answers
 
 
 def is_running(pid: int) -> bool:

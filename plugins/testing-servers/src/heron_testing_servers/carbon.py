@@ -7,8 +7,9 @@ import socket
 import struct
 from pathlib import Path
 
+from heron_testing.ports import free_port
 from heron_testing_servers.install import installed, python_packages
-from heron_testing_servers.server_process import ServerProcess, free_port, listens
+from heron_testing_servers.server_process import ServerProcess, listens
 
 __all__ = ["FIXTURES", "CarbonServer"]
 

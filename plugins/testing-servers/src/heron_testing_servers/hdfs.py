@@ -13,9 +13,10 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
+from heron_testing.ports import free_port
 from heron_testing_servers.hadoop import HADOOP_VERSION, hadoop_java, write_hadoop_settings
 from heron_testing_servers.install import installed, maven_jars
-from heron_testing_servers.server_process import ServerError, ServerProcess, answers, free_port
+from heron_testing_servers.server_process import ServerError, ServerProcess, answers
 
 __all__ = ["FIXTURES", "HdfsServer"]
 

@@ -6,8 +6,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from heron_testing.ports import free_port
 from heron_testing_servers.install import ServerNotInstalledError, installed, maven_jars
-from heron_testing_servers.server_process import ServerProcess, free_port
+from heron_testing_servers.server_process import ServerProcess
 
 __all__ = ["FIXTURES", "KafkaServer"]
 

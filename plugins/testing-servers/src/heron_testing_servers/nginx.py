@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from heron_testing.ports import free_port
 from heron_testing_servers.install import debian_package, installed
-from heron_testing_servers.server_process import ServerProcess, answers, free_port
+from heron_testing_servers.server_process import ServerProcess, answers
 
 __all__ = ["FIXTURES", "NginxServer"]
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import psutil
 
+from heron_testing.ports import free_port
 from heron_testing_servers.install import ServerNotInstalledError, debian_programs, installed, with_libraries
-from heron_testing_servers.server_process import ServerProcess, free_port
+from heron_testing_servers.server_process import ServerProcess
 
 __all__ = ["FIXTURES", "PostgresqlServer"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+from heron_testing.ports import free_port
 from heron_testing_servers.install import debian_programs, installed, with_libraries
-from heron_testing_servers.server_process import ServerProcess, free_port
+from heron_testing_servers.server_process import ServerProcess
 
 __all__ = ["FIXTURES", "RedisServer"]
 

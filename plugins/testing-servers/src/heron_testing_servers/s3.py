@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from heron_testing.ports import free_port
 from heron_testing_servers.install import go_program, installed
-from heron_testing_servers.server_process import ServerProcess, answers, free_port
+from heron_testing_servers.server_process import ServerProcess, answers
 
 __all__ = ["FIXTURES", "S3Server"]
 

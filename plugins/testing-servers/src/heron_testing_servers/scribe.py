@@ -6,8 +6,9 @@ import re
 import shutil
 from pathlib import Path
 
+from heron_testing.ports import free_port
 from heron_testing_servers.install import ServerNotInstalledError, installed, maven_jars
-from heron_testing_servers.server_process import ServerProcess, free_port, listens
+from heron_testing_servers.server_process import ServerProcess, listens
 
 __all__ = ["FIXTURES", "ScribeServer"]
 

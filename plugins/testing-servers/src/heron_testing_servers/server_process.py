@@ -16,7 +16,7 @@ from heron.errors import HeronError
 from heron_testing.pytest_plugin import wait_until
 from heron_testing_servers import bound_exec
 
-__all__ = ["ServerError", "ServerProcess", "answers", "free_port", "listens"]
+__all__ = ["ServerError", "ServerProcess", "answers", "listens"]
 
 _READY_S = 60.0  # the slowest server, on a machine that runs other tests
 _PROBE_S = 2.0
@@ -83,13 +83,6 @@ class ServerProcess:
     def _story(self, what: str) -> str:
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:]
         return f"{self._command[0]} {what}; its log {self._log} ends:\n" + "\n".join(lines)
-
-
-def free_port() -> int:
-    """Return an unused port of the loopback address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def listens(port: int) -> bool:

@@ -12,8 +12,9 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
+from heron_testing.ports import free_port
 from heron_testing_servers.install import ServerNotInstalledError
-from heron_testing_servers.server_process import ServerError, ServerProcess, free_port
+from heron_testing_servers.server_process import ServerError, ServerProcess
 
 __all__ = ["FIXTURES", "SparkCluster", "SparkWorker"]
 

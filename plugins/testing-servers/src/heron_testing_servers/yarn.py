@@ -8,9 +8,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from heron_testing.ports import free_port
 from heron_testing_servers.hadoop import HADOOP_VERSION, hadoop_java, write_hadoop_settings
 from heron_testing_servers.install import installed, maven_jars
-from heron_testing_servers.server_process import ServerError, ServerProcess, free_port
+from heron_testing_servers.server_process import ServerError, ServerProcess
 
 __all__ = ["FIXTURES", "YarnCluster"]
 
