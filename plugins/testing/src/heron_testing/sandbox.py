@@ -160,8 +160,11 @@ class Sandbox:
             AssertionError: when the command ends before it, or after `timeout_s` seconds.
         """
         self.wait_for_state(run, topology)
-        states = lambda: {task["state"] for task in self.status(topology, timeout_s)["tasks"]}  # noqa: E731
-        run.until(lambda: states() == {"running"}, f"all tasks of {topology} run", timeout_s)
+
+        def all_run() -> bool:
+            return {task["state"] for task in self.status(topology, timeout_s)["tasks"]} == {"running"}
+
+        run.until(all_run, f"all tasks of {topology} run", timeout_s)
 
     def metrics(self, topology: str, component: str) -> list[dict[str, Any]]:
         """Return what ``heron metrics --component COMPONENT --json`` prints; this process asks, as for the status.
