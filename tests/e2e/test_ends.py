@@ -152,7 +152,7 @@ def test_a_spout_that_has_ended_is_not_called_also_after_its_death(
         return any(task["component"] == "five" and task["state"] == "ended" for task in tasks)
 
     def complete() -> int:
-        return int(sandbox.status("five_each")["checkpoints"]["complete"])
+        return int(sandbox.checkpoints("five_each")["complete"])
 
     run.until(lambda: (run.out / "calls").exists() and has_ended(), "the end of the spout")
     if interval_s:

@@ -57,12 +57,6 @@ def check_copy(out: Path, text: Path) -> None:
     assert [offset for offset, _ in lines] == [0, *accumulate(len(line) + 1 for _, line in lines)][:-1]
 
 
-def update(sandbox: Sandbox, name: str, *parallelism: str) -> None:
-    """Change a running topology."""
-    words = [word for each in parallelism for word in ("--component-parallelism", each)]
-    sandbox.output_of("update", name, *words)
-
-
 def test_ranges_move_between_tasks_and_files_have_each_line_once(sandbox: Sandbox, examples: Path) -> None:
     """A limit of output keeps the spouts reading until both updates are complete; an ended spout refuses updates."""
     text, out = text_of(sandbox, 150_000), sandbox.root / "copy"
@@ -74,9 +68,9 @@ def test_ranges_move_between_tasks_and_files_have_each_line_once(sandbox: Sandbo
         run.grows(lambda: len(committed_lines(out)), f"committed lines {when}")
 
     commits("at the start")
-    update(sandbox, "exactly_once_files", "ranges:4", "sink:3")
+    sandbox.update("exactly_once_files", "ranges:4", "sink:3")
     commits("of more tasks")
-    update(sandbox, "exactly_once_files", "ranges:1", "sink:1")
+    sandbox.update("exactly_once_files", "ranges:1", "sink:1")
     commits("of fewer tasks")
     sandbox.output_of("update", "exactly_once_files", "--runtime-config", f"{limit}=-1")
     run.finished()
@@ -105,9 +99,9 @@ def test_partitions_move_between_tasks_and_each_entry_counts_once(sandbox: Sandb
         run.until(lambda: sandbox.executed("partitioned_log", "balances") > before, "counted entries")
 
     grows(1)
-    update(sandbox, "partitioned_log", "log:3", "balances:4")
+    sandbox.update("partitioned_log", "log:3", "balances:4")
     grows(2)
-    update(sandbox, "partitioned_log", "log:1", "balances:1")
+    sandbox.update("partitioned_log", "log:1", "balances:1")
     append_entries(log, entries * 3, entries * 4)
     kill(run, "log", "balances")
     (log / "closed").touch()

@@ -59,7 +59,7 @@ def test_a_restore_waits_for_a_store_that_is_away(sandbox: Sandbox) -> None:
     store.rename(store.with_name("aside"))
     run.processes("instance", "/count-")[0].kill()
     run.until(lambda: "next attempt in" in sandbox.log_text("count-*.log"), "a failed attempt")
-    assert sandbox.status(NAME)["checkpoints"]["waits_for"].startswith("task")
+    assert sandbox.checkpoints(NAME)["waits_for"].startswith("task")
     store.with_name("aside").rename(store)
     sandbox.output_of("checkpoints", NAME, "take", "--timeout", "60")
     assert all("killed by SIGKILL" in each for each in sandbox.status(NAME)["errors"])
@@ -82,18 +82,18 @@ def test_a_slow_store_fails_the_checkpoint_and_the_next_one_succeeds(sandbox: Sa
     """Data flows meanwhile; the reason names the tasks and the time limit."""
     instants = HeldInstants(sandbox)
     run = started(sandbox, 0.5, "--set", "heron.checkpoint.timeout.s=0.5")
-    before = sandbox.status(NAME)["checkpoints"]
+    before = sandbox.checkpoints(NAME)
     instants.hold("store")
-    run.until(lambda: sandbox.status(NAME)["checkpoints"]["failed"] > before["failed"], "a failed checkpoint")
-    failed = sandbox.status(NAME)["checkpoints"]
+    run.until(lambda: sandbox.checkpoints(NAME)["failed"] > before["failed"], "a failed checkpoint")
+    failed = sandbox.checkpoints(NAME)
     run.grows(lambda: sandbox.executed(NAME, "commit"), "data")
     assert (
         "within 0.5 s (heron.checkpoint.timeout.s)" in failed["last_error"]
         or "still being stored" in failed["last_error"]
     )
     instants.release("store")
-    run.until(lambda: sandbox.status(NAME)["checkpoints"]["complete"] > failed["complete"], "a complete checkpoint")
-    assert sandbox.status(NAME)["checkpoints"]["restores"] == before["restores"]
+    run.until(lambda: sandbox.checkpoints(NAME)["complete"] > failed["complete"], "a complete checkpoint")
+    assert sandbox.checkpoints(NAME)["restores"] == before["restores"]
     check_exact(run)
 
 
@@ -101,14 +101,14 @@ def test_state_that_cannot_be_saved_fails_the_checkpoint(sandbox: Sandbox) -> No
     """The reason names the state, a key and the type; data flows, and the next checkpoint without it succeeds."""
     run = started(sandbox, 0.5)
     (run.out / "unpicklable").touch()
-    run.until(lambda: sandbox.status(NAME)["checkpoints"]["failed"] > 0, "a failed checkpoint")
-    failed = sandbox.status(NAME)["checkpoints"]
+    run.until(lambda: sandbox.checkpoints(NAME)["failed"] > 0, "a failed checkpoint")
+    failed = sandbox.checkpoints(NAME)
     for each in ("component 'count'", "'mark'", "is of type", "cannot be pickled", "store a value that pickle accepts"):
         assert each in failed["last_error"]
     run.grows(lambda: sandbox.executed(NAME, "commit"), "data")
     (run.out / "unpicklable").unlink()
-    run.until(lambda: sandbox.status(NAME)["checkpoints"]["complete"] > failed["complete"], "a complete checkpoint")
-    assert sandbox.status(NAME)["checkpoints"]["restores"] == 0
+    run.until(lambda: sandbox.checkpoints(NAME)["complete"] > failed["complete"], "a complete checkpoint")
+    assert sandbox.checkpoints(NAME)["restores"] == 0
     check_exact(run)
 
 

@@ -9,7 +9,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -95,8 +95,8 @@ def test_a_full_disk_fails_checkpoints_and_the_next_one_succeeds(sandbox: Sandbo
         run = sandbox.start("exactly_once.py", *SCALED, args=("--interval", "0.5"))
         run.until(lambda: committed(run.out), "committed lines")
         with full(disk):
-            run.until(lambda: checkpoints(sandbox)["failed"] > 0, "a failed checkpoint")
-            failed = checkpoints(sandbox)
+            run.until(lambda: sandbox.checkpoints("exactly_once")["failed"] > 0, "a failed checkpoint")
+            failed = sandbox.checkpoints("exactly_once")
             assert str(disk) in failed["last_error"]
             assert "no space left on" in failed["last_error"].lower()
             run.grows(lambda: sandbox.executed("exactly_once", "commit"), "data")
@@ -104,19 +104,13 @@ def test_a_full_disk_fails_checkpoints_and_the_next_one_succeeds(sandbox: Sandbo
             assert "failed; the last one:" in sandbox.output_of("status", "exactly_once")
             refused = sandbox.output_of("checkpoints", "exactly_once", "take", code=1)
             assert "no space left on" in refused.lower()
-        run.until(lambda: checkpoints(sandbox)["complete"] > failed["complete"], "a complete checkpoint")
+        run.until(lambda: sandbox.checkpoints("exactly_once")["complete"] > failed["complete"], "a complete checkpoint")
         listed = json.loads(sandbox.output_of("checkpoints", "exactly_once", "list", "--json"))
         assert listed
-        assert checkpoints(sandbox)["restores"] == 0
+        assert sandbox.checkpoints("exactly_once")["restores"] == 0
         (run.out / "stop").touch()
         run.finished()
         assert check_committed(run.out, PARTITIONS) > 0
-
-
-def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the status of the checkpoints."""
-    found: dict[str, Any] = sandbox.status("exactly_once")["checkpoints"]
-    return found
 
 
 def metric(sandbox: Sandbox, name: str) -> float:

@@ -140,5 +140,5 @@ def check(run: HeronRun, first: int, last: int) -> None:
 
 
 def _complete(sandbox: Sandbox) -> int:
-    shown: int = sandbox.status("drawn")["checkpoints"]["complete"]
+    shown: int = sandbox.checkpoints("drawn")["complete"]
     return shown

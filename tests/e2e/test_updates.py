@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,14 +21,6 @@ ATMOST, ATLEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
 def flows(run: HeronRun, sandbox: Sandbox, what: str) -> None:
     """Wait until more tuples are counted."""
     run.grows(lambda: sandbox.executed("updating", "tally"), f"tuples {what}", 1000)
-
-
-def update(sandbox: Sandbox, *parallelism: str, containers: int = 0) -> dict[str, Any]:
-    """Run the command to its end."""
-    words = [word for each in parallelism for word in ("--component-parallelism", each)]
-    words += ["--container-number", str(containers)] if containers else []
-    done: dict[str, Any] = json.loads(sandbox.output_of("update", "updating", *words, "--json"))
-    return done
 
 
 def started(sandbox: Sandbox, mode: str = ATMOST, *options: str, skewed: bool = False) -> HeronRun:
@@ -85,19 +77,19 @@ def test_tasks_and_containers_come_and_go_and_no_tuple_is_lost(sandbox: Sandbox,
     Guarantee: tasks and containers come and go while data flows; nothing is lost or replayed.
     """
     run = started(sandbox, mode)
-    up = update(sandbox, "pass:4", "tally:2")
+    up = sandbox.update("updating", "pass:4", "tally:2")
     assert up["added_containers"], "the new tasks do not fit into the first container"
     assert up["moved_key_groups"] == {"pass": 512}
     flows(run, sandbox, "after more tasks")
-    grown = update(sandbox, "numbers:2")
+    grown = sandbox.update("updating", "numbers:2")
     assert [each["component"] for each in grown["added"]] == ["numbers"]
     flows(run, sandbox, "from two spouts")
-    down = update(sandbox, "pass:1 tally:1")
+    down = sandbox.update("updating", "pass:1 tally:1")
     assert {each["component"] for each in down["removed"]} == {"pass", "tally"}
     flows(run, sandbox, "after fewer tasks")
     run.until(lambda: len(run.processes("instance")) == 4, "the end of the processes of removed tasks")
-    assert update(sandbox, "pass:1")["took_s"] == 0.0, "nothing to change"
-    again = update(sandbox, "pass:3")
+    assert sandbox.update("updating", "pass:1")["took_s"] == 0.0, "nothing to change"
+    again = sandbox.update("updating", "pass:3")
     used = {each["task_id"] for one in (up, grown, down) for each in (*one["added"], *one["removed"])}
     assert used.isdisjoint(each["task_id"] for each in again["added"])
     flows(run, sandbox, "after the last update")
@@ -111,16 +103,16 @@ def test_tasks_move_to_new_containers_and_back(sandbox: Sandbox) -> None:
     words = ("update", "updating", "--container-number")
     assert "container number 0 is not an integer of 1 or more" in sandbox.output_of(*words, "0", code=2)
     assert "exceeds the number of instances, 4; lower it to 4" in sandbox.output_of(*words, "5", code=2)
-    out = update(sandbox, containers=3)
+    out = sandbox.update("updating", containers=3)
     assert (out["added_containers"], out["after"]) == ([2, 3], out["before"])
     moved = sorted(each["component"] for each in out["added"])
     assert moved == sorted(each["component"] for each in out["removed"])
     assert "numbers" not in moved
     flows(run, sandbox, "in three containers")
-    back = update(sandbox, "pass:3", containers=1)
+    back = sandbox.update("updating", "pass:3", containers=1)
     assert (back["removed_containers"], back["after"]["pass"]) == ([2, 3], 3)
     flows(run, sandbox, "in one container")
-    assert update(sandbox, containers=1)["took_s"] == 0.0, "nothing to change"
+    assert sandbox.update("updating", containers=1)["took_s"] == 0.0, "nothing to change"
     assert all(each["failed"] == 0 for each in sandbox.status("updating")["components"])
     check_exact(run)
 
@@ -167,7 +159,7 @@ def test_an_update_that_is_not_possible_changes_nothing(sandbox: Sandbox) -> Non
     assert "exceeds topology.key.groups, 1024 key groups" in refusal("pass:1025")
     assert "give COMPONENT:TASKS" in refusal("pass")
     assert "has two numbers, 2 and 3" in refusal("pass:2 pass:3")
-    update(sandbox, "numbers:2")
+    sandbox.update("updating", "numbers:2")
     assert "its parallelism can only grow" in refusal("numbers:1")
     (run.out / "broken").touch()
     withdrawn = refusal("pass:3", code=1)
@@ -179,7 +171,7 @@ def test_an_update_that_is_not_possible_changes_nothing(sandbox: Sandbox) -> Non
     sandbox.output_of("deactivate", "updating")
     assert "is paused; only a running topology can be updated" in refusal("pass:3")
     sandbox.output_of("activate", "updating")
-    update(sandbox, "pass:3")
+    sandbox.update("updating", "pass:3")
     check_exact(run)
 
 

@@ -143,6 +143,31 @@ class Sandbox:
         """
         return sum(each["executed"] for each in self.status(topology)["components"] if each["name"] == component)
 
+    def checkpoints(self, topology: str) -> dict[str, Any]:
+        """Return ``checkpoints`` of the status: the counts ``complete``, ``failed`` and ``restores``, and others.
+
+        Raises:
+            UsageError, UnreachableError: as `status`.
+        """
+        found: dict[str, Any] = self.status(topology)["checkpoints"]
+        return found
+
+    def update(self, topology: str, *parallelism: str, containers: int = 0) -> dict[str, Any]:
+        """Run ``heron update`` to its end and return what it prints as JSON.
+
+        Args:
+            topology: the name of a topology of the profile ``local``.
+            parallelism: ``COMPONENT:TASKS``, of each component that changes.
+            containers: the number of containers; 0 keeps the present number.
+
+        Raises:
+            AssertionError: when the command fails.
+        """
+        words = [word for each in parallelism for word in ("--component-parallelism", each)]
+        words += ["--container-number", str(containers)] if containers else []
+        done: dict[str, Any] = json.loads(self.output_of("update", topology, *words, "--json"))
+        return done
+
     def wait_for_state(self, run: HeronRun, topology: str) -> None:
         """Wait until the state of the profile ``local`` has the topology that `run` starts.
 
