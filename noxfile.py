@@ -311,7 +311,8 @@ def _alone(session: nox.Session, plugin: str) -> None:
     tests = f"plugins/{plugin}/tests"
     if tests not in _plugin_tests():
         session.error(f"no plugin with tests is called {plugin!r}; known: see plugins/*/tests")
-    wanted = ["heron-testing", *_test_dependencies(f"plugins/{plugin}"), f"heron-{plugin}"]
+    # The servers of the kit, too: pytest refuses `not servers` where no plugin knows that mark.
+    wanted = ["heron-testing", "heron-testing-servers", *_test_dependencies(f"plugins/{plugin}"), f"heron-{plugin}"]
     # In a folder of its own, because suites of several plugins run side by side.
     dist = _built(session, CACHE / "dist-alone" / plugin, _required_projects(wanted))
     (wheel,) = map(str, dist.glob(f"heron_{plugin.replace('-', '_')}-*.whl"))
