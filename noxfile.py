@@ -131,8 +131,7 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Run the benchmark suite; prints ratios to the null engine."""
-    # The benches on Spark start a cluster with the package tests/servers.
-    session.run(sys.executable, "-m", "bench", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+    session.run(sys.executable, "-m", "bench", *session.posargs)
 
 
 @nox.session
@@ -163,14 +162,13 @@ def chaos(session: nox.Session) -> None:
 @nox.session
 def truth(session: nox.Session) -> None:
     """Inject known causes, and write the table of diagnoses into docs/health.md [-- NAME... --minutes M]."""
-    # The hosts of a slow link come from the package tests/servers.
-    session.run(sys.executable, "-m", "ground_truth", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+    session.run(sys.executable, "-m", "ground_truth", *session.posargs)
 
 
 @nox.session
 def scenarios(session: nox.Session) -> None:
     """Let policies size models of topologies, and write what they do into docs/health.md."""
-    session.run(sys.executable, "-m", "ground_truth.scenarios", env={"PYTHONPATH": str(ROOT / "tests")})
+    session.run(sys.executable, "-m", "ground_truth.scenarios")
 
 
 @nox.session
@@ -245,7 +243,7 @@ def _unit_elsewhere(session: nox.Session) -> None:
         (session.error if session.posargs else session.warn)(message)
     # A model of a protocol takes as long as many other tests, and its outcome does not depend on the interpreter.
     models = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "heron-core/tests").glob("*/test_*_model.py"))
-    tests = ("-m", "pytest", "-q", "heron-core/tests", "tests/wire", *_ignored(*models), *_QUICK)
+    tests = ("-m", "pytest", "-q", "heron-core/tests", *_ignored(*models), *_QUICK)
     _together(session, [[python, *tests] for python in pythons])
 
 
@@ -313,7 +311,8 @@ def _alone(session: nox.Session, plugin: str) -> None:
     tests = f"plugins/{plugin}/tests"
     if tests not in _plugin_tests():
         session.error(f"no plugin with tests is called {plugin!r}; known: see plugins/*/tests")
-    wanted = ["heron-testing", *_test_dependencies(f"plugins/{plugin}"), f"heron-{plugin}"]
+    # The servers of the kit, too: pytest refuses `not servers` where no plugin knows that mark.
+    wanted = ["heron-testing", "heron-testing-servers", *_test_dependencies(f"plugins/{plugin}"), f"heron-{plugin}"]
     # In a folder of its own, because suites of several plugins run side by side.
     dist = _built(session, CACHE / "dist-alone" / plugin, _required_projects(wanted))
     (wheel,) = map(str, dist.glob(f"heron_{plugin.replace('-', '_')}-*.whl"))
@@ -332,18 +331,23 @@ def _built(session: nox.Session, dist: Path, projects: list[str]) -> Path:
 
 
 def _required_projects(requirements: list[str]) -> list[str]:
-    """The projects of this repository that these requirements name, with what those require, also as an extra."""
+    """The projects of this repository that these requirements name, with what those and the named extras require."""
     ours = {_settings(project)["project"]["name"]: project for project in _projects()}
-    found: dict[str, str] = {}
+    found: set[str] = set()
+    seen: set[str] = set()
     waiting = list(requirements)
     while waiting:
-        name = re.split(r"[^A-Za-z0-9-]", waiting.pop(), maxsplit=1)[0]
-        if name in ours and name not in found:
-            found[name] = ours[name]
-            settings = _settings(ours[name])["project"]
-            waiting += settings.get("dependencies", [])
-            waiting += [each for extra in settings.get("optional-dependencies", {}).values() for each in extra]
-    return sorted(found.values())
+        requirement = waiting.pop()
+        name, _, rest = re.sub(r"[^][A-Za-z0-9,-].*", "", requirement).partition("[")
+        if name not in ours or requirement in seen:
+            continue
+        seen.add(requirement)
+        found.add(ours[name])
+        settings = _settings(ours[name])["project"]
+        waiting += settings.get("dependencies", [])
+        for extra in filter(None, rest.rstrip("]").split(",")):
+            waiting += settings["optional-dependencies"][extra]
+    return sorted(found)
 
 
 def _settings(project: str) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.records import BenchError
-from servers.install import ServerNotInstalledError
-from servers.server_process import ServerError
-from servers.spark import SparkCluster
+from heron_testing_servers.install import ServerNotInstalledError
+from heron_testing_servers.server_process import ServerError
+from heron_testing_servers.spark import SparkCluster
 
 __all__ = ["CLUSTER", "HERE", "SparkHome", "spark_home"]
 

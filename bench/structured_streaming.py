@@ -25,7 +25,7 @@ from bench.findings import Pace
 from bench.peers.peer import PeerUnavailableError
 from bench.records import BenchError
 from heron.clock import monotonic_s
-from servers.install import ServerNotInstalledError, installed, python_packages
+from heron_testing_servers.install import ServerNotInstalledError, installed, python_packages
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

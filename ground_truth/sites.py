@@ -17,8 +17,8 @@ from pathlib import Path
 from ground_truth.errors import TruthError
 from heron.clock import monotonic_s
 from heron_testing.relay import Relay
-from servers.install import ServerNotInstalledError
-from servers.network import Network
+from heron_testing_servers.install import ServerNotInstalledError
+from heron_testing_servers.network import Network
 
 __all__ = ["Site", "SiteOf", "cgroup", "hosts", "machine", "memory_limits", "write"]
 

@@ -20,7 +20,7 @@ from bench.peers.report import details_of, summary_of
 from bench.records import BenchError
 from bench.scaling import Scaling
 
-from servers.install import ServerNotInstalledError
+from heron_testing_servers.install import ServerNotInstalledError
 
 ROOT = Path(__file__).resolve().parents[1]
 MACHINE = {"processor": "abacus", "cores": 10, "system": "wood", "python": "CPython 0"}

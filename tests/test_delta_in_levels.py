@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from heron_connector_delta import DeltaSink, DeltaSource
 from heron_streamlet import Builder
-from pipelines.level_runs import LevelRun, plan_of
+from heron_testing.pipelines.level_runs import LevelRun, plan_of
 
 
 @pytest.mark.parametrize("cut", [None, 1, 7])

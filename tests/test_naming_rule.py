@@ -23,7 +23,9 @@ FAMILIES = {
     "bundle", "checkpoint", "compat", "connector", "engine", "health", "metricsink", "packing", "scheduler",
     "serializer", "service", "state", "statemgr", "store", "uploader",
 }  # fmt: skip
-LIBRARIES = {"cli", "hdfs-kit", "s3-kit", "scheduler-kit", "simulator", "spark-kit", "streamlet", "testing"}
+LIBRARIES = {
+    "cli", "hdfs-kit", "s3-kit", "scheduler-kit", "simulator", "spark-kit", "streamlet", "testing", "testing-servers",
+}  # fmt: skip
 DISTRIBUTIONS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 PLUGINS = [folder for folder in DISTRIBUTIONS if folder.name not in LIBRARIES]
 DRIVERS = [folder for folder in PLUGINS if not folder.name.startswith(("bundle-", "connector-"))]

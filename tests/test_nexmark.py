@@ -14,13 +14,13 @@ import pytest
 
 from heron.errors import UsageError
 from heron_streamlet import Builder, StageContext
-from pipelines.collected import COLLECTED, Collect
-from pipelines.level_runs import LevelRun, plan_of
-from pipelines.nexmark_recount import ANSWERS
-from pipelines.simulated_runs import run_simulated
+from heron_testing.pipelines.collected import COLLECTED, Collect
+from heron_testing.pipelines.level_runs import LevelRun, plan_of
+from heron_testing.pipelines.simulated_runs import run_simulated
+from nexmark_recount import ANSWERS
 
 ROOT = Path(__file__).resolve().parents[1]
-GOLDEN = Path(__file__).parent / "pipelines" / "nexmark"
+GOLDEN = Path(__file__).parent / "nexmark"
 EVENTS, STEP, DELAY_US = 84_000, 11, 500  # forty-two seconds of event time: five tumbling windows
 """Of 11 partitions two are read: events whose numbers are close are too similar to tell queries apart."""
 RUNNING = {"q4", "q6"}

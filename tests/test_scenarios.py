@@ -9,8 +9,8 @@ from ground_truth.scenarios import BEGIN, END, day_row, step_rows
 
 from heron_health_manager.dhalion_policy import DhalionPolicy
 from heron_health_manager.ds2_policy import Ds2Policy
-from topology_model.day import day
-from topology_model.scenarios import SCENARIOS, Scenario, step
+from heron_testing.topology_model.day import day
+from heron_testing.topology_model.scenarios import SCENARIOS, Scenario, step
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -196,7 +196,7 @@ def failed_cases(driver: type[LocalFsStateManager], case: str, folder: Path) -> 
         case,
         str(folder),
     ]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "PYTEST_ADDOPTS": ""}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).with_name("e2e")), "PYTEST_ADDOPTS": ""}
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=environment)
     assert " error" not in done.stdout, done.stdout
     assert "passed" in done.stdout or "failed" in done.stdout, done.stdout

@@ -9,9 +9,11 @@ import pytest
 from verify.inputs import Group
 from verify.keys import Key, KeyFinder
 from verify.pins import needed_pins, read_pins
-from verify.suites import Kind, needs_server, server_fixtures
+from verify.suites import SERVERS, Kind, needs_server, server_fixtures
 from verify.versions import server_versions
 from verify.workspace import Workspace
+
+from heron_testing_servers import pytest_plugin
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,7 +24,7 @@ TREE = {
     "pyproject.toml": (
         '[tool.pytest.ini_options]\npythonpath = ["tests", "tests/e2e"]\n[tool.ruff]\nline-length = 120\n'
     ),
-    "conftest.py": 'pytest_plugins = ("servers.fixtures",)\n',
+    "conftest.py": "import heron.clock\n",
     "README.md": "# Heron\n",
     "heron-core/pyproject.toml": '[project]\nname = "heron-core"\nversion = "1"\n',
     "heron-core/src/heron/__init__.py": "",
@@ -77,14 +79,21 @@ TREE = {
         "    def test_it(self, s3):\n        pass\n"
     ),
     "plugins/statemgr-localfs/tests/test_localfs.py": "def test_it(tmp_path):\n    pass\n",
-    "tests/servers/__init__.py": "",
-    "tests/servers/fixtures.py": "pytest_plugins = ()\n",
-    "tests/servers/install.py": "",
-    "tests/servers/s3.py": (
-        'import pytest\n\nfrom servers.install import installed\n\n_VERSION = "v1.8.0"\n\n\n'
-        "@pytest.fixture\ndef s3():\n    pass\n"
+    "plugins/testing-servers/pyproject.toml": (
+        '[project]\nname = "heron-testing-servers"\ndependencies = ["heron-testing"]\n'
+        '[project.entry-points.pytest11]\nheron_servers = "heron_testing_servers.pytest_plugin"\n'
     ),
-    "tests/servers/hdfs.py": 'import pytest\n\n\n@pytest.fixture(scope="session")\ndef hdfs():\n    pass\n',
+    f"{SERVERS}/__init__.py": "",
+    f"{SERVERS}/pytest_plugin.py": (
+        "import pytest\n\nfrom heron_testing_servers.serving import serving\n\n\n"
+        "@pytest.fixture\ndef s3():\n    pass\n\n\n@pytest.fixture\ndef hdfs():\n    pass\n"
+    ),
+    f"{SERVERS}/serving.py": "",
+    f"{SERVERS}/install.py": "",
+    f"{SERVERS}/s3.py": (
+        'from heron_testing_servers.install import installed\n\nFIXTURES = ("s3",)\n\n_VERSION = "v1.8.0"\n'
+    ),
+    f"{SERVERS}/hdfs.py": 'FIXTURES = ("hdfs",)\n',
     "tests/contract/test_policy.py": (
         'from pathlib import Path\nPAGE = Path(__file__).parents[2] / "plugins" / "uploader-s3" / "README.md"\n\n\n'
         "def test_policy(s3):\n    pass\n"
@@ -229,7 +238,7 @@ def test_keys_do_not_depend_on_the_place(root: Path, tmp_path_factory: pytest.Te
         "docs/index.md",
         "README.md",
         "tests/e2e/test_quick.py",
-        "tests/servers/hdfs.py",
+        f"{SERVERS}/hdfs.py",
         "plugins/testing/src/heron_testing/statemgr.py",
         "plugins/statemgr-localfs/tests/test_localfs.py",
         "verify/results/on-s3.json",
@@ -253,8 +262,8 @@ def test_a_file_that_no_suite_needs_changes_no_key(root: Path, path: str) -> Non
         ("plugins/uploader-s3/pyproject.toml", "plugins"),
         ("plugins/testing/src/heron_testing/uploader.py", "contract"),
         ("plugins/testing/src/heron_testing/pytest_plugin.py", "contract"),
-        ("tests/servers/s3.py", "servers"),
-        ("tests/servers/install.py", "servers"),
+        (f"{SERVERS}/s3.py", "servers"),
+        (f"{SERVERS}/install.py", "servers"),
         ("heron-core/src/heron/errors.py", "core"),
         ("heron-core/src/heron/spi/__init__.py", "core"),
         ("heron-core/src/heron/late.py", "core"),
@@ -305,6 +314,15 @@ def test_end_to_end_suites_depend_on_the_command_and_the_bundle(root: Path) -> N
     assert changed(root, "plugins/bundle-local/pyproject.toml", f"{bundle}version = '2'\n") == {"on-s3": ["core"]}
 
 
+def test_a_test_with_a_sandbox_runs_the_command(root: Path) -> None:
+    """pytest's plugin loads the sandbox by name, for tests that ask for it."""
+    write(root, "plugins/testing/src/heron_testing/sandbox.py", "import heron.late\n")
+    assert changed(root, "plugins/testing/src/heron_testing/sandbox.py", "import heron.clock\n") == {}
+    write(root, "plugins/uploader-s3/tests/test_s3.py", "def test_it(s3, sandbox):\n    pass\n")
+    assert changed(root, "plugins/testing/src/heron_testing/sandbox.py", "x = 1\n")["uploader-s3"] == ["contract"]
+    assert changed(root, "plugins/cli/src/heron_cli/main.py", "x = 1\n")["uploader-s3"] == ["core"]
+
+
 def test_end_to_end_suites_depend_on_what_they_share_and_run(root: Path) -> None:
     """Inputs include the modules that they import and the topologies that they name."""
     assert changed(root, "tests/e2e/flowing.py", "x = 1\n") == {"on-s3": ["shared"]}
@@ -349,7 +367,7 @@ def test_new_and_deleted_files_change_the_key(root: Path) -> None:
     module = "plugins/uploader-s3/src/heron_s3/more.py"
     assert changed(root, module, "")["uploader-s3"] == ["plugins"]
     assert changed(root, module, None)["uploader-s3"] == ["plugins"]
-    assert "uploader-s3" in changed(root, "tests/servers/install.py", None)
+    assert "uploader-s3" in changed(root, f"{SERVERS}/install.py", None)
 
 
 def test_pins_of_needed_packages_change_the_key(root: Path) -> None:
@@ -376,7 +394,7 @@ def test_a_fixture_asked_for_by_a_value_is_an_input(root: Path) -> None:
     """A parametrized test may ask for each of the servers that it names."""
     text = 'import pytest\n\n\n@pytest.mark.parametrize("name", ["hdfs"])\ndef test_it(s3, request, name):\n'
     write(root, "plugins/uploader-s3/tests/test_s3.py", text + "    request.getfixturevalue(name)\n")
-    assert changed(root, "tests/servers/hdfs.py", "x = 1\n") == {"uploader-s3": ["servers"]}
+    assert changed(root, f"{SERVERS}/hdfs.py", "x = 1\n") == {"uploader-s3": ["servers"]}
 
 
 def test_pins_follow_requirements_and_spellings() -> None:
@@ -388,7 +406,7 @@ def test_pins_follow_requirements_and_spellings() -> None:
 
 def test_the_record_names_the_versions_of_servers() -> None:
     """The pins in the modules of servers; a module may pin more than one."""
-    texts = [("tests/servers/s3.py", '_VERSION = "v1"\n'), ("tests/servers/hdfs.py", 'HADOOP_VERSION = "3"\nX = "4"\n')]
+    texts = [(f"{SERVERS}/s3.py", '_VERSION = "v1"\n'), (f"{SERVERS}/hdfs.py", 'HADOOP_VERSION = "3"\nX = "4"\n')]
     assert server_versions(texts) == {"s3": "v1", "hadoop": "3"}
 
 
@@ -408,12 +426,9 @@ def test_every_test_of_this_repository_that_needs_a_server_is_in_a_suite(here: K
     assert needing
 
 
-def test_modules_of_servers_list_their_fixtures(here: KeyFinder) -> None:
-    """pytest marks tests by these lists; suites are found by the functions."""
-    for name, path in server_fixtures(here.workspace, here.graph).items():
-        listed = re.search(r"^FIXTURES = \((.*)\)$", here.workspace.text(path), re.MULTILINE)
-        assert listed is not None, path
-        assert f'"{name}"' in listed[1]
+def test_modules_of_servers_list_the_fixtures_of_the_pytest_plugin(here: KeyFinder) -> None:
+    """pytest marks tests by the fixtures of the plugin; suites are found by the lists of the modules."""
+    assert sorted(server_fixtures(here.workspace, here.graph)) == sorted(pytest_plugin.__all__)
 
 
 def test_driver_suites_of_this_repository_do_not_reach_the_roles(here: KeyFinder) -> None:

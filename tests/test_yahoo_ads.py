@@ -14,8 +14,8 @@ from bench.trial import TOPOLOGIES
 from bench.yahoo_recount import recount
 
 from heron_streamlet import Builder, KeyedWindow, StageContext
-from pipelines.collected import Collect
-from pipelines.simulated_runs import run_simulated
+from heron_testing.pipelines.collected import Collect
+from heron_testing.pipelines.simulated_runs import run_simulated
 
 ROUNDS = 2
 WINDOWS = 2  # in a block

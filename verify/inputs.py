@@ -17,10 +17,10 @@ from verify.workspace import Distribution, Workspace
 __all__ = ["OWN", "Group", "InputFinder", "Inputs"]
 
 _CONTRACT = "plugins/testing/"
+_SANDBOX = "plugins/testing/src/heron_testing/sandbox.py"  # behind the fixture `sandbox`; it runs the command
 _BUNDLE = "plugins/bundle-local"
 _FINDS_DRIVERS = "stevedore"
 _CORE = "heron-core"
-_WIRE_TESTS = "tests/wire"
 _SITE = "docs_site"
 _CONTENTS = f"{_SITE}/contents.yml"
 _SESSIONS = "noxfile.py"
@@ -68,7 +68,8 @@ class InputFinder:
     def __init__(self, workspace: Workspace, graph: ImportGraph) -> None:
         self._workspace = workspace
         self._graph = graph
-        self._fixtures = server_fixtures(workspace, graph)
+        sandbox = {"sandbox": _SANDBOX} if _SANDBOX in workspace.files else {}
+        self._fixtures = server_fixtures(workspace, graph) | sandbox
         self._distributions = workspace.distributions
         self._sources = {
             path for path in workspace.files if "/src/" in path and path.startswith(("heron-core/src/", "plugins/"))
@@ -130,8 +131,7 @@ class InputFinder:
             case Kind.WHEELS:
                 return set(self._projects)
             case Kind.INTERPRETER:
-                tests = [*self._workspace.below(suite.path), *self._workspace.below(_WIRE_TESTS)]
-                return {path for path in tests if not path.endswith("_model.py")}
+                return {path for path in self._workspace.below(suite.path) if not path.endswith("_model.py")}
             case Kind.SITE:
                 pages = {path for path in self._other_files if path.endswith(".md")}
                 tests = [path for path in self._workspace.below("tests") if path.startswith("tests/test_docs_")]
@@ -158,8 +158,9 @@ class InputFinder:
         return found
 
     def _asked_for(self, files: set[str]) -> set[str]:
-        """The fixtures of servers that tests ask for."""
-        facts = (self._graph.facts(path) for path in (files - self._sources) | (files & self._contract))
+        """The fixtures of servers, and the sandbox, that tests ask for."""
+        asking = (files - self._sources) | (files & self._contract) | (files & self._servers)
+        facts = (self._graph.facts(path) for path in asking)
         return {self._fixtures[name] for each in facts for name in self._fixtures.keys() & each.arguments}
 
     def _run_by(self, suite: Suite, files: set[str]) -> list[Distribution]:
@@ -168,7 +169,8 @@ class InputFinder:
         facts = [self._graph.facts(path) for path in tests]
         folders = {path.removeprefix("/") for each in facts for path in each.paths}
         found = [each for each in self._distributions.values() if each.folder in folders]
-        runs_heron = suite.kind is Kind.END_TO_END or any(each.programs & self._scripts for each in facts)
+        runs_heron = suite.kind is Kind.END_TO_END or _SANDBOX in files
+        runs_heron = runs_heron or any(each.programs & self._scripts for each in facts)
         if runs_heron:
             found += [each for each in self._distributions.values() if each.scripts or each.folder == _BUNDLE]
         if runs_heron or _FINDS_DRIVERS in self._imports(files):

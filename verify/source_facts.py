@@ -36,7 +36,7 @@ class SourceFacts:
     arguments: set[str] = field(default_factory=set)
     """Names of parameters, and names of fixtures that calls ask for."""
     fixtures: set[str] = field(default_factory=set)
-    """Names of functions that are pytest fixtures."""
+    """Names in the tuple ``FIXTURES`` of a module with a server: the fixtures that serve it."""
     marks: set[str] = field(default_factory=set)
     """Names of pytest marks."""
     tests: list[set[str]] = field(default_factory=list)
@@ -125,9 +125,8 @@ class _Reader:
 
     def _note_function(self, node: ast.AST) -> None:
         match node:
-            case ast.FunctionDef(decorator_list=decorators, name=name):
-                if any(_last_name(each) == "fixture" for each in decorators):
-                    self._facts.fixtures.add(name)
+            case ast.Assign(targets=[ast.Name(id="FIXTURES")], value=ast.Tuple(elts=names)):
+                self._facts.fixtures.update(_strings(names))
             case ast.arg(arg=name):
                 self._facts.arguments.add(name)
             case ast.Attribute(value=ast.Attribute(attr="mark"), attr=name):

@@ -104,7 +104,7 @@ def run_side_by_side(jobs: int, work: Callable[[], bool], stop: Callable[[], Non
 
 
 def _install_s(log: Path) -> float:
-    """What `servers.install` wrote: the next run does not wait for it."""
+    """What `heron_testing_servers.install` wrote: the next run does not wait for it."""
     return sum(map(float, log.read_text(encoding="ascii").split())) if log.is_file() else 0.0
 
 

@@ -13,8 +13,8 @@ from verify.workspace import Workspace
 __all__ = ["SERVERS", "TEST_FILE", "Kind", "Suite", "find_suites", "needs_server", "pytest_suite", "server_fixtures"]
 
 TEST_FILE = re.compile(r"(?:.+/)?tests/(?:.+/)?test_\w+\.py")
-SERVERS = "tests/servers"
-"""The folder whose modules hold servers and their fixtures."""
+SERVERS = "plugins/testing-servers/src/heron_testing_servers"
+"""The folder whose modules hold servers; a module names its fixtures in `FIXTURES`."""
 
 _SERVERS = "servers"  # the mark of tests that need a server; `SERVERS` gives it to those that use a fixture
 _MATRIX = "matrix"  # the mark of tests that only recorded suites run; tests/e2e has it where none of `_IN_DEV_TEST` is

@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.findings import Pace
 from bench.job import Job
 from bench.records import BenchError
-from servers.install import ServerNotInstalledError, installed
+from heron_testing_servers.install import ServerNotInstalledError, installed
 
 __all__ = ["PROGRAMS", "Peer", "PeerRun", "PeerUnavailableError", "words_of"]
 

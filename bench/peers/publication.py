@@ -18,7 +18,7 @@ from bench.peers.comparison import read_comparison
 from bench.peers.plots import NAMES, Plot, plots_of
 from bench.peers.report import details_of, summary_of
 from bench.records import BenchError
-from servers.install import ServerNotInstalledError, installed, python_packages
+from heron_testing_servers.install import ServerNotInstalledError, installed, python_packages
 
 __all__ = ["BEGIN", "END", "PEER_RESULTS", "RESULTS", "digest", "draw_svg", "publish", "stale", "with_section"]
 

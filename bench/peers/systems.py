@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.findings import Pace
 from bench.peers.java import java_command
 from bench.peers.peer import PROGRAMS, Peer
-from servers.install import maven_jars, python_packages
+from heron_testing_servers.install import maven_jars, python_packages
 
 __all__ = ["FLINK", "FLINK_OPENS", "MORE_PEERS", "PEERS"]
 

@@ -11,8 +11,8 @@ import boto3
 import pytest
 
 from heron.errors import PackageError
+from heron_testing_servers.s3 import S3Server
 from heron_uploader_s3 import S3Uploader
-from servers.s3 import S3Server
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "production.md").read_text(encoding="utf-8")
 MIB = 1024 * 1024

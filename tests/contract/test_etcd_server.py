@@ -6,7 +6,7 @@ import base64
 import json
 import urllib.request
 
-from servers.etcd import EtcdServer
+from heron_testing_servers.etcd import EtcdServer
 
 
 def ask(etcd: EtcdServer, path: str, **fields: str) -> dict[str, object]:

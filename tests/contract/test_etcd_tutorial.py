@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from heron_testing.contracts.statemgr import StateManagerContract
-from servers.etcd import EtcdServer
+from heron_testing_servers.etcd import EtcdServer
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorial-driver.md"

@@ -6,8 +6,8 @@ import urllib.request
 
 import pytest
 
-from servers.hdfs import HdfsServer
-from servers.server_process import ServerError
+from heron_testing_servers.hdfs import HdfsServer
+from heron_testing_servers.server_process import ServerError
 
 
 def test_written_data_survives_kill_9(hdfs: HdfsServer) -> None:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["check_committed", "committed"]
+    from heron_testing.heron_run import HeronRun
+
+__all__ = ["PARTITIONS", "check_committed", "commits", "committed"]
+
+PARTITIONS = 40
+"""The partitions of the source of these topologies."""
 
 
 def committed(out: Path) -> dict[int, list[tuple[int, int]]]:
@@ -20,6 +25,11 @@ def committed(out: Path) -> dict[int, list[tuple[int, int]]]:
             partition, number, count = map(int, line.split())
             found[partition].append((number, count))
     return found
+
+
+def commits(run: HeronRun, what: str) -> None:
+    """Wait until more lines are committed: at least one more in a partition."""
+    run.grows(lambda: sum(map(len, committed(run.out).values())), f"lines {what}", PARTITIONS)
 
 
 def check_committed(out: Path, partitions: int) -> int:

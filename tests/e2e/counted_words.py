@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["CountedWords"]
 
@@ -29,8 +29,7 @@ class CountedWords:
 
     def flows(self) -> None:
         """Wait until the count has grown clearly."""
-        before = self.counted()
-        self.run.until(lambda: self.counted() > before + 2000, "words are counted")
+        self.run.grows(self.counted, "words are counted", by=2000)
 
     def status(self, code: int = 0) -> str:
         """Return the text output of `heron status`."""
@@ -38,8 +37,8 @@ class CountedWords:
 
     def processes(self) -> dict[tuple[int, str], int]:
         """Return process ids by container and name."""
-        found = json.loads(self._sandbox.output_of("status", "steady_words", *self._profile, "--json"))
-        return {(each["container_id"], each["process"]): each["pid"] for each in found["status"]["processes"]}
+        status = self._sandbox.status_document("steady_words", *self._profile)["status"]
+        return {(each["container_id"], each["process"]): each["pid"] for each in status["processes"]}
 
     def ends_exactly(self) -> None:
         """End the run, and check that each word of each line was counted once."""

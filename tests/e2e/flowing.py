@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
 
-__all__ = ["complete", "flows", "seen", "status", "write_profile"]
-
-
-def write_profile(sandbox: Sandbox, name: str, text: str) -> tuple[str, str]:
-    """Write a profile where the commands of this sandbox find it; return the options that select it."""
-    folder = sandbox.home / ".heron" / "profiles"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-    return "--profile", name
+__all__ = ["complete", "flows", "seen"]
 
 
 def seen(run: HeronRun) -> tuple[str, int]:
@@ -37,12 +28,6 @@ def flows(run: HeronRun, what: str) -> None:
         return count > before[1] or (count > 0 and pid != before[0])
 
     run.until(more, f"tuples {what}", 30.0)
-
-
-def status(sandbox: Sandbox, *options: str) -> dict[str, Any]:
-    """Return the output of `heron status`."""
-    document: dict[str, Any] = json.loads(sandbox.output_of("status", "steady", *options, "--json"))["status"]
-    return document
 
 
 def complete(run: HeronRun) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["PATIENT", "SCALED", "Lines"]
 
@@ -41,8 +41,7 @@ class Lines:
 
     def flow(self, what: str, timeout_s: float = 30.0) -> None:
         """Wait until more lines are acked than now."""
-        before = self.acked_bytes()
-        self.run.until(lambda: self.acked_bytes() > before + 1000, f"lines after {what}", timeout_s)
+        self.run.grows(self.acked_bytes, f"lines after {what}", 1000, timeout_s)
 
     def let_go(self) -> None:
         """Tell the spouts to begin no more lines."""

@@ -10,14 +10,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flowing import write_profile
 from playwright.sync_api import ViewportSize, expect
+
+from heron_testing_servers.chromium import ChromiumBrowser
 from watched_pages import WatchedPage, start_ui
 
-from servers.chromium import ChromiumBrowser
-
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "images"
@@ -85,7 +84,7 @@ def test_pictures(sandbox: Sandbox, chromium: ChromiumBrowser) -> None:
 def test_how_fast_a_thousand_tasks_are_shown(sandbox: Sandbox, chromium: ChromiumBrowser) -> None:
     """With three pages open already. The topology has a plan and values, and no processes: one answers for it."""
     text = f"extends: local\nstatemgr:\n  driver: localfs\n  root: {sandbox.root / 'load'}\n"
-    profile = write_profile(sandbox, "load", text)
+    profile = sandbox.write_profile("load", text)
     words = [sys.executable, "-m", "bench.topologies_in_name_only", str(sandbox.root / "load"), "1", str(TASKS)]
     with subprocess.Popen(
         words, cwd=ROOT, env=sandbox.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
 import psutil
-from flowing import write_profile
+
+from heron_testing.pytest_plugin import wait_until, wait_until_grown
+from heron_testing_servers.spark import SparkCluster, SparkWorker
 from line_journal import Lines
 
-from heron_testing.pytest_plugin import wait_until
-from servers.spark import SparkCluster, SparkWorker
-
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["BACK_S", "HERE", "SUBMITTED_S", "SparkJournal", "fresh", "name_cluster", "refusal", "status_or_empty"]
 
@@ -51,16 +49,15 @@ def fresh(sandbox: Sandbox, cluster: SparkCluster) -> SparkCluster:
 def name_cluster(sandbox: Sandbox, cluster: SparkCluster) -> None:
     """Write the profile ``cluster``; containers that tests kill are always restarted."""
     text = _PROFILE.format(url=cluster.url, page=cluster.page_port, home=sandbox.home, tmp=sandbox.tmp)
-    write_profile(sandbox, "cluster", text)
+    sandbox.write_profile("cluster", text)
 
 
 def status_or_empty(sandbox: Sandbox, topology: str) -> dict[str, Any]:
     """Return the output of `heron status`; empty while the topology manager is being restarted."""
     try:
-        found: dict[str, Any] = json.loads(sandbox.output_of("status", topology, *HERE, "--json"))
+        return sandbox.status_document(topology, *HERE)
     except AssertionError:
         return {}
-    return found
 
 
 def refusal(sandbox: Sandbox, *settings: str) -> str:
@@ -85,8 +82,7 @@ class SparkJournal:
 
     def status(self) -> dict[str, Any]:
         """Return the output of `heron status`."""
-        found: dict[str, Any] = json.loads(self.sandbox.output_of("status", "journal", *HERE, "--json"))
-        return found
+        return self.sandbox.status_document("journal", *HERE)
 
     def attempts(self) -> dict[int, int]:
         """Return the number of starts of each running container; empty while there is no status."""
@@ -95,8 +91,7 @@ class SparkJournal:
 
     def flows(self, after: str) -> None:
         """Wait until more lines are acked."""
-        before = self.lines.acked_bytes()
-        wait_until(lambda: self.lines.acked_bytes() > before, BACK_S, f"lines after {after}")
+        wait_until_grown(self.lines.acked_bytes, BACK_S, f"lines after {after}")
 
     def is_back(self, before: dict[int, int], ended: set[int], after: str) -> None:
         """Wait until the containers `ended` run again, and check that no other one was restarted."""

@@ -15,7 +15,8 @@ from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.tmanager_location import decode_tmanager_location
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["Leader", "StandbyRun", "has_ended"]
 
@@ -115,8 +116,7 @@ class StandbyRun:
 
     def status(self) -> dict[str, Any]:
         """Return the output of `heron status`."""
-        document: dict[str, Any] = json.loads(self.sandbox.output_of("status", "steady", *self._options, "--json"))
-        status: dict[str, Any] = document["status"]
+        status: dict[str, Any] = self.sandbox.status_document("steady", *self._options)["status"]
         return status
 
     def metrics(self) -> dict[str, dict[str, float]]:

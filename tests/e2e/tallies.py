@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from conftest import HeronRun
+    from heron_testing.heron_run import HeronRun
 
 __all__ = ["check_tallies"]
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+
 from line_journal import PATIENT, Lines
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 NUMBERS, FEW = 300, 60
 PENDING = 100

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(240)
 
 QUEUES, MESSAGES = 12, 800
-
-
-def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the status of the checkpoints."""
-    found: dict[str, Any] = sandbox.status("acked_queue")["checkpoints"]
-    return found
 
 
 def started(sandbox: Sandbox) -> HeronRun:
@@ -32,8 +27,7 @@ def started(sandbox: Sandbox) -> HeronRun:
 
 def acks(run: HeronRun, what: str) -> None:
     """Wait until more messages are acked."""
-    before = acked(run)
-    run.until(lambda: acked(run) > before, f"acks {what}")
+    run.grows(lambda: acked(run), f"acks {what}")
 
 
 def acked(run: HeronRun) -> int:
@@ -72,9 +66,9 @@ def test_state_survives_a_death(sandbox: Sandbox, role: str) -> None:
     Guarantee: at least once with state, a death leaves no message out of the state.
     """
     run = started(sandbox)
-    before = checkpoints(sandbox)["restores"]
+    before = sandbox.checkpoints("acked_queue")["restores"]
     (run.processes("stmgr") if role == "stmgr" else run.processes("instance", role))[0].kill()
-    run.until(lambda: checkpoints(sandbox)["restores"] > before, "a restore")
+    run.until(lambda: sandbox.checkpoints("acked_queue")["restores"] > before, "a restore")
     assert min(counts(run)) >= 1
 
 

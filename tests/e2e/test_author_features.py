@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 NUMBERS = 300
 

@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 TUPLES = 50_000  # 200 MiB of text
 MIB = 1024 * 1024

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 # A full file system without root: no file may become larger than 1 KiB.
 NO_SPACE = ("sh", "-c", 'ulimit -f 2; exec "$0" "$@"')

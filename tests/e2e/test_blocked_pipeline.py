@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 ELEMENTS = 20_000
-
-
-def status(sandbox: Sandbox) -> dict[str, Any]:
-    """The document of `heron status --json`."""
-    document: dict[str, Any] = json.loads(sandbox.output_of("status", "blocked_pipeline", "--json"))
-    return document
 
 
 def goes_on(run: HeronRun, sandbox: Sandbox) -> None:
@@ -44,4 +38,4 @@ def test_a_source_that_blocks_makes_nothing_and_is_not_restarted(sandbox: Sandbo
 
 def rates_per_s(sandbox: Sandbox) -> list[float]:
     """The rates of all components."""
-    return [each["rate_per_s"] for each in status(sandbox)["status"]["components"]]
+    return [each["rate_per_s"] for each in sandbox.status("blocked_pipeline")["components"]]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "client.md"
 WORDS = """

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from committed_lines import check_committed, committed
+
+from committed_lines import PARTITIONS, check_committed, commits
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(240)
 
-NUMBERS, ROWS, PARTITIONS = 2_000, 100, 40
+NUMBERS, ROWS = 2_000, 100
 ROW_FAILS, COLUMN_FAILS = 250, 777
 
 
@@ -86,12 +88,6 @@ def test_the_simulator_gives_the_same(sandbox: Sandbox) -> None:
     check_counts(run, {"rows": blocks, "columns": blocks})
 
 
-def commits(run: HeronRun, what: str) -> None:
-    """Wait until more lines are committed."""
-    before = sum(map(len, committed(run.out).values()))
-    run.until(lambda: sum(map(len, committed(run.out).values())) > before + PARTITIONS, f"lines {what}")
-
-
 @pytest.mark.guarantee
 def test_columns_are_exact_through_an_update_and_a_death(sandbox: Sandbox) -> None:
     """Effectively once: key groups and their state move, a task is killed, and each number is committed once.
@@ -99,7 +95,7 @@ def test_columns_are_exact_through_an_update_and_a_death(sandbox: Sandbox) -> No
     Guarantee: columns are exactly once through an update and a death.
     """
     run = sandbox.start("exactly_once_columns.py")
-    run.until(lambda: sandbox.is_known("exactly_once"), "its state")
+    sandbox.wait_for_state(run, "exactly_once")
     commits(run, "at the start")
     words = ("update", "exactly_once", "--component-parallelism", "count:3", "--component-parallelism", "read:3")
     done = json.loads(sandbox.output_of(*words, "--json"))

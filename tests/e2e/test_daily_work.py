@@ -14,27 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
-from line_journal import Lines
 
 from heron.driver_kit.loading import open_driver
 from heron.ipc.keys import new_keys
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.topology_keys import encode_keys
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.pytest_plugin import wait_until, wait_until_grown
+from line_journal import Lines
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 HERON = Path(sys.executable).with_name("heron")
 
 _DRIVER = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 _MANAGERS = {"executor", "tmanager", "metricsmgr"}
-
-
-def status(sandbox: Sandbox, name: str = "pausing") -> dict[str, Any]:
-    """Return the part of `heron status` about the topology."""
-    return sandbox.status(name)
 
 
 def calls(run: HeronRun) -> list[str]:
@@ -47,13 +43,13 @@ def running(sandbox: Sandbox) -> HeronRun:
     """The running topology ``pausing`` with all its tasks."""
     run = sandbox.start("pausing.py")
     run.until(lambda: bool(calls(run)), "the spout")
-    wait_until(lambda: {task["state"] for task in status(sandbox)["tasks"]} == {"running"}, 60.0, "all tasks")
+    sandbox.wait_for_tasks(run, "pausing")
     return run
 
 
 def processes(sandbox: Sandbox, name: str = "pausing") -> dict[tuple[int, str], int]:
     """Return the process id of each running process, by container and name."""
-    return {(each["container_id"], each["process"]): each["pid"] for each in status(sandbox, name)["processes"]}
+    return {(each["container_id"], each["process"]): each["pid"] for each in sandbox.status(name)["processes"]}
 
 
 @contextmanager
@@ -136,7 +132,7 @@ def refuses_wrong_keys(sandbox: Sandbox) -> None:
         state.set(NodeKind.KEYS, "pausing", b"{}")
         assert "the keys of topology 'pausing' cannot be read" in sandbox.output_of("deactivate", "pausing", code=2)
         state.set(NodeKind.KEYS, "pausing", node.value)
-    assert status(sandbox)["state"] == "running"
+    assert sandbox.status("pausing")["state"] == "running"
 
 
 def followers_end_with_the_topology(sandbox: Sandbox, run: HeronRun) -> None:
@@ -165,13 +161,13 @@ def test_a_pause_survives_the_death_of_any_process(sandbox: Sandbox) -> None:
     assert sandbox.output_of("deactivate", "pausing").strip() == "pausing was paused already"
     run.until(lambda: len(calls(run)) == 2, "the spout hears of it")
     assert calls(run)[1].startswith("deactivate ")
-    before = status(sandbox)
+    before = sandbox.status("pausing")
     up = processes(sandbox)
     for name in ((0, "tmanager"), (1, "stmgr"), (1, "numbers-1")):
         psutil.Process(up[name]).kill()
 
     def back() -> bool:
-        now = status(sandbox)
+        now = sandbox.status("pausing")
         new_plan = now["plan_version"] > before["plan_version"]
         return new_plan and now["state"] == "paused" and all(task["state"] == "running" for task in now["tasks"])
 
@@ -180,8 +176,7 @@ def test_a_pause_survives_the_death_of_any_process(sandbox: Sandbox) -> None:
     assert json.loads(sandbox.output_of("activate", "pausing", "--json"))["before"] == "paused"
     assert sandbox.output_of("activate", "pausing").strip() == "pausing was running already"
     run.until(lambda: calls(run)[4:] == ["activate"], "the spout goes on")
-    emitted = status(sandbox)["components"][0]["emitted"]
-    wait_until(lambda: status(sandbox)["components"][0]["emitted"] > emitted, 30.0, "more tuples")
+    wait_until_grown(lambda: sandbox.status("pausing")["components"][0]["emitted"], 30.0, "more tuples")
     (run.out / "stop").touch()
     run.finished()
     assert not [call for call in calls(run) if call.startswith("asked")]

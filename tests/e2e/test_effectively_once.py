@@ -4,42 +4,25 @@ from __future__ import annotations
 
 import json
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from committed_lines import check_committed, committed
+
+from committed_lines import PARTITIONS, check_committed, commits, committed
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(240)
-
-PARTITIONS = 40
-
-
-def status(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the status document."""
-    return sandbox.status("exactly_once")
-
-
-def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the status of the checkpoints."""
-    found: dict[str, Any] = status(sandbox)["checkpoints"]
-    return found
 
 
 def started(sandbox: Sandbox, interval_s: float = 0.5, *options: str, backend: str = "memory") -> HeronRun:
     """Start the topology; output is committed."""
     run = sandbox.start("exactly_once.py", *options, args=("--interval", str(interval_s), "--backend", backend))
-    run.until(lambda: sandbox.is_known("exactly_once"), "its state")
+    sandbox.wait_for_state(run, "exactly_once")
     commits(run, "at the start")
     return run
-
-
-def commits(run: HeronRun, what: str) -> None:
-    """Wait until more lines are committed."""
-    before = sum(map(len, committed(run.out).values()))
-    run.until(lambda: sum(map(len, committed(run.out).values())) > before + PARTITIONS, f"lines {what}")
 
 
 def check_exact(run: HeronRun) -> None:
@@ -57,18 +40,13 @@ def test_the_output_is_exact_without_a_fault(sandbox: Sandbox) -> None:
     assert check_committed(run.out, PARTITIONS) == components["read"].emitted == components["commit"].executed > 0
 
 
-def update(sandbox: Sandbox, *parallelism: str) -> dict[str, Any]:
-    """Run the command to its end."""
-    words = [word for each in parallelism for word in ("--component-parallelism", each)]
-    done: dict[str, Any] = json.loads(sandbox.output_of("update", "exactly_once", *words, "--json"))
-    return done
-
-
 def kill(sandbox: Sandbox, run: HeronRun, component: str) -> None:
     """Kill a task and wait until the topology has returned to a checkpoint and goes on."""
-    before = checkpoints(sandbox)["restores"]
+    before = sandbox.checkpoints("exactly_once")["restores"]
     run.processes("instance", f"{component}-")[0].kill()
-    run.until(lambda: checkpoints(sandbox)["restores"] > before, f"a restore after the death of {component}")
+    run.until(
+        lambda: sandbox.checkpoints("exactly_once")["restores"] > before, f"a restore after the death of {component}"
+    )
     commits(run, f"after the death of {component}")
 
 
@@ -84,12 +62,12 @@ def test_state_survives_deaths_and_moves_with_an_update(sandbox: Sandbox, backen
     run = started(sandbox, backend=backend)
     kill(sandbox, run, "read")
     kill(sandbox, run, "count")
-    up = update(sandbox, "read:3", "count:4", "commit:3")
+    up = sandbox.update("exactly_once", "read:3", "count:4", "commit:3")
     assert len(up["added"]) == 4
     assert up["moved_bytes"]["count"] > 0
     assert up["restored"] == ["read", "count", "commit"]
     commits(run, "after more tasks")
-    down = update(sandbox, "read:1 count:1 commit:1")
+    down = sandbox.update("exactly_once", "read:1 count:1 commit:1")
     assert len(down["removed"]) == 7
     commits(run, "after fewer tasks")
     run.until(lambda: len(run.processes("instance")) == 3, "only these tasks run")
@@ -107,26 +85,26 @@ def test_a_checkpoint_that_cannot_be_stored_fails_and_the_next_one_succeeds(sand
     run = started(sandbox)
     root = run.home / ".heron" / "checkpoints"
     aside = root.with_name("aside")
-    before = checkpoints(sandbox)
+    before = sandbox.checkpoints("exactly_once")
     root.rename(aside)
     root.write_text("not a folder", encoding="utf-8")
-    run.until(lambda: checkpoints(sandbox)["failed"] > before["failed"] + 1, "failed checkpoints")
-    shown = checkpoints(sandbox)
+    run.until(lambda: sandbox.checkpoints("exactly_once")["failed"] > before["failed"] + 1, "failed checkpoints")
+    shown = sandbox.checkpoints("exactly_once")
     assert "checkpoint" in shown["last_error"]
     assert str(root) in shown["last_error"]
     root.unlink()
     aside.rename(root)
-    run.until(lambda: checkpoints(sandbox)["complete"] > shown["complete"] + 1, "complete checkpoints")
-    assert checkpoints(sandbox)["restores"] == before["restores"]
+    run.until(lambda: sandbox.checkpoints("exactly_once")["complete"] > shown["complete"] + 1, "complete checkpoints")
+    assert sandbox.checkpoints("exactly_once")["restores"] == before["restores"]
     check_exact(run)
 
 
 def test_operator_state_is_not_divided(sandbox: Sandbox) -> None:
     """A component with state of `init_state` keeps its parallelism, and the reason names the remedy."""
     run = sandbox.start("exactly_once.py", args=("--interval", "0.5", "--operator", "1"))
-    run.until(lambda: sandbox.is_known("exactly_once"), "its state")
+    sandbox.wait_for_state(run, "exactly_once")
     commits(run, "at the start")
-    run.until(lambda: checkpoints(sandbox)["complete"] > 0, "a checkpoint")
+    run.until(lambda: sandbox.checkpoints("exactly_once")["complete"] > 0, "a checkpoint")
     refused = sandbox.output_of("update", "exactly_once", "--component-parallelism", "count:3", code=2)
     assert "component 'count' keeps state in init_state, which belongs to one task" in refused
     assert "keyed_state" in refused

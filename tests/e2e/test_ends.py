@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 GONE_S = 5.0
 
@@ -146,16 +147,16 @@ def test_a_spout_that_has_ended_is_not_called_also_after_its_death(
     """What its last call emitted counts. The end outlives the process: in the plan, or in a checkpoint."""
     run = sandbox.start("five_each.py", args=("--mode", mode, "--interval", str(interval_s), "--form", form))
 
-    def status() -> dict[str, Any]:
-        return sandbox.status("five_each")
-
     def has_ended() -> bool:
-        return any(task["component"] == "five" and task["state"] == "ended" for task in status()["tasks"])
+        tasks = sandbox.status("five_each")["tasks"]
+        return any(task["component"] == "five" and task["state"] == "ended" for task in tasks)
+
+    def complete() -> int:
+        return int(sandbox.checkpoints("five_each")["complete"])
 
     run.until(lambda: (run.out / "calls").exists() and has_ended(), "the end of the spout")
     if interval_s:
-        complete = status()["checkpoints"]["complete"]
-        run.until(lambda: status()["checkpoints"]["complete"] > complete + 1, "a checkpoint with the end")
+        run.grows(complete, "a checkpoint with the end", by=1)
     killed = run.the("instance", "five-")
     killed.kill()
     run.until(

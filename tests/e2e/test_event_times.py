@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 ROWS = {10: 20, 20: 15, 30: 10, 40: 10}
 """The rows of each key in each window: two spouts send them, one of them for 15 s only."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
-
     from heron_cli.launch.run_report import RunReport
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 WORDS_A_LINE = 10
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -44,8 +45,7 @@ def test_files_have_each_line_once_after_kills(sandbox: Sandbox, examples: Path)
     run = sandbox.start(examples / "exactly_once_files.py", args=args)
     run.until(lambda: out.exists() and committed_lines(out), "committed lines")
     kill(run, "ranges", "sink")
-    before = len(committed_lines(out))
-    run.until(lambda: len(committed_lines(out)) > before, "committed lines after the deaths")
+    run.grows(lambda: len(committed_lines(out)), "committed lines after the deaths")
     run.finished()
     check_copy(out, text)
 
@@ -57,12 +57,6 @@ def check_copy(out: Path, text: Path) -> None:
     assert [offset for offset, _ in lines] == [0, *accumulate(len(line) + 1 for _, line in lines)][:-1]
 
 
-def update(sandbox: Sandbox, name: str, *parallelism: str) -> None:
-    """Change a running topology."""
-    words = [word for each in parallelism for word in ("--component-parallelism", each)]
-    sandbox.output_of("update", name, *words)
-
-
 def test_ranges_move_between_tasks_and_files_have_each_line_once(sandbox: Sandbox, examples: Path) -> None:
     """A limit of output keeps the spouts reading until both updates are complete; an ended spout refuses updates."""
     text, out = text_of(sandbox, 150_000), sandbox.root / "copy"
@@ -71,13 +65,12 @@ def test_ranges_move_between_tasks_and_files_have_each_line_once(sandbox: Sandbo
     run = sandbox.start(examples / "exactly_once_files.py", "--set", f"{limit}=40000", args=args)
 
     def commits(when: str) -> None:
-        before = len(committed_lines(out))
-        run.until(lambda: len(committed_lines(out)) > before, f"committed lines {when}")
+        run.grows(lambda: len(committed_lines(out)), f"committed lines {when}")
 
     commits("at the start")
-    update(sandbox, "exactly_once_files", "ranges:4", "sink:3")
+    sandbox.update("exactly_once_files", "ranges:4", "sink:3")
     commits("of more tasks")
-    update(sandbox, "exactly_once_files", "ranges:1", "sink:1")
+    sandbox.update("exactly_once_files", "ranges:1", "sink:1")
     commits("of fewer tasks")
     sandbox.output_of("update", "exactly_once_files", "--runtime-config", f"{limit}=-1")
     run.finished()
@@ -98,21 +91,17 @@ def test_partitions_move_between_tasks_and_each_entry_counts_once(sandbox: Sandb
     append_entries(log, 1, entries)
     args = ("--log", str(log), "--out", str(out), "--interval", "0.3")
     run = sandbox.start(examples / "partitioned_log.py", args=args)
-    run.until(lambda: sandbox.is_known("partitioned_log"), "its state")
-
-    def executed() -> int:
-        components = sandbox.status("partitioned_log")["components"]
-        return sum(each["executed"] for each in components if each["name"] == "balances")
+    sandbox.wait_for_state(run, "partitioned_log")
 
     def grows(step: int) -> None:
-        before = executed()
+        before = sandbox.executed("partitioned_log", "balances")
         append_entries(log, entries * step, entries * (step + 1))
-        run.until(lambda: executed() > before, "counted entries")
+        run.until(lambda: sandbox.executed("partitioned_log", "balances") > before, "counted entries")
 
     grows(1)
-    update(sandbox, "partitioned_log", "log:3", "balances:4")
+    sandbox.update("partitioned_log", "log:3", "balances:4")
     grows(2)
-    update(sandbox, "partitioned_log", "log:1", "balances:1")
+    sandbox.update("partitioned_log", "log:1", "balances:1")
     append_entries(log, entries * 3, entries * 4)
     kill(run, "log", "balances")
     (log / "closed").touch()
@@ -138,8 +127,7 @@ def test_the_table_has_exact_counts_after_kills(sandbox: Sandbox, examples: Path
 
     run.until(lambda: path.exists() and counted(), "counted words")
     kill(run, "words", "sink")
-    before = counted()
-    run.until(lambda: counted() > before, "counted words after the deaths")
+    run.grows(counted, "counted words after the deaths")
     run.finished()
     database = sqlite3.connect(path)
     found = Counter(dict(database.execute("SELECT word, count FROM counts")))

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
 from example_tables import EXAMPLE_TABLES, ExampleTable, recommended, visited
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 TRENDS, RECOMMENDATIONS, SESSIONS = EXAMPLE_TABLES
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -36,7 +36,7 @@ def test_a_crash_loop_and_a_kill_are_explained_and_stay_so_after_the_end(sandbox
     Guarantee: `heron explain` tells a crash loop from a kill, also after the end.
     """
     run = sandbox.start("left_down.py")
-    run.until(lambda: sandbox.is_known("left_down"), "its state")
+    sandbox.wait_for_state(run, "left_down")
     run.until(lambda: "fragile/2" in problems(sandbox, "left_down"), "the first death is in the history")
     run.the("instance", "/sound-4.json").send_signal(signal.SIGKILL)
     run.until(lambda: len(problems(sandbox, "left_down")) == 2, "the kill is in the history")
@@ -68,7 +68,7 @@ def test_a_stopped_task_is_told_from_a_slow_service(sandbox: Sandbox) -> None:
     """It takes 10 s without a tuple, so the observation goes on while the task stands still."""
     run = sandbox.start("costly.py")
     run.until((sandbox.home / ".heron" / "state" / "pplans" / "costly").exists, "its topology manager leads")
-    run.until(lambda: executed(sandbox, "split") > 0, "the bolt executes")
+    run.until(lambda: sandbox.executed("costly", "split") > 0, "the bolt executes")
     (task,) = (each["task_id"] for each in sandbox.status("costly")["tasks"] if each["component"] == "split")
     process = run.the("instance", f"/split-{task}.json")
     process.send_signal(signal.SIGSTOP)
@@ -78,13 +78,6 @@ def test_a_stopped_task_is_told_from_a_slow_service(sandbox: Sandbox) -> None:
     assert "slow-external-service" not in [each["kind"] for each in document["problems"]]
     sandbox.output_of("kill", "costly")
     run.wait()
-
-
-def executed(sandbox: Sandbox, component: str) -> int:
-    """The tuples that a bolt has executed."""
-    (found,) = (each for each in sandbox.status("costly")["components"] if each["name"] == component)
-    number: int = found["executed"]
-    return number
 
 
 def test_a_failed_run_is_explained_by_what_ended_it(sandbox: Sandbox) -> None:

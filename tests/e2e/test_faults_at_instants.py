@@ -5,20 +5,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from committed_lines import check_committed, committed
+
+from committed_lines import PARTITIONS, check_committed, committed
 from held_instants import HeldInstants
 from line_journal import PATIENT, Lines
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(600)
 
-PARTITIONS = 40
 NAME = "exactly_once"
 STANDBY = ("--set", "topology.tmanager.standbys=1")
 NEVER = 600.0
@@ -46,14 +47,9 @@ QUICK_UPDATE: tuple[Strike, ...] = (("initialize", "commit"), ("pre_save", "tman
 QUICK_JOURNAL: tuple[Strike, ...] = (("prepare", "tmanager"), ("switch", "split"))
 
 
-def status(sandbox: Sandbox, name: str) -> dict[str, Any]:
-    """Return the status document."""
-    return sandbox.status(name, 60.0)
-
-
 def phase_of(sandbox: Sandbox, name: str) -> str:
     """Return the phase of the update that is under way, or of the last one."""
-    found: str = (status(sandbox, name)["update"] or {}).get("phase", "")
+    found: str = (sandbox.status(name)["update"] or {}).get("phase", "")
     return found
 
 
@@ -80,9 +76,7 @@ class ExactlyOnce:
         self.sandbox, self.instants = sandbox, HeldInstants(sandbox)
         self.count = self.read = 2
         self.run: HeronRun = sandbox.start(f"{NAME}.py", *PATIENT, *options, args=("--interval", str(interval_s)))
-        self.run.until(lambda: sandbox.is_known(NAME), "its state")
-        # The status shows a topology as running from its start; it takes checkpoints only after its tasks have a plan.
-        self.run.until(lambda: {task["state"] for task in status(sandbox, NAME)["tasks"]} == {"running"}, "tasks run")
+        sandbox.wait_for_tasks(self.run, NAME)  # it takes checkpoints from then on
 
     def lines(self) -> int:
         """Return the number of committed lines."""
@@ -90,12 +84,11 @@ class ExactlyOnce:
 
     def leader(self) -> int:
         """Return the process id of the leading topology manager."""
-        return int(status(self.sandbox, NAME)["leader"]["pid"])
+        return int(self.sandbox.status(NAME)["leader"]["pid"])
 
     def commits(self, what: str) -> None:
         """Wait until more lines are committed."""
-        before = self.lines()
-        self.run.until(lambda: self.lines() > before + PARTITIONS, f"lines {what}")
+        self.run.grows(self.lines, f"lines {what}", PARTITIONS)
 
     def strike(self, instant: str, victim: str, leader: int = 0) -> None:
         """Kill a process at an instant of a checkpoint, or of the restore after another death."""

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from line_journal import PATIENT, Lines
 
 from heron.clock import monotonic_s
+from line_journal import PATIENT, Lines
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 Place = tuple[str, str]
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.pytest_plugin import wait_until, wait_until_grown
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 SETTINGS = (
     *("--set", "heron.executor.restart.limit=2"),
@@ -18,11 +19,6 @@ SETTINGS = (
     *("--set", "heron.stmgr.high.watermark.bytes=65536"),
 )
 REASON = "exit code 7: the table of prices is missing"
-
-
-def status(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the part of `heron status` about the topology."""
-    return sandbox.status("left_down")
 
 
 def the_task(document: dict[str, Any]) -> dict[str, Any]:
@@ -46,26 +42,25 @@ def test_tuples_for_a_task_that_is_left_down_wait_until_it_restarts(sandbox: San
     run = sandbox.start("left_down.py", *SETTINGS, command="submit local")
     assert run.wait() == 0, run.all_output
     wait_until(lambda: seen(run, "sound"), 60.0, "the other stream")
-    wait_until(lambda: the_task(status(sandbox))["state"] == "down", 60.0, "a task that is left down")
-    task = the_task(status(sandbox))
+    wait_until(lambda: the_task(sandbox.status("left_down"))["state"] == "down", 60.0, "a task that is left down")
+    task = the_task(sandbox.status("left_down"))
     assert (task["restarts"], REASON in task["last_error"]) == (2, True), task
     text = sandbox.output_of("status", "left_down")
     for output in (f"component 'fragile', task {task['task_id']} (container ", "is left down", REASON):
         assert output in text
 
     def culprit() -> list[dict[str, Any]]:
-        return [each for each in status(sandbox)["backpressure"] if each["task_id"] == task["task_id"]]
+        return [each for each in sandbox.status("left_down")["backpressure"] if each["task_id"] == task["task_id"]]
 
     wait_until(culprit, 60.0, "the culprit that throttles the spout")
     assert culprit()[0]["cause"] == "the task is not running"
-    before = seen(run, "sound")
-    wait_until(lambda: seen(run, "sound") > before, 60.0, "the other stream, meanwhile")
+    wait_until_grown(lambda: seen(run, "sound"), 60.0, "the other stream, meanwhile")
 
     (run.out / "cured").touch()
     sandbox.output_of("restart", "left_down", str(task["container_id"]))
     wait_until(lambda: seen(run, "fragile") > 1000, 60.0, "the waiting tuples, and more")
     wait_until(lambda: not culprit(), 60.0, "no culprit")
-    assert the_task(status(sandbox))["state"] == "running"
+    assert the_task(sandbox.status("left_down"))["state"] == "running"
     sandbox.output_of("kill", "left_down")
 
 

@@ -5,48 +5,30 @@ from __future__ import annotations
 import shutil
 import signal
 import zlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from committed_lines import check_committed, committed
+
+from committed_lines import PARTITIONS, check_committed, committed
 from held_instants import HeldInstants
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(240)
 
-PARTITIONS = 40
 TOPOLOGIES = Path(__file__).parent / "topologies"
 NAME = "exactly_once"
-
-
-def status(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the status document."""
-    return sandbox.status(NAME, 60.0)
 
 
 def started(sandbox: Sandbox, interval_s: float, *options: str) -> HeronRun:
     """Start the topology, and take a checkpoint."""
     run = sandbox.start(f"{NAME}.py", *options, args=("--interval", str(interval_s)))
-    run.until(lambda: sandbox.is_known(NAME), "its state")
-    # The status shows a topology as running from its start; it takes checkpoints only after its tasks have a plan.
-    run.until(lambda: {task["state"] for task in status(sandbox)["tasks"]} == {"running"}, "all tasks run")
+    sandbox.wait_for_tasks(run, NAME)  # it takes checkpoints from then on
     sandbox.output_of("checkpoints", NAME, "take")
     return run
-
-
-def executed(sandbox: Sandbox) -> int:
-    """Return how many lines the sinks have received."""
-    return sum(each["executed"] for each in status(sandbox)["components"] if each["name"] == "commit")
-
-
-def grows(run: HeronRun, count: Callable[[], int], what: str) -> None:
-    """Wait until a number grows."""
-    before = count()
-    run.until(lambda: count() > before, what)
 
 
 def lines(run: HeronRun) -> int:
@@ -77,10 +59,10 @@ def test_a_restore_waits_for_a_store_that_is_away(sandbox: Sandbox) -> None:
     store.rename(store.with_name("aside"))
     run.processes("instance", "/count-")[0].kill()
     run.until(lambda: "next attempt in" in sandbox.log_text("count-*.log"), "a failed attempt")
-    assert status(sandbox)["checkpoints"]["waits_for"].startswith("task")
+    assert sandbox.checkpoints(NAME)["waits_for"].startswith("task")
     store.with_name("aside").rename(store)
     sandbox.output_of("checkpoints", NAME, "take", "--timeout", "60")
-    assert status(sandbox)["errors"] == [each for each in status(sandbox)["errors"] if "killed by SIGKILL" in each]
+    assert all("killed by SIGKILL" in each for each in sandbox.status(NAME)["errors"])
     check_exact(run)
 
 
@@ -100,18 +82,18 @@ def test_a_slow_store_fails_the_checkpoint_and_the_next_one_succeeds(sandbox: Sa
     """Data flows meanwhile; the reason names the tasks and the time limit."""
     instants = HeldInstants(sandbox)
     run = started(sandbox, 0.5, "--set", "heron.checkpoint.timeout.s=0.5")
-    before = status(sandbox)["checkpoints"]
+    before = sandbox.checkpoints(NAME)
     instants.hold("store")
-    run.until(lambda: status(sandbox)["checkpoints"]["failed"] > before["failed"], "a failed checkpoint")
-    failed = status(sandbox)["checkpoints"]
-    grows(run, lambda: executed(sandbox), "data")
+    run.until(lambda: sandbox.checkpoints(NAME)["failed"] > before["failed"], "a failed checkpoint")
+    failed = sandbox.checkpoints(NAME)
+    run.grows(lambda: sandbox.executed(NAME, "commit"), "data")
     assert (
         "within 0.5 s (heron.checkpoint.timeout.s)" in failed["last_error"]
         or "still being stored" in failed["last_error"]
     )
     instants.release("store")
-    run.until(lambda: status(sandbox)["checkpoints"]["complete"] > failed["complete"], "a complete checkpoint")
-    assert status(sandbox)["checkpoints"]["restores"] == before["restores"]
+    run.until(lambda: sandbox.checkpoints(NAME)["complete"] > failed["complete"], "a complete checkpoint")
+    assert sandbox.checkpoints(NAME)["restores"] == before["restores"]
     check_exact(run)
 
 
@@ -119,14 +101,14 @@ def test_state_that_cannot_be_saved_fails_the_checkpoint(sandbox: Sandbox) -> No
     """The reason names the state, a key and the type; data flows, and the next checkpoint without it succeeds."""
     run = started(sandbox, 0.5)
     (run.out / "unpicklable").touch()
-    run.until(lambda: status(sandbox)["checkpoints"]["failed"] > 0, "a failed checkpoint")
-    failed = status(sandbox)["checkpoints"]
+    run.until(lambda: sandbox.checkpoints(NAME)["failed"] > 0, "a failed checkpoint")
+    failed = sandbox.checkpoints(NAME)
     for each in ("component 'count'", "'mark'", "is of type", "cannot be pickled", "store a value that pickle accepts"):
         assert each in failed["last_error"]
-    grows(run, lambda: executed(sandbox), "data")
+    run.grows(lambda: sandbox.executed(NAME, "commit"), "data")
     (run.out / "unpicklable").unlink()
-    run.until(lambda: status(sandbox)["checkpoints"]["complete"] > failed["complete"], "a complete checkpoint")
-    assert status(sandbox)["checkpoints"]["restores"] == 0
+    run.until(lambda: sandbox.checkpoints(NAME)["complete"] > failed["complete"], "a complete checkpoint")
+    assert sandbox.checkpoints(NAME)["restores"] == 0
     check_exact(run)
 
 

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+
+from heron_testing.pytest_plugin import wait_until, wait_until_grown
 from line_journal import SCALED, Lines
 
-from heron_testing.pytest_plugin import wait_until
-
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 STMGR_1, TMANAGER, EXECUTOR_2 = ("stmgr", "/c1/"), ("tmanager", "/c0/"), ("executor", "2.json")
-
-
-def status(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the output of `heron status` once the topology manager answers."""
-    return sandbox.status("journal", 60.0)
 
 
 def epoch(sandbox: Sandbox) -> int:
@@ -68,7 +63,7 @@ def test_a_state_directory_that_vanishes_and_returns(sandbox: Sandbox) -> None:
     finally:
         away.rename(state)
     lines.flow("the state came back")
-    assert status(sandbox)["state"] == "running"
+    assert sandbox.status("journal")["state"] == "running"
     assert epoch(sandbox) > former
     lines.finish()
 
@@ -87,7 +82,7 @@ def test_damaged_state_files_are_named_and_repaired_if_possible(sandbox: Sandbox
     location = state / "tmanagers" / "journal"
     whole = cut(location)
     wait_until(lambda: len(location.read_bytes()) == len(whole), 60.0, "the holder rewrites it")
-    assert status(sandbox)["state"] == "running"
+    assert sandbox.status("journal")["state"] == "running"
 
     cut(state / "pplans" / "journal")  # the next leader makes a new plan, and every process accepts it
     killed_pids = {each.pid for place in (TMANAGER, STMGR_1) for each in lines.run.processes(*place)}
@@ -95,21 +90,19 @@ def test_damaged_state_files_are_named_and_repaired_if_possible(sandbox: Sandbox
         lines.run.processes(*place)[0].kill()
 
     def renewed() -> bool:
-        now = status(sandbox)
+        now = sandbox.status("journal")
         up = {each["pid"] for each in now["processes"] if each["state"] == "running"}
         return now["plan_version"] > 0 and not up & killed_pids and any("pplans/journal" in e for e in now["errors"])
 
     wait_until(renewed, 60.0, "a new plan, and a log line with the reason")
-    before = len(lines.acked())
-    wait_until(lambda: len(lines.acked()) > before + 200, 60.0, "lines under the new plan")
+    wait_until_grown(lambda: len(lines.acked()), 60.0, "lines under the new plan", by=200)
 
     packing = cut(state / "packingplans" / "journal")  # a process that needs it to start names the error and retries
     lines.run.processes(*EXECUTOR_2)[0].kill()
     named = f"{state}/packingplans/journal: the value has "
     wait_until(lambda: named in sandbox.log_text("executor-2.*"), 30.0, "the name of the damaged node")
     (state / "packingplans" / "journal").write_bytes(packing)
-    before = len(lines.acked())
-    wait_until(lambda: len(lines.acked()) > before + 200, 60.0, "lines after the repair")
+    wait_until_grown(lambda: len(lines.acked()), 60.0, "lines after the repair", by=200)
 
     cut(state / "executionstate" / "journal")  # the submission record; the engine has a copy
     damage = f"{state}/executionstate/journal: the value has "
@@ -134,5 +127,5 @@ def test_a_missing_definition_is_named(sandbox: Sandbox) -> None:
     assert f"{definition}: the value has " in sandbox.output_of("status", "journal", code=2)
     lines.flow("the death of the topology manager")
     definition.write_bytes(whole)
-    assert status(sandbox)["state"] == "running"
+    assert sandbox.status("journal")["state"] == "running"
     lines.finish()

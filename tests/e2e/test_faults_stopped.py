@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+
 from line_journal import SCALED, Lines
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 KINDS = (
     (("instance", "/split-"), ("metricsmgr", "/c2/"), ("executor", "1.json")),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 BYTES_PER_S = 200_000
 TUPLES, TUPLE_BYTES = 300, 1000  # of each of the two spouts

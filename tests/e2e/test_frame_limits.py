@@ -9,7 +9,7 @@ import pytest
 from heron_streamlet import Config
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 TUPLES = 12
 

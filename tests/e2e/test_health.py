@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -32,7 +33,7 @@ def metric(sandbox: Sandbox, component: str, name: str) -> list[dict[str, Any]]:
 def started(sandbox: Sandbox) -> HeronRun:
     """Start the topology; all of its tasks report rates."""
     run = sandbox.start("costly.py", "--set", "heron.metrics.export.s=0.25")
-    run.until(lambda: sandbox.is_known("costly"), "its state")
+    sandbox.wait_for_state(run, "costly")
     run.until(lambda: all(has_rates(sandbox, each) for each in ("lines", "split", "count")), "rates")
     return run
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 TOPOLOGIES = Path(__file__).parent / "topologies"
 NUMBERS = set(range(100))
@@ -188,21 +189,16 @@ def test_a_stateful_program_runs_unchanged_and_its_counts_survive_deaths(sandbox
     """The state dictionaries of spout and bolt return to the same checkpoint."""
     run = sandbox.start(TOPOLOGIES / "heronpy_stateful.py", args=("old-counts", str(sandbox.root / "out0")))
 
-    def checkpoints() -> dict[str, int]:
-        found: dict[str, int] = sandbox.status("old-counts")["checkpoints"]
-        return found
-
     run.until(lambda: sum(word_counts(run).values()) > 0, "counts")
     for component in ("count_bolt", "word_spout"):
-        complete, restores = checkpoints()["complete"], checkpoints()["restores"]
-        run.until(lambda: checkpoints()["complete"] > complete, "a checkpoint")  # noqa: B023  # the loop waits here
+        restores = sandbox.checkpoints("old-counts")["restores"]
+        run.grows(lambda: sandbox.checkpoints("old-counts")["complete"], "a checkpoint")
         run.processes("instance", f"{component}-")[0].kill()
-        run.until(lambda: checkpoints()["restores"] > restores, "a restore")  # noqa: B023
+        run.until(lambda: sandbox.checkpoints("old-counts")["restores"] > restores, "a restore")  # noqa: B023  # it waits here
     of_each = 2 * 4000 // 5  # two spout tasks, five words
     words = ("hello", "bye", "good", "bad", "heron")
     run.until(lambda: sum(word_counts(run).values()) >= 2 * 4000, "every word")
-    complete = checkpoints()["complete"]
-    run.until(lambda: checkpoints()["complete"] > complete + 1, "checkpoints after the last word")
+    run.grows(lambda: sandbox.checkpoints("old-counts")["complete"], "checkpoints after the last word", by=1)
     assert word_counts(run) == dict.fromkeys(words, of_each)
     run.process.send_signal(signal.SIGINT)
     assert run.wait() == 130, run.all_output

@@ -11,7 +11,8 @@ import pytest
 from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 WAYS = ("sleep", "wait", "read", "spin", "hold")
 KILL_SOON = ("--set", "heron.executor.stop.grace.s=0.1")  # blocked components do not stop by themselves

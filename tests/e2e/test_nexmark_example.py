@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.nexmark_recount import ANSWERS
+from nexmark_recount import ANSWERS
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 
 @pytest.mark.parametrize(("query", "more"), [("q8", ()), ("q5", ("--columns",))])

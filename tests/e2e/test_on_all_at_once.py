@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING
 
 import boto3
 import pytest
-from flowing import write_profile
-from watched_words import MetricsServers, WatchedWords
 
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
 from heron_testing.pytest_plugin import wait_until
-from servers.carbon import CarbonServer
-from servers.prometheus import PrometheusServer
-from servers.s3 import S3Server
-from servers.scribe import ScribeServer
-from servers.zookeeper import ZooKeeperServer
+from heron_testing_servers.carbon import CarbonServer
+from heron_testing_servers.prometheus import PrometheusServer
+from heron_testing_servers.s3 import S3Server
+from heron_testing_servers.scribe import ScribeServer
+from heron_testing_servers.zookeeper import ZooKeeperServer
+from watched_words import MetricsServers, WatchedWords
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 PASSWORD = "open sesame"  # for a server on the loopback address that ends with the tests
 PROFILE = """\
@@ -73,7 +72,7 @@ def profile(
         key=s3.access_key,
         sinks=metrics.sections,
     )
-    return write_profile(sandbox, "everything", text)
+    return sandbox.write_profile("everything", text)
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 from playwright.sync_api import Error, Page, expect
-from watched_pages import HOSTILE, WatchedPage, answering, start_ui
 
 from heron_testing.pytest_plugin import wait_until
-from servers.chromium import ChromiumBrowser
+from heron_testing_servers.chromium import ChromiumBrowser
+from watched_pages import HOSTILE, WatchedPage, answering, start_ui
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 FRAME = (
     """[...document.querySelectorAll("h1, .summary dl, nav.tabs, main h2")].map((each) => each.tagName).slice(0, 4)"""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from watched_pages import HOSTILE, WAIT_MS, WatchedPage, answering, start_ui
 
 from heron.clock import wall_s
-from servers.chromium import ChromiumBrowser
+from heron_testing_servers.chromium import ChromiumBrowser
+from watched_pages import HOSTILE, WAIT_MS, WatchedPage, answering, start_ui
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 STREAM = {"stream": "default", "grouping": "shuffle", "rate_per_s": 1e6}
 LISTED = {"next_offset": None, "age_s": 0.0, "error": ""}

@@ -9,20 +9,19 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from committed_lines import check_committed, committed
+
+from committed_lines import PARTITIONS, check_committed, committed
+from heron.ipc.metric_names import CHECKPOINTS_FAILED
+from heron_testing_servers.absence import not_here
 from line_journal import SCALED, Lines
 
-from heron.ipc.metric_names import CHECKPOINTS_FAILED
-from servers.absence import not_here
-
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 DISK = "size=8m"
-PARTITIONS = 40
 
 
 @pytest.fixture
@@ -96,41 +95,22 @@ def test_a_full_disk_fails_checkpoints_and_the_next_one_succeeds(sandbox: Sandbo
         run = sandbox.start("exactly_once.py", *SCALED, args=("--interval", "0.5"))
         run.until(lambda: committed(run.out), "committed lines")
         with full(disk):
-            run.until(lambda: checkpoints(sandbox)["failed"] > 0, "a failed checkpoint")
-            failed = checkpoints(sandbox)
+            run.until(lambda: sandbox.checkpoints("exactly_once")["failed"] > 0, "a failed checkpoint")
+            failed = sandbox.checkpoints("exactly_once")
             assert str(disk) in failed["last_error"]
             assert "no space left on" in failed["last_error"].lower()
-            before = executed(sandbox)
-            run.until(lambda: executed(sandbox) > before, "data")
+            run.grows(lambda: sandbox.executed("exactly_once", "commit"), "data")
             run.until(lambda: metric(sandbox, CHECKPOINTS_FAILED) > 0, "the metric")
             assert "failed; the last one:" in sandbox.output_of("status", "exactly_once")
             refused = sandbox.output_of("checkpoints", "exactly_once", "take", code=1)
             assert "no space left on" in refused.lower()
-        run.until(lambda: checkpoints(sandbox)["complete"] > failed["complete"], "a complete checkpoint")
+        run.until(lambda: sandbox.checkpoints("exactly_once")["complete"] > failed["complete"], "a complete checkpoint")
         listed = json.loads(sandbox.output_of("checkpoints", "exactly_once", "list", "--json"))
         assert listed
-        assert checkpoints(sandbox)["restores"] == 0
+        assert sandbox.checkpoints("exactly_once")["restores"] == 0
         (run.out / "stop").touch()
         run.finished()
         assert check_committed(run.out, PARTITIONS) > 0
-
-
-def status(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the status document."""
-    output = sandbox.output_of("status", "exactly_once", "--json", "--timeout", "60")
-    found: dict[str, Any] = json.loads(output)["status"]
-    return found
-
-
-def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the status of the checkpoints."""
-    found: dict[str, Any] = status(sandbox)["checkpoints"]
-    return found
-
-
-def executed(sandbox: Sandbox) -> int:
-    """Return how many lines the sinks have received."""
-    return sum(each["executed"] for each in status(sandbox)["components"] if each["name"] == "commit")
 
 
 def metric(sandbox: Sandbox, name: str) -> float:

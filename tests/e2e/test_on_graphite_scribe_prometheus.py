@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+
 from counted_words import CountedWords
-from flowing import write_profile
+from heron.clock import monotonic_s, wall_s
+from heron_testing_servers.carbon import CarbonServer
+from heron_testing_servers.prometheus import PrometheusServer
+from heron_testing_servers.scribe import ScribeServer
 from test_tracker import TrackerProcess
 from watched_words import OUTAGE, MetricsServers, WatchedWords
 
-from heron.clock import monotonic_s, wall_s
-from servers.carbon import CarbonServer
-from servers.prometheus import PrometheusServer
-from servers.scribe import ScribeServer
-
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 SCRAPED = """\
 extends: local
@@ -37,7 +36,7 @@ ENDS_S = 15.0  # a few seconds, on a busy machine
 def watched(sandbox: Sandbox, carbon: CarbonServer, scribe: ScribeServer, prometheus: PrometheusServer) -> WatchedWords:
     """A run with all three sinks, after each has received metrics."""
     servers = MetricsServers(f"e2e{secrets.token_hex(4)}", carbon, scribe, prometheus)
-    profile = write_profile(sandbox, "sinks", f"extends: local\n{servers.sections}")
+    profile = sandbox.write_profile("sinks", f"extends: local\n{servers.sections}")
     watched = WatchedWords(sandbox, sandbox.start("steady_words.py", *profile), profile, servers)
     watched.begins()
     return watched
@@ -76,7 +75,7 @@ def test_a_silent_server_delays_nothing(watched: WatchedWords) -> None:
 def test_the_tracker_shows_the_history_of_prometheus(sandbox: Sandbox, prometheus: PrometheusServer) -> None:
     """It has values of before the tracker began; without Prometheus, those that the tracker itself has recorded."""
     text = SCRAPED.format(targets=prometheus.targets, server=prometheus.url)
-    profile = write_profile(sandbox, "scraped", text)
+    profile = sandbox.write_profile("scraped", text)
     run = sandbox.start("steady_words.py", *profile)
     CountedWords(sandbox, run, profile).flows()
     counted = 'sum(rate(heron_execute_count_total{topology="steady_words",component="count"}[10s] offset 5s))'

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from counted_words import CountedWords
-from flowing import flows, status, write_profile
 
+from counted_words import CountedWords
+from flowing import flows
 from heron.errors import StateError
 from heron.spi.statemgr import NodeKind, Versioned
 from heron_statemgr_hdfs.driver import HdfsStateManager
 from heron_testing.pytest_plugin import wait_until
+from heron_testing_servers.hdfs import HdfsServer
 from heron_uploader_hdfs.driver import HdfsUploader
-from servers.hdfs import HdfsServer
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 _PROFILE = """\
 extends: local
@@ -54,7 +54,7 @@ def stored(sandbox: Sandbox, hdfs: HdfsServer) -> Iterator[Stored]:
     """A folder in HDFS, and the profile ``hdfs`` that names it."""
     root = f"/{secrets.token_hex(8)}"
     hdfs.make_folder(root, owner="heron")
-    write_profile(sandbox, "hdfs", _PROFILE.format(url=hdfs.url, root=root))
+    sandbox.write_profile("hdfs", _PROFILE.format(url=hdfs.url, root=root))
     options = {"url": hdfs.url, "user": "heron"}
     state = HdfsStateManager.open({**options, "root": f"{root}/state"})
     yield Stored(state, HdfsUploader.open({**options, "root": f"{root}/packages"}))
@@ -102,7 +102,7 @@ def test_a_killed_topology_manager_leads_again_after_its_lease(sandbox: Sandbox,
     run.the("tmanager").kill()
     flows(run, "without a topology manager")
     wait_until(replaced, 20.0, "the next topology manager leads")
-    assert status(sandbox, *_HERE)["state"] == "running"
+    assert sandbox.status_document("steady", *_HERE)["status"]["state"] == "running"
     (run.out / "stop").touch()
     run.finished()
     assert stored.rest() == []

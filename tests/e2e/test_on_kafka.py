@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.kafka_topics import Topics
-from servers.kafka import KafkaServer
+from heron_testing_servers.kafka import KafkaServer
+from heron_testing_servers.kafka_topics import Topics
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 _PARTITIONS, _SPAN_S, _EACH = 3, 100, 600
 _END_S = 10_000  # an element of this time closes all windows before it

@@ -25,12 +25,13 @@ import pytest
 from heron.clock import monotonic_s, wall_s
 from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
-from servers.namespace import remove_stale
-from servers.network import HERE, Network
-from servers.zookeeper import ZooKeeperServer
+from heron_testing_servers.namespace import remove_stale
+from heron_testing_servers.network import HERE, Network
+from heron_testing_servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 Status = dict[str, Any]
 """The member ``status`` of `heron status --json`."""
@@ -65,11 +66,9 @@ def write_profile(sandbox: Sandbox, network: Network, settings: Mapping[str, obj
     places.mkdir()
     for container_id in range(ELSEWHERE + 1):
         network.place(places, container_id, container_id)
-    folder = sandbox.home / ".heron" / "profiles"
-    folder.mkdir(parents=True)
     chosen = json.dumps({"heron.network.host": network.interface, **settings})
     launcher = json.dumps(network.launcher(places))
-    (folder / "net.yaml").write_text(PROFILE.format(launcher=launcher, settings=chosen, more=more))
+    sandbox.write_profile("net", PROFILE.format(launcher=launcher, settings=chosen, more=more))
     return places
 
 
@@ -88,9 +87,8 @@ class Crossing:
 
     def status(self) -> Status:
         """Return the present status."""
-        output = self.sandbox.output_of("status", "crossing", "--profile", "net", "--json")
-        document: Status = json.loads(output)["status"]
-        return document
+        status: Status = self.sandbox.status_document("crossing", "--profile", "net")["status"]
+        return status
 
     def running(self) -> dict[str, int]:
         """Return process ids by container and name."""

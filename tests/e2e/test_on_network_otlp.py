@@ -33,13 +33,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
     add_TraceServiceServicer_to_server,
 )
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
-from test_on_network import QUICK, Crossing
 
 from heron.clock import wall_s
-from servers.network import HERE, Network
+from heron_testing_servers.network import HERE, Network
+from test_on_network import QUICK, Crossing
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 OUTAGE_S = 3.0
 EMITTED = "heron.emit-count"

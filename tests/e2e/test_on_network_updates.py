@@ -7,18 +7,17 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from committed_lines import check_committed, committed
+
+from committed_lines import PARTITIONS, check_committed, commits
 from held_instants import HeldInstants
+from heron.clock import monotonic_s
 from test_on_network import QUICK, Crossing, Status, write_profile
 
-from heron.clock import monotonic_s
-
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
+    from heron_testing_servers.network import Network
 
-    from servers.network import Network
-
-PARTITIONS = 40
 pytestmark = pytest.mark.timeout(300)
 
 OUTAGE_S = 3.0  # longer than the time after which a silent link is replaced
@@ -79,9 +78,3 @@ def test_a_cut_at_a_commit_leaves_the_output_exact(
     (run.out / "stop").touch()
     run.finished()
     assert check_committed(run.out, PARTITIONS) > 0
-
-
-def commits(run: HeronRun, what: str) -> None:
-    """Wait until more lines are committed."""
-    before = sum(map(len, committed(run.out).values()))
-    run.until(lambda: sum(map(len, committed(run.out).values())) > before + PARTITIONS, f"lines {what}")

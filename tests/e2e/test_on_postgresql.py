@@ -6,14 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from flowing import write_profile
-from watched_views import WatchedView, author_file, ends_exactly_after_kills
 
 from heron.spi.driver import DriverRef
-from servers.postgresql import PostgresqlServer
+from heron_testing_servers.postgresql import PostgresqlServer
+from watched_views import WatchedView, author_file, ends_exactly_after_kills
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 
 def test_a_view_is_exact_whatever_dies(
@@ -32,7 +31,7 @@ def test_a_view_is_exact_whatever_dies(
         "user": postgresql.user,
     }
     store = json.dumps({"driver": "postgresql", **options})
-    here = write_profile(sandbox, "with-postgresql", f"extends: local\nstore: {store}\n")
+    here = sandbox.write_profile("with-postgresql", f"extends: local\nstore: {store}\n")
     program = author_file(monkeypatch)
     view = WatchedView(program, DriverRef("store", "postgresql", "heron_store_postgresql:PostgresqlViewStore", options))
     ends_exactly_after_kills(sandbox.start("viewed_counts.py", *here), program, view)

@@ -6,14 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from flowing import write_profile
-from watched_views import WatchedView, author_file, ends_exactly_after_kills
 
 from heron.spi.driver import DriverRef
-from servers.redis import RedisServer
+from heron_testing_servers.redis import RedisServer
+from watched_views import WatchedView, author_file, ends_exactly_after_kills
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 
 def test_a_view_is_exact_whatever_dies(
@@ -26,7 +25,7 @@ def test_a_view_is_exact_whatever_dies(
     host, port = redis_server.address
     options: dict[str, object] = {"host": host, "port": port, "password_file": str(password_file), "prefix": "e2e"}
     store = json.dumps({"driver": "redis", **options})
-    here = write_profile(sandbox, "with-redis", f"extends: local\nstore: {store}\n")
+    here = sandbox.write_profile("with-redis", f"extends: local\nstore: {store}\n")
     program = author_file(monkeypatch)
     view = WatchedView(program, DriverRef("store", "redis", "heron_store_redis:RedisViewStore", options))
     ends_exactly_after_kills(sandbox.start("viewed_counts.py", *here), program, view)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import boto3
 import pytest
-from flowing import flows, write_profile
 
-from servers.nginx import NginxServer
-from servers.s3 import S3Server
+from flowing import flows
+from heron_testing_servers.nginx import NginxServer
+from heron_testing_servers.s3 import S3Server
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
     Store = tuple[S3Server | NginxServer, str]
 
@@ -37,7 +37,7 @@ def test_a_lost_container_waits_for_its_package_while_data_flows_on(
     """Only a starting container needs its package; it retries until the server is back."""
     server, options = store
     monkeypatch.setenv("STORE_PASSWORD", server.secret_key if isinstance(server, S3Server) else server.password)
-    here = write_profile(sandbox, "shop", f"extends: local\nuploader: {{{options}}}\n")
+    here = sandbox.write_profile("shop", f"extends: local\nuploader: {{{options}}}\n")
     run = sandbox.start("steady.py", *here)
     flows(run, "at the start")
     (stored,) = json.loads(sandbox.output_of("packages", "list", *here, "--json"))

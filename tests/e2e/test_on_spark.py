@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+
+from heron_testing.pytest_plugin import wait_until
+from heron_testing_servers.absence import not_here
+from heron_testing_servers.spark import SparkCluster
 from spark_journal import BACK_S, HERE, SUBMITTED_S, SparkJournal, fresh, refusal, status_or_empty
 from tallies import check_tallies
 from visible_data import logs, processes
 
-from heron_testing.pytest_plugin import wait_until
-from servers.absence import not_here
-from servers.spark import SparkCluster
-
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(400)
 

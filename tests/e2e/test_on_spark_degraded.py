@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, status_or_empty
 
 from heron_testing.pytest_plugin import wait_until
-from servers.spark import SparkCluster
+from heron_testing_servers.spark import SparkCluster
+from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, status_or_empty
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.version import __version__
+
+from heron_testing.pytest_plugin import wait_until
+from heron_testing_servers.absence import not_here
+from heron_testing_servers.install import ServerNotInstalledError, installed, python_packages
+from heron_testing_servers.spark import SparkCluster
+from heron_testing_servers.zookeeper import ZooKeeperServer
 from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, name_cluster, refusal
 from visible_data import command_lines
 
-from heron_testing.pytest_plugin import wait_until
-from servers.absence import not_here
-from servers.install import ServerNotInstalledError, installed, python_packages
-from servers.spark import SparkCluster
-from servers.zookeeper import ZooKeeperServer
-
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.servers]
 

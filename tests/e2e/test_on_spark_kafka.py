@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from test_on_kafka import Feed, feed
 from test_on_spark_pipelines import kill_jvm
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["feed"]
 

@@ -13,12 +13,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from pydoc_data import topics
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import psutil
 import pytest
-from visible_data import logs, processes
 
 from heron.clock import monotonic_s
 from heron.driver_kit.core_version import core_version
@@ -27,10 +26,11 @@ from heron.spi.scheduler import ContainerSpec
 from heron_scheduler_spark.container_task import run_container
 from heron_scheduler_spark.task_messages import Order
 from heron_testing.pytest_plugin import wait_until
-from servers.absence import not_here
+from heron_testing_servers.absence import not_here
+from visible_data import logs, processes
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.servers
 
@@ -184,13 +184,10 @@ def _write_guarded(sandbox: Sandbox) -> None:
     (folder / "guarded.yaml").write_text(profile, encoding="utf-8")
 
 
-def _status(sandbox: Sandbox) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(sandbox.output_of("status", "steady", *_GUARDED, "--json"))
-    return found
-
-
 def _pages(sandbox: Sandbox) -> Iterator[bytes]:
-    page = next(each["url"] for each in _status(sandbox)["links"] if each["title"] == "Spark UI")
+    page = next(
+        each["url"] for each in sandbox.status_document("steady", *_GUARDED)["links"] if each["title"] == "Spark UI"
+    )
     (application,) = json.loads(_read(f"{page}/api/v1/applications"))
     for part in ("environment", "allexecutors", "jobs"):
         output = _read(f"{page}/api/v1/applications/{application['id']}/{part}")
@@ -211,7 +208,7 @@ def _read(url: str) -> bytes:
 
 def _attempts(sandbox: Sandbox) -> list[int]:
     try:
-        status = _status(sandbox)
+        status = sandbox.status_document("steady", *_GUARDED)
     except AssertionError:  # the topology manager is being restarted, the command says
         return []
     return [each["attempts"] for each in status["containers"] if each["running"]]

@@ -11,21 +11,22 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+
 from example_tables import EXAMPLE_TABLES, ExampleTable
+from heron.errors import UsageError
+from heron_spark_kit.java import check_java
+from heron_testing.pytest_plugin import wait_until
+from heron_testing_servers.absence import not_here
+from heron_testing_servers.spark import SparkCluster
 from test_pipelines import expected, kill_one, lines, meaning
 from test_views import program, sqlite_ref
 from watched_views import WatchedView, recount
 
-from heron.errors import UsageError
-from heron_spark_kit.java import check_java
-from heron_testing.pytest_plugin import wait_until
-from servers.absence import not_here
-from servers.spark import SparkCluster
-
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["expected", "meaning", "program"]
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, cast
 import psutil
 import pyspark
 import pytest
-from conftest import sandbox_at
-from spark_journal import BACK_S, HERE, SparkJournal, refusal
 
 from heron_testing.pytest_plugin import wait_until
-from servers.spark import SparkCluster
-from servers.yarn import YarnCluster
+from heron_testing.sandbox import sandbox_at
+from heron_testing_servers.spark import SparkCluster
+from heron_testing_servers.yarn import YarnCluster
+from spark_journal import BACK_S, HERE, SparkJournal, refusal
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 _PROFILE = """\
 extends: spark

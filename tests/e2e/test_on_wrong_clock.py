@@ -8,19 +8,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from committed_lines import check_committed, committed
+
+from committed_lines import PARTITIONS, check_committed, committed
+from heron.clock import monotonic_s, wall_s
+from heron_testing_servers.absence import not_here
+from heron_testing_servers.faketime import shifted_clock
+from heron_testing_servers.install import ServerNotInstalledError
 from line_journal import SCALED, Lines
 from test_faults_stopped import everybody
 
-from heron.clock import monotonic_s, wall_s
-from servers.absence import not_here
-from servers.faketime import shifted_clock
-from servers.install import ServerNotInstalledError
-
 if TYPE_CHECKING:
-    from conftest import Sandbox
-
-PARTITIONS = 40
+    from heron_testing.sandbox import Sandbox
 
 
 @pytest.fixture
@@ -96,6 +94,5 @@ def has_completed(sandbox: Sandbox, number: int) -> bool:
 
 def checkpoints(sandbox: Sandbox) -> dict[str, Any]:
     """Return the status of the checkpoints."""
-    output = sandbox.output_of("status", "exactly_once", "--json", "--timeout", "60")
-    found: dict[str, Any] = json.loads(output)["status"]["checkpoints"]
+    found: dict[str, Any] = sandbox.status_document("exactly_once", "--timeout", "60")["status"]["checkpoints"]
     return found

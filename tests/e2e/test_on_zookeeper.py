@@ -6,15 +6,14 @@ import secrets
 from typing import TYPE_CHECKING
 
 from counted_words import CountedWords
-from flowing import complete, flows, status, write_profile
-
+from flowing import complete, flows
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
 from heron_testing.pytest_plugin import wait_until
-from servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
+from heron_testing_servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 _HERE = ("--profile", "zk")
 _PROFILE = """\
@@ -26,7 +25,7 @@ statemgr: {{driver: zookeeper, hosts: "{hosts}", root: {root}, username: heron, 
 def profile(sandbox: Sandbox, *hosts: str) -> ZookeeperStateManager:
     """Write the profile ``zk`` and open its state manager."""
     options = {"hosts": ",".join(hosts), "root": f"/heron-{secrets.token_hex(8)}", "password": "open sesame"}
-    write_profile(sandbox, "zk", _PROFILE.format(**options))
+    sandbox.write_profile("zk", _PROFILE.format(**options))
     return ZookeeperStateManager.open({**options, "username": "heron"})
 
 
@@ -67,7 +66,7 @@ def test_a_killed_topology_manager_is_replaced_at_once(sandbox: Sandbox, zookeep
 
     run.the("tmanager").kill()
     wait_until(replaced, 8.0, "the next topology manager leads")
-    assert status(sandbox, *_HERE)["state"] == "running"
+    assert sandbox.status_document("steady", *_HERE)["status"]["state"] == "running"
     (run.out / "stop").touch()
     run.finished()
     state.close()

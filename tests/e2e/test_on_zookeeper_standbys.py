@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from standby_run import Leader, StandbyRun, has_ended
 
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
-from servers.zookeeper import ZooKeeperEnsemble
+from heron_testing_servers.zookeeper import ZooKeeperEnsemble
+from standby_run import Leader, StandbyRun, has_ended
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 SESSION_S = 2.0
 SLACK_S = 8.0  # on a busy machine; docs/operations.md has the usual times

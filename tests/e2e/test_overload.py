@@ -23,7 +23,8 @@ from heron.ipc.status import Culprit, TopologyStatus, decode_status
 from heron.kernel.settings import EngineSettings
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 KIB, MIB = 1024, 1024 * 1024
 TIGHT = EngineSettings(

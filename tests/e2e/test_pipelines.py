@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from heron_streamlet import Config
-from pipelines.reference_engine import results_of
+from heron_testing.pipelines.reference_engine import results_of
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 TOPOLOGIES = Path(__file__).parent / "topologies"
 

@@ -13,7 +13,7 @@ import pytest
 from heron.clock import monotonic_s
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 KILLING_S = 40.0
 ROLES = ("instance", "instance", "stmgr", "stmgr", "metricsmgr", "tmanager", "executor")

@@ -9,24 +9,23 @@ import os
 import random
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from test_on_spark_pipelines import kill_jvm, kill_python_workers, kill_task, spark_processes
-from test_pipelines import kill_one
 
 from heron.clock import monotonic_s
 from heron.errors import UsageError
 from heron_spark_kit.java import check_java
 from heron_streamlet import Config
-from pipelines.drawn_chains import described, expected_lines, simulated_lines, written_lines
-from servers.absence import not_here
+from heron_testing.pipelines.drawn_chains import described, expected_lines, simulated_lines, written_lines
+from heron_testing_servers.absence import not_here
+from test_on_spark_pipelines import kill_jvm, kill_python_workers, kill_task, spark_processes
+from test_pipelines import kill_one
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
-TESTS = Path(__file__).parents[1]
 SOAK_MINUTES = float(os.environ.get("HERON_SOAK_MINUTES", "10"))
 RUN_S = 240.0
 ENGINES = ("spark-batch", "spark-streaming")
@@ -36,12 +35,6 @@ task."""
 
 EXACTLY_ONCE = ("--delivery", str(Config.EFFECTIVELY_ONCE))
 SEVERAL_CHECKPOINTS = 2
-
-
-@pytest.fixture(autouse=True)
-def _importable(sandbox: Sandbox) -> None:
-    """The package `pipelines` is part of the program."""
-    sandbox.environ["PYTHONPATH"] = str(TESTS)
 
 
 @pytest.fixture
@@ -147,5 +140,5 @@ def check(run: HeronRun, first: int, last: int) -> None:
 
 
 def _complete(sandbox: Sandbox) -> int:
-    shown: int = sandbox.status("drawn")["checkpoints"]["complete"]
+    shown: int = sandbox.checkpoints("drawn")["complete"]
     return shown

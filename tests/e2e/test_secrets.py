@@ -22,7 +22,8 @@ from heron.state_nodes.tmanager_location import decode_tmanager_location
 from heron.state_nodes.topology_keys import decode_keys
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 _DRIVER = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 VALUES = (None, (1, "two"), Decimal("1.10"), {"a": [1.5]}, Fraction(1, 3), b"bytes")
 EVERYTHING = [[number, repr(value)] for number, value in enumerate(VALUES)]

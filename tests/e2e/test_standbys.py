@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from standby_run import StandbyRun, has_ended
 
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
+from standby_run import StandbyRun, has_ended
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.pytest_plugin import wait_until, wait_until_grown
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 START_S = 60.0
 GONE_S = 15.0
@@ -76,8 +77,7 @@ def seen(run: HeronRun) -> int:
 
 def counts(run: HeronRun) -> None:
     """Wait until it has counted more than now."""
-    before = seen(run)
-    wait_until(lambda: seen(run) > before, START_S, "further counts")
+    wait_until_grown(lambda: seen(run), START_S, "further counts")
 
 
 @pytest.mark.guarantee

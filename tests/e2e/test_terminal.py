@@ -11,7 +11,7 @@ import pytest
 from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 TERMINAL = (
     sys.executable,

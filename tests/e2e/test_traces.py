@@ -11,7 +11,8 @@ import pytest
 from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 COMPLETE = 15
 HOPS = {"emit batch", "gateway", "wire", "outlet", "queue", "execute"}

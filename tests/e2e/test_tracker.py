@@ -15,7 +15,8 @@ import pytest
 from heron_testing.pytest_plugin import wait_until
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 FAR = """
 extends: local

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 VALUES, BAD = 3000, 1234
 GOOD = [VALUES - 1, sum(range(VALUES)) - BAD]

@@ -3,47 +3,30 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+
 from tallies import check_tallies
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 pytestmark = pytest.mark.timeout(240)
 
 ATMOST, ATLEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
 
 
-def status(sandbox: Sandbox) -> dict[str, Any]:
-    """Return the status document."""
-    return sandbox.status("updating")
-
-
-def executed(sandbox: Sandbox) -> int:
-    """Return how many tuples the tally has received."""
-    return sum(each["executed"] for each in status(sandbox)["components"] if each["name"] == "tally")
-
-
 def flows(run: HeronRun, sandbox: Sandbox, what: str) -> None:
     """Wait until more tuples are counted."""
-    before = executed(sandbox)
-    run.until(lambda: executed(sandbox) > before + 1000, f"tuples {what}")
-
-
-def update(sandbox: Sandbox, *parallelism: str, containers: int = 0) -> dict[str, Any]:
-    """Run the command to its end."""
-    words = [word for each in parallelism for word in ("--component-parallelism", each)]
-    words += ["--container-number", str(containers)] if containers else []
-    done: dict[str, Any] = json.loads(sandbox.output_of("update", "updating", *words, "--json"))
-    return done
+    run.grows(lambda: sandbox.executed("updating", "tally"), f"tuples {what}", 1000)
 
 
 def started(sandbox: Sandbox, mode: str = ATMOST, *options: str, skewed: bool = False) -> HeronRun:
     """Start the topology; its tuples flow."""
     run = sandbox.start("updating.py", *options, args=("--mode", mode, "--skewed", str(int(skewed))))
-    run.until(lambda: sandbox.is_known("updating"), "its state")
+    sandbox.wait_for_state(run, "updating")
     flows(run, sandbox, "at the start")
     return run
 
@@ -94,23 +77,23 @@ def test_tasks_and_containers_come_and_go_and_no_tuple_is_lost(sandbox: Sandbox,
     Guarantee: tasks and containers come and go while data flows; nothing is lost or replayed.
     """
     run = started(sandbox, mode)
-    up = update(sandbox, "pass:4", "tally:2")
+    up = sandbox.update("updating", "pass:4", "tally:2")
     assert up["added_containers"], "the new tasks do not fit into the first container"
     assert up["moved_key_groups"] == {"pass": 512}
     flows(run, sandbox, "after more tasks")
-    grown = update(sandbox, "numbers:2")
+    grown = sandbox.update("updating", "numbers:2")
     assert [each["component"] for each in grown["added"]] == ["numbers"]
     flows(run, sandbox, "from two spouts")
-    down = update(sandbox, "pass:1 tally:1")
+    down = sandbox.update("updating", "pass:1 tally:1")
     assert {each["component"] for each in down["removed"]} == {"pass", "tally"}
     flows(run, sandbox, "after fewer tasks")
     run.until(lambda: len(run.processes("instance")) == 4, "the end of the processes of removed tasks")
-    assert update(sandbox, "pass:1")["took_s"] == 0.0, "nothing to change"
-    again = update(sandbox, "pass:3")
+    assert sandbox.update("updating", "pass:1")["took_s"] == 0.0, "nothing to change"
+    again = sandbox.update("updating", "pass:3")
     used = {each["task_id"] for one in (up, grown, down) for each in (*one["added"], *one["removed"])}
     assert used.isdisjoint(each["task_id"] for each in again["added"])
     flows(run, sandbox, "after the last update")
-    assert all(each["failed"] == 0 for each in status(sandbox)["components"])
+    assert all(each["failed"] == 0 for each in sandbox.status("updating")["components"])
     check_exact(run)
 
 
@@ -120,17 +103,17 @@ def test_tasks_move_to_new_containers_and_back(sandbox: Sandbox) -> None:
     words = ("update", "updating", "--container-number")
     assert "container number 0 is not an integer of 1 or more" in sandbox.output_of(*words, "0", code=2)
     assert "exceeds the number of instances, 4; lower it to 4" in sandbox.output_of(*words, "5", code=2)
-    out = update(sandbox, containers=3)
+    out = sandbox.update("updating", containers=3)
     assert (out["added_containers"], out["after"]) == ([2, 3], out["before"])
     moved = sorted(each["component"] for each in out["added"])
     assert moved == sorted(each["component"] for each in out["removed"])
     assert "numbers" not in moved
     flows(run, sandbox, "in three containers")
-    back = update(sandbox, "pass:3", containers=1)
+    back = sandbox.update("updating", "pass:3", containers=1)
     assert (back["removed_containers"], back["after"]["pass"]) == ([2, 3], 3)
     flows(run, sandbox, "in one container")
-    assert update(sandbox, containers=1)["took_s"] == 0.0, "nothing to change"
-    assert all(each["failed"] == 0 for each in status(sandbox)["components"])
+    assert sandbox.update("updating", containers=1)["took_s"] == 0.0, "nothing to change"
+    assert all(each["failed"] == 0 for each in sandbox.status("updating")["components"])
     check_exact(run)
 
 
@@ -156,7 +139,7 @@ def test_key_groups_move_from_the_busy_task_to_the_idle_one(sandbox: Sandbox) ->
     assert "no such component (nearest: 'pass')" in sandbox.output_of(*words, "pas", code=2)
     assert "no input has a fields grouping" in sandbox.output_of(*words, "tally", code=2)
     assert "give either" in sandbox.output_of(*words, "pass", "--container-number", "2", code=2)
-    assert all(each["failed"] == 0 for each in status(sandbox)["components"])
+    assert all(each["failed"] == 0 for each in sandbox.status("updating")["components"])
     check_exact(run)
 
 
@@ -176,19 +159,19 @@ def test_an_update_that_is_not_possible_changes_nothing(sandbox: Sandbox) -> Non
     assert "exceeds topology.key.groups, 1024 key groups" in refusal("pass:1025")
     assert "give COMPONENT:TASKS" in refusal("pass")
     assert "has two numbers, 2 and 3" in refusal("pass:2 pass:3")
-    update(sandbox, "numbers:2")
+    sandbox.update("updating", "numbers:2")
     assert "its parallelism can only grow" in refusal("numbers:1")
     (run.out / "broken").touch()
     withdrawn = refusal("pass:3", code=1)
     assert "was withdrawn, nothing has changed" in withdrawn
     assert "this task does not start" in withdrawn
     (run.out / "broken").unlink()
-    assert {each["name"]: each["parallelism"] for each in status(sandbox)["components"]}["pass"] == 2
+    assert {each["name"]: each["parallelism"] for each in sandbox.status("updating")["components"]}["pass"] == 2
     flows(run, sandbox, "after the withdrawal")
     sandbox.output_of("deactivate", "updating")
     assert "is paused; only a running topology can be updated" in refusal("pass:3")
     sandbox.output_of("activate", "updating")
-    update(sandbox, "pass:3")
+    sandbox.update("updating", "pass:3")
     check_exact(run)
 
 
@@ -198,7 +181,7 @@ def test_a_new_topology_manager_goes_on_with_the_update(sandbox: Sandbox) -> Non
     (run.out / "wait").touch()
     words = ("updating", "--component-parallelism", "pass:4", "--json")
     asked = sandbox.start_command("update", *words)
-    run.until(lambda: (status(sandbox)["update"] or {}).get("phase") == "prepare", "the first phase")
+    run.until(lambda: (sandbox.status("updating")["update"] or {}).get("phase") == "prepare", "the first phase")
     second = sandbox.output_of("update", "updating", "--component-parallelism", "pass:3", code=2)
     assert "is in phase prepare and waits for" in second
     before = run.the("tmanager").pid
@@ -206,6 +189,6 @@ def test_a_new_topology_manager_goes_on_with_the_update(sandbox: Sandbox) -> Non
     run.until(lambda: [each.pid for each in run.processes("tmanager")] not in ([], [before]), "another manager")
     (run.out / "wait").unlink()
     assert asked.wait(90) == 0, asked.all_output
-    assert {each["name"]: each["parallelism"] for each in status(sandbox)["components"]}["pass"] == 4
+    assert {each["name"]: each["parallelism"] for each in sandbox.status("updating")["components"]}["pass"] == 4
     flows(run, sandbox, "after the update")
     check_exact(run)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 
 def test_the_example_prints_the_clicks_of_its_live_days(sandbox: Sandbox, examples: Path) -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from watched_views import WatchedView, author_file, ends_exactly_after_kills, publish_history, recount
 
 from heron.clock import wall_s
 from heron.spi.driver import DriverRef
+from watched_views import WatchedView, author_file, ends_exactly_after_kills, publish_history, recount
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 
 @pytest.fixture

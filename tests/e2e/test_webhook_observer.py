@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plugins" / "observer-webhook"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 if TYPE_CHECKING:
-    from conftest import Sandbox
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["command_lines", "logs", "processes"]
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import Page, Route, expect
 
-from servers.chromium import ChromiumBrowser
+from heron_testing_servers.chromium import ChromiumBrowser
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["HOSTILE", "WAIT_MS", "WatchedPage", "answering", "start_ui"]
 

@@ -7,8 +7,6 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from test_pipelines import kill_one
-
 from heron.driver_kit.loading import open_driver
 from heron.spi.driver import DriverRef
 from heron.spi.store import ViewStore
@@ -17,12 +15,14 @@ from heron_streamlet.lambda_ import ViewReader
 from heron_streamlet.lambda_.sides import HistorySide, for_side
 from heron_streamlet.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
+from test_pipelines import kill_one
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     import pytest
-    from conftest import HeronRun
+
+    from heron_testing.heron_run import HeronRun
 
 __all__ = ["VIEW_STAGE", "WatchedView", "author_file", "ends_exactly_after_kills", "publish_history", "recount"]
 

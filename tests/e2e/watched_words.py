@@ -6,14 +6,14 @@ import json
 from typing import TYPE_CHECKING
 
 from counted_words import CountedWords
-
-from servers.carbon import CarbonServer
-from servers.prometheus import PrometheusServer
-from servers.scribe import ScribeServer
-from servers.server_process import ServerProcess
+from heron_testing_servers.carbon import CarbonServer
+from heron_testing_servers.prometheus import PrometheusServer
+from heron_testing_servers.scribe import ScribeServer
+from heron_testing_servers.server_process import ServerProcess
 
 if TYPE_CHECKING:
-    from conftest import HeronRun, Sandbox
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
 
 __all__ = ["OUTAGE", "MetricsServers", "WatchedWords"]
 
@@ -90,9 +90,7 @@ class WatchedWords(CountedWords):
 
     def grows(self, sink: str) -> None:
         """Wait until the server of a sink has newer figures than now."""
-        read = self.servers.readers[sink]
-        before = read()
-        self.run.until(lambda: read() > before, f"{sink} gets newer figures")
+        self.run.grows(self.servers.readers[sink], f"{sink} gets newer figures")
 
     def outlives(self, sink: str) -> None:
         """Check an outage of a sink's server: words are counted, others get figures, the status names the sink."""

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.checkpoint_stores import MemoryCheckpointStore
 from heron.checkpoints.archive import CheckpointArchive, places_of
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, Place, TaskSnapshot
 from heron.errors import CheckpointError
+from heron_testing.memory_checkpoints import MemoryCheckpointStore
 
 GROUPS = 4
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from checkpoint_model import TopologyModel
 from heron.instance.channel_alignment import ChannelAlignment, Verdict
 from heron.tmanager.checkpoint_progress import CheckpointProgress
+from parts.checkpoint_model import TopologyModel
 
 
 def run_seed(seed: int) -> None:

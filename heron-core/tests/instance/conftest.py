@@ -14,7 +14,6 @@ from typing import cast
 
 import pytest
 
-from builders import bolt, decoded_rows, plan_index, spout, stream, stream_origin, subscription, topology
 from heron.api.definition import GroupingDefinition, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
 from heron.api.tuple import Tuple, TupleHelper
@@ -34,6 +33,8 @@ from heron.instance.tuple_pool import TuplePool
 from heron.ipc.frame import SEGMENT_KIND_AT, FrameKind, SegmentKind, frame_header, parse_segment, segment_routes
 from heron.planner.physical_plan import PlanIndex
 from heron.stmgr.ack_outcomes import AckOutcomes
+from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
+from parts import decoded_rows, stream_origin
 
 Copy = tuple[int, int]
 """``(number of the emit, receiving task)``."""

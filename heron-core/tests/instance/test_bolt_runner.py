@@ -12,19 +12,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from builders import (
-    bolt,
-    data_frame,
-    decoded_rows,
-    end_marker,
-    instance_spec,
-    physical_plan,
-    spout,
-    stream,
-    subscription,
-    topology,
-    tuple_segment,
-)
 from heron.api.bolt import Bolt
 from heron.api.definition import GroupingKind
 from heron.api.tuple import Tuple
@@ -49,7 +36,9 @@ from heron.ipc.frame import (
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import TaskPlan
 from heron.spi.metricsink import Metric
+from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
 from heron_testing.fake_clock import FakeClock
+from parts import data_frame, decoded_rows, end_marker, instance_spec, tuple_segment
 
 SOURCES = (1, 2)
 BOLT = 3

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from builders import bolt, decoded_rows, plan_index, spout, stream_origin, subscription, topology
 from heron.api.context import TopologyContext
 from heron.api.definition import GroupingDefinition, GroupingKind, StreamDefinition
 from heron.api.stream import ICustomGrouping
@@ -17,6 +16,8 @@ from heron.instance.stream_routes import routes_of
 from heron.ipc.frame import parse_segment
 from heron.planner.key_group import key_group
 from heron.planner.key_owners import even_owners
+from heron_testing.builders import bolt, plan_index, spout, subscription, topology
+from parts import decoded_rows, stream_origin
 
 SPOUT_TASK = 1
 CONSUMER_TASKS = (2, 3, 4)  # tasks 2 and 3 are in the spout's container, 4 is not

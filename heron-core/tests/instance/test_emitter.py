@@ -6,7 +6,6 @@ import threading
 
 import pytest
 
-from builders import decoded_columns, stream_origin
 from heron.api.definition import StreamDefinition
 from heron.api.task_hook import EmitInfo, ITaskHook
 from heron.api.tuple import Tuple
@@ -22,6 +21,7 @@ from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
 from heron.planner.key_group import key_group
 from heron.planner.key_owners import even_owners
+from parts import decoded_columns, stream_origin
 
 LIMITS = FrameLimits(1_000_000)
 

@@ -9,7 +9,6 @@ from functools import partial
 
 import pytest
 
-from builders import stream_origin
 from heron.api.definition import StreamDefinition
 from heron.instance.emitter import SpoutEmitter
 from heron.instance.garbage import THRESHOLDS, GarbagePauses
@@ -18,6 +17,7 @@ from heron.instance.pending_roots import PendingRoots
 from heron.instance.stream_routes import ShuffleSplitter, StreamRoutes
 from heron.instance.tracked_stream import RootStream
 from heron.spi.metricsink import Histogram
+from parts import stream_origin
 
 Collected = Callable[..., AbstractContextManager[list[int]]]
 

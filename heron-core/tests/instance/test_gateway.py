@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from builders import data_frame, instance_spec, physical_plan, spout, topology, tuple_segment
 from heron.clock import monotonic_s
 from heron.instance.data_queue import Command, FramesRefused, PlanReceived, ReportSeen, SessionOpened
 from heron.instance.flow_limits import OutputLimit
@@ -36,7 +35,9 @@ from heron.ipc.task_tuples import decode_tuples
 from heron.kernel.settings import EngineSettings
 from heron.spi.metricsink import MetricsRecord, Source
 from heron.state_nodes.plans import encode_plan
+from heron_testing.builders import physical_plan, spout, topology
 from heron_testing.fake_clock import FakeClock
+from parts import data_frame, instance_spec, tuple_segment
 
 pytestmark = pytest.mark.leaks_nothing
 

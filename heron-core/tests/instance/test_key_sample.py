@@ -7,18 +7,6 @@ from typing import Any
 
 import pytest
 
-from builders import (
-    bolt,
-    data_frame,
-    end_marker,
-    instance_spec,
-    physical_plan,
-    spout,
-    stream,
-    subscription,
-    topology,
-    tuple_segment,
-)
 from heron.api.bolt import Bolt
 from heron.api.definition import GroupingKind, StreamDefinition
 from heron.driver_kit.signals import Signals
@@ -35,6 +23,8 @@ from heron.kernel.settings import EngineSettings
 from heron.planner.key_group import key_group
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.serializer import UndecodableValue
+from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
+from parts import data_frame, end_marker, instance_spec, tuple_segment
 
 GROUPS = 64
 SOURCE = TupleSource("spout", StreamDefinition("default", ("shop", "customer")), 1)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders import instance_spec
 from heron.errors import RemoteProtocolError
 from heron.instance import memory_look
 from heron.instance.inspected_task import InspectedTask
@@ -19,6 +18,7 @@ from heron.instance.memory_observer import MemoryObserver
 from heron.instance.process_memory import allocator_free_bytes, parsed_rollup, resident_bytes
 from heron.ipc.task_memory import TaskMemory, decode_memory, encode_memory
 from heron_testing.pytest_plugin import Eventually
+from parts import instance_spec
 
 pytestmark = pytest.mark.leaks_nothing
 

@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from builders import instance_spec
 from heron.clock import monotonic_s, thread_cpu_clock
 from heron.errors import RemoteProtocolError
 from heron.instance.profiler import Profiler, StackTimes
 from heron.ipc.task_profile import ProfiledStack, TaskProfile, decode_profile, encode_profile
 from heron_testing.pytest_plugin import Eventually
+from parts import instance_spec
 
 pytestmark = pytest.mark.leaks_nothing
 

@@ -6,18 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from builders import (
-    bolt,
-    data_frame,
-    decoded_rows,
-    instance_spec,
-    physical_plan,
-    spout,
-    stream,
-    subscription,
-    topology,
-    tuple_segment,
-)
 from heron.api.bolt import Bolt
 from heron.api.definition import GroupingKind
 from heron.api.tuple import Tuple
@@ -32,6 +20,8 @@ from heron.ipc.frame import FRAME_HEADER_BYTES, OptionTag, option, parse_segment
 from heron.ipc.trace_field import TraceEntry, parse_trace, stamp_now, trace_option, traced_segment
 from heron.kernel.settings import EngineSettings
 from heron.spi.tracing import SpanKind, StampKind, TraceSpan
+from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
+from parts import data_frame, decoded_rows, instance_spec, tuple_segment
 
 BOLT, SINK = 3, 4
 

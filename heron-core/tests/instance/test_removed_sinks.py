@@ -6,18 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from builders import (
-    bolt,
-    data_frame,
-    instance_spec,
-    physical_plan,
-    spout,
-    stream,
-    subscription,
-    topology,
-    tuple_segment,
-)
-from builders.checkpoint_stores import MemoryCheckpointStore
 from heron.api import Bolt, ITwoPhaseStatefulComponent, Tuple
 from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
@@ -30,6 +18,9 @@ from heron.ipc.frame import FRAME_HEADER_BYTES
 from heron.kernel.settings import EngineSettings
 from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan, PlanUpdate, UpdatePhase
+from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
+from heron_testing.memory_checkpoints import MemoryCheckpointStore
+from parts import data_frame, instance_spec, tuple_segment
 
 calls: list[str] = []
 

@@ -9,11 +9,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from builders import instance_spec
-from builders.checkpoint_stores import MemoryCheckpointStore
-from builders.spout_bench import SpoutBench, When
-from builders.spout_bench import spout_plan as plan_of
-from builders.tracked_rest import Decide, Rest, first_time, sent_end
 from heron.api.context import TopologyContext
 from heron.api.spout import Spout
 from heron.checkpoints.archive import CheckpointArchive
@@ -27,6 +22,11 @@ from heron.ipc.envelope import Envelope
 from heron.kernel.settings import EngineSettings
 from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan, TopologyState
+from heron_testing.memory_checkpoints import MemoryCheckpointStore
+from parts import instance_spec
+from parts.spout_bench import SpoutBench, When
+from parts.spout_bench import spout_plan as plan_of
+from parts.tracked_rest import Decide, Rest, first_time, sent_end
 
 
 class FiveEach(Spout):

@@ -9,9 +9,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from builders import bolt, physical_plan, spout, stream, subscription, topology
-from builders.spout_bench import SpoutBench as Bench
-from builders.spout_bench import spout_plan as plan_of
 from heron.api.context import TopologyContext
 from heron.api.definition import GroupingKind
 from heron.api.spout import Spout
@@ -19,6 +16,9 @@ from heron.api.updatable import IUpdatable
 from heron.instance.data_queue import PlanReceived, SessionOpened
 from heron.ipc import control_pb2 as pb
 from heron.planner.physical_plan import PhysicalPlan, PlanUpdate, TopologyState, UpdatePhase
+from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
+from parts.spout_bench import SpoutBench as Bench
+from parts.spout_bench import spout_plan as plan_of
 
 
 def updating(version: int, phase: UpdatePhase, added: int) -> PhysicalPlan:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import bolt, plan_index, spout, stream, subscription, topology
 from heron.api.definition import GroupingKind, InputDefinition
 from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
@@ -24,6 +23,7 @@ from heron.instance.stream_routes import (
 )
 from heron.planner.key_group import key_group
 from heron.planner.key_owners import even_owners
+from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
 
 TASKS = (11, 12, 13, 14)
 OWNERS = even_owners(1024, TASKS)

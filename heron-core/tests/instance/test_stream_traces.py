@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from builders import decoded_rows, stream_origin
 from heron.api.definition import StreamDefinition
 from heron.instance.data_queue import RootsSettled
 from heron.instance.emitter import SpoutEmitter
@@ -29,6 +28,7 @@ from heron.ipc.trace_field import MOST_ENTRIES, TraceEntry, is_traced, parse_tra
 from heron.ipc.tracking import RootOutcome
 from heron.planner.key_owners import even_owners
 from heron.spi.tracing import SpanKind, StampKind
+from parts import decoded_rows, stream_origin
 
 FIELDS = StreamDefinition("default", ("v",))
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from builders import bolt, instance_spec, physical_plan, spout, subscription, topology
-from builders.checkpoint_stores import MemoryCheckpointStore
 from heron.api import Bolt, ITwoPhaseStatefulComponent, State, Tuple
 from heron.api.definition import TopologyDefinition
 from heron.api.state import HashMapState
@@ -19,7 +17,10 @@ from heron.instance.state_payload import encode_operator_state
 from heron.instance.task_checkpoints import TaskCheckpoints
 from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import CheckpointPlan, PlanIndex
+from heron_testing.builders import bolt, physical_plan, spout, subscription, topology
 from heron_testing.fake_clock import FakeClock
+from heron_testing.memory_checkpoints import MemoryCheckpointStore
+from parts import instance_spec
 
 TASK = 2
 DEFINITION = topology(spout("spout"), bolt("bolt", subscription("spout")))

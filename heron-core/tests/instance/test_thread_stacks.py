@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import heron.instance
-from builders import instance_spec
 from heron.instance.code_origin import CodeOrigin, code_origin
 from heron.instance.data_queue import DataIn
 from heron.instance.thread_stacks import stack_frames, stacks_now, state_of, thread_usages
@@ -23,6 +22,7 @@ from heron.ipc.task_stacks import decode_stacks, encode_stacks
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
 from heron_testing.pytest_plugin import Eventually
+from parts import instance_spec
 
 ENGINE = str(Path(heron.instance.__file__).with_name("runner.py"))
 

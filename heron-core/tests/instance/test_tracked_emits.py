@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from builders import stream_origin
 from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
 from heron.errors import EmitError
@@ -26,6 +25,7 @@ from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
 from heron.kernel.settings import EngineSettings
 from heron.planner.key_owners import even_owners
+from parts import stream_origin
 
 LIMITS = FrameLimits(1_000_000)
 

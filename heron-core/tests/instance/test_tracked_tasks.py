@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from builders import (
-    end_marker,
-    tuple_segment,
-)
-from builders.tracked_rest import BOLT, SPOUT, Around, Rest, first_time, sent_end
 from heron.api.bolt import Bolt
 from heron.api.spout import Spout
 from heron.api.stream import Stream
@@ -21,6 +16,8 @@ from heron.ipc.frame import (
     OptionTag,
     option,
 )
+from parts import end_marker, tuple_segment
+from parts.tracked_rest import BOLT, SPOUT, Around, Rest, first_time, sent_end
 
 
 class ListSpout(Spout):

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from builders import bolt, instance_spec, plan_index, spout, stream, stream_origin, subscription, topology
 from heron.api.definition import StreamDefinition
 from heron.api.stream import ICustomGrouping
 from heron.errors import RemoteProtocolError
@@ -21,7 +20,9 @@ from heron.instance.value_text import ValueText
 from heron.ipc.task_tuples import SampledTuple, TaskTuples, decode_tuples, encode_tuples
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.driver import DriverRef
+from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
 from heron_testing.pytest_plugin import Eventually
+from parts import instance_spec, stream_origin
 
 pytestmark = pytest.mark.leaks_nothing
 

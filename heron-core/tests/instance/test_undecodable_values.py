@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import physical_plan, spout, stream, topology, tuple_segment
 from heron.errors import SerializationError
 from heron.instance.batch_codec import decode_columns, decode_values
 from heron.instance.batch_reader import BatchReader, ReceivedBatch
@@ -21,6 +20,8 @@ from heron.instance.user_errors import UserErrors
 from heron.ipc.frame import Encoding, parse_segment
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.serializer import Serializer, UndecodableValue
+from heron_testing.builders import physical_plan, spout, stream, topology
+from parts import tuple_segment
 
 PLAIN = PlainSerializer.open({})
 INDEX = PlanIndex(physical_plan(topology(spout("spout", stream("number", "value"))), {"spout": (1,)}))

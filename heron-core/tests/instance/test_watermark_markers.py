@@ -7,20 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from builders import (
-    bolt,
-    data_frame,
-    decoded_rows,
-    end_marker,
-    instance_spec,
-    physical_plan,
-    spout,
-    stream,
-    subscription,
-    topology,
-    tuple_segment,
-)
-from builders.checkpoint_stores import MemoryCheckpointStore
 from heron.api.bolt import Bolt
 from heron.api.definition import GroupingKind
 from heron.api.spout import Spout
@@ -38,6 +24,9 @@ from heron.ipc.envelope import Envelope
 from heron.ipc.frame import FRAME_HEADER_BYTES, Marker, SegmentKind, marker_segment, marker_value, parse_segment
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan, PlanUpdate, UpdatePhase
+from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
+from heron_testing.memory_checkpoints import MemoryCheckpointStore
+from parts import data_frame, decoded_rows, end_marker, instance_spec, tuple_segment
 
 SOURCES, BOLT, SINKS = (1, 2), 3, (4, 5)
 UPDATE = PlanUpdate(7, UpdatePhase.SWITCH, "target")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import bolt, physical_plan, spout, subscription, topology
 from heron.errors import EmitError
 from heron.instance.watermarks import REPEAT_S, TaskWatermark, WatermarkStep, to_microseconds, watermark_sources
 from heron.ipc.frame import Marker
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, UpdatePhase
+from heron_testing.builders import bolt, physical_plan, spout, subscription, topology
 
 TASKS = (1, 2, 3, 4)
 EVENTS = st.lists(

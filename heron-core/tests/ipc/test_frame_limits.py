@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import tuple_segment
 from heron.errors import LimitExceededError, RemoteProtocolError
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
@@ -33,6 +32,7 @@ from heron.ipc.tracking_arrays import (
     settled,
 )
 from heron.kernel.settings import EngineSettings
+from parts import tuple_segment
 
 LIMIT = 1000
 ROOM = LIMIT - FRAME_HEADER_BYTES

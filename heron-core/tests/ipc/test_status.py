@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from builders.pinned_statuses import STATUS_WITH_REPORTED_TASKS as FULL
 from heron.errors import RemoteProtocolError
 from heron.ipc.status import StatusReader, TaskStatus, TopologyStatus, decode_status, encode_status
+from parts.pinned_statuses import STATUS_WITH_REPORTED_TASKS as FULL
 
 STATUS = TopologyStatus("words", "words-1", "running", 1.0)
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import data_frame, tuple_segment
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import FRAME_HEADER_BYTES, OptionTag, option, parse_segment, retargeted
 from heron.ipc.trace_field import (
@@ -26,6 +25,7 @@ from heron.ipc.trace_field import (
     traced_segment,
 )
 from heron.spi.tracing import StampKind
+from parts import data_frame, tuple_segment
 
 ENTRY = TraceEntry(trace_id=0xABC, parent_id=0xDEF, row=1, budget=255, emitted_ns=5)
 SLOT_BYTES = 24

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from builders.distributions import install
+from heron_testing.builders.distributions import install
 
 __all__ = ["install"]

@@ -11,7 +11,7 @@ import pytest
 from heron.kernel.observer_threads import ThreadedHooks
 
 if TYPE_CHECKING:
-    from builders.distributions import Install
+    from heron_testing.builders.distributions import Install
     from heron_testing.pytest_plugin import Eventually
 
 LIMIT_S = 2.0  # also for the observer that works, on a busy machine

@@ -13,7 +13,7 @@ from heron.kernel.observers import Observers
 from heron.spi.hooks import HOOK_NAMES, HookSpecs
 
 if TYPE_CHECKING:
-    from builders.distributions import Install
+    from heron_testing.builders.distributions import Install
 
 
 class Recorder:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from builders import bolt, spout, stream, subscription, topology
 from heron.errors import ConfigError, RemoteProtocolError
 from heron.planner.runtime_config import decode_changes, encode_changes, with_changes
+from heron_testing.builders import bolt, spout, stream, subscription, topology
 
 WORDS = topology(
     spout("read", stream("word"), config={"path": "/data"}),

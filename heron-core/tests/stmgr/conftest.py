@@ -10,18 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from builders import (
-    bolt,
-    data_frame,
-    decoded_rows,
-    end_marker,
-    physical_plan,
-    spout,
-    stream,
-    subscription,
-    tuple_segment,
-)
-from builders import topology as topology_of
 from heron.api.definition import GroupingKind
 from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
@@ -61,7 +49,10 @@ from heron.stmgr.outlet import Watermarks
 from heron.stmgr.outlet_paces import OutletPaces
 from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
+from heron_testing.builders import bolt, physical_plan, spout, stream, subscription
+from heron_testing.builders import topology as topology_of
 from heron_testing.pytest_plugin import wait_until
+from parts import data_frame, decoded_rows, end_marker, tuple_segment
 
 TUPLE_MAX_BYTES = 16 * 1024 * 1024
 WINDOW_BYTES = 10_000

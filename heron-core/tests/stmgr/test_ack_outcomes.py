@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from builders import physical_plan, spout, topology
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import FRAME_HEADER_BYTES, SegmentKind, parse_segment, segment_routes
 from heron.ipc.tracking import (
@@ -26,6 +25,7 @@ from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.ledger import SEGMENT_ROOTS, Ledger
 from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.stmgr_metrics import ack_metrics
+from heron_testing.builders import physical_plan, spout, topology
 
 SPOUT, OTHER, BOLT, KEY = 2, 3, 5, 77
 

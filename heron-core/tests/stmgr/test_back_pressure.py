@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from builders import bolt, plan_index, spout, stmgr_locations, stream, subscription, topology
 from heron.api.definition import ComponentDefinition
 from heron.planner.physical_plan import PlanIndex
 from heron.stmgr.back_pressure import BackPressure, Culprits, PressureChanged, Reporter, SpoutChange
+from heron_testing.builders import bolt, plan_index, spout, stmgr_locations, stream, subscription, topology
 
 HERE, THERE = Reporter(1, 0), Reporter(2, 0)
 

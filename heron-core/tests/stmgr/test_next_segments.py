@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import decoded_rows, tuple_segment
 from heron.ipc.frame import parse_segment
 from heron.stmgr.outlet import Outlet, Watermarks
 from heron.stmgr.peer_session import next_segments
+from parts import decoded_rows, tuple_segment
 
 
 def tuples(destinations: Sequence[int], payload: object) -> bytes:

@@ -13,17 +13,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from builders import (
-    bolt,
-    decoded_rows,
-    plan_index,
-    spout,
-    stmgr_locations,
-    stream,
-    subscription,
-    topology,
-    tuple_segment,
-)
 from heron.clock import monotonic_s
 from heron.ipc.frame import (
     FRAME_HEADER_BYTES,
@@ -40,6 +29,8 @@ from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.outlet import Watermarks
 from heron.stmgr.peer_session import next_segments
 from heron.stmgr.router import Router
+from heron_testing.builders import bolt, plan_index, spout, stmgr_locations, stream, subscription, topology
+from parts import decoded_rows, tuple_segment
 
 _HEADER = frame_header(FrameKind.DATA, 1, 1)
 _LARGEST_PAYLOAD = 500

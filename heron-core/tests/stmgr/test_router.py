@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from builders import data_frame, end_marker, tuple_segment
 from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import (
@@ -25,6 +24,7 @@ from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.local_tasks import LocalTasks
 from heron.stmgr.outlet import Watermarks
 from heron.stmgr.router import Router
+from parts import data_frame, end_marker, tuple_segment
 
 
 @dataclass(eq=False)

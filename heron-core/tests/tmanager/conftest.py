@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from builders import bolt, spout, stream, subscription, topology
 from heron.api.definition import GroupingKind, TopologyDefinition
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_testing.builders import bolt, spout, stream, subscription, topology
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from builders.leading import INTERVAL_S, SETTLE_S, TIMEOUT_S, Leading
 from heron.api.api_constants import (
     TOPOLOGY_RELIABILITY_MODE,
     TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
@@ -31,6 +30,7 @@ from heron.tmanager.leader import Leader
 from heron.tmanager.task_table import TaskEvent
 from heron.tmanager.topology_state import Takeover
 from heron_testing.fake_clock import FakeClock
+from parts.leading import INTERVAL_S, SETTLE_S, TIMEOUT_S, Leading
 
 
 @pytest.fixture

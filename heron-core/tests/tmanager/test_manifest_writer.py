@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from builders.checkpoint_stores import MemoryCheckpointStore
 from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
 from heron.ipc.reactor import Reactor
 from heron.tmanager.manifest_writer import ManifestWriter
+from heron_testing.memory_checkpoints import MemoryCheckpointStore
 
 LAST = 6
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from builders import bolt, spout, stream, subscription, topology
-from builders.leading import INTERVAL_S, SETTLE_S, Leading
 from heron.api.api_constants import (
     TOPOLOGY_RELIABILITY_MODE,
     TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
@@ -19,7 +17,9 @@ from heron.planner.physical_plan import CheckpointPlan, RegionRestore
 from heron.planner.regions import regions_of
 from heron.tmanager.checkpoint_progress import CheckpointEvent
 from heron.tmanager.topology_state import Takeover
+from heron_testing.builders import bolt, spout, stream, subscription, topology
 from heron_testing.fake_clock import FakeClock
+from parts.leading import INTERVAL_S, SETTLE_S, Leading
 
 RESOURCE = Resource(1.0, 2**30, 2**30)
 ALL = (1, 2, 3, 4)

@@ -15,7 +15,7 @@ from heron_hdfs_kit.web_hdfs import WebHdfs
 from heron_testing.contracts.checkpoint import CheckpointStoreContract
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.relay import Relay
-from servers.hdfs import HdfsServer
+from heron_testing_servers.hdfs import HdfsServer
 
 NAME = "words/words-1/0000000001/task-1"
 

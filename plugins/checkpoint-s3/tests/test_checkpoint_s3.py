@@ -16,7 +16,7 @@ from heron_checkpoint_s3 import S3CheckpointStore, driver
 from heron_testing.contracts.checkpoint import CheckpointStoreContract
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.relay import Relay
-from servers.s3 import S3Server
+from heron_testing_servers.s3 import S3Server
 
 NAME = "words/words-1/0000000001/task-1"
 MIB = 1024 * 1024

@@ -11,7 +11,6 @@ from typing import Self
 
 import pytest
 
-from builders.distributions import install
 from heron.driver_kit.loading import open_driver
 from heron.errors import MissingDriverError, SchedulerError
 from heron.spi.driver import DriverRef
@@ -21,6 +20,7 @@ from heron.spi.uploader import Uploader
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.profiles import Profile, Resolver, load_profile, read_profile
 from heron_cli.topologies.environment import Environment
+from heron_testing.builders.distributions import install
 
 __all__ = ["install"]  # a fixture
 

@@ -26,7 +26,7 @@ from heron_cli.topologies.environment import ProfileChoice, find_profile, open_e
 from heron_cli.topologies.kill_topology import HowKilled, KillResult
 
 if TYPE_CHECKING:
-    from builders.distributions import Install
+    from heron_testing.builders.distributions import Install
 
 RUN = ExecutionState("Words", "Words-1", 10.0, "me", "elsewhere", "here", "", "run", "logs", attached=False)
 

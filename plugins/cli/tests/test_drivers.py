@@ -16,7 +16,7 @@ from heron_cli.catalog.drivers import SHIPPED, Drivers
 from heron_cli.main import heron
 
 if TYPE_CHECKING:
-    from builders.distributions import Install
+    from heron_testing.builders.distributions import Install
 
 SINK = """
 from heron.spi.metricsink import MetricsSink

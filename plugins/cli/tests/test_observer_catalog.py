@@ -12,7 +12,7 @@ from heron.errors import PluginError
 from heron_cli.catalog.other_plugins import check_without, observer_catalog
 
 if TYPE_CHECKING:
-    from builders.distributions import Install
+    from heron_testing.builders.distributions import Install
 
 
 def test_catalog_names_observers_that_do_not_work(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from heron_cli.main import heron
 from heron_cli.profiles import load_profile
 
 if TYPE_CHECKING:
-    from builders.distributions import Install
+    from heron_testing.builders.distributions import Install
 
 PROJECT = """
 [project]

@@ -7,7 +7,6 @@ from typing import cast
 
 import pytest
 
-from builders import bolt, spout, stream, subscription, topology
 from heron.api.definition import GroupingKind
 from heron.errors import UsageError
 from heron.ipc.metric_names import EMIT_COUNT, EXECUTE_COUNT
@@ -17,6 +16,7 @@ from heron.planner.physical_plan import PlanIndex, TopologyState, physical_plan
 from heron_cli.launch import rebalance
 from heron_cli.launch.rebalance import plan_rebalance
 from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_testing.builders import bolt, spout, stream, subscription, topology
 
 EACH = Resource(1.0, 1 << 20, 1 << 20)
 

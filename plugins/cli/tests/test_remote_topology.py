@@ -23,7 +23,6 @@ from heron_cli.topologies.remote_topology import RemoteTopology, UnreachableTopo
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler
-
     from heron.ipc.query import TManagerClient
 
 SHORT_S = 0.3

@@ -19,8 +19,8 @@ from heron_connector_kafka.staging import Outgoing, append
 from heron_connector_kafka.transactions import TransactionWriter
 from heron_streamlet.staging import StagingFolder
 from heron_streamlet.transformer import StageContext
-from pipelines.kafka_topics import Topics
-from servers.kafka import KafkaServer
+from heron_testing_servers.kafka import KafkaServer
+from heron_testing_servers.kafka_topics import Topics
 
 PROGRAM = Path(__file__).with_name("dying_sink.py")
 INSTANTS = (

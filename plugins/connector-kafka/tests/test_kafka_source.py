@@ -13,8 +13,8 @@ from heron_connector_kafka import KafkaSource, Record
 from heron_streamlet.sources import PlacedReader, Reader
 from heron_streamlet.transformer import StageContext
 from heron_testing.pytest_plugin import Eventually
-from pipelines.kafka_topics import Topics
-from servers.kafka import KafkaServer
+from heron_testing_servers.kafka import KafkaServer
+from heron_testing_servers.kafka_topics import Topics
 
 CONTEXT = StageContext("clicks")
 READ_S = 60.0

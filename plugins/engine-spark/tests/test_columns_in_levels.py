@@ -15,10 +15,10 @@ from heron_streamlet import Builder
 from heron_streamlet.graph import Graph
 from heron_streamlet.operators import Write
 from heron_streamlet.window import SlidingWindow
-from pipelines.collected import COLLECTED
-from pipelines.column_chains import COLUMN_STEPS, TABLES, WINDOWS, in_batches, on_columns, on_records
-from pipelines.level_runs import LevelRun, plan_of
-from pipelines.reference_engine import results_of
+from heron_testing.pipelines.collected import COLLECTED
+from heron_testing.pipelines.column_chains import COLUMN_STEPS, TABLES, WINDOWS, in_batches, on_columns, on_records
+from heron_testing.pipelines.level_runs import LevelRun, plan_of
+from heron_testing.pipelines.reference_engine import results_of
 
 
 def in_levels(graph: Graph, cut: int | None, slots: int, chance: random.Random | None) -> dict[str, list[str]]:

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from heron_streamlet import Builder, Items, session_window, tumbling_window
 from heron_streamlet.window import SessionWindow, SlidingWindow
-from pipelines.collected import COLLECTED, Collect
-from pipelines.early_parts import EVENTS, WINDOWS, Gathered, check_growth, comparable, numbered, parts
-from pipelines.level_runs import LevelRun, plan_of
-from pipelines.random_chains import Partitions
-from pipelines.reference_engine import results_of
+from heron_testing.pipelines.collected import COLLECTED, Collect
+from heron_testing.pipelines.early_parts import EVENTS, WINDOWS, Gathered, check_growth, comparable, numbered, parts
+from heron_testing.pipelines.level_runs import LevelRun, plan_of
+from heron_testing.pipelines.random_chains import Partitions
+from heron_testing.pipelines.reference_engine import results_of
 
 CUTS = st.sampled_from([None, 1, 2, 5, 100])
 """Rows that a batch reads of each partition; None for one batch without saved state."""

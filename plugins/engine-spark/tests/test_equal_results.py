@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -26,10 +25,10 @@ from heron_spark_kit.java import check_java
 from heron_streamlet import Builder, Items, TextFiles, TextFolder, count_window
 from heron_streamlet.graph import Graph
 from heron_streamlet.operators import Log
-from pipelines.level_runs import plan_of
-from pipelines.random_chains import CHAINS, RECORDS, STATEFUL, chained, timed_source
-from pipelines.reference_engine import results_of
-from servers.absence import not_here
+from heron_testing.pipelines.level_runs import plan_of
+from heron_testing.pipelines.random_chains import CHAINS, RECORDS, STATEFUL, chained, timed_source
+from heron_testing.pipelines.reference_engine import results_of
+from heron_testing_servers.absence import not_here
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,9 +43,6 @@ PHASES = (Phase.explicit, Phase.generate)
 """A failure is made small by test_levels.py, which needs no seconds for each example."""
 
 
-TESTS = Path(__file__).parents[3] / "tests"
-
-
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark for all cases."""
@@ -55,7 +51,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     except UsageError as error:
         not_here(str(error))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
         for name in ("SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS", "PYSPARK_PYTHON"):
             patched.delenv(name, raising=False)
         patched.setattr(tempfile, "tempdir", None)

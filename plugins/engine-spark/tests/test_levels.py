@@ -41,9 +41,9 @@ from heron_streamlet.keyed_stage import KeyedStage
 from heron_streamlet.operators import Log
 from heron_streamlet.stage_code import StageCode
 from heron_streamlet.window import SessionWindow, SlidingWindow
-from pipelines.level_runs import LevelRun, plan_of
-from pipelines.random_chains import CHAINS, RECORDS, STATEFUL, WINDOWED, chained, timed_source
-from pipelines.reference_engine import results_of
+from heron_testing.pipelines.level_runs import LevelRun, plan_of
+from heron_testing.pipelines.random_chains import CHAINS, RECORDS, STATEFUL, WINDOWED, chained, timed_source
+from heron_testing.pipelines.reference_engine import results_of
 
 CUTS = st.sampled_from([None, 1, 2, 5, 100])
 """Rows that a batch reads of each partition; None for one batch without saved state."""

@@ -10,7 +10,7 @@ from heron.spi.health_values import ActionKind, ComponentShape, Subscription, To
 from heron_health_manager.bounds import bounded, limits_of
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.policy_round import Round, run_round
-from topology_model.fluid_model import Model, Part
+from heron_testing.topology_model.fluid_model import Model, Part
 
 POLICY = Ds2Policy.open({})
 NONE_SUCH = {"gone": ComponentBounds(min=5)}

@@ -11,7 +11,7 @@ from heron.spi.health_values import ActionKind, Observation, Sample, Subscriptio
 from heron_health_manager.dhalion_policy import DhalionPolicy
 from heron_health_manager.policy_round import Finding, run_round
 from heron_testing.contracts.health import HealthPolicyContract, busy_topology
-from topology_model.fluid_model import Model, Part
+from heron_testing.topology_model.fluid_model import Model, Part
 
 POLICY = DhalionPolicy.open({})
 

@@ -11,7 +11,7 @@ from heron.spi.health_values import ActionKind, Measurement, Measurements, Obser
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.policy_round import Round, run_round
 from heron_health_manager.provisioning import OVER, UNDER
-from topology_model.fluid_model import Model, Part
+from heron_testing.topology_model.fluid_model import Model, Part
 
 WANTED, MOST = 0.85, 0.97
 POLICY = Ds2Policy.open({})

@@ -15,9 +15,9 @@ from heron.spi.health_values import Action, ActionKind, Observation, Subscriptio
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.manager import Observed
 from heron_health_manager.policy_round import Round, run_round
-from topology_model.fluid_model import Model, Part
-from topology_model.managed_model import ManagedModel
-from topology_model.running_model import RunningModel
+from heron_testing.topology_model.fluid_model import Model, Part
+from heron_testing.topology_model.managed_model import ManagedModel
+from heron_testing.topology_model.running_model import RunningModel
 
 POLICY = Ds2Policy.open({})
 MOST = 0.97

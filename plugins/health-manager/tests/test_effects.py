@@ -15,9 +15,9 @@ from heron.spi.health_values import DecisionState, Measurement, Observation, Sam
 from heron_health_manager.carrier import PlannedAction
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.policy_runner import PolicyRunner
-from topology_model.desk import RHYTHM, Desk
-from topology_model.fluid_model import Model
-from topology_model.restart_policy import RestartPolicy, StuckDiagnoser
+from heron_testing.topology_model.desk import RHYTHM, Desk
+from heron_testing.topology_model.fluid_model import Model
+from heron_testing.topology_model.restart_policy import RestartPolicy, StuckDiagnoser
 
 ACT = HealthSection(mode="act", cool_down_s=5.0, effect_s=20.0)
 

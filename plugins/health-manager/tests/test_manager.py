@@ -29,7 +29,7 @@ from heron_health_manager.manager import HealthManager
 from heron_health_manager.pace import Pace
 from heron_health_manager.policy_runner import PolicyRunner
 from heron_health_manager.record_book import RecordBook
-from topology_model.desk import RHYTHM, Desk
+from heron_testing.topology_model.desk import RHYTHM, Desk
 
 OPTIMUM = {"lines": 1, "split": 6, "count": 12}
 ACT = HealthSection(mode="act", cool_down_s=5.0, effect_s=20.0)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from builders import bolt, physical_plan, spout, stream, subscription, topology
 from heron.api.definition import GroupingKind
 from heron.clock import wall_s
 from heron.ipc.metrics_table import MetricsRow, encode_metrics, read_metrics, table_of
@@ -15,6 +14,7 @@ from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan
 from heron.spi.health_values import Subscription
 from heron_health_manager.observing import SampleReader, observation_of, shape_of
 from heron_health_manager.restart_history import RestartHistory
+from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
 
 STATUS = TopologyStatus("words", "words-1", "running", 0.0)
 

@@ -27,7 +27,7 @@ from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.pilot import Mode, Step, next_step
 from heron_health_manager.policy_round import Round, run_round
 from heron_health_manager.safety import Limits
-from topology_model.fluid_model import Model, Part
+from heron_testing.topology_model.fluid_model import Model, Part
 
 POLICY = Ds2Policy.open({})
 LIMITS = Limits()

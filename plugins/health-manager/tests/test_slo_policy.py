@@ -11,7 +11,7 @@ from heron.spi.health_values import ActionKind, Expectation, Observation, Sample
 from heron_health_manager.objectives.slo_findings import CONTRADICT, MISSED, OUT_OF_REACH, TOO_EXPENSIVE, UNMEASURED
 from heron_health_manager.policy_round import Finding, Round, run_round
 from heron_health_manager.slo_policy import SloPolicy
-from topology_model.fluid_model import Model, Part
+from heron_testing.topology_model.fluid_model import Model, Part
 
 NAMES = (MISSED, TOO_EXPENSIVE, CONTRADICT, OUT_OF_REACH, UNMEASURED)
 

@@ -8,7 +8,6 @@ from typing import cast
 
 import pytest
 
-from builders import physical_plan, spout, topology
 from heron.errors import StateError
 from heron.ipc.status import TaskStatus, TopologyStatus
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, PackingPlan
@@ -16,6 +15,7 @@ from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_cli.topologies.topology_plans import TopologyPlans
 from heron_health_manager.observing import SampleReader
 from heron_health_manager.topology_watch import TopologyWatch
+from heron_testing.builders import physical_plan, spout, topology
 
 STATUS = TopologyStatus("words", "words-1", "running", 0.0, plan_version=1)
 

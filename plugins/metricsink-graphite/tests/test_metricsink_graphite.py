@@ -20,10 +20,10 @@ from heron_metricsink_graphite.series import parts, points, series_name
 from heron_testing.contracts.metricsink import AT_S, EMITTED, LATENCY, QUEUE, SOURCE, MetricsSinkContract
 from heron_testing.contracts.second_process import numbered
 from heron_testing.faults import Faults, relay_faults
+from heron_testing.ports import free_port
 from heron_testing.pytest_plugin import Eventually, wait_until
 from heron_testing.relay import Relay
-from servers.carbon import CarbonServer
-from servers.server_process import free_port
+from heron_testing_servers.carbon import CarbonServer
 
 ENGINE = Source("words", 1, "stmgr", 2)
 LATE = (Source("words", 1, "late", 0), Metric("late", MetricKind.GAUGE, "1", 1.0))

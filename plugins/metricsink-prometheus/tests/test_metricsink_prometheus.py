@@ -24,9 +24,9 @@ from heron_metricsink_prometheus.names import family_name, labels_of
 from heron_metricsink_prometheus.sink import PrometheusOptions
 from heron_testing.contracts.metricsink import AT_S, EMITTED, ENGINE, LATENCY, QUEUE, SOURCE, MetricsSinkContract
 from heron_testing.fake_clock import FakeClock
+from heron_testing.ports import free_port
 from heron_testing.pytest_plugin import Eventually
-from servers.prometheus import PrometheusServer, Sample
-from servers.server_process import free_port
+from heron_testing_servers.prometheus import PrometheusServer, Sample
 
 
 class TestContract(MetricsSinkContract):

@@ -19,10 +19,10 @@ from heron_metricsink_scribe.client import Answer, Client, Entry
 from heron_testing.contracts.driver import in_time
 from heron_testing.contracts.metricsink import AT_S, EMITTED, SOURCE, STARTED, MetricsSinkContract
 from heron_testing.faults import Faults, relay_faults
+from heron_testing.ports import free_port
 from heron_testing.pytest_plugin import Eventually, wait_until
 from heron_testing.relay import Relay
-from servers.scribe import ScribeServer
-from servers.server_process import free_port
+from heron_testing_servers.scribe import ScribeServer
 
 _ARRIVES_S = 30.0
 FLUSH_S = 10.0  # the longest flush that the contract allows

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import bolt, plan_index, spout, stream, subscription, topology
 from heron.api.context import TopologyContext
 from heron.api.definition import GroupingDefinition, GroupingKind, InputDefinition
 from heron.api.stream import ICustomGrouping
@@ -30,6 +29,7 @@ from heron.kernel.settings import EngineSettings
 from heron.spi.driver import DriverRef
 from heron.spi.tracing import SpanKind
 from heron_serializer_arrow import ArrowSerializer
+from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
 
 REFS = (DriverRef("serializer", "arrow", "heron_serializer_arrow.serializer:ArrowSerializer", {}),)
 SERIALIZER = ArrowSerializer.open({})

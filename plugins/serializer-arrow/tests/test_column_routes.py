@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import bolt, plan_index, spout, stream, subscription, topology
 from heron.api.context import TopologyContext
 from heron.api.definition import GroupingDefinition, GroupingKind, InputDefinition
 from heron.api.stream import ICustomGrouping
@@ -20,6 +19,7 @@ from heron.errors import EmitError
 from heron.instance.column_routes import ColumnRoutes
 from heron.instance.stream_routes import StreamRoutes, routes_of
 from heron_serializer_arrow import ArrowSerializer
+from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
 
 TASKS = (11, 12, 13)
 SERIALIZER = ArrowSerializer.open({})

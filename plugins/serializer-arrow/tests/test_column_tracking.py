@@ -15,7 +15,6 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
-from builders import bolt, plan_index, spout, stream, subscription, topology
 from heron.api.definition import GroupingDefinition, GroupingKind, InputDefinition
 from heron.api.stream import ICustomGrouping
 from heron.api.tuple import Tuple
@@ -37,6 +36,7 @@ from heron.ipc.frame import SEGMENT_KIND_AT, FrameKind, SegmentKind, frame_heade
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.driver import DriverRef
 from heron.stmgr.ack_outcomes import AckOutcomes
+from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
 
 REFS = (DriverRef("serializer", "arrow", "heron_serializer_arrow.serializer:ArrowSerializer", {}),)
 SPOUT, MIDDLES, LASTS = 1, (2, 3), (4, 5)

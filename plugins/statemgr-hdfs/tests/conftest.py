@@ -9,7 +9,7 @@ import pytest
 
 from heron_statemgr_hdfs.driver import HdfsStateManager
 from heron_testing.relay import Relay
-from servers.hdfs import HdfsServer
+from heron_testing_servers.hdfs import HdfsServer
 
 Opener = Callable[..., HdfsStateManager]
 

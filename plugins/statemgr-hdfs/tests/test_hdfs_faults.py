@@ -16,10 +16,10 @@ from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, Versioned
 from heron_statemgr_hdfs.driver import HdfsStateManager
 from heron_statemgr_hdfs.web_hdfs import Entry, WebHdfs
 from heron_testing.contracts.driver import in_time
+from heron_testing.ports import free_port
 from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
-from servers.hdfs import HdfsServer
-from servers.server_process import free_port
+from heron_testing_servers.hdfs import HdfsServer
 
 KIND = NodeKind.PHYSICAL_PLAN
 BACK_S = 60.0  # a name node that starts on a busy machine

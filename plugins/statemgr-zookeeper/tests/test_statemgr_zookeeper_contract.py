@@ -12,7 +12,7 @@ from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
 from heron_testing.contracts.statemgr import StateManagerContract
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.relay import Relay
-from servers.zookeeper import ZooKeeperServer
+from heron_testing_servers.zookeeper import ZooKeeperServer
 
 
 class TestZookeeperStateManager(StateManagerContract):

@@ -14,8 +14,8 @@ from kazoo.security import make_digest_acl
 from heron.errors import ConfigError, StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import NodeKind, Versioned
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
-from servers.server_process import free_port
-from servers.zookeeper import ZooKeeperServer
+from heron_testing.ports import free_port
+from heron_testing_servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import Open

@@ -12,7 +12,7 @@ import pytest
 from heron.driver_kit.large_values import LargeValues
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, Versioned
 from heron_testing.pytest_plugin import wait_until
-from servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
+from heron_testing_servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import Open

@@ -23,8 +23,8 @@ from heron_testing.contracts.second_process import second_process
 from heron_testing.faults import Fault, relay_faults
 from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
-from servers.faketime import shifted_clock
-from servers.zookeeper import ZooKeeperServer
+from heron_testing_servers.faketime import shifted_clock
+from heron_testing_servers.zookeeper import ZooKeeperServer
 
 if TYPE_CHECKING:
     from conftest import Open

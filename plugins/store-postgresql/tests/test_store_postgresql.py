@@ -16,7 +16,7 @@ from heron_store_postgresql import PostgresqlViewStore
 from heron_testing.contracts.store import ViewStoreContract
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.relay import Relay
-from servers.postgresql import PostgresqlServer
+from heron_testing_servers.postgresql import PostgresqlServer
 
 Options = dict[str, object]
 

@@ -19,7 +19,7 @@ from heron_testing.contracts.store import ViewStoreContract
 from heron_testing.contracts.store_writers import seen
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.relay import Relay
-from servers.redis import RedisServer
+from heron_testing_servers.redis import RedisServer
 
 Options = dict[str, object]
 

@@ -27,8 +27,8 @@ from heron_streamlet import (
     tumbling_window,
 )
 from heron_streamlet.topology_compiler import compile_topology
-from pipelines.collected import Collect
-from pipelines.simulated_runs import run_simulated
+from heron_testing.pipelines.collected import Collect
+from heron_testing.pipelines.simulated_runs import run_simulated
 
 
 def compiled(wrong: Callable[[Builder], None]) -> None:

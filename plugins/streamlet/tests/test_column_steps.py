@@ -22,8 +22,8 @@ from heron_streamlet.columns.batches import without_rest
 from heron_streamlet.columns.times import column_times
 from heron_streamlet.event_time import START_OF_TIME_US, EventClock
 from heron_streamlet.window import Window
-from pipelines.collected import Collect
-from pipelines.simulated_runs import run_simulated
+from heron_testing.pipelines.collected import Collect
+from heron_testing.pipelines.simulated_runs import run_simulated
 
 BATCH = pa.RecordBatch.from_pydict({"time": [1, 12, 5], "key": ["a", "b", "a"], "value": [1, 2, 4]})
 WINDOW = tumbling_window(10)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from heron_streamlet import Builder
 from heron_streamlet.window import SlidingWindow
-from pipelines.column_chains import COLUMN_STEPS, TABLES, WINDOWS, in_batches, on_columns, on_records
-from pipelines.simulated_runs import run_simulated
+from heron_testing.pipelines.column_chains import COLUMN_STEPS, TABLES, WINDOWS, in_batches, on_columns, on_records
+from heron_testing.pipelines.simulated_runs import run_simulated
 
 
 @settings(max_examples=100, deadline=None)

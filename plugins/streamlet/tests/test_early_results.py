@@ -28,11 +28,11 @@ from heron_streamlet import (
 from heron_streamlet.columns import sum_of
 from heron_streamlet.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
-from pipelines.collected import COLLECTED, Collect
-from pipelines.early_parts import EVENTS, WINDOWS, Gathered, check_growth, comparable, numbered, parts
-from pipelines.fed_runs import Feed, Running
-from pipelines.random_chains import Partitions
-from pipelines.reference_engine import results_of
+from heron_testing.pipelines.collected import COLLECTED, Collect
+from heron_testing.pipelines.early_parts import EVENTS, WINDOWS, Gathered, check_growth, comparable, numbered, parts
+from heron_testing.pipelines.fed_runs import Feed, Running
+from heron_testing.pipelines.random_chains import Partitions
+from heron_testing.pipelines.reference_engine import results_of
 
 
 class Drip(Partitions):

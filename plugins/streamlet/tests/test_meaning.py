@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron_streamlet import Builder, Config, Items, tumbling_window
-from pipelines.collected import Collect
-from pipelines.random_chains import CHAINS, RECORDS, STATEFUL, WINDOWED, chained, timed_source
-from pipelines.reference_engine import results_of
-from pipelines.simulated_runs import run_simulated
+from heron_testing.pipelines.collected import Collect
+from heron_testing.pipelines.random_chains import CHAINS, RECORDS, STATEFUL, WINDOWED, chained, timed_source
+from heron_testing.pipelines.reference_engine import results_of
+from heron_testing.pipelines.simulated_runs import run_simulated
 
 
 @settings(max_examples=150, deadline=None)

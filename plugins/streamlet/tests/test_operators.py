@@ -29,9 +29,9 @@ from heron_streamlet import (
 )
 from heron_streamlet.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
-from pipelines.collected import COLLECTED, Collect
-from pipelines.fed_runs import Feed, Running
-from pipelines.simulated_runs import run_simulated
+from heron_testing.pipelines.collected import COLLECTED, Collect
+from heron_testing.pipelines.fed_runs import Feed, Running
+from heron_testing.pipelines.simulated_runs import run_simulated
 
 ATLEAST = Config().set_delivery_semantics(Config.ATLEAST_ONCE)
 

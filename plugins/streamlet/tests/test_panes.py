@@ -16,9 +16,9 @@ from heron_streamlet.fold import Aggregated, Count, Fold, Reduce
 from heron_streamlet.keyed_operators import WindowFold
 from heron_streamlet.window import SlidingWindow
 from heron_streamlet.window_assignment import Combiner, WindowAssignment, WindowRow
-from pipelines.collected import Collect
-from pipelines.fed_runs import Feed, Running
-from pipelines.simulated_runs import run_simulated
+from heron_testing.pipelines.collected import Collect
+from heron_testing.pipelines.fed_runs import Feed, Running
+from heron_testing.pipelines.simulated_runs import run_simulated
 
 
 class Listed(Aggregate[int, list[int], list[int]]):

@@ -24,9 +24,9 @@ from heron_streamlet import (
 from heron_streamlet.source_spout import SourceSpout
 from heron_streamlet.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
-from pipelines.collected import COLLECTED, Collect
-from pipelines.fed_runs import Feed, Running
-from pipelines.simulated_runs import run_simulated
+from heron_testing.pipelines.collected import COLLECTED, Collect
+from heron_testing.pipelines.fed_runs import Feed, Running
+from heron_testing.pipelines.simulated_runs import run_simulated
 
 NUMBERS = range(3000)
 

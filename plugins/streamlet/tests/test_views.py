@@ -18,7 +18,7 @@ from heron_streamlet.lambda_ import Count, HistoryAndLive, Monoid, Sum, TopK, Vi
 from heron_streamlet.lambda_.sides import HistorySide, LiveSide, for_side
 from heron_streamlet.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
-from pipelines.shared_views import SHARED_VIEWS, SharedViews
+from heron_testing.pipelines.shared_views import SHARED_VIEWS, SharedViews
 
 EXACT = Config().set_delivery_semantics(Config.EFFECTIVELY_ONCE)
 SPAN = 10

@@ -12,9 +12,9 @@ import pytest
 
 from heron_streamlet import Builder, Items, Streamlet, session_window, tumbling_window
 from heron_testing.fake_clock import FakeClock
-from pipelines.collected import Collect
-from pipelines.random_chains import Partitions
-from pipelines.simulated_runs import run_simulated
+from heron_testing.pipelines.collected import Collect
+from heron_testing.pipelines.random_chains import Partitions
+from heron_testing.pipelines.simulated_runs import run_simulated
 
 MINUTE = tumbling_window(60)
 HOUR_S = 3600.0

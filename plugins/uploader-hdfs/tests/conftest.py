@@ -10,8 +10,8 @@ import pytest
 
 from heron_hdfs_kit.web_hdfs import Entry, WebHdfs
 from heron_testing.relay import Relay
+from heron_testing_servers.hdfs import HdfsServer
 from heron_uploader_hdfs.driver import ERRORS, HdfsUploader
-from servers.hdfs import HdfsServer
 
 Opener = Callable[..., HdfsUploader]
 

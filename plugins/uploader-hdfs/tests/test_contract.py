@@ -8,8 +8,8 @@ from hdfs import InsecureClient
 from heron_testing.contracts.uploader import UploaderContract
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.relay import Relay
+from heron_testing_servers.hdfs import HdfsServer
 from heron_uploader_hdfs.driver import HdfsUploader
-from servers.hdfs import HdfsServer
 
 
 class TestHdfsUploader(UploaderContract):

@@ -22,9 +22,9 @@ from heron_testing.contracts.uploader_listing import MOST_BYTES
 from heron_testing.contracts.uploader_weight import peak_bytes
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.relay import Relay
+from heron_testing_servers.faketime import shifted_clock
+from heron_testing_servers.nginx import NginxServer
 from heron_uploader_http import HttpUploader
-from servers.faketime import shifted_clock
-from servers.nginx import NginxServer
 
 MIB = 1024 * 1024
 

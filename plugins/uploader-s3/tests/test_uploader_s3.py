@@ -25,11 +25,11 @@ from heron_testing.contracts.uploader import UploaderContract
 from heron_testing.contracts.uploader_listing import MOST_BYTES
 from heron_testing.contracts.uploader_weight import peak_bytes
 from heron_testing.faults import Faults, relay_faults
+from heron_testing.ports import free_port
 from heron_testing.relay import Relay
+from heron_testing_servers.faketime import shifted_clock
+from heron_testing_servers.s3 import S3Server
 from heron_uploader_s3 import S3Uploader
-from servers.faketime import shifted_clock
-from servers.s3 import S3Server
-from servers.server_process import free_port
 
 MIB = 1024 * 1024
 

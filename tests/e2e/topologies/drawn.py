@@ -1,4 +1,4 @@
-"""Random pipelines side by side: those of the numbers ``--first`` to ``--last`` of `pipelines.drawn_chains`.
+"""Pipelines of `heron_testing.pipelines.drawn_chains` side by side: those of the numbers ``--first`` to ``--last``.
 
 With ``--wait`` their sources wait in the middle until there is a file ``go`` among the results.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from recording import arguments
 
 from heron_streamlet import Config, Runner
-from pipelines.drawn_chains import ChainBuilder, add_chain
+from heron_testing.pipelines.drawn_chains import ChainBuilder, add_chain
 
 if __name__ == "__main__":
     options = arguments(first=1, last=1, delivery=Config.ATMOST_ONCE, wait=0, breaks=0)

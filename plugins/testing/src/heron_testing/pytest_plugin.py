@@ -1,27 +1,32 @@
 """The pytest plugin of heron-testing; pytest loads it in every environment that has heron-testing.
 
 The fixture `eventually` waits for a change that another process or thread makes. A test with the mark
-``leaks_nothing`` fails if it leaves a child process or a thread behind.
+``leaks_nothing`` fails if it leaves a child process or a thread behind. The fixture `sandbox` runs topologies.
 
 Every run of pytest in such an environment pays for this module. Hence it imports only small modules, and it has no
-autouse fixture: tests without the mark run unchanged.
+autouse fixture: tests without the mark run unchanged. A test that asks for a sandbox loads `heron_testing.sandbox`.
 """
 
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import pytest
 
 from heron.clock import monotonic_s
 from heron_testing.fake_clock import FakeClock
 
-__all__ = ["Eventually", "eventually", "fake_clock", "wait_until"]
+if TYPE_CHECKING:
+    from heron_testing.sandbox import Sandbox
+
+__all__ = ["Eventually", "eventually", "fake_clock", "sandbox", "sandbox_programs", "wait_until", "wait_until_grown"]
 
 T = TypeVar("T")
 
@@ -55,6 +60,16 @@ def wait_until(predicate: Callable[[], T], timeout_s: float = 10.0, what: str = 
     return value
 
 
+def wait_until_grown(read: Callable[[], float], timeout_s: float = 10.0, what: str = "", by: float = 0) -> None:
+    """Wait until `read` returns more than its present value and `by`; it is called every 10 ms.
+
+    Raises:
+        AssertionError: after `timeout_s` seconds; names `what`.
+    """
+    before = read()
+    wait_until(lambda: read() > before + by, timeout_s, what)
+
+
 @pytest.fixture
 def eventually() -> Eventually:
     """`wait_until` as a fixture."""
@@ -65,6 +80,24 @@ def eventually() -> Eventually:
 def fake_clock() -> FakeClock:
     """A clock that only the test moves."""
     return FakeClock()
+
+
+@pytest.fixture
+def sandbox_programs() -> Path | None:
+    """The folder of the topologies that `Sandbox.start` finds by a relative path; override it to have one."""
+    return None
+
+
+@pytest.fixture
+def sandbox(request: pytest.FixtureRequest, sandbox_programs: Path | None) -> Iterator[Sandbox]:
+    """A sandbox for one test (`heron_testing.sandbox`); the test fails if it leaves anything in it.
+
+    Raises:
+        UsageError: when ``heron-testing[sandbox]`` is not installed.
+    """
+    sandbox_at = import_module(f"{__package__}.sandbox").sandbox_at
+    with sandbox_at(Path(tempfile.mkdtemp(prefix="he2e-")), request, sandbox_programs) as box:
+        yield box
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,5 +1,0 @@
-"""Makes the servers of `tests/servers` known to every test of this repository."""
-
-from __future__ import annotations
-
-pytest_plugins = ("servers.fixtures",)

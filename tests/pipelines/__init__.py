@@ -1,1 +1,0 @@
-"""Pipelines in tests: what they mean, and runs that collect their results."""
