@@ -21,9 +21,10 @@ from heron.instance.batch_codec import decode_columns
 from heron.instance.bolt_acks import AckTracker
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
 from heron.instance.garbage import collect_less
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream
 from heron.instance.pending_roots import PendingRoots, RootCallbacks
 from heron.instance.session import settled_roots
+from heron.instance.stream_origin import StreamOrigin
 from heron.instance.stream_routes import StreamRoutes, routes_of
 from heron.instance.task import StreamMaker
 from heron.instance.task_metrics import TaskMetrics

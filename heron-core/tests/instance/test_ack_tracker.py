@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from heron.api.tuple import Tuple, TupleHelper
-from heron.instance.array_tracking import ArrayTracking
+from heron.instance.batch_arrays import BatchAcks
 from heron.instance.bolt_acks import AckTracker
 from heron.instance.tracked_batch import UNTRACKED, TrackedBatch
 from heron.ipc.frame import SegmentKind, parse_segment
@@ -160,7 +160,7 @@ def test_adjacent_tuples_of_one_root_are_acked_as_one() -> None:
     line, other = (SPOUT << COUNTER_BITS) | 7, (SPOUT << COUNTER_BITS) | 8
     batch.roots = memoryview(b"\0" + struct.pack("<5Q", line, line, other, line, line))[1:]
     keys = edge_keys(KEY, np.arange(5, dtype=np.uint64), TASK)
-    (data,) = ArrayTracking().ack_segments([(batch, None)])
+    (data,) = BatchAcks().ack_segments([(batch, None)])
     ack = parse_ack(data, parse_segment(data, 0))
     assert ack.roots is not None
     assert ack.roots.tolist() == [7, 8, 7]

@@ -12,7 +12,8 @@ from heron.api.tuple import Tuple
 from heron.errors import EmitError
 from heron.instance.data_queue import DataOut, Sleeper
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream
+from heron.instance.stream_origin import StreamOrigin
 from heron.instance.stream_routes import ChosenSplitter, KeyedEdge, KeyMemo, KeySplitter, ShuffleSplitter, StreamRoutes
 from heron.ipc.envelope import Envelope
 from heron.ipc.frame import Marker, SegmentHead, SegmentKind, parse_segment

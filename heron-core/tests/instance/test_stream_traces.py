@@ -9,8 +9,10 @@ import pytest
 from heron.api.definition import StreamDefinition
 from heron.instance.data_queue import RootsSettled
 from heron.instance.emitter import SpoutEmitter
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream
 from heron.instance.pending_roots import PendingRoots, RootCallbacks
+from heron.instance.spans import SpanBuffer, TracePoint
+from heron.instance.stream_origin import StreamOrigin
 from heron.instance.stream_routes import ChosenSplitter, KeyedEdge, KeyMemo, KeySplitter, ShuffleSplitter, StreamRoutes
 from heron.instance.stream_traces import (
     BUDGET,
@@ -18,8 +20,6 @@ from heron.instance.stream_traces import (
     ChildTraces,
     Execution,
     RootTraces,
-    SpanBuffer,
-    TracePoint,
 )
 from heron.instance.task_metrics import TaskMetrics, trace_metrics
 from heron.instance.tracked_stream import RootStream

@@ -13,8 +13,9 @@ from heron.errors import EmitError
 from heron.instance.bolt_acks import AckTracker
 from heron.instance.data_queue import DataOut, Sleeper
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream
 from heron.instance.pending_roots import PendingRoots
+from heron.instance.stream_origin import StreamOrigin
 from heron.instance.stream_routes import KeyedEdge, KeyMemo, KeySplitter, StreamRoutes
 from heron.instance.tracked_batch import TrackedBatch
 from heron.instance.tracked_stream import UNANCHORED, AnchoredStream, RootStream

@@ -11,7 +11,7 @@ from heron.api.definition import StreamDefinition
 from heron.api.stream import ICustomGrouping
 from heron.errors import RemoteProtocolError
 from heron.instance.batch_reader import ReceivedBatch
-from heron.instance.inspected_task import InspectedTask
+from heron.instance.inspected_task import InspectedTask, TupleSampler
 from heron.instance.out_stream import OutStream
 from heron.instance.stream_routes import routes_of
 from heron.instance.tuple_pool import TupleSource
@@ -54,14 +54,20 @@ def batch(*rows: tuple[str, str]) -> ReceivedBatch:
     return ReceivedBatch(SOURCE, len(rows), [list(column) for column in zip(*rows, strict=True)])
 
 
+def receive(sample: TupleSampler | None, received: ReceivedBatch) -> None:
+    """Give a batch to a sample, as a bolt's runner does."""
+    assert sample is not None
+    sample.receive(received.source.key, received.source.task_id, received.first_rows, INDEX)
+
+
 def test_tuples_have_their_source_stream_and_fields(task: InspectedTask) -> None:
     """A field with the name of a secret is hidden."""
     sample = TupleSample(2, SPEC, task, ValueText())
-    sample.receive(batch(("one", "x"), ("two", "y"), ("three", "z")), INDEX)
+    receive(sample, batch(("one", "x"), ("two", "y"), ("three", "z")))
     first = SampledTuple("words", 1, "default", ("word", "password"), ("'one'", "(hidden)"))
     assert sample.received == [first, replace(first, values=("'two'", "(hidden)"))]
     assert not sample.is_full.is_set()
-    sample.receive(batch(("four", "x")), INDEX)
+    receive(sample, batch(("four", "x")))
     assert len(sample.received) == 2
     sample.emit("default", ("total",), [7, 8, 9])
     assert [each.values for each in sample.emitted] == [("7",), ("8",)]
@@ -73,7 +79,7 @@ def test_each_input_has_its_part(task: InspectedTask) -> None:
     """One input would fill the sample of a join by itself."""
     task.inputs = 2
     sample = TupleSample(4, SPEC, task, ValueText())
-    sample.receive(batch(*[("one", "x")] * 10), INDEX)
+    receive(sample, batch(*[("one", "x")] * 10))
     assert len(sample.received) == 2
 
 
@@ -81,7 +87,7 @@ def test_a_component_without_outputs_or_inputs_is_not_waited_for(task: Inspected
     """Else each look at a sink would last until its time limit."""
     task.outputs = 0
     sample = TupleSample(1, SPEC, task, ValueText())
-    sample.receive(batch(("one", "x")), INDEX)
+    receive(sample, batch(("one", "x")))
     assert sample.is_full.is_set()
     task.inputs, task.outputs = 0, 1
     sample = TupleSample(1, SPEC, task, ValueText())
@@ -108,7 +114,7 @@ def test_an_observer_answers_when_the_sample_is_full(task: InspectedTask, eventu
     observer = TupleObserver(SPEC, 300.0, 1, task)
     eventually(lambda: task.sample is not None, what="a sample")
     assert task.sample is not None
-    task.sample.receive(batch(("one", "x")), INDEX)
+    receive(task.sample, batch(("one", "x")))
     task.sample.emit("default", ("total",), [1])
     eventually(lambda: not observer.is_alive(), what="the answer")
     tuples = decode_tuples(observer.document())

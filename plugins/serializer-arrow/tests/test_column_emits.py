@@ -16,11 +16,12 @@ from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
 from heron.instance.column_output import ColumnOutput
 from heron.instance.emitter import SpoutEmitter
-from heron.instance.out_stream import ColumnRecord, OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream
 from heron.instance.pending_roots import PendingRoots
 from heron.instance.serializers import PICKLE, Serializers
+from heron.instance.spans import TracePoint
+from heron.instance.stream_origin import ColumnRecord, StreamOrigin
 from heron.instance.stream_routes import routes_of
-from heron.instance.stream_traces import TracePoint
 from heron.instance.tracked_stream import RootStream
 from heron.ipc.frame import FRAME_HEADER_BYTES, Encoding, SegmentKind, parse_segment
 from heron.ipc.frame_limits import divided

@@ -23,10 +23,11 @@ from heron.instance.batch_reader import BatchReader, ReceivedBatch
 from heron.instance.bolt_acks import TrackedBoltAcks
 from heron.instance.column_input import ColumnInput
 from heron.instance.emitter import BoltEmitter, SpoutEmitter
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream
 from heron.instance.pending_roots import PendingRoots, RootCallbacks
 from heron.instance.serializers import Serializers
 from heron.instance.session import settled_roots
+from heron.instance.stream_origin import StreamOrigin
 from heron.instance.stream_routes import routes_of
 from heron.instance.task import StreamMaker
 from heron.instance.task_metrics import TaskMetrics

@@ -7,6 +7,7 @@ to the task thread.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
@@ -15,14 +16,16 @@ from heron.api.bolt import Bolt
 from heron.api.definition import DEFAULT_STREAM, StreamDefinition
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
+from heron.driver_kit.loading import load_object
 from heron.instance.data_queue import RootsSettled
 from heron.instance.emitter import BoltEmitter
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream
 from heron.instance.pending_roots import PendingRoots, RootCallbacks
 from heron.instance.received_batches import ReceivedBatches
+from heron.instance.stream_origin import StreamOrigin
 from heron.instance.stream_routes import StreamRoutes
 from heron.instance.task_metrics import TaskMetrics
-from heron.instance.tracked_batch import UNTRACKED, TrackedBatch, array_tracking, tracked_batch
+from heron.instance.tracked_batch import UNTRACKED, TrackedBatch, tracked_batch
 from heron.instance.tracked_stream import AnchoredStream, RootStream
 from heron.instance.user_component import specialise
 from heron.ipc.frame import SegmentHead
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
     from heron.api.columns import Columns
+    from heron.instance.batch_arrays import BatchAcks
 
 __all__ = ["AckOutput", "AckTracker", "BoltAcks", "FinishRoots", "TrackedBoltAcks"]
 
@@ -123,9 +127,9 @@ class AckTracker:
                 others.append((batch, places))
             batch.note_acks_left(places)
         if others:
-            segments += array_tracking().ack_segments(others)
+            segments += _batch_acks().ack_segments(others)
         if self._failed:
-            segments += array_tracking().fail_segments(self._failed)
+            segments += _batch_acks().fail_segments(self._failed)
         self._acked.clear()
         self._failed.clear()
         if segments:
@@ -377,3 +381,9 @@ class FinishRoots:
             return
         values, stream, direct_task = cast("_Kept", kept)  # the id that `_emit` gave
         self._emitter.add(values, stream, direct_task, need_task_ids=False, tup_id=kept)
+
+
+@functools.cache
+def _batch_acks() -> BatchAcks:
+    """The acks of single tuples; the first call imports numpy. A task whose batches are acked whole never calls it."""
+    return cast("type[BatchAcks]", load_object("heron.instance.batch_arrays:BatchAcks", "acks of single tuples"))()

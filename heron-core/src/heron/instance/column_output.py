@@ -10,14 +10,16 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from heron.api.definition import StreamDefinition
 from heron.errors import EmitError, HeronError, LimitExceededError
-from heron.instance.array_tracking import too_many_roots
 from heron.instance.column_routes import ColumnPart, ColumnRoutes, Numbers
-from heron.instance.out_stream import ColumnRecord, OutStream
+from heron.instance.spans import TracePoint
+from heron.instance.stream_origin import ColumnRecord, StreamOrigin
+from heron.instance.stream_routes import StreamRoutes
 from heron.ipc.frame import OptionTag, aligned_options, destination_lists, option
 from heron.ipc.tracking import COUNTER_BITS
 from heron.ipc.tracking_arrays import U64, edge_keys, edge_keys_of_range, fails, new_roots_listed
@@ -42,10 +44,42 @@ class _Lot:
     payload: bytes
 
 
+class ColumnStream(Protocol):
+    """What columns need of their stream; see `heron.instance.out_stream.OutStream`."""
+
+    definition: StreamDefinition
+    full_limit: int
+    limit: int
+    origin: StreamOrigin
+    points: Sequence[TracePoint]
+    routes: StreamRoutes
+
+    def count(self, rows: int) -> None:
+        """Counts rows that a flush has taken."""
+        ...
+
+    def traced_in(self, numbers: Sequence[int]) -> list[tuple[int, TracePoint]]:
+        """``(place, traced row)`` for each traced row of the flush that is among these, which ascend."""
+        ...
+
+    def tuples_segment(
+        self,
+        tasks: Sequence[int],
+        payload: bytes,
+        rows: int,
+        options: bytes = b"",
+        *,
+        encoding: int | None = None,
+        traced: Sequence[tuple[int, TracePoint]] = (),
+    ) -> bytes:
+        """A segment of rows of this stream."""
+        ...
+
+
 class ColumnOutput:
     """The batches of one stream since its last flush."""
 
-    def __init__(self, stream: OutStream, record: ColumnRecord) -> None:
+    def __init__(self, stream: ColumnStream, record: ColumnRecord) -> None:
         origin = stream.origin
         self.rows = 0
         self._record = record
@@ -166,7 +200,7 @@ class ColumnOutput:
         most_bytes = self._stream.origin.options_max_bytes
         if len(listed) > most_bytes:
             for part in parts:
-                self._reject(part, too_many_roots(len(listed), most_bytes), bad)
+                self._reject(part, self._stream.origin.too_many_roots(len(listed)), bad)
             return [], 0, bool(bad)
         for lot in self._lots(parts, bad):
             batch_key = secrets.randbits(64)

@@ -16,13 +16,13 @@ from heron.api.tuple import Tuple
 from heron.errors import EmitError, PluginError, UsageError, known, nearest
 from heron.instance.emit_lock import EmitLock
 from heron.instance.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
-from heron.instance.out_stream import ColumnRecord, OutStream, StreamOrigin, column_output
-from heron.instance.stream_traces import trace_roots
+from heron.instance.event_time import to_microseconds
+from heron.instance.out_stream import OutStream, column_output, trace_roots
+from heron.instance.stream_origin import ColumnRecord, StreamOrigin
 from heron.instance.task_time import TaskTime
 from heron.instance.tracked_batch import TrackedBatch
 from heron.instance.tracked_stream import AnchoredStream, RootStream
 from heron.instance.user_component import BoltHookCalls
-from heron.instance.watermarks import to_microseconds
 from heron.ipc.frame import Marker, destination_lists, marker_segment
 from heron.ipc.metric_names import EMIT_BATCH_BYTES, EMIT_BATCH_COUNT
 from heron.spi.metricsink import Metric, MetricKind

@@ -7,92 +7,28 @@ tasks receive whole (one task, `lowest`, `all`) become one segment with many des
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from heron.api.api_constants import TOPOLOGY_COLUMNS_COMPRESSION
-from heron.api.columns import compression_of
-from heron.api.config import setting
 from heron.api.definition import StreamDefinition
 from heron.driver_kit.loading import load_object
 from heron.errors import EmitError
-from heron.instance.batch_codec import encode_rows
-from heron.instance.inspected_task import InspectedTask
-from heron.instance.serializers import PICKLE, Serializers
+from heron.instance.spans import SpanBuffer, TracePoint
+from heron.instance.stream_origin import ColumnRecord, StreamOrigin
 from heron.instance.stream_routes import StreamRoutes, Watch
-from heron.instance.stream_traces import SpanBuffer, StreamTraces, TracePoint
+from heron.instance.stream_traces import RootTraces, StreamTraces
 from heron.ipc.frame import SegmentKind, destination_lists, segment
-from heron.ipc.frame_limits import options_max_bytes
 from heron.ipc.trace_field import MOST_ENTRIES, TraceEntry, trace_option, traced_segment
-from heron.spi.serializer import Serializer
 
 if TYPE_CHECKING:  # needs numpy; loaded when a component first emits columns
     from pyarrow import RecordBatch
 
     from heron.instance.column_output import ColumnOutput
-    from heron.spi.column_serializer import ColumnSerializer
 
-__all__ = ["ColumnRecord", "OutStream", "StreamOrigin", "column_output"]
+__all__ = ["OutStream", "column_output", "trace_roots"]
 
 _FIRST_LIMIT = 16  # rows of unknown size: the limit grows once the first rows have been measured
 _LIMIT_FACTOR = 8  # with several destinations a flush takes more rows, so that each destination gets a full batch
-
-
-@dataclass(slots=True)
-class StreamOrigin:
-    """The origin that every segment of a task carries, and the limits of the task's batches.
-
-    `rejected` receives stream, row and reason of each row that cannot be encoded.
-    """
-
-    task_id: int
-    incarnation: int
-    plan_version: int
-    batch_rows: int
-    batch_bytes: int
-    tuple_max_bytes: int
-    rejected: Callable[[str, object, Exception], None]
-    serializer: Serializer = PICKLE
-    serializers: Serializers = field(default_factory=Serializers)
-    config: Mapping[str, object] = field(default_factory=dict)
-    inspected: InspectedTask = field(default_factory=InspectedTask)
-    spans: SpanBuffer = field(default_factory=lambda: SpanBuffer("", 0))
-
-    @property
-    def options_max_bytes(self) -> int:
-        """The most bytes that the roots and row numbers of a segment may take."""
-        return options_max_bytes(self.tuple_max_bytes)
-
-    def column_serializer(self) -> ColumnSerializer:
-        """The serializer of columns; see `heron.instance.serializers.Serializers.for_columns`."""
-        return self.serializers.for_columns()
-
-    def compression(self, stream: str) -> str:
-        """The compression of a stream's columns, by ``topology.columns.compression``."""
-        return compression_of(str(setting(self.config, TOPOLOGY_COLUMNS_COMPRESSION)), stream)
-
-    def encoded(
-        self, rows: list[object], fields: Sequence[str], rejected: Callable[[object, Exception], None]
-    ) -> Iterator[tuple[list[object], bytes]]:
-        """The rows as ``(rows, payload)``, within the limits; see `heron.instance.batch_codec.encode_rows`."""
-        return encode_rows(
-            rows,
-            fields,
-            self.serializer,
-            batch_bytes=self.batch_bytes,
-            tuple_max_bytes=self.tuple_max_bytes,
-            rejected=rejected,
-        )
-
-
-@dataclass(slots=True)
-class ColumnRecord:
-    """What a task remembers of a stream's columns across plans: the types of the first batch, and what was sent."""
-
-    types: tuple[str, ...] = ()
-    segments: int = 0
-    payload_bytes: int = 0
 
 
 def column_output(stream: OutStream, record: ColumnRecord) -> ColumnOutput:
@@ -325,3 +261,9 @@ class OutStream:
 
     def _reject(self, row: object, error: Exception) -> None:
         self.origin.rejected(self.definition.name, row, error)
+
+
+def trace_roots(streams: Iterable[OutStream], one_in: int, spans: SpanBuffer) -> None:
+    """Traces one in a number of the rows of each of a spout's streams; 0: none. Rows that nobody receives are not."""
+    for stream in streams:
+        stream.traces = RootTraces(one_in, spans) if one_in and stream.routes.has_receivers else None

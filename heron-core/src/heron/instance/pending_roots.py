@@ -15,7 +15,7 @@ from heron.api.spout import Spout
 from heron.clock import monotonic_s
 from heron.instance.data_queue import RootsSettled
 from heron.instance.replays import Replays
-from heron.instance.stream_traces import SpanBuffer
+from heron.instance.spans import SpanBuffer
 from heron.instance.task_metrics import TaskMetrics
 from heron.instance.user_component import SpoutHookCalls
 from heron.ipc.tracking import COUNTER_BITS, RootOutcome

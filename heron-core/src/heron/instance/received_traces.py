@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from heron.errors import RemoteProtocolError
 from heron.instance.out_stream import OutStream
-from heron.instance.stream_traces import ChildTraces, Execution, SpanBuffer, span_text
+from heron.instance.spans import SpanBuffer, span_text
+from heron.instance.stream_traces import ChildTraces, Execution
 from heron.instance.tuple_pool import TupleSource
 from heron.ipc.frame import OptionTag, SegmentHead
 from heron.ipc.trace_field import TraceEntry, TraceField, parse_trace, stamp_now

@@ -17,10 +17,11 @@ from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.instance.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.emitter import SpoutEmitter
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream
 from heron.instance.pacing import Backoff, FlushPacer, RootQuota
 from heron.instance.pending_roots import ImmediateAcks, PendingRoots, RootCallbacks
 from heron.instance.runner import ComponentRunner
+from heron.instance.stream_origin import StreamOrigin
 from heron.instance.stream_routes import StreamRoutes
 from heron.instance.task import Task
 from heron.instance.task_time import TimeUse

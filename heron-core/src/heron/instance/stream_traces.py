@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import math
 import random
-import secrets
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from heron.clock import monotonic_ns
+from heron.instance.spans import SpanBuffer, TracePoint, new_id
 from heron.ipc.trace_field import stamp_now
-from heron.spi.tracing import SpanKind, Stamp, StampKind, TraceSpan
-
-if TYPE_CHECKING:
-    from heron.instance.out_stream import OutStream
+from heron.spi.tracing import StampKind
 
 __all__ = [
     "BUDGET",
@@ -29,11 +26,8 @@ __all__ = [
     "ChildTraces",
     "Execution",
     "RootTraces",
-    "SpanBuffer",
     "StreamTraces",
-    "TracePoint",
-    "span_text",
-    "trace_roots",
+    "TracedStream",
 ]
 
 BUDGET = 256
@@ -43,74 +37,19 @@ MOST_CHILDREN = 8
 """The most children of a span."""
 
 _LEAST_DISTANCE_NS = 50_000_000  # between two traces of a task: each costs spans in the metrics of all tasks on its way
-_MOST_SPANS = 1_000  # of a task, until its next record
-_MOST_IN_FLIGHT = 256
 
 
-@dataclass(frozen=True, slots=True)
-class TracePoint:
-    """A traced row of a stream, by its number; see `heron.ipc.trace_field.TraceEntry`."""
+class TracedStream(Protocol):
+    """What traces need of their stream; see `heron.instance.out_stream.OutStream`."""
 
-    row: int
-    trace_id: int
-    parent_id: int
-    budget: int
-    emitted_ns: int
+    emitted: int
+    full_limit: int
+    limit: int
+    rows: list[object]
 
-
-class SpanBuffer:
-    """The spans of a task since its last record, and the roots whose outcome is awaited. Bounded."""
-
-    def __init__(self, component: str, task_id: int) -> None:
-        self.component = component
-        self.task_id = task_id
-        self.dropped = 0
-        """Spans that were dropped because too many waited."""
-        self.cut = 0
-        """Traced rows that were not followed: too many in one segment, or for their budget."""
-        self.malformed = 0
-        """Trace options that could not be read."""
-        self.in_flight: dict[int, tuple[int, int]] = {}
-        """Trace and span by the counter of the root."""
-        self._spans: list[TraceSpan] = []
-
-    def add(self, span: TraceSpan) -> None:
-        """Adds a span, or counts it."""
-        if len(self._spans) < _MOST_SPANS:
-            self._spans.append(span)
-        else:
-            self.dropped += 1
-
-    def take(self) -> tuple[TraceSpan, ...]:
-        """The spans since the last call."""
-        taken, self._spans = tuple(self._spans), []
-        return taken
-
-    def await_outcome(self, counter: int, point: TracePoint) -> None:
-        """The root with this counter is traced."""
-        if len(self.in_flight) >= _MOST_IN_FLIGHT:
-            del self.in_flight[next(iter(self.in_flight))]
-        self.in_flight[counter] = point.trace_id, point.parent_id
-
-    def settled(self, counter: int, outcome: str) -> None:
-        """The outcome of a root, which has arrived now."""
-        trace_id, span_id = self.in_flight.pop(counter)
-        self.add(self.root_span(trace_id, span_id, stamp_now(StampKind.SETTLED), outcome))
-
-    def root_span(self, trace_id: int, span_id: int, stamp: Stamp, outcome: str = "") -> TraceSpan:
-        """The span of a root, or what is known of it later."""
-        return TraceSpan(
-            span_text(trace_id),
-            span_text(span_id),
-            "",
-            SpanKind.ROOT,
-            self.component,
-            self.task_id,
-            (stamp,),
-            emitted=1,
-            followed=1,
-            outcome=outcome,
-        )
+    def waiting(self) -> int:
+        """The rows that are not flushed."""
+        ...
 
 
 class StreamTraces(Protocol):
@@ -121,7 +60,7 @@ class StreamTraces(Protocol):
 
     most_rows: float
 
-    def passed(self, stream: OutStream) -> bool:
+    def passed(self, stream: TracedStream) -> bool:
         """An emit has reached the row limit. Whether only a traced row was there, and no flush is due."""
         ...
 
@@ -151,7 +90,7 @@ class RootTraces:
         self._next = 0
         self._choose(0)
 
-    def passed(self, stream: OutStream) -> bool:
+    def passed(self, stream: TracedStream) -> bool:
         """`StreamTraces.passed`."""
         if stream.emitted + stream.waiting() != self._next + 1:
             return False
@@ -247,7 +186,7 @@ class ChildTraces:
         self._execution = None
         return range(self._first, max(self._first, end))
 
-    def passed(self, stream: OutStream) -> bool:
+    def passed(self, stream: TracedStream) -> bool:
         """`StreamTraces.passed`."""
         return False
 
@@ -267,19 +206,3 @@ class ChildTraces:
         taken = [replace(each, row=each.row - emitted) for each in self.points if each.row < end]
         self.points = [each for each in self.points if each.row >= end]
         return taken
-
-
-def trace_roots(streams: Iterable[OutStream], one_in: int, spans: SpanBuffer) -> None:
-    """Traces one in a number of the rows of each of a spout's streams; 0: none. Rows that nobody receives are not."""
-    for stream in streams:
-        stream.traces = RootTraces(one_in, spans) if one_in and stream.routes.has_receivers else None
-
-
-def new_id() -> int:
-    """A random id of a trace or span, not 0."""
-    return secrets.randbits(64) or 1
-
-
-def span_text(number: int) -> str:
-    """An id as text."""
-    return f"{number:016x}"

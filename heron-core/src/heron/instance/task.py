@@ -22,11 +22,12 @@ from heron.instance.flow_limits import OutputLimit
 from heron.instance.garbage import GarbagePauses
 from heron.instance.gateway import Gateway
 from heron.instance.keyed_state import KeyedStateStore, has_single_keys, receives_by_key
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream
 from heron.instance.serializers import Serializers
+from heron.instance.spans import SpanBuffer
 from heron.instance.state_backends import task_store
+from heron.instance.stream_origin import StreamOrigin
 from heron.instance.stream_routes import StreamRoutes, routes_of
-from heron.instance.stream_traces import SpanBuffer
 from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskContext
 from heron.instance.task_metrics import TaskMetrics, trace_metrics
 from heron.instance.user_component import UserPackage

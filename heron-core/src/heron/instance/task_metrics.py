@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from heron.api.global_metrics import root_name
 from heron.api.metrics import IMetric
 from heron.clock import monotonic_s
 from heron.errors import UsageError
+from heron.instance.spans import SpanBuffer
 from heron.ipc.metric_names import (
     ACK_COUNT,
     BACKLOG,
@@ -26,14 +27,18 @@ from heron.ipc.metric_names import (
 )
 from heron.spi.metricsink import Histogram, Metric, MetricKind
 
-if TYPE_CHECKING:
-    from heron.instance.key_sample import KeySample
-    from heron.instance.stream_traces import SpanBuffer
-
 __all__ = ["LATENCY_BOUNDS_S", "LatencyHistogram", "TaskMetrics", "trace_metrics"]
 
 LATENCY_BOUNDS_S = tuple(base * 10.0**exponent for exponent in range(-7, 2) for base in (1.0, 2.0, 5.0))
 """100 ns to 50 s in steps of about a factor of two."""
+
+
+class MetricSource(Protocol):
+    """Whatever has metrics of its own."""
+
+    def metrics(self) -> list[Metric]:
+        """Those of now."""
+        ...
 
 
 class LatencyHistogram:
@@ -93,7 +98,7 @@ class TaskMetrics:
         self.execute_latency = LatencyHistogram()
         self.complete_latency = LatencyHistogram()
         self.backlog: Callable[[], float | None] | None = None
-        self.keys: KeySample | None = None
+        self.keys: MetricSource | None = None
         self._user: dict[str, _UserMetric] = {}
         self.on_broken: Callable[[str, Exception, str], object] | None = None
 

@@ -7,19 +7,13 @@ keeps gets the batch as its id.
 
 from __future__ import annotations
 
-import functools
 import struct
-from typing import TYPE_CHECKING, cast
 
-from heron.driver_kit.loading import load_object
 from heron.errors import RemoteProtocolError
 from heron.ipc.frame import OptionTag, SegmentHead
 from heron.ipc.tracking import MAX_DERIVED_ROWS
 
-if TYPE_CHECKING:  # array_tracking imports this module, and numpy
-    from heron.instance.array_tracking import ArrayTracking
-
-__all__ = ["UNTRACKED", "TrackedBatch", "array_tracking", "tracked_batch"]
+__all__ = ["UNTRACKED", "TrackedBatch", "tracked_batch"]
 
 _SIZE = 8  # bytes of a root, key or number
 
@@ -32,7 +26,7 @@ class TrackedBatch:
 
     Row n has the root ``root_base + number`` or ``roots[n]``. With `root_rows`, row n has all ``roots[k]`` for which
     ``root_rows[k] == n``: none, one or several. The key of a row derives from `batch_key` and the row's number, which
-    is n or ``numbers[n]``. `arrays` belongs to `heron.instance.array_tracking`.
+    is n or ``numbers[n]``. `arrays` belongs to `heron.instance.batch_arrays`.
 
     The component gets `tuples` tuples for it: one for each row, unless the batch is a unit, which is one row here. A
     unit is settled with the last of its tuples, and fails with the first that fails.
@@ -158,12 +152,3 @@ def _ascend(root_rows: memoryview, rows: int) -> bool:
         return False
     places = struct.unpack(f"<{len(root_rows) // _SIZE}q", root_rows)
     return not places or (places[0] >= 0 and places[-1] < rows and list(places) == sorted(places))
-
-
-@functools.cache
-def array_tracking() -> ArrayTracking:
-    """The part of ack tracking that needs arrays; the first call imports numpy.
-
-    A task whose batches go to one destination and are acked whole never calls it, and saves numpy's memory and import.
-    """
-    return cast("ArrayTracking", load_object("heron.instance.array_tracking:ArrayTracking", "ack tracking")())  # type: ignore[operator]

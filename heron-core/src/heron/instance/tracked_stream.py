@@ -2,11 +2,12 @@
 
 A spout's rows are roots. A bolt's rows belong to the roots of their anchors. Keys derive from the batch's key, the
 row's number and the destination, so that a flush sends no keys (design D5). A flush of roots to tasks that receive all
-rows needs no arrays; `heron.instance.array_tracking` handles the rest.
+rows needs no arrays; `heron.instance.flush_arrays` handles the rest.
 """
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,11 +17,13 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
+from heron.driver_kit.loading import load_object
 from heron.errors import EmitError
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream
 from heron.instance.pending_roots import PendingRoots
+from heron.instance.stream_origin import StreamOrigin
 from heron.instance.stream_routes import StreamRoutes
-from heron.instance.tracked_batch import TrackedBatch, array_tracking
+from heron.instance.tracked_batch import TrackedBatch
 from heron.ipc.frame import OptionTag, destination_lists, option
 from heron.ipc.tracking import COUNTER_BITS, MAX_DERIVED_ROWS, new_roots_derived
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
     from heron.instance.column_output import ColumnOutput
+    from heron.instance.column_routes import ColumnPart
 
 __all__ = [
     "UNANCHORED",
@@ -130,12 +134,12 @@ class RootStream(TrackedStream):
                 self._await_outcomes(
                     base, [place - 1 for place in accumulate(tup_id is not None for tup_id in ids)], ids
                 )
-            return array_tracking().root_segments(self, rows, base, with_id)
+            return _flush_arrays().root_segments(self, rows, base, with_id)
         base = self.pending.open(ids)
         if self.points:
             self._await_outcomes(base, range(len(rows)))
         whole = self._whole(rows, base) if self.routes.whole and not self.routes.splitters else None
-        return whole if whole is not None else array_tracking().root_segments(self, rows, base, None)
+        return whole if whole is not None else _flush_arrays().root_segments(self, rows, base, None)
 
     def _await_outcomes(self, base: int, roots: Sequence[int], ids: Sequence[object] = ()) -> None:
         """Notes the traced roots among rows that are roots from `base` on; `roots` are their numbers by row."""
@@ -246,7 +250,7 @@ class AnchoredStream(TrackedStream):
         if not parents:
             return self.emit_columns(columns, batch, direct)
         parts = columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
-        return self.flush() + array_tracking().anchored_columns(self, columns, parts, batch.num_rows, parents)
+        return self.flush() + _flush_arrays().anchored_columns(self, columns, parts, batch.num_rows, parents)
 
     def flush_rows(self) -> list[bytes]:
         """Sends rows without any anchor untracked.
@@ -258,7 +262,7 @@ class AnchoredStream(TrackedStream):
         regular, irregular = self.anchors.take()
         if not regular and not irregular:
             return self.segments_of(rows)
-        return array_tracking().anchored_segments(self, rows, regular, irregular)
+        return _flush_arrays().anchored_segments(self, rows, regular, irregular)
 
 
 def checked_anchors(anchors: object) -> tuple[Tuple, ...]:
@@ -362,3 +366,33 @@ def _chosen(rows: list[object], numbers: list[int]) -> list[object]:
 
 def _reported_later(_row: object, _error: Exception) -> None:
     """A row that cannot be encoded is seen again by `encoded`, which reports it."""
+
+
+class _FlushArrays(Protocol):
+    """`heron.instance.flush_arrays.FlushArrays`, which imports this module."""
+
+    def root_segments(
+        self, stream: TrackedStream, rows: list[object], base: int, with_id: list[int] | None
+    ) -> list[bytes]: ...
+
+    def anchored_segments(
+        self,
+        stream: AnchoredStream,
+        rows: list[object],
+        regular: list[AnchoredRows],
+        irregular: dict[int, list[tuple[TrackedBatch, int]]],
+    ) -> list[bytes]: ...
+
+    def anchored_columns(
+        self, stream: AnchoredStream, columns: ColumnOutput, parts: Sequence[ColumnPart], rows: int, parents: Parents
+    ) -> list[bytes]: ...
+
+
+@functools.cache
+def _flush_arrays() -> _FlushArrays:
+    """The segments that need arrays; the first call imports numpy.
+
+    A task whose batches go to one destination never calls it, and saves numpy's memory and import.
+    """
+    made = load_object("heron.instance.flush_arrays:FlushArrays", "ack tracking")
+    return cast("type[_FlushArrays]", made)()

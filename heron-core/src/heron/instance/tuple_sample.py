@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from heron.clock import monotonic_s, wall_s
 from heron.driver_kit.redaction import names_secret
-from heron.instance.batch_reader import ReceivedBatch
-from heron.instance.inspected_task import InspectedTask
+from heron.instance.inspected_task import FirstRows, InspectedTask
 from heron.instance.task_observer import TaskObserver
 from heron.instance.value_text import ValueText
 from heron.ipc.task_tuples import SampledTuple, TaskTuples, encode_tuples
@@ -44,15 +43,15 @@ class TupleSample:
         self._task = task
         self._text = text
 
-    def receive(self, batch: ReceivedBatch, index: PlanIndex) -> None:
+    def receive(self, key: tuple[str, str], task_id: int, first_rows: FirstRows, index: PlanIndex) -> None:
         """Task thread: takes rows of a batch, of each input its part."""
-        topology, source = index.plan.topology, batch.source
+        topology = index.plan.topology
         number = min(self._wanted - len(self.received), max(1, self._wanted // max(1, self._task.inputs)))
-        component, stream = source.key
+        component, stream = key
         declared = topology.component(component).output(stream)
         fields = declared.fields if declared is not None else ()
-        rows = batch.first_rows(number) if number > 0 else ()
-        self.received += self._sampled(component, source.task_id, stream, fields, rows)
+        rows = first_rows(number) if number > 0 else ()
+        self.received += self._sampled(component, task_id, stream, fields, rows)
         self._note()
 
     def emit(self, stream: str, fields: Sequence[str], rows: Sequence[object]) -> None:

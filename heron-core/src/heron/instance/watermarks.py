@@ -12,36 +12,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Literal
 
-from heron.errors import EmitError
 from heron.ipc.frame import Marker
 from heron.planner.physical_plan import PlanIndex, UpdatePhase
 
-__all__ = ["REPEAT_S", "TaskWatermark", "WatermarkStep", "to_microseconds", "watermark_sources"]
+__all__ = ["REPEAT_S", "TaskWatermark", "WatermarkStep", "watermark_sources"]
 
 REPEAT_S = 1.0
 """The shortest time between two markers that say the same."""
-
-_MICROSECONDS = 1_000_000
-_LIMIT_US = 2**63  # a marker carries an i64
-
-
-def to_microseconds(time_s: object) -> int:
-    """The value of a marker for an event time in seconds.
-
-    Raises:
-        EmitError: when it is not a finite number, or its microseconds exceed 64 bits.
-    """
-    try:
-        seconds = float(time_s) if not isinstance(time_s, bool) and isinstance(time_s, Real) else math.nan
-    except OverflowError:  # of an integer
-        seconds = math.inf
-    if not abs(seconds * _MICROSECONDS) < _LIMIT_US:  # nor is NaN
-        msg = f"emit_watermark: time {time_s!r:.60} is not a finite number of seconds whose microseconds fit 64 bits"
-        raise EmitError(msg)
-    return round(seconds * _MICROSECONDS)
 
 
 def watermark_sources(index: PlanIndex, component: str) -> frozenset[int]:
@@ -64,7 +43,7 @@ class WatermarkStep:
     @property
     def time_s(self) -> float:
         """The watermark in seconds since the epoch."""
-        return self.time_us / _MICROSECONDS
+        return self.time_us / 1_000_000
 
 
 class TaskWatermark:

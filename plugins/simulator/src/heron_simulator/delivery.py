@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.tuple import Tuple
 from heron.instance.emitter import BoltEmitter, SpoutEmitter, check_ids
-from heron.instance.out_stream import StreamOrigin
 from heron.instance.received_batches import ReceivedBatches
 from heron.instance.replays import Replays
+from heron.instance.stream_origin import StreamOrigin
 from heron.ipc.frame import SegmentHead, parse_segment
 from heron_simulator.ack_ledger import AckLedger, Edge, Root
 

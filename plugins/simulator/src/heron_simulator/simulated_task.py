@@ -18,8 +18,9 @@ from heron.errors import TopologyFailedError
 from heron.instance.data_queue import Sleeper
 from heron.instance.emitter import Emitter
 from heron.instance.keyed_state import KeyedStateStore, has_single_keys
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.out_stream import OutStream
 from heron.instance.serializers import Serializers
+from heron.instance.stream_origin import StreamOrigin
 from heron.instance.stream_routes import routes_of
 from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskContext
 from heron.instance.task_metrics import TaskMetrics

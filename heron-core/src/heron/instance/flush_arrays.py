@@ -1,47 +1,35 @@
-"""Ack tracking with arrays: for divided batches, anchored rows, and acks of single tuples.
+"""The tracked segments of a flush, computed with arrays: for divided batches and for anchored rows.
 
-The only module of an instance that needs numpy; `heron.instance.tracked_batch.array_tracking` loads it.
+Needs numpy; `heron.instance.tracked_stream` loads it for the first flush that needs it.
 """
 
 from __future__ import annotations
 
 import secrets
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from heron.errors import LimitExceededError
+from heron.instance.batch_arrays import BatchArrays, Rows, arrays_of, row_places
 from heron.instance.tracked_batch import TrackedBatch
 from heron.instance.tracked_stream import AnchoredRows, AnchoredStream, Parents, TrackedStream
 from heron.ipc.frame import OptionTag, destination_lists, option
 from heron.ipc.tracking import COUNTER_BITS
-from heron.ipc.tracking_arrays import (
-    U64,
-    acks,
-    edge_keys,
-    edge_keys_of_range,
-    fails,
-    new_roots_listed,
-    row_numbers,
-    words_of,
-)
+from heron.ipc.tracking_arrays import U64, acks, edge_keys, fails, new_roots_listed, row_numbers
 
 if TYPE_CHECKING:
     from heron.instance.column_output import ColumnOutput
     from heron.instance.column_routes import ColumnPart
 
-__all__ = ["ArrayTracking", "too_many_roots"]
+__all__ = ["FlushArrays"]
 
-Rows = NDArray[np.int64]
 RootOptions = Callable[[Rows | None], bytes]
 
 
-class ArrayTracking:
-    """Segments of flushes, acks and fails, computed with arrays. It has no state."""
+class FlushArrays:
+    """The segments of flushes of tracked streams. It has no state."""
 
     def root_segments(
         self, stream: TrackedStream, rows: list[object], base: int, with_id: list[int] | None
@@ -53,13 +41,13 @@ class ArrayTracking:
             at: Rows = np.arange(len(rows), dtype=np.int64)
             flush = _flush(stream, rows, lambda lot: _base_options(root_base, lot), numbered=True)
         else:
-            at = _rows(with_id)
+            at = row_places(with_id)
             roots = row_numbers(len(at)) + np.uint64(root_base)
             flush = _flush(stream, rows, _RowRoots(roots, at, len(rows)).options)
         xors = flush.totals[at]
         failed: list[bytes] = []
         if flush.bad:
-            bad = np.flatnonzero(np.isin(at, _rows(sorted(flush.bad))))
+            bad = np.flatnonzero(np.isin(at, row_places(sorted(flush.bad))))
             xors[bad] |= np.uint64(1)  # not zero: in flight until its fail, which follows directly, is read
             failed += fails(bad.astype(np.uint64) + np.uint64(root_base))
         return [*new_roots_listed(task_id, base, xors), *flush.segments, *failed]
@@ -72,12 +60,12 @@ class ArrayTracking:
         irregular: dict[int, list[tuple[TrackedBatch, int]]],
     ) -> list[bytes]:
         """The segments of a flush of anchored rows; the batches of the anchors learn the keys of the copies."""
-        anchored = [_anchored_rows(each) for each in regular]
+        anchored = [_anchoredrow_places(each) for each in regular]
         roots, at = _roots_of(anchored, irregular)
         flush = _flush(stream, rows, _RowRoots(roots, at, len(rows)).options)
         failed: list[bytes] = []
         if flush.bad:
-            bad = _rows(sorted(flush.bad))
+            bad = row_places(sorted(flush.bad))
             # Keys that are never acked: acks of the anchors overtake data, and so would overtake these fails.
             flush.totals[bad] ^= edge_keys(secrets.randbits(64), bad.astype(np.uint64), 0)
             failed += fails(roots[np.isin(at, bad)])
@@ -85,7 +73,7 @@ class ArrayTracking:
             batch_arrays.add_children(places, flush.totals[of_rows])
         for row, parents in irregular.items():
             for batch, place in parents:
-                _arrays_of(batch).add_children(np.array([place]), flush.totals[row : row + 1])
+                arrays_of(batch).add_children(np.array([place]), flush.totals[row : row + 1])
             even = _even_roots(parents)
             stream.tracker.corrections.extend(acks(even, np.full(len(even), flush.totals[row])))
         return [*flush.segments, *failed]
@@ -99,7 +87,7 @@ class ArrayTracking:
         parents: Parents,
     ) -> list[bytes]:
         """The segments of an emitted batch of `rows` rows; the batches of its parents learn the key of its copies."""
-        anchors = [(_arrays_of(batch), _rows(places)) for batch, places in parents]
+        anchors = [(arrays_of(batch), row_places(places)) for batch, places in parents]
         found = np.concatenate([arrays.roots_of(places)[0] for arrays, places in anchors])
         roots, times = np.unique(found, return_counts=True)
         segments, key = columns.anchored_segments(parts, rows, roots)
@@ -109,70 +97,8 @@ class ArrayTracking:
         stream.tracker.corrections.extend(acks(even, np.full(len(even), key, dtype=np.uint64)))
         return segments
 
-    def ack_segments(self, acked: list[tuple[TrackedBatch, list[int] | None]]) -> list[bytes]:
-        """Acks of these places of these batches (None: of all places)."""
-        pairs = [_arrays_of(batch).pairs(_places(places)) for batch, places in acked]
-        return list(
-            acks(*_joined(np.concatenate([each for each, _ in pairs]), np.concatenate([each for _, each in pairs])))
-        )
 
-    def fail_segments(self, failed: list[tuple[TrackedBatch, list[int]]]) -> list[bytes]:
-        """Fails of these places of these batches."""
-        return list(fails(np.concatenate([_arrays_of(batch).pairs(_places(places))[0] for batch, places in failed])))
-
-
-class _BatchArrays:
-    """The roots and keys of a received batch as arrays, and the keys of what was emitted under each of its tuples."""
-
-    __slots__ = ("_children", "_edges", "root_rows", "roots")
-
-    def __init__(self, batch: TrackedBatch) -> None:
-        numbers = None if batch.numbers is None else words_of(batch.numbers)
-        if numbers is None:
-            self._edges = edge_keys_of_range(batch.batch_key, batch.rows, batch.task_id)
-        else:
-            self._edges = edge_keys(batch.batch_key, numbers, batch.task_id)
-        self._children: U64 | None = None
-        self.root_rows: Rows | None = None
-        if batch.root_base is not None:
-            self.roots: U64 = (row_numbers(batch.rows) if numbers is None else numbers) + np.uint64(batch.root_base)
-            return
-        self.roots = words_of(batch.roots or b"")
-        if batch.root_rows is not None:
-            self.root_rows = words_of(batch.root_rows).view(np.int64)
-
-    def add_children(self, places: Rows, keys: U64) -> None:
-        """Adds the keys of copies that were emitted under these tuples."""
-        if self._children is None:
-            self._children = np.zeros(len(self._edges), dtype=np.uint64)
-        np.bitwise_xor.at(self._children, places, keys)
-
-    def pairs(self, places: Rows | None) -> tuple[U64, U64]:
-        """``(roots, xors)`` of these tuples (None: all), as an ack reports them."""
-        xors = self._edges if self._children is None else self._edges ^ self._children
-        if self.root_rows is None:
-            return (self.roots, xors) if places is None else (self.roots[places], xors[places])
-        roots, rows = self.roots, self.root_rows
-        if places is not None:
-            wanted = np.zeros(len(xors), dtype=np.bool_)
-            wanted[places] = True
-            chosen = wanted[rows]
-            roots, rows = roots[chosen], rows[chosen]
-        return roots, xors[rows]
-
-    def roots_of(self, places: Rows) -> tuple[U64, Rows]:
-        """``(roots, which of the places)``: every root of each place."""
-        if self.root_rows is None:
-            return self.roots[places], np.arange(len(places), dtype=np.int64)
-        # root_rows ascend, so the roots of one row are adjacent
-        first = np.searchsorted(self.root_rows, places, "left")
-        count = np.searchsorted(self.root_rows, places, "right") - first
-        which = np.repeat(np.arange(len(places), dtype=np.int64), count)
-        within = np.arange(len(which), dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
-        return self.roots[first[which] + within], which
-
-
-RowsOfBatch = tuple[_BatchArrays, Rows, Rows]
+RowsOfBatch = tuple[BatchArrays, Rows, Rows]
 """``(batch, rows, places)``: rows of a flush, each anchored to the tuple at its place in the batch."""
 
 
@@ -220,25 +146,17 @@ def _lots(
     """
     most_bytes = stream.origin.options_max_bytes
     for lot, payload in stream.encoded(rows, numbers, bad):
-        places = None if len(lot) == len(rows) else _rows(lot)
+        places = None if len(lot) == len(rows) else row_places(lot)
         roots = root_options(places)
         if len(roots) <= most_bytes:
             yield lot, places, payload, roots
         elif len(lot) == 1:
             bad.add(lot[0])
-            stream.origin.rejected(stream.definition.name, rows[lot[0]], too_many_roots(len(roots), most_bytes))
+            stream.origin.rejected(stream.definition.name, rows[lot[0]], stream.origin.too_many_roots(len(roots)))
         else:
             middle = len(lot) // 2
             for half in (lot[:middle], lot[middle:]):
                 yield from _lots(stream, rows, half, bad, root_options)
-
-
-def too_many_roots(size_bytes: int, most_bytes: int) -> LimitExceededError:
-    """The error for a tuple or batch whose anchors have more roots than a segment can list."""
-    return LimitExceededError(
-        f"the roots of the anchors take {size_bytes} bytes, which exceeds heron.tuple.max.bytes plus 512 KiB, "
-        f"{most_bytes} bytes; anchor it to fewer tuples, or raise the limit in the profile's engine section"
-    )
 
 
 def _base_options(root_base: int, lot: Rows | None) -> bytes:
@@ -273,15 +191,15 @@ def _is_range(at: Rows, rows: int) -> bool:
     return len(at) == rows and bool((at == np.arange(rows)).all())
 
 
-def _anchored_rows(anchored: AnchoredRows) -> RowsOfBatch:
-    places = _rows(anchored.places)
+def _anchoredrow_places(anchored: AnchoredRows) -> RowsOfBatch:
+    places = row_places(anchored.places)
     if anchored.batch.is_unit:
         places = np.minimum(places, 0)
     rows = np.arange(anchored.start, anchored.start + len(places), dtype=np.int64)
     has_anchor = places >= 0
     if not has_anchor.all():
         places, rows = places[has_anchor], rows[has_anchor]
-    return _arrays_of(anchored.batch), rows, places
+    return arrays_of(anchored.batch), rows, places
 
 
 def _roots_of(anchored: list[RowsOfBatch], irregular: dict[int, list[tuple[TrackedBatch, int]]]) -> tuple[U64, Rows]:
@@ -293,7 +211,7 @@ def _roots_of(anchored: list[RowsOfBatch], irregular: dict[int, list[tuple[Track
         roots.append(found)
         rows.append(of_rows[which])
     for row, parents in irregular.items():
-        of_row = np.unique(np.concatenate([_arrays_of(batch).roots_of(np.array([at]))[0] for batch, at in parents]))
+        of_row = np.unique(np.concatenate([arrays_of(batch).roots_of(np.array([at]))[0] for batch, at in parents]))
         roots.append(of_row)
         rows.append(np.full(len(of_row), row, dtype=np.int64))
     all_roots, all_rows = np.concatenate(roots), np.concatenate(rows)
@@ -303,35 +221,11 @@ def _roots_of(anchored: list[RowsOfBatch], irregular: dict[int, list[tuple[Track
     return all_roots, all_rows
 
 
-def _joined(roots: U64, xors: U64) -> tuple[U64, U64]:
-    """Joins adjacent entries of one root: the words of one line that go to the same task are adjacent."""
-    differs = np.flatnonzero(roots[1:] != roots[:-1])
-    if len(differs) + 1 >= len(roots):
-        return roots, xors
-    starts = np.concatenate(([0], differs + 1))
-    return roots[starts], np.bitwise_xor.reduceat(xors, starts)
-
-
 def _even_roots(parents: list[tuple[TrackedBatch, int]]) -> U64:
     """Roots that an even number of a row's parents have: the row's key cancels in the acks of these parents."""
     if len(parents) == 1:
         return np.empty(0, dtype=np.uint64)
-    roots = [_arrays_of(batch).roots_of(np.array([at]))[0] for batch, at in parents]
+    roots = [arrays_of(batch).roots_of(np.array([at]))[0] for batch, at in parents]
     found, times = np.unique(np.concatenate(roots), return_counts=True)
     even: U64 = found[times % 2 == 0]
     return even
-
-
-def _arrays_of(batch: TrackedBatch) -> _BatchArrays:
-    if batch.arrays is None:
-        batch.arrays = _BatchArrays(batch)
-    return cast("_BatchArrays", batch.arrays)
-
-
-def _places(places: list[int] | None) -> Rows | None:
-    return None if places is None else _rows(places)
-
-
-def _rows(numbers: Sequence[int]) -> Rows:
-    """The numbers as an array, in half the time that numpy takes, because it checks the type of each element."""
-    return np.frombuffer(struct.pack(f"<{len(numbers)}q", *numbers), "<i8")
