@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
+from heron.api.context import ITaskHook
 from heron.api.definition import StreamDefinition
-from heron.api.task_hook import EmitInfo, ITaskHook
+from heron.api.task_hook import EmitInfo
 from heron.api.tuple import Tuple
 from heron.errors import EmitError
 from heron.instance.data_queue import DataOut, Sleeper

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from heron.api.context import ITaskHook
 from heron.api.definition import DEFAULT_STREAM
-from heron.api.task_hook import EmitInfo, ITaskHook
+from heron.api.task_hook import EmitInfo
 from heron.api.tuple import Tuple
 from heron.errors import EmitError, PluginError, UsageError, known, nearest
 from heron.instance.emit_lock import EmitLock

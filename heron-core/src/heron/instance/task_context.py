@@ -9,12 +9,11 @@ from functools import partial
 from typing import Any
 
 from heron.api.component import ThreadsafeCollector
-from heron.api.component_spec import GlobalStreamId
 from heron.api.config import merged_config
-from heron.api.context import S, TopologyContext
+from heron.api.context import ITaskHook, S, TopologyContext
 from heron.api.definition import ComponentDefinition, GroupingDefinition
 from heron.api.metrics import IMetric
-from heron.api.task_hook import ITaskHook
+from heron.api.stream_id import GlobalStreamId
 from heron.api.tuple import Tuple
 from heron.clock import SystemClock
 from heron.errors import UsageError, known, nearest

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from heron.api.api_constants import TOPOLOGY_AUTO_TASK_HOOKS
 from heron.api.bolt import BaseBolt, Bolt
+from heron.api.context import ITaskHook
 from heron.api.definition import InputDefinition
 from heron.api.names import parsed_entry
 from heron.api.spout import BaseSpout, Spout
 from heron.api.state import HashMapState, StatefulComponent
 from heron.api.stream import ICustomGrouping
-from heron.api.task_hook import BoltAckInfo, BoltExecuteInfo, BoltFailInfo, ITaskHook, SpoutAckInfo, SpoutFailInfo
+from heron.api.task_hook import BoltAckInfo, BoltExecuteInfo, BoltFailInfo, SpoutAckInfo, SpoutFailInfo
 from heron.api.tuple import Tuple
 from heron.errors import UsageError
 from heron.instance.task_context import TaskContext
