@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from heron.clock import monotonic_s
-from heron.ipc.status import Culprit, TopologyStatus, decode_status
+from heron.ipc.documents.status import Culprit, TopologyStatus, decode_status
 from heron.kernel.settings import EngineSettings
 
 if TYPE_CHECKING:

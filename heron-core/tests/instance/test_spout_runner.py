@@ -13,7 +13,7 @@ from heron.api.context import TopologyContext
 from heron.api.definition import GroupingKind
 from heron.api.spout import Spout
 from heron.api.updatable import IUpdatable
-from heron.instance.data_queue import PlanReceived, SessionOpened
+from heron.instance.queues.data_queue import PlanReceived, SessionOpened
 from heron.ipc import control_pb2 as pb
 from heron.planner.physical_plan import PhysicalPlan, PlanUpdate, TopologyState, UpdatePhase
 from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology

@@ -10,7 +10,7 @@ from typing import Self
 import pytest
 
 from heron.errors import PluginError, SinkError
-from heron.ipc.metric_names import SINK_DROPPED, SINK_OUTAGE
+from heron.ipc.documents.metric_names import SINK_DROPPED, SINK_OUTAGE
 from heron.metricsmgr.sink_runner import HANG_S, SinkRunner
 from heron.spi.metricsink import MetricsRecord, MetricsSink, Source
 from heron_testing.fake_clock import FakeClock

@@ -20,7 +20,7 @@ from heron.ipc.endpoint import (
     registration_endpoint,
 )
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     SEGMENT_KIND_AT,
     WIRE_VERSION,
@@ -32,7 +32,7 @@ from heron.ipc.frame import (
     parse_frame_header,
     segment_routes,
 )
-from heron.ipc.frame_limits import FrameLimits
+from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.keys import Speaker, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, Hub, SocketContext

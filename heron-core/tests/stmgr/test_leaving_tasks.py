@@ -10,7 +10,7 @@ import pytest
 from heron.api.definition import GroupingKind
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, parse_control
-from heron.ipc.tracking import new_roots_derived
+from heron.ipc.frames.tracking import new_roots_derived
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, StreamManagerLocation, UpdatePhase
 from heron.state_nodes.plans import decode_physical_plan, encode_plan
 from heron.stmgr.local_tasks import LocalTasks

@@ -8,7 +8,7 @@ import pytest
 
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FrameKind,
     Marker,
     SegmentKind,

@@ -9,7 +9,7 @@ import pytest
 from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     WIRE_VERSION,
     FrameKind,
     SegmentKind,

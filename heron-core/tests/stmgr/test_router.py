@@ -10,7 +10,7 @@ import pytest
 
 from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     FrameKind,
     Marker,
@@ -18,7 +18,7 @@ from heron.ipc.frame import (
     marker_segment,
     parse_segment,
 )
-from heron.ipc.trace_field import TRACED, TraceEntry, parse_trace, trace_option, traced_segment
+from heron.ipc.frames.trace_field import TRACED, TraceEntry, parse_trace, trace_option, traced_segment
 from heron.spi.tracing import StampKind
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.local_tasks import LocalTasks

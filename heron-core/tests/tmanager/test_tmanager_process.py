@@ -25,8 +25,8 @@ from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys, Speaker, new_keys
 from heron.ipc.query import TManagerClient
 from heron.ipc.socket import Channel, SocketContext
-from heron.ipc.status import decode_status
-from heron.ipc.task_stacks import TaskStacks, encode_stacks
+from heron.ipc.documents.status import decode_status
+from heron.ipc.documents.task_stacks import TaskStacks, encode_stacks
 from heron.kernel.role_spec import TManagerSpec, write_spec
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import HandledLosses, PhysicalPlan

@@ -15,8 +15,8 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame
 from heron.ipc.locator import TManagerChannel
-from heron.ipc.metric_names import LATE_S
-from heron.ipc.metrics_codec import publish_message
+from heron.ipc.documents.metric_names import LATE_S
+from heron.ipc.frames.metrics_codec import publish_message
 from heron.ipc.process_metrics import connection_metrics, cpu_wait_metrics, process_metrics
 from heron.ipc.task_question import TASK_QUESTIONS, task_request
 from heron.planner.physical_plan import CheckpointPlan, HandledLosses, PhysicalPlan, PlanIndex

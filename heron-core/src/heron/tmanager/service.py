@@ -15,14 +15,14 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, parse_control
 from heron.ipc.guarded_hub import GuardedHub
 from heron.ipc.keys import Speaker
-from heron.ipc.metric_names import LEADER_EPOCH, TAKEOVERS, TRACE_GAPS
-from heron.ipc.metrics_codec import record_of
-from heron.ipc.metrics_table import encode_metrics
+from heron.ipc.documents.metric_names import LEADER_EPOCH, TAKEOVERS, TRACE_GAPS
+from heron.ipc.frames.metrics_codec import record_of
+from heron.ipc.documents.metrics_table import encode_metrics
 from heron.ipc.process_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
-from heron.ipc.status import encode_status
+from heron.ipc.documents.status import encode_status
 from heron.ipc.task_question import TASK_QUESTIONS
-from heron.ipc.traces_table import encode_traces
+from heron.ipc.documents.traces_table import encode_traces
 from heron.kernel.observer_threads import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
@@ -30,9 +30,9 @@ from heron.planner.key_balance import decode_owners
 from heron.planner.runtime_config import decode_changes
 from heron.spi.metricsink import Metric, MetricKind
 from heron.state_nodes.plans import decode_packing_plan
-from heron.tmanager.checkpoint_metrics import checkpoint_metrics
-from heron.tmanager.containers import Containers
-from heron.tmanager.instructions import (
+from heron.tmanager.metrics.checkpoint_metrics import checkpoint_metrics
+from heron.tmanager.state.containers import Containers
+from heron.tmanager.leader.instructions import (
     EndTopology,
     Instruction,
     NoteEvent,
@@ -41,8 +41,8 @@ from heron.tmanager.instructions import (
     SendPlan,
     StoreManifest,
 )
-from heron.tmanager.leader import Leader
-from heron.tmanager.manifest_writer import ManifestWriter
+from heron.tmanager.leader.leader import Leader
+from heron.tmanager.state.manifest_writer import ManifestWriter
 from heron.tmanager.messages import (
     check_speaker,
     checkpoint_report,
@@ -52,12 +52,12 @@ from heron.tmanager.messages import (
     task_report,
     totals_of,
 )
-from heron.tmanager.plan_publisher import PlanPublisher
-from heron.tmanager.state_store import StateStore
+from heron.tmanager.state.plan_publisher import PlanPublisher
+from heron.tmanager.state.state_store import StateStore
 from heron.tmanager.task_relay import TaskRelay
-from heron.tmanager.topology_end import TopologyEnd
-from heron.tmanager.topology_state import Takeover
-from heron.tmanager.trace_store import TraceStore
+from heron.tmanager.state.topology_end import TopologyEnd
+from heron.tmanager.leader.topology_state import Takeover
+from heron.tmanager.metrics.trace_store import TraceStore
 
 __all__ = ["Service", "ServiceHost"]
 

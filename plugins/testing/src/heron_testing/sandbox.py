@@ -24,7 +24,7 @@ import msgspec
 import pytest
 
 from heron.errors import UsageError
-from heron.ipc.status import encode_status
+from heron.ipc.documents.status import encode_status
 from heron_testing import sandbox_guard
 from heron_testing.pytest_plugin import wait_until
 
