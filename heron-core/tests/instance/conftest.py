@@ -17,20 +17,20 @@ import pytest
 from heron.api.definition import GroupingDefinition, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
 from heron.api.tuple import Tuple, TupleHelper
-from heron.instance.codec.batch_codec import decode_columns
-from heron.instance.input.bolt_acks import AckTracker
-from heron.instance.output.emitter import BoltEmitter, SpoutEmitter
-from heron.instance.garbage import collect_less
-from heron.instance.output.out_stream import OutStream
 from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
+from heron.instance.acks.tracked_batch import UNTRACKED, tracked_batch
+from heron.instance.codec.batch_codec import decode_columns
+from heron.instance.garbage import collect_less
 from heron.instance.gateway.session import settled_roots
+from heron.instance.input.bolt_acks import AckTracker
+from heron.instance.input.tuple_pool import TuplePool
+from heron.instance.metrics.task_metrics import TaskMetrics
+from heron.instance.output.emitter import BoltEmitter, SpoutEmitter
+from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes, routes_of
-from heron.instance.task import StreamMaker
-from heron.instance.metrics.task_metrics import TaskMetrics
-from heron.instance.acks.tracked_batch import UNTRACKED, tracked_batch
 from heron.instance.output.tracked_stream import AnchoredStream, RootStream
-from heron.instance.input.tuple_pool import TuplePool
+from heron.instance.task import StreamMaker
 from heron.ipc.frames.frame import SEGMENT_KIND_AT, FrameKind, SegmentKind, frame_header, parse_segment, segment_routes
 from heron.planner.physical_plan import PlanIndex
 from heron.stmgr.ack_outcomes import AckOutcomes

@@ -10,10 +10,10 @@ from functools import partial
 import pytest
 
 from heron.api.definition import StreamDefinition
-from heron.instance.output.emitter import SpoutEmitter
-from heron.instance.garbage import THRESHOLDS, GarbagePauses
-from heron.instance.output.out_stream import OutStream
 from heron.instance.acks.pending_roots import PendingRoots
+from heron.instance.garbage import THRESHOLDS, GarbagePauses
+from heron.instance.output.emitter import SpoutEmitter
+from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_routes import ShuffleSplitter, StreamRoutes
 from heron.instance.output.tracked_stream import RootStream
 from heron.spi.metricsink import Histogram

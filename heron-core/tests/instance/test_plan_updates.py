@@ -11,8 +11,8 @@ from heron.api.definition import GroupingKind
 from heron.api.tuple import Tuple
 from heron.driver_kit.signals import Signals
 from heron.instance.bolt_runner import BoltRunner
-from heron.instance.queues.data_queue import PlanReceived, SessionOpened
 from heron.instance.gateway.gateway import Gateway
+from heron.instance.queues.data_queue import PlanReceived, SessionOpened
 from heron.instance.task import Task
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope

@@ -15,8 +15,8 @@ from heron.checkpoints.archive import CheckpointArchive
 from heron.driver_kit.signals import Signals
 from heron.errors import EmitError
 from heron.instance.bolt_runner import BoltRunner
-from heron.instance.queues.data_queue import PlanReceived
 from heron.instance.gateway.gateway import Gateway
+from heron.instance.queues.data_queue import PlanReceived
 from heron.instance.runner import ComponentRunner
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task

@@ -8,14 +8,14 @@ from heron.api.definition import GroupingKind
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
-from heron.instance.input.bolt_acks import AckTracker
+from heron.instance.acks.tracked_batch import tracked_batch
 from heron.instance.bolt_runner import BoltRunner
 from heron.instance.gateway.gateway import Gateway
-from heron.instance.runner import ComponentRunner
 from heron.instance.gateway.session import settled_roots
+from heron.instance.input.bolt_acks import AckTracker
+from heron.instance.runner import ComponentRunner
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
-from heron.instance.acks.tracked_batch import tracked_batch
 from heron.ipc.envelope import Envelope
 from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from heron.ipc.documents.metric_names import CONNECTIONS_REFUSED
 from heron.ipc.endpoint import metricsmgr_endpoint
 from heron.ipc.envelope import parse_control
 from heron.ipc.frames.frame import (
@@ -19,11 +20,10 @@ from heron.ipc.frames.frame import (
     parse_segment,
     segment_routes,
 )
-from heron.ipc.keys import ClientKeys, Speaker, new_keys
-from heron.ipc.documents.metric_names import CONNECTIONS_REFUSED
 from heron.ipc.frames.metrics_codec import record_of
-from heron.ipc.socket import Inbox
 from heron.ipc.frames.tracking import COUNTER_BITS, RootOutcome, ack_range, new_roots_derived, parse_settled
+from heron.ipc.keys import ClientKeys, Speaker, new_keys
+from heron.ipc.socket import Inbox
 from heron.spi.metricsink import Histogram
 from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay

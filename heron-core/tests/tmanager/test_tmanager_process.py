@@ -21,12 +21,12 @@ from heron.driver_kit.loading import open_driver
 from heron.driver_kit.parent_process import EXIT_TEMPORARY
 from heron.errors import AccessError, HeronError, RefusedError, UnreachableError, UsageError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.status import decode_status
+from heron.ipc.documents.task_stacks import TaskStacks, encode_stacks
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys, Speaker, new_keys
 from heron.ipc.query import TManagerClient
 from heron.ipc.socket import Channel, SocketContext
-from heron.ipc.documents.status import decode_status
-from heron.ipc.documents.task_stacks import TaskStacks, encode_stacks
 from heron.kernel.role_spec import TManagerSpec, write_spec
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import HandledLosses, PhysicalPlan

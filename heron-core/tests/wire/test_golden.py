@@ -24,9 +24,11 @@ from heron.api.definition import (
     StreamDefinition,
     TopologyDefinition,
 )
-from heron.instance.codec.batch_codec import decode_columns
 from heron.instance.acks.tracked_batch import tracked_batch
+from heron.instance.codec.batch_codec import decode_columns
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.metrics_table import MetricsRow, decode_metrics, encode_metrics, table_of
+from heron.ipc.documents.status import decode_status, encode_status
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
@@ -46,8 +48,6 @@ from heron.ipc.frames.frame import (
     segment,
     segment_routes,
 )
-from heron.ipc.documents.metrics_table import MetricsRow, decode_metrics, encode_metrics, table_of
-from heron.ipc.documents.status import decode_status, encode_status
 from heron.ipc.frames.tracking import RootOutcome, ack_range, new_roots_derived, parse_settled
 from heron.ipc.frames.tracking_arrays import (
     acks,

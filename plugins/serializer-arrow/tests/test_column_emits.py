@@ -14,12 +14,12 @@ from heron.api.context import TopologyContext
 from heron.api.definition import GroupingDefinition, GroupingKind, InputDefinition
 from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
-from heron.instance.output.column_output import ColumnOutput
-from heron.instance.output.emitter import SpoutEmitter
-from heron.instance.output.out_stream import OutStream
 from heron.instance.acks.pending_roots import PendingRoots
 from heron.instance.codec.serializers import PICKLE, Serializers
 from heron.instance.metrics.spans import TracePoint
+from heron.instance.output.column_output import ColumnOutput
+from heron.instance.output.emitter import SpoutEmitter
+from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
 from heron.instance.output.stream_routes import routes_of
 from heron.instance.output.tracked_stream import RootStream

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from heron.api.definition import StreamDefinition
+from heron.instance.codec.serializers import PICKLE
 from heron.instance.input.batch_reader import ReceivedBatch
 from heron.instance.input.column_input import ColumnInput, ReceivedColumns
-from heron.instance.codec.serializers import PICKLE
 from heron.instance.input.tuple_pool import TupleSource
 from heron.instance.input.undecodable_rows import undecodable_rows
 from heron.spi.serializer import UndecodableValue

@@ -19,20 +19,20 @@ from heron.api.definition import GroupingDefinition, GroupingKind, InputDefiniti
 from heron.api.stream import ICustomGrouping
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
+from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
+from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
+from heron.instance.codec.serializers import Serializers
+from heron.instance.gateway.session import settled_roots
 from heron.instance.input.batch_reader import BatchReader, ReceivedBatch
 from heron.instance.input.bolt_acks import TrackedBoltAcks
 from heron.instance.input.column_input import ColumnInput
+from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.output.emitter import BoltEmitter, SpoutEmitter
 from heron.instance.output.out_stream import OutStream
-from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
-from heron.instance.codec.serializers import Serializers
-from heron.instance.gateway.session import settled_roots
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import routes_of
-from heron.instance.task import StreamMaker
-from heron.instance.metrics.task_metrics import TaskMetrics
-from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
 from heron.instance.output.tracked_stream import AnchoredStream, RootStream
+from heron.instance.task import StreamMaker
 from heron.ipc.frames.frame import SEGMENT_KIND_AT, FrameKind, SegmentKind, frame_header, parse_segment, segment_routes
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.driver import DriverRef

@@ -12,22 +12,22 @@ from heron.api.tuple import Tuple, TupleHelper
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import RemoteProtocolError, SerializationError
+from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
 from heron.instance.input.batch_reader import BatchReader, MarkerAligner, ReceivedBatch
 from heron.instance.input.bolt_acks import BoltAcks, FinishRoots, TrackedBoltAcks
 from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
-from heron.instance.queues.data_queue import Command, PlanReceived, RootsSettled, SessionOpened, TracedFrameArrived
-from heron.instance.output.emitter import BoltEmitter
 from heron.instance.input.key_sample import KeySample
-from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
 from heron.instance.input.received_traces import ReceivedTraces, received_traces
-from heron.instance.runner import ComponentRunner, ComponentStoppedError
-from heron.instance.task import Task
-from heron.instance.metrics.task_time import TimeUse
-from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
 from heron.instance.input.tuple_pool import TupleSource
 from heron.instance.input.undecodable_rows import LostRow, report_lost
-from heron.instance.user.user_component import BoltHookCalls, specialise
 from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, watermark_sources
+from heron.instance.metrics.task_time import TimeUse
+from heron.instance.output.emitter import BoltEmitter
+from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
+from heron.instance.queues.data_queue import Command, PlanReceived, RootsSettled, SessionOpened, TracedFrameArrived
+from heron.instance.runner import ComponentRunner, ComponentStoppedError
+from heron.instance.task import Task
+from heron.instance.user.user_component import BoltHookCalls, specialise
 from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     Marker,

@@ -23,8 +23,8 @@ from heron.api.updatable import IUpdatable
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import KeyedStateError, UserCodeError
-from heron.instance.queues.data_queue import Command, FramesRefused, PlanReceived, SessionOpened
 from heron.instance.output.emitter import Emitter
+from heron.instance.queues.data_queue import Command, FramesRefused, PlanReceived, SessionOpened
 from heron.instance.task import Task
 from heron.instance.user.user_component import initialise
 from heron.ipc import control_pb2 as pb

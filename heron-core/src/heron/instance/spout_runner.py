@@ -15,17 +15,17 @@ from heron.api.definition import StreamDefinition
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
-from heron.instance.queues.data_queue import Command, RootsSettled, SessionOpened
+from heron.instance.acks.pending_roots import ImmediateAcks, PendingRoots, RootCallbacks
+from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.output.out_stream import OutStream
-from heron.instance.pacing import Backoff, FlushPacer, RootQuota
-from heron.instance.acks.pending_roots import ImmediateAcks, PendingRoots, RootCallbacks
-from heron.instance.runner import ComponentRunner
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes
-from heron.instance.task import Task
-from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.tracked_stream import RootStream
+from heron.instance.pacing import Backoff, FlushPacer, RootQuota
+from heron.instance.queues.data_queue import Command, RootsSettled, SessionOpened
+from heron.instance.runner import ComponentRunner
+from heron.instance.task import Task
 from heron.instance.user.user_component import SpoutHookCalls, specialise
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex
 

@@ -17,23 +17,22 @@ from heron.api.definition import ComponentDefinition, ComponentKind, InputDefini
 from heron.api.stream import ICustomGrouping
 from heron.clock import SystemClock, monotonic_s, wall_s
 from heron.errors import RemoteProtocolError
-from heron.instance.output.emitter import Emitter
-from heron.instance.queues.flow_limits import OutputLimit
+from heron.instance.codec.serializers import Serializers
 from heron.instance.garbage import GarbagePauses
 from heron.instance.gateway.gateway import Gateway
-from heron.instance.state.keyed_state import KeyedStateStore, has_single_keys, receives_by_key
-from heron.instance.output.out_stream import OutStream
-from heron.instance.codec.serializers import Serializers
 from heron.instance.metrics.spans import SpanBuffer
-from heron.instance.state.state_backends import task_store
+from heron.instance.metrics.task_metrics import TaskMetrics, trace_metrics
+from heron.instance.output.emitter import Emitter
+from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes, routes_of
+from heron.instance.queues.flow_limits import OutputLimit
+from heron.instance.state.keyed_state import KeyedStateStore, has_single_keys, receives_by_key
+from heron.instance.state.state_backends import task_store
 from heron.instance.user.task_context import QueuedCollector, QueuedTarget, TaskContext
-from heron.instance.metrics.task_metrics import TaskMetrics, trace_metrics
 from heron.instance.user.user_component import UserPackage
 from heron.instance.user.user_errors import UserErrors
 from heron.ipc import control_pb2 as pb
-from heron.ipc.envelope import Envelope
 from heron.ipc.documents.metric_names import (
     HELD_BACK,
     IN_QUEUE_BYTES,
@@ -42,6 +41,7 @@ from heron.ipc.documents.metric_names import (
     OUT_QUEUE_CAPACITY,
     OUTPUT_HELD,
 )
+from heron.ipc.envelope import Envelope
 from heron.ipc.frames.metrics_codec import publish_message
 from heron.ipc.process_metrics import process_metrics
 from heron.kernel.role_spec import InstanceSpec

@@ -25,10 +25,10 @@ from heron.ipc.frames.frame import (
     parse_frame_header,
 )
 from heron.ipc.frames.frame_limits import FrameLimits, divided
-from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
 from heron.ipc.frames.sent_frames import LostFrames, SentFrames
-from heron.ipc.socket import Channel
 from heron.ipc.frames.trace_field import stamp_departure
+from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
+from heron.ipc.socket import Channel
 from heron.stmgr.back_pressure import SpoutChange
 from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.link_context import FRAMES_A_ROUND, LinkContext

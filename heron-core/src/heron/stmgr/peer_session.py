@@ -18,10 +18,10 @@ from heron.ipc.frames.frame import (
     retargeted,
 )
 from heron.ipc.frames.frame_limits import FrameLimits, divided
-from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
 from heron.ipc.frames.sent_frames import LostFrames, SentFrames
-from heron.ipc.socket import Channel, Hub
 from heron.ipc.frames.trace_field import TRACED, is_traced, stamp_departure
+from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
+from heron.ipc.socket import Channel, Hub
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.outlet import JOIN_BYTES, Outlet, Producer, Segment

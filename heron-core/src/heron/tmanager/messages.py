@@ -5,8 +5,8 @@ from __future__ import annotations
 from heron.checkpoints.manifest import decode_snapshot
 from heron.errors import HeronError, RemoteProtocolError
 from heron.ipc import control_pb2 as pb
-from heron.ipc.keys import Speaker
 from heron.ipc.frames.metrics_codec import record_of
+from heron.ipc.keys import Speaker
 from heron.ipc.task_question import TASK_QUESTIONS
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.spi.metricsink import MetricsRecord

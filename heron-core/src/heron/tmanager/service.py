@@ -12,17 +12,17 @@ from heron.checkpoints.manifest import CheckpointManifest
 from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, StateConflictError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.metric_names import LEADER_EPOCH, TAKEOVERS, TRACE_GAPS
+from heron.ipc.documents.metrics_table import encode_metrics
+from heron.ipc.documents.status import encode_status
+from heron.ipc.documents.traces_table import encode_traces
 from heron.ipc.envelope import Envelope, body_of, parse_control
+from heron.ipc.frames.metrics_codec import record_of
 from heron.ipc.guarded_hub import GuardedHub
 from heron.ipc.keys import Speaker
-from heron.ipc.documents.metric_names import LEADER_EPOCH, TAKEOVERS, TRACE_GAPS
-from heron.ipc.frames.metrics_codec import record_of
-from heron.ipc.documents.metrics_table import encode_metrics
 from heron.ipc.process_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
-from heron.ipc.documents.status import encode_status
 from heron.ipc.task_question import TASK_QUESTIONS
-from heron.ipc.documents.traces_table import encode_traces
 from heron.kernel.observer_threads import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
@@ -30,8 +30,6 @@ from heron.planner.key_balance import decode_owners
 from heron.planner.runtime_config import decode_changes
 from heron.spi.metricsink import Metric, MetricKind
 from heron.state_nodes.plans import decode_packing_plan
-from heron.tmanager.metrics.checkpoint_metrics import checkpoint_metrics
-from heron.tmanager.state.containers import Containers
 from heron.tmanager.leader.instructions import (
     EndTopology,
     Instruction,
@@ -42,7 +40,7 @@ from heron.tmanager.leader.instructions import (
     StoreManifest,
 )
 from heron.tmanager.leader.leader import Leader
-from heron.tmanager.state.manifest_writer import ManifestWriter
+from heron.tmanager.leader.topology_state import Takeover
 from heron.tmanager.messages import (
     check_speaker,
     checkpoint_report,
@@ -52,12 +50,14 @@ from heron.tmanager.messages import (
     task_report,
     totals_of,
 )
+from heron.tmanager.metrics.checkpoint_metrics import checkpoint_metrics
+from heron.tmanager.metrics.trace_store import TraceStore
+from heron.tmanager.state.containers import Containers
+from heron.tmanager.state.manifest_writer import ManifestWriter
 from heron.tmanager.state.plan_publisher import PlanPublisher
 from heron.tmanager.state.state_store import StateStore
-from heron.tmanager.task_relay import TaskRelay
 from heron.tmanager.state.topology_end import TopologyEnd
-from heron.tmanager.leader.topology_state import Takeover
-from heron.tmanager.metrics.trace_store import TraceStore
+from heron.tmanager.task_relay import TaskRelay
 
 __all__ = ["Service", "ServiceHost"]
 

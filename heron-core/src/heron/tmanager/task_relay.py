@@ -9,9 +9,9 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
 from heron.ipc.task_question import TaskRequest, task_request
-from heron.tmanager.state.containers import Containers
 from heron.tmanager.leader.instructions import Instruction
 from heron.tmanager.leader.task_questions import AskedPlace, TaskQuestion, TaskQuestions, silence_of
+from heron.tmanager.state.containers import Containers
 
 __all__ = ["TaskRelay"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.instance.queues.data_queue import RootsSettled
 from heron.instance.acks.held_acks import HeldRootCallbacks
 from heron.instance.acks.pending_roots import PendingRoots
 from heron.instance.metrics.task_metrics import TaskMetrics
+from heron.instance.queues.data_queue import RootsSettled
 from heron.ipc.frames.tracking import RootOutcome
 
 

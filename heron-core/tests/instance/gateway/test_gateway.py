@@ -12,10 +12,14 @@ from pathlib import Path
 import pytest
 
 from heron.clock import monotonic_s
+from heron.instance.gateway.gateway import Gateway
 from heron.instance.queues.data_queue import Command, FramesRefused, PlanReceived, ReportSeen, SessionOpened
 from heron.instance.queues.flow_limits import OutputLimit
-from heron.instance.gateway.gateway import Gateway
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.task_memory import decode_memory
+from heron.ipc.documents.task_profile import decode_profile
+from heron.ipc.documents.task_stacks import decode_stacks
+from heron.ipc.documents.task_tuples import decode_tuples
 from heron.ipc.endpoint import container_dir, metricsmgr_endpoint, registration_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frames.frame import (
@@ -28,10 +32,6 @@ from heron.ipc.frames.frame import (
     parse_frame_header,
 )
 from heron.ipc.socket import Channel, SocketContext
-from heron.ipc.documents.task_memory import decode_memory
-from heron.ipc.documents.task_profile import decode_profile
-from heron.ipc.documents.task_stacks import decode_stacks
-from heron.ipc.documents.task_tuples import decode_tuples
 from heron.kernel.settings import EngineSettings
 from heron.spi.metricsink import MetricsRecord, Source
 from heron.state_nodes.plans import encode_plan

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.errors import RemoteProtocolError
-from heron.instance.queues.data_queue import DataIn, DataOut, RootsSettled, Sleeper
 from heron.instance.gateway.session import Session
+from heron.instance.queues.data_queue import DataIn, DataOut, RootsSettled, Sleeper
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control
 from heron.ipc.frames.frame import (
@@ -26,9 +26,9 @@ from heron.ipc.frames.frame import (
     parse_frame_header,
 )
 from heron.ipc.frames.frame_limits import FrameLimits
-from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.frames.tracking import DERIVED, LISTED, RootOutcome, ack_range, tracking_segment
 from heron.ipc.frames.tracking_arrays import settled
+from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
 

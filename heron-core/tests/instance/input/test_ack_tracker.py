@@ -10,8 +10,8 @@ import pytest
 
 from heron.api.tuple import Tuple, TupleHelper
 from heron.instance.acks.batch_arrays import BatchAcks
-from heron.instance.input.bolt_acks import AckTracker
 from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
+from heron.instance.input.bolt_acks import AckTracker
 from heron.ipc.frames.frame import SegmentKind, parse_segment
 from heron.ipc.frames.tracking import COUNTER_BITS, DERIVED
 from heron.ipc.frames.tracking_arrays import edge_keys, parse_ack, parse_fail

@@ -10,14 +10,14 @@ import pytest
 from heron.api.bolt import Bolt
 from heron.api.definition import GroupingKind, StreamDefinition
 from heron.driver_kit.signals import Signals
-from heron.instance.input.batch_reader import ReceivedBatch
 from heron.instance.bolt_runner import BoltRunner
-from heron.instance.gateway.gateway import Gateway
-from heron.instance.input.key_sample import KeySample, keyed_inputs
 from heron.instance.codec.serializers import PICKLE
-from heron.instance.task import Task
+from heron.instance.gateway.gateway import Gateway
+from heron.instance.input.batch_reader import ReceivedBatch
+from heron.instance.input.key_sample import KeySample, keyed_inputs
 from heron.instance.input.tuple_pool import TupleSource
 from heron.instance.input.undecodable_rows import undecodable_rows
+from heron.instance.task import Task
 from heron.ipc.frames.frame import FRAME_HEADER_BYTES
 from heron.kernel.settings import EngineSettings
 from heron.planner.key_group import key_group

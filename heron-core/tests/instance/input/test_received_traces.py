@@ -11,9 +11,9 @@ from heron.api.definition import GroupingKind
 from heron.api.tuple import Tuple
 from heron.driver_kit.signals import Signals
 from heron.instance.bolt_runner import BoltRunner
-from heron.instance.queues.data_queue import TracedFrameArrived
 from heron.instance.gateway.gateway import Gateway
 from heron.instance.output.stream_traces import MOST_CHILDREN
+from heron.instance.queues.data_queue import TracedFrameArrived
 from heron.instance.task import Task
 from heron.ipc.envelope import Envelope
 from heron.ipc.frames.frame import FRAME_HEADER_BYTES, OptionTag, option, parse_segment

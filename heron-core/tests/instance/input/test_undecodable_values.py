@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from heron.errors import SerializationError
 from heron.instance.codec.batch_codec import decode_columns, decode_values
-from heron.instance.input.batch_reader import BatchReader, ReceivedBatch
 from heron.instance.codec.plain import PlainSerializer
 from heron.instance.codec.serializers import PICKLE, Serializers
+from heron.instance.input.batch_reader import BatchReader, ReceivedBatch
 from heron.instance.input.undecodable_rows import report_lost
 from heron.instance.user.user_errors import UserErrors
 from heron.ipc.frames.frame import Encoding, parse_segment

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron.errors import EmitError
-from heron.instance.output.event_time import to_microseconds
 from heron.instance.input.watermarks import REPEAT_S, TaskWatermark, WatermarkStep, watermark_sources
+from heron.instance.output.event_time import to_microseconds
 from heron.ipc.frames.frame import Marker
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, UpdatePhase
 from heron_testing.builders import bolt, physical_plan, spout, subscription, topology

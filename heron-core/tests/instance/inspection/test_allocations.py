@@ -12,7 +12,7 @@ from heron.instance.inspection import allocations
 from heron.instance.inspection.allocations import AllocationTrace, allocating_lines, held_by_line
 
 USER, OTHER, LIBRARY = "/home/me/words.py", "/home/me/other.py", json.__file__
-ENGINE = allocations.__file__.replace("allocations.py", "bolt_runner.py")
+ENGINE = allocations.__file__.replace("allocations.py", "profiler.py")
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pytest
 
 from heron.errors import RemoteProtocolError
 from heron.instance.inspection import memory_look
-from heron.instance.metrics.inspected_task import InspectedTask
 from heron.instance.inspection.memory_holders import holders_of, lines_with
 from heron.instance.inspection.memory_look import HeldNow, held_growth, look_at_memory, type_growth
 from heron.instance.inspection.memory_observer import MemoryObserver
 from heron.instance.inspection.process_memory import allocator_free_bytes, parsed_rollup, resident_bytes
+from heron.instance.metrics.inspected_task import InspectedTask
 from heron.ipc.documents.task_memory import TaskMemory, decode_memory, encode_memory
 from heron_testing.pytest_plugin import Eventually
 from parts import instance_spec

@@ -11,11 +11,18 @@ from heron.api.definition import StreamDefinition
 from heron.api.task_hook import EmitInfo
 from heron.api.tuple import Tuple
 from heron.errors import EmitError
-from heron.instance.queues.data_queue import DataOut, Sleeper
 from heron.instance.output.emitter import BoltEmitter, SpoutEmitter
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
-from heron.instance.output.stream_routes import ChosenSplitter, KeyedEdge, KeyMemo, KeySplitter, ShuffleSplitter, StreamRoutes
+from heron.instance.output.stream_routes import (
+    ChosenSplitter,
+    KeyedEdge,
+    KeyMemo,
+    KeySplitter,
+    ShuffleSplitter,
+    StreamRoutes,
+)
+from heron.instance.queues.data_queue import DataOut, Sleeper
 from heron.ipc.envelope import Envelope
 from heron.ipc.frames.frame import Marker, SegmentHead, SegmentKind, parse_segment
 from heron.ipc.frames.frame_limits import FrameLimits

@@ -7,13 +7,20 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from heron.api.definition import StreamDefinition
-from heron.instance.queues.data_queue import RootsSettled
-from heron.instance.output.emitter import SpoutEmitter
-from heron.instance.output.out_stream import OutStream
 from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
 from heron.instance.metrics.spans import SpanBuffer, TracePoint
+from heron.instance.metrics.task_metrics import TaskMetrics, trace_metrics
+from heron.instance.output.emitter import SpoutEmitter
+from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
-from heron.instance.output.stream_routes import ChosenSplitter, KeyedEdge, KeyMemo, KeySplitter, ShuffleSplitter, StreamRoutes
+from heron.instance.output.stream_routes import (
+    ChosenSplitter,
+    KeyedEdge,
+    KeyMemo,
+    KeySplitter,
+    ShuffleSplitter,
+    StreamRoutes,
+)
 from heron.instance.output.stream_traces import (
     BUDGET,
     MOST_CHILDREN,
@@ -21,8 +28,8 @@ from heron.instance.output.stream_traces import (
     Execution,
     RootTraces,
 )
-from heron.instance.metrics.task_metrics import TaskMetrics, trace_metrics
 from heron.instance.output.tracked_stream import RootStream
+from heron.instance.queues.data_queue import RootsSettled
 from heron.ipc.frames.frame import SegmentKind, parse_segment
 from heron.ipc.frames.trace_field import MOST_ENTRIES, TraceEntry, is_traced, parse_trace
 from heron.ipc.frames.tracking import RootOutcome

@@ -10,15 +10,15 @@ import pytest
 from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
 from heron.errors import EmitError
+from heron.instance.acks.pending_roots import PendingRoots
+from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.input.bolt_acks import AckTracker
-from heron.instance.queues.data_queue import DataOut, Sleeper
 from heron.instance.output.emitter import BoltEmitter, SpoutEmitter
 from heron.instance.output.out_stream import OutStream
-from heron.instance.acks.pending_roots import PendingRoots
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import KeyedEdge, KeyMemo, KeySplitter, StreamRoutes
-from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.output.tracked_stream import UNANCHORED, AnchoredStream, RootStream
+from heron.instance.queues.data_queue import DataOut, Sleeper
 from heron.ipc.frames.frame import Marker, OptionTag, SegmentKind, parse_segment
 from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.frames.tracking_arrays import parse_new_roots

@@ -9,8 +9,8 @@ from heron.planner.physical_plan import StreamManagerLocation
 from heron.tmanager.leader.membership import Registration, Registry
 from heron.tmanager.leader.status_parts import ErrorList
 from heron.tmanager.leader.task_table import TaskEvent, TaskReport, TaskState, TaskTable
-from heron.tmanager.state.topology_end import StopSequence
 from heron.tmanager.leader.topology_state import ENDED, TABLE, LifeEvent, LifePhase
+from heron.tmanager.state.topology_end import StopSequence
 
 
 def test_an_ended_task_stays_ended(packing: PackingPlan) -> None:

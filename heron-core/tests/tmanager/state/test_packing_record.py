@@ -16,8 +16,8 @@ from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, 
 from heron.planner.plan_update import begin_update, merged
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.plans import decode_packing_plan, encode_plan
-from heron.tmanager.state.state_store import StateStore
 from heron.tmanager.leader.topology_state import Takeover
+from heron.tmanager.state.state_store import StateStore
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
 
 

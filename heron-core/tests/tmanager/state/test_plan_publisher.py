@@ -9,10 +9,10 @@ import pytest
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import StateUnavailableError
+from heron.ipc.documents.status import LeaderStatus
 from heron.ipc.envelope import body_of, parse_control
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, Hub, SocketContext
-from heron.ipc.documents.status import LeaderStatus
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, TopologyState
 from heron.spi.statemgr import NodeKind

@@ -17,8 +17,8 @@ from heron.planner.physical_plan import PhysicalPlan, TopologyState
 from heron.spi.statemgr import NodeKind, Versioned
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.plans import decode_physical_plan, encode_plan
-from heron.tmanager.state.state_store import StateStore
 from heron.tmanager.leader.topology_state import Takeover
+from heron.tmanager.state.state_store import StateStore
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
 
 PLAN = NodeKind.PHYSICAL_PLAN

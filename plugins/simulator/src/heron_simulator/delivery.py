@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.tuple import Tuple
-from heron.instance.output.emitter import BoltEmitter, SpoutEmitter, check_ids
-from heron.instance.input.received_batches import ReceivedBatches
 from heron.instance.acks.replays import Replays
+from heron.instance.input.received_batches import ReceivedBatches
+from heron.instance.output.emitter import BoltEmitter, SpoutEmitter, check_ids
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.ipc.frames.frame import SegmentHead, parse_segment
 from heron_simulator.ack_ledger import AckLedger, Edge, Root

@@ -11,12 +11,12 @@ from heron.api.tuple import Tuple, TupleHelper
 from heron.errors import SerializationError, TopologyFailedError
 from heron.instance.input.batch_reader import BatchReader, MarkerAligner
 from heron.instance.input.column_input import ColumnInput, ReceivedColumns
+from heron.instance.input.undecodable_rows import LostRow, report_lost
+from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, watermark_sources
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import TickTimer
 from heron.instance.user.task_context import QueuedTarget
-from heron.instance.input.undecodable_rows import LostRow, report_lost
 from heron.instance.user.user_component import BoltHookCalls
-from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, watermark_sources
 from heron.ipc.frames.frame import Marker, SegmentKind, marker_value
 from heron.planner.physical_plan import TaskPlan
 from heron_simulator.ack_ledger import Edge

@@ -8,10 +8,10 @@ from functools import partial
 from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
 from heron.api.config import setting
 from heron.api.spout import Spout
-from heron.instance.output.emitter import SpoutEmitter
-from heron.instance.pacing import Backoff
 from heron.instance.acks.pending_roots import ImmediateAcks
 from heron.instance.acks.replays import Replays
+from heron.instance.output.emitter import SpoutEmitter
+from heron.instance.pacing import Backoff
 from heron.instance.user.task_context import QueuedTarget
 from heron.instance.user.user_component import SpoutHookCalls
 from heron.planner.physical_plan import TaskPlan

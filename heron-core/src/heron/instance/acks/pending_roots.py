@@ -13,10 +13,10 @@ from functools import partial
 
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
-from heron.instance.queues.data_queue import RootsSettled
 from heron.instance.acks.replays import Replays
 from heron.instance.metrics.spans import SpanBuffer
 from heron.instance.metrics.task_metrics import TaskMetrics
+from heron.instance.queues.data_queue import RootsSettled
 from heron.instance.user.user_component import SpoutHookCalls
 from heron.ipc.frames.tracking import COUNTER_BITS, RootOutcome
 

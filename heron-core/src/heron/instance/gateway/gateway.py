@@ -16,13 +16,13 @@ from pathlib import Path
 
 from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, RemoteProtocolError
+from heron.instance.gateway.lock_interval import LockInterval
+from heron.instance.gateway.session import Session
+from heron.instance.inspection.inspection import Inspection
+from heron.instance.metrics.inspected_task import InspectedTask
 from heron.instance.queues.data_queue import DataIn, DataOut, FramesRefused, PlanReceived, ReportSeen, SessionOpened
 from heron.instance.queues.flow_limits import SpoutThrottle
-from heron.instance.metrics.inspected_task import InspectedTask
-from heron.instance.inspection.inspection import Inspection
-from heron.instance.gateway.lock_interval import LockInterval
 from heron.instance.stacks.long_calls import LongCalls, look_period_s
-from heron.instance.gateway.session import Session
 from heron.instance.stacks.thread_stacks import main_thread_frame
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registration_endpoint

@@ -17,11 +17,11 @@ from heron.ipc.frames.frame import (
     segment_routes,
 )
 from heron.ipc.frames.frame_limits import FrameLimits
-from heron.ipc.link import CreditWindow, ReceiveLane, SendLane
 from heron.ipc.frames.sent_frames import LostFrames, SentFrames
-from heron.ipc.socket import Channel
 from heron.ipc.frames.trace_field import frame_is_traced, stamp_now, stamp_sent
 from heron.ipc.frames.tracking import parse_settled
+from heron.ipc.link import CreditWindow, ReceiveLane, SendLane
+from heron.ipc.socket import Channel
 from heron.spi.tracing import StampKind
 
 __all__ = ["Session", "settled_roots"]

@@ -134,8 +134,8 @@ class BatchReader:
 class MarkerAligner:
     """Counts END and PLAN markers by source task: the only place that aligns them (design D16).
 
-    `heron.instance.input.channel_alignment` aligns checkpoints, and `heron.instance.input.watermarks` combines watermarks.
-    Repeated markers, and markers of former upstream tasks, have no effect.
+    `channel_alignment` aligns checkpoints, and `watermarks` combines watermarks. Repeated markers, and markers of
+    former upstream tasks, have no effect.
     """
 
     __slots__ = ("_ended", "_switched", "_upstream")

@@ -17,16 +17,16 @@ from heron.api.definition import DEFAULT_STREAM, StreamDefinition
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import load_object
-from heron.instance.queues.data_queue import RootsSettled
+from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
+from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch, tracked_batch
+from heron.instance.input.received_batches import ReceivedBatches
+from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.output.out_stream import OutStream
-from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
-from heron.instance.input.received_batches import ReceivedBatches
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes
-from heron.instance.metrics.task_metrics import TaskMetrics
-from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch, tracked_batch
 from heron.instance.output.tracked_stream import AnchoredStream, RootStream
+from heron.instance.queues.data_queue import RootsSettled
 from heron.instance.user.user_component import specialise
 from heron.ipc.frames.frame import SegmentHead
 from heron.ipc.frames.tracking import ack_range

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from heron.errors import RemoteProtocolError
-from heron.instance.output.out_stream import OutStream
-from heron.instance.metrics.spans import SpanBuffer, span_text
-from heron.instance.output.stream_traces import ChildTraces, Execution
 from heron.instance.input.tuple_pool import TupleSource
+from heron.instance.metrics.spans import SpanBuffer, span_text
+from heron.instance.output.out_stream import OutStream
+from heron.instance.output.stream_traces import ChildTraces, Execution
 from heron.ipc.frames.frame import OptionTag, SegmentHead
 from heron.ipc.frames.trace_field import TraceEntry, TraceField, parse_trace, stamp_now
 from heron.spi.tracing import SpanKind, Stamp, StampKind, TraceSpan

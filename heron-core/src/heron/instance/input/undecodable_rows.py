@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heron.errors import SerializationError
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
 from heron.instance.input.tuple_pool import TupleSource
+from heron.instance.stacks.code_origin import CodeOrigin, code_origin
 from heron.instance.user.user_errors import UserErrors
 from heron.spi.column_serializer import ColumnSerializer
 from heron.spi.serializer import Serializer, UndecodableValue

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, cast
 
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import load_object
-from heron.instance.metrics.inspected_task import InspectedTask
 from heron.instance.inspection.profiler import Profiler
 from heron.instance.inspection.task_observer import TaskObserver
+from heron.instance.metrics.inspected_task import InspectedTask
 from heron.instance.stacks.thread_stacks import stacks_now, thread_usages
 from heron.instance.stacks.thread_usage import ThreadUsage
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.task_stacks import encode_stacks
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
 from heron.ipc.task_question import TaskRequest
-from heron.ipc.documents.task_stacks import encode_stacks
 from heron.kernel.role_spec import InstanceSpec
 
 if TYPE_CHECKING:  # see below

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from heron.clock import monotonic_s
 from heron.instance.inspection.allocations import AllocationTrace, allocating_lines
-from heron.instance.metrics.inspected_task import InspectedTask
 from heron.instance.inspection.memory_holders import lines_with, module_files
 from heron.instance.inspection.memory_look import MOST_BLOCKS, SeenMemory, held_growth, look_at_memory, type_growth
 from heron.instance.inspection.task_observer import TaskObserver
+from heron.instance.metrics.inspected_task import InspectedTask
 from heron.ipc.documents.task_memory import AllocatingLine, HeldMemory, TaskMemory, encode_memory
 from heron.kernel.role_spec import InstanceSpec
 

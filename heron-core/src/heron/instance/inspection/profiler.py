@@ -13,9 +13,9 @@ import threading
 from types import CodeType, FrameType
 
 from heron.clock import monotonic_s, thread_cpu_clock, wall_s
+from heron.instance.inspection.task_observer import TaskObserver
 from heron.instance.stacks.code_origin import CodeOrigin, code_origin
 from heron.instance.stacks.source_line import source_line
-from heron.instance.inspection.task_observer import TaskObserver
 from heron.ipc.documents.task_profile import ProfiledStack, TaskProfile, encode_profile
 from heron.ipc.documents.task_stacks import StackFrame
 from heron.kernel.role_spec import InstanceSpec

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from heron.clock import monotonic_s, wall_s
 from heron.driver_kit.redaction import names_secret
-from heron.instance.metrics.inspected_task import FirstRows, InspectedTask
 from heron.instance.inspection.task_observer import TaskObserver
 from heron.instance.inspection.value_text import ValueText
+from heron.instance.metrics.inspected_task import FirstRows, InspectedTask
 from heron.ipc.documents.task_tuples import SampledTuple, TaskTuples, encode_tuples
 from heron.kernel.role_spec import InstanceSpec
 from heron.planner.physical_plan import PlanIndex

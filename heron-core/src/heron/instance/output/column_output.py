@@ -16,8 +16,8 @@ import numpy as np
 
 from heron.api.definition import StreamDefinition
 from heron.errors import EmitError, HeronError, LimitExceededError
-from heron.instance.output.column_routes import ColumnPart, ColumnRoutes, Numbers
 from heron.instance.metrics.spans import TracePoint
+from heron.instance.output.column_routes import ColumnPart, ColumnRoutes, Numbers
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes
 from heron.ipc.frames.frame import OptionTag, aligned_options, destination_lists, option

@@ -15,17 +15,17 @@ from heron.api.definition import DEFAULT_STREAM
 from heron.api.task_hook import EmitInfo
 from heron.api.tuple import Tuple
 from heron.errors import EmitError, PluginError, UsageError, known, nearest
+from heron.instance.acks.tracked_batch import TrackedBatch
+from heron.instance.metrics.task_time import TaskTime
 from heron.instance.output.emit_lock import EmitLock
 from heron.instance.output.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.event_time import to_microseconds
 from heron.instance.output.out_stream import OutStream, column_output, trace_roots
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
-from heron.instance.metrics.task_time import TaskTime
-from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.output.tracked_stream import AnchoredStream, RootStream
 from heron.instance.user.user_component import BoltHookCalls
-from heron.ipc.frames.frame import Marker, destination_lists, marker_segment
 from heron.ipc.documents.metric_names import EMIT_BATCH_BYTES, EMIT_BATCH_COUNT
+from heron.ipc.frames.frame import Marker, destination_lists, marker_segment
 from heron.spi.metricsink import Metric, MetricKind
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
 from heron.driver_kit.loading import load_object
 from heron.errors import EmitError
-from heron.instance.output.out_stream import OutStream
 from heron.instance.acks.pending_roots import PendingRoots
+from heron.instance.acks.tracked_batch import TrackedBatch
+from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes
-from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.ipc.frames.frame import OptionTag, destination_lists, option
 from heron.ipc.frames.tracking import COUNTER_BITS, MAX_DERIVED_ROWS, new_roots_derived
 

@@ -17,9 +17,9 @@ from heron.api.stream_id import GlobalStreamId
 from heron.api.tuple import Tuple
 from heron.clock import SystemClock
 from heron.errors import UsageError, known, nearest
+from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.queues.data_queue import Sleeper
 from heron.instance.state.keyed_state import KeyedStateStore
-from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.planner.physical_plan import PlanIndex
 
 __all__ = ["QueuedCollector", "QueuedTarget", "TaskContext"]

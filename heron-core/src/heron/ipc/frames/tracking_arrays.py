@@ -1,4 +1,4 @@
-"""Acks on the wire where arrays are needed; see `heron.ipc.frames.tracking`. The only part of the wire that needs numpy.
+"""Acks on the wire where arrays are needed; see `tracking`. The only part of the wire that needs numpy.
 
 The keys of tuple copies are derived, so that neither emits nor acks carry them. The key of a copy is a 64-bit mix of
 the key of its batch, its row and its destination task. Plain counters would cancel each other in the XOR of a tree (1 ^

@@ -38,14 +38,23 @@ from heron.tmanager.leader.instructions import (
 )
 from heron.tmanager.leader.long_call_reports import LongCallReport, LongCallReports
 from heron.tmanager.leader.membership import PlanMaker, Registration, Registry
-from heron.tmanager.metrics.metrics_store import MetricsStore
 from heron.tmanager.leader.pressure_notes import pressure_begun, pressure_ended
 from heron.tmanager.leader.process_reports import ProcessReport, ProcessTable
 from heron.tmanager.leader.status_parts import ErrorList, component_statuses, culprits, silent_text, standbys
 from heron.tmanager.leader.task_questions import AskedPlace, check_inspection, check_selection
 from heron.tmanager.leader.task_table import TaskEvent, TaskReport, TaskTable
-from heron.tmanager.leader.topology_state import ENDED, SHOWN, STARTING, TABLE, LifeEvent, LifePhase, Takeover, commanded
+from heron.tmanager.leader.topology_state import (
+    ENDED,
+    SHOWN,
+    STARTING,
+    TABLE,
+    LifeEvent,
+    LifePhase,
+    Takeover,
+    commanded,
+)
 from heron.tmanager.leader.update_progress import NO_OWNERS, OwnersByComponent, UpdateProgress
+from heron.tmanager.metrics.metrics_store import MetricsStore
 
 __all__ = ["Leader"]
 

@@ -8,8 +8,8 @@ from heron.api.definition import TopologyDefinition
 from heron.ipc.documents.status import ComponentStatus, Culprit, LeaderStatus, ProcessStatus, StandbyStatus
 from heron.planner.packing_plan import PackingPlan
 from heron.tmanager.leader.back_pressure_reports import BackPressureReports
-from heron.tmanager.metrics.metrics_store import MetricsStore
 from heron.tmanager.leader.task_table import TaskTable
+from heron.tmanager.metrics.metrics_store import MetricsStore
 
 __all__ = ["ErrorList", "component_statuses", "culprits", "silent_text", "standbys"]
 

@@ -19,8 +19,8 @@ from heron.state_nodes.execution_state import ExecutionState, decode_execution_s
 from heron.state_nodes.plans import decode_packing_plan, decode_topology, encode_plan
 from heron.state_nodes.report import LastReport, decode_report, encode_report
 from heron.state_nodes.scheduler_location import decode_scheduler_location
-from heron.tmanager.state.plan_record import PlanRecord
 from heron.tmanager.leader.topology_state import Takeover
+from heron.tmanager.state.plan_record import PlanRecord
 
 __all__ = ["StateStore"]
 

@@ -1,6 +1,6 @@
 """The end of a topology: its report is written, then every executor gets the order to stop.
 
-The write comes first, because a deposed leader cannot write and so stops no executor: see `heron.tmanager.state.plan_record`.
+The write comes first, because a deposed leader cannot write and so stops no executor: see `plan_record`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from heron.clock import monotonic_s
 from heron.errors import StateConflictError, StateError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
-from heron.ipc.documents.status import TopologyStatus
 from heron.tmanager.state.containers import Containers
 from heron.tmanager.state.state_store import StateStore
 
