@@ -125,6 +125,6 @@ class Leading:
     @property
     def status(self) -> CheckpointStatus:
         """The checkpoints for people."""
-        found = self.leader.checkpoints()
+        found = self.leader.known.checkpoint_status()
         assert found is not None
         return found

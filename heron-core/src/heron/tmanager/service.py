@@ -89,11 +89,11 @@ class Service:
         self._leader = Leader(takeover, host.settings, SystemClock())
         self._takeover = takeover
         self._containers = Containers(host.hub, takeover.leader.epoch)
-        self._plans = PlanPublisher(host.reactor, host.store, self._containers, self._leader.plan_waits)
+        self._plans = PlanPublisher(host.reactor, host.store, self._containers, self._leader.known.plan_waits)
         self._end = TopologyEnd(
-            host.reactor, host.store, self._containers, self._leader.containers, takeover.leader.container_id
+            host.reactor, host.store, self._containers, self._leader.known.containers, takeover.leader.container_id
         )
-        self._relay = TaskRelay(host.reactor, self._containers, self._leader.asked_task)
+        self._relay = TaskRelay(host.reactor, self._containers, self._leader.known.asked_task)
         self._traces = TraceStore()
         self._manifests: ManifestWriter | None = None
         if host.archive is not None:
@@ -133,7 +133,7 @@ class Service:
         host.reactor.on_readable(host.hub, self._read)
         host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.tick()))
         host.reactor.every(host.settings.metrics_export_s, self._publish)
-        if self._leader.checkpoints() is not None:
+        if self._leader.known.checkpoint_status() is not None:
             host.reactor.every(_PULSE_S, lambda: self._carry_out(self._leader.pulse()))
         self._publish()  # report the takeover even if this leader ends soon
 
@@ -146,7 +146,7 @@ class Service:
             Metric(LEADER_EPOCH, MetricKind.GAUGE, "epoch", given.leader.epoch),
             Metric(TAKEOVERS, MetricKind.COUNTER, "takeovers", int(given.former_epoch > 0)),
         )
-        checkpoints = checkpoint_metrics(self._leader.checkpoints(), SystemClock().wall_s())
+        checkpoints = checkpoint_metrics(self._leader.known.checkpoint_status(), SystemClock().wall_s())
         self._host.telemetry.publish((*own, *checkpoints, *connection_metrics(self._host.hub.gate.refused())))
 
     def _read(self) -> None:
@@ -242,7 +242,7 @@ class Service:
     def _metrics_publish(self, _identity: bytes, envelope: Envelope) -> list[Instruction]:
         record = record_of(envelope.metrics_publish)
         self._traces.add(record.spans, monotonic_s())
-        self._leader.metrics_arrived(record)
+        self._leader.known.metrics_arrived(record)
         return []
 
     def _pressure(self, _identity: bytes, envelope: Envelope) -> list[Instruction]:
@@ -253,7 +253,7 @@ class Service:
 
     def _status_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         reply = pb.StatusReply(
-            request_id=envelope.status_request.request_id, document=encode_status(self._leader.status())
+            request_id=envelope.status_request.request_id, document=encode_status(self._leader.known.status())
         )
         self._containers.answer(identity, Envelope(status_reply=reply))
         return []
@@ -261,7 +261,7 @@ class Service:
     def _metrics_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         request = envelope.metrics_request
         selection = request.component, request.task_id
-        table = self._leader.metrics(*selection, by_task=request.by_task, names=request.names)
+        table = self._leader.known.metrics_table(*selection, by_task=request.by_task, names=request.names)
         reply = pb.MetricsReply(request_id=request.request_id, document=encode_metrics(table))
         self._containers.answer(identity, Envelope(metrics_reply=reply))
         return []

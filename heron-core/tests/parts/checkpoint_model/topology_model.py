@@ -454,7 +454,7 @@ class TopologyModel:
     def state(self) -> str:
         """What everything waits for."""
         assert self.leader is not None
-        waits = self.leader.status()
+        waits = self.leader.known.status()
         tasks = {each.task_id: (each.state, each.incarnation) for each in waits.tasks}
         update = waits.update and (waits.update.phase, waits.update.waits_for)
         return f"{self.log} {waits.checkpoints} {tasks} {update}"

@@ -106,7 +106,7 @@ def test_unknown_and_replaced_stream_managers_are_refused(make_leader: MakeLeade
 def test_a_topology_that_was_submitted_deactivated_has_a_paused_first_plan(make_leader: MakeLeader) -> None:
     """A user activates it later. The state in a plan takes precedence over that of the submission."""
     leader = make_leader(deactivated=True)
-    assert leader.status().state == "paused"
+    assert leader.known.status().state == "paused"
     with pytest.raises(HeronError, match="is starting paused, it cannot become running"):
         leader.state_asked("running")
     assert plan_of(leader).state is TopologyState.PAUSED
@@ -168,7 +168,7 @@ def test_all_tasks_ended_is_finished_with_exact_final_counts(make_leader: MakeLe
     assert end.report.state == "finished"
     assert end.report.components[1].executed == 42
     assert leader.task_reported(*ended(3, 12)) == []
-    assert leader.status().state == "finished"
+    assert leader.known.status().state == "finished"
 
 
 def test_a_late_record_does_not_change_final_counts(make_leader: MakeLeader) -> None:
@@ -178,8 +178,8 @@ def test_a_late_record_does_not_change_final_counts(make_leader: MakeLeader) -> 
     report, totals = ended(2, 30)
     leader.task_reported(report, totals)
     old = replace(totals, at_s=50.0, metrics=(replace(totals.metrics[0], value=10),))
-    leader.metrics_arrived(old)
-    assert leader.status().components[1].executed == 30
+    leader.known.metrics_arrived(old)
+    assert leader.known.status().components[1].executed == 30
 
 
 def test_a_new_leader_gets_ended_tasks_from_the_stream_managers(make_leader: MakeLeader) -> None:
@@ -231,7 +231,7 @@ def test_the_reason_of_a_task_takes_precedence_over_that_of_its_executor(make_le
     plan_of(leader)
     leader.task_reported(TaskReport(3, 1, TaskEvent.FAILED, "wc.py, line 7: ValueError"))
     leader.process_reported(ProcessReport(2, "count-3", 3, 1, TaskEvent.DIED, "exit code 3", 0))
-    status = leader.status()
+    status = leader.known.status()
     assert status.errors == ("wc.py, line 7: ValueError",)
     assert (status.tasks[2].state, status.tasks[2].last_error) == ("restarting", "wc.py, line 7: ValueError")
 
@@ -242,7 +242,7 @@ def test_the_death_of_an_engine_process_is_an_error_too(make_leader: MakeLeader)
     report = ProcessReport(1, "stmgr", 0, 1, TaskEvent.DIED, "killed by SIGKILL", 1)
     leader.process_reported(report)
     leader.process_reported(replace(report, restarts=2))
-    assert leader.status().errors == ("stmgr of container 1 died and is restarted: killed by SIGKILL",)
+    assert leader.known.status().errors == ("stmgr of container 1 died and is restarted: killed by SIGKILL",)
 
 
 def test_a_kill_ends_a_topology_in_any_state_once(make_leader: MakeLeader) -> None:
@@ -251,7 +251,7 @@ def test_a_kill_ends_a_topology_in_any_state_once(make_leader: MakeLeader) -> No
     assert only(EndTopology, leader.state_asked("killed")).report.state == "killed"
     with pytest.raises(HeronError, match="is killed, it cannot become killed"):
         leader.state_asked("killed")
-    assert leader.ended
+    assert leader.known.ended
 
 
 def test_a_leader_after_the_end_only_stops_the_containers(make_leader: MakeLeader) -> None:
@@ -260,7 +260,7 @@ def test_a_leader_after_the_end_only_stops_the_containers(make_leader: MakeLeade
     leader = make_leader(report=report)
     assert only(EndTopology, leader.begin()).report == report
     assert not [each for each in leader.stmgr_registered(location(1)) if isinstance(each, PublishPlan)]
-    assert leader.status() == report
+    assert leader.known.status() == report
 
 
 def test_the_status_names_a_silent_stream_manager_until_it_reports_again(
@@ -274,11 +274,13 @@ def test_the_status_names_a_silent_stream_manager_until_it_reports_again(
     fake_clock.advance(6.0)
     leader.tick()
     leader.tick()
-    assert leader.status().errors == ("the stream manager of container 1 is silent; its host or network may hang",)
-    assert leader.status().unreached == (Unreached(1, 0, 11.0), Unreached(2, 0, 6.0))
+    assert leader.known.status().errors == (
+        "the stream manager of container 1 is silent; its host or network may hang",
+    )
+    assert leader.known.status().unreached == (Unreached(1, 0, 11.0), Unreached(2, 0, 6.0))
     leader.stmgr_heard(1)
-    assert leader.status().unreached == (Unreached(2, 0, 6.0),)
-    assert leader.status().errors == ()
+    assert leader.known.status().unreached == (Unreached(2, 0, 6.0),)
+    assert leader.known.status().errors == ()
 
 
 def test_a_task_is_a_culprit_until_every_stream_manager_has_withdrawn_its_report(
@@ -290,15 +292,15 @@ def test_a_task_is_a_culprit_until_every_stream_manager_has_withdrawn_its_report
     assert (started.hook, started.facts["task_id"]) == ("heron_backpressure_started", 3)
     assert started.facts.keys() == HOOK_FACTS["heron_backpressure_started"]
     assert leader.pressure_reported(3, 2, on=True) == []
-    assert leader.status().backpressure[0].component == "count"
-    assert leader.status().backpressure[0].since_s == fake_clock.wall_s()
+    assert leader.known.status().backpressure[0].component == "count"
+    assert leader.known.status().backpressure[0].since_s == fake_clock.wall_s()
     leader.pressure_reported(3, 2, on=True, cause="the task is not running")
-    assert leader.status().backpressure[0].cause == "the task is not running"
+    assert leader.known.status().backpressure[0].cause == "the task is not running"
     fake_clock.advance(2.0)
     assert leader.pressure_reported(3, 1, on=False) == []
     lifted = only(NotifyHook, leader.pressure_reported(3, 2, on=False))
     assert lifted.facts["duration_s"] == 2.0
-    assert leader.status().backpressure == ()
+    assert leader.known.status().backpressure == ()
 
 
 def test_observers_get_one_event_for_a_pause_and_one_for_a_resume(make_leader: MakeLeader) -> None:
@@ -318,16 +320,16 @@ def test_a_restarted_stream_manager_withdraws_its_former_reports_of_back_pressur
     plan_of(leader)
     leader.pressure_reported(3, 1, on=True)
     only(NotifyHook, [each for each in leader.stmgr_registered(location(1, 2)) if _lifts(each)])
-    assert leader.status().backpressure == ()
+    assert leader.known.status().backpressure == ()
 
 
 def test_errors_of_user_code_arrive_with_the_metrics(make_leader: MakeLeader) -> None:
     """An exception in `process` fails the tuple and is shown, and the instance goes on."""
     leader = make_leader()
     event = Event("e-1", "user-error", 1.0, "task-2", "", {"message": "wc.py, line 3: KeyError"})
-    leader.metrics_arrived(MetricsRecord(Source("wc", 1, "count-2", 1, "count", 2), 1.0, (), (event,)))
-    assert leader.status().errors == ("wc.py, line 3: KeyError",)
-    assert leader.status().tasks[1].last_error == "wc.py, line 3: KeyError"
+    leader.known.metrics_arrived(MetricsRecord(Source("wc", 1, "count-2", 1, "count", 2), 1.0, (), (event,)))
+    assert leader.known.status().errors == ("wc.py, line 3: KeyError",)
+    assert leader.known.status().tasks[1].last_error == "wc.py, line 3: KeyError"
 
 
 def _lifts(instruction: Instruction) -> bool:
@@ -348,7 +350,7 @@ def test_the_status_names_the_leader_and_the_standbys(make_leader: MakeLeader) -
     for container_id, pid, event in ((0, 70, TaskEvent.STARTED), (1, 77, TaskEvent.STARTED), (2, 0, TaskEvent.DIED)):
         leader.executor_registered(container_id, 1, 60 + container_id, "here")
         leader.process_reported(ProcessReport(container_id, "tmanager", 0, 1 << 16, event, "killed", pid=pid))
-    status = leader.status()
+    status = leader.known.status()
     assert status.leader == LEADS
     assert status.standbys == (StandbyStatus(0, 70, "here", "running"), StandbyStatus(2, 0, "here", "restarting"))
 
@@ -381,11 +383,11 @@ def test_rates_in_the_status_hold_until_reports_are_missing(
     source = Source("wc", 1, "count-2", 65537, "count", 2)
     for number in range(3):
         count = Metric(EXECUTE_COUNT, MetricKind.COUNTER, "tuples", number * 50 * period_s)
-        leader.metrics_arrived(MetricsRecord(source, 1000.0 + number * period_s, (count,)))
+        leader.known.metrics_arrived(MetricsRecord(source, 1000.0 + number * period_s, (count,)))
         fake_clock.advance(period_s * 0.99)
-    assert leader.status().components[1].rate_per_s == pytest.approx(50.0)
+    assert leader.known.status().components[1].rate_per_s == pytest.approx(50.0)
     fake_clock.advance(max(10.0, 2.1 * period_s))
-    assert leader.status().components[1].rate_per_s == 0.0
+    assert leader.known.status().components[1].rate_per_s == 0.0
 
 
 @pytest.mark.parametrize("attached", [False, True])
@@ -419,7 +421,7 @@ def test_a_long_call_is_in_the_status_until_its_process_ends(make_leader: MakeLe
     leader = make_leader()
     note = only(NoteEvent, leader.long_call_reported(LongCallReport(3, 1, True, "process", "wc.py, line 7", 10.0)))
     assert (note.name, note.subject, note.attributes["component"]) == ("long-call", "task-3", "count")
-    assert [(each.component, each.task_id) for each in leader.status().long_calls] == [("count", 3)]
+    assert [(each.component, each.task_id) for each in leader.known.status().long_calls] == [("count", 3)]
     leader.process_reported(ProcessReport(2, "count-3", 3, 1, TaskEvent.DIED, "killed"))
-    assert leader.status().long_calls == ()
+    assert leader.known.status().long_calls == ()
     assert leader.long_call_reported(LongCallReport(9, 1, True, "process", "wc.py, line 7", 10.0)) == []

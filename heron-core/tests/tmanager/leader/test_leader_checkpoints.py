@@ -366,7 +366,7 @@ def test_an_update_is_withdrawn_when_its_checkpoint_fails(leading: Leading, smal
     leading.carry_out(leading.leader.update_asked(smaller, "plan"))
     leading.pulse()
     leading.report(CheckpointEvent.FAILED, 1, 2, error="disk full")
-    update = leading.leader.status().update
+    update = leading.leader.known.status().update
     assert update is not None
     assert (update.phase, update.waits_for) == ("withdrawn", "its checkpoint failed: disk full")
     assert leading.ordered.restores == 0
@@ -380,7 +380,7 @@ def test_an_update_is_withdrawn_when_a_task_that_stays_has_ended(leading: Leadin
     leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
     leading.carry_out(leading.leader.manifest_stored(1))
     leading.report(CheckpointEvent.COMMITTED, 1, 1, 2, 3)
-    update = leading.leader.status().update
+    update = leading.leader.known.status().update
     assert update is not None
     assert (update.phase, update.waits_for) == ("withdrawn", "component 'count' has ended at task 2")
     assert leading.ordered.restores == 0

@@ -79,7 +79,7 @@ class Leading:
         """A task of `count` has executed this many tuples."""
         metric = Metric(EXECUTE_COUNT, MetricKind.COUNTER, "tuples", count)
         source = Source("wc", 1, f"count-{task_id}", 1, "count", task_id)
-        self.leader.metrics_arrived(MetricsRecord(source, 100.0, (metric,)))
+        self.leader.known.metrics_arrived(MetricsRecord(source, 100.0, (metric,)))
 
     def successor(self) -> Leading:
         """The leader that takes over what this one published last."""
@@ -122,14 +122,14 @@ def test_new_tasks_and_containers_come_in_two_plans(leading: Leading, larger: Pa
     assert phases(leading.ask(larger)) == ["prepare"]
     assert leading.members() == ((2, 3, 4), (2, 3))
     assert leading.packed() == [1, 2, 3, 4]
-    assert leading.leader.containers() == {0, 1, 2, 3}
+    assert leading.leader.known.containers() == {0, 1, 2, 3}
     leading.register(3)
     assert (leading.phase(), len(leading.last.plan.stmgrs)) == (UpdatePhase.PREPARE, 3)
     assert phases(leading.take(report(4))) == ["switch", "complete"], "no task leaves, so both come at once"
     assert leading.phase() is None
     assert leading.members() == ((2, 3, 4), (2, 3, 4))
     assert set(PlanIndex(leading.last.plan).key_owners("count")) == {2, 3, 4}
-    assert leading.leader.status().components[1].parallelism == 3
+    assert leading.leader.known.status().components[1].parallelism == 3
 
 
 def test_each_plan_of_an_update_is_published_in_order(leading: Leading, larger: PackingPlan) -> None:
@@ -151,8 +151,8 @@ def test_removed_tasks_stay_members_until_they_have_left(leading: Leading, small
     assert leading.members() == ((2,), (2,))
     assert leading.packed() == [1, 2]
     assert [each.container_id for each in leading.last.plan.stmgrs] == [1]
-    assert leading.leader.containers() == {0, 1}
-    status = leading.leader.status()
+    assert leading.leader.known.containers() == {0, 1}
+    status = leading.leader.known.status()
     assert [each.task_id for each in status.tasks] == [1, 2]
     assert not status.processes
 
@@ -163,7 +163,7 @@ def test_counts_of_removed_tasks_stay_in_the_totals(leading: Leading, smaller: P
     leading.executed(3, 60)
     leading.remove(smaller)
     leading.take(report(3, TaskEvent.LEFT))
-    (count,) = (each for each in leading.leader.status().components if each.name == "count")
+    (count,) = (each for each in leading.leader.known.status().components if each.name == "count")
     assert (count.parallelism, count.executed) == (1, 100)
 
 
@@ -176,7 +176,7 @@ def test_the_stream_manager_of_a_removed_container_is_refused(leading: Leading, 
     leading.clock.advance(100.0)
     assert not leading.leader.stmgr_heard(2)
     leading.leader.tick()
-    assert not any("container 2" in each for each in leading.leader.status().errors)
+    assert not any("container 2" in each for each in leading.leader.known.status().errors)
 
 
 def test_a_withdrawn_update_leaves_the_tasks_as_they_were(leading: Leading, larger: PackingPlan) -> None:
@@ -195,7 +195,7 @@ def test_a_command_withdraws_an_update(leading: Leading, larger: PackingPlan) ->
     """Its scheduler has no room, for example."""
     leading.ask(larger)
     assert phases(leading.carry_out(leading.leader.withdrawal_asked("no room"))) == ["withdrawn"]
-    update = leading.leader.status().update
+    update = leading.leader.known.status().update
     assert update is not None
     assert (update.phase, update.waits_for) == ("withdrawn", "no room")
 
@@ -214,7 +214,7 @@ def test_a_new_task_that_fails_does_not_end_the_topology(
     else:
         instructions = leading.leader.task_reported(report(4, TaskEvent.FAILED))
     assert phases(instructions) == ["withdrawn"]
-    assert not leading.leader.ended
+    assert not leading.leader.known.ended
 
 
 def test_the_same_update_again_is_written_again(leading: Leading, larger: PackingPlan) -> None:
@@ -250,7 +250,7 @@ def test_a_topology_that_is_killed_during_an_update_changes_no_more(leading: Lea
     assert any(isinstance(each, EndTopology) for each in leading.leader.state_asked("killed"))
     leading.clock.advance(60.0)
     assert not published([*leading.leader.tick(), *leading.leader.task_reported(report(4))])
-    assert leading.leader.containers() == {0, 1, 2, 3}
+    assert leading.leader.known.containers() == {0, 1, 2, 3}
 
 
 def test_a_topology_finishes_during_an_update(leading: Leading, smaller: PackingPlan) -> None:
@@ -258,7 +258,7 @@ def test_a_topology_finishes_during_an_update(leading: Leading, smaller: Packing
     leading.remove(smaller)
     leading.take(report(1, TaskEvent.ENDED), report(2, TaskEvent.ENDED))
     leading.take(report(3, TaskEvent.LEFT))
-    assert leading.leader.status().state == "finished"
+    assert leading.leader.known.status().state == "finished"
 
 
 def test_a_successor_prepares_what_its_predecessor_began(leading: Leading, larger: PackingPlan) -> None:

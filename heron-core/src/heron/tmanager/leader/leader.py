@@ -7,25 +7,17 @@ does not restart a process any more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
-from heron.api.config import takes_checkpoints
 from heron.clock import Clock
 from heron.errors import HeronError
-from heron.ipc.documents.metrics_table import MetricsTable
-from heron.ipc.documents.status import CheckpointStatus, TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import StreamManagerLocation, TopologyState
 from heron.planner.runtime_config import ConfigChanges, with_changes
 from heron.spi.metricsink import MetricsRecord
-from heron.state_machine import StateMachine
-from heron.tmanager.leader.back_pressure_reports import BackPressureReports
 from heron.tmanager.leader.checkpoint_progress import (
-    CheckpointProgress,
     CheckpointReport,
-    checkpoint_run,
-    first_checkpoints,
 )
 from heron.tmanager.leader.instructions import (
     EndTopology,
@@ -36,79 +28,45 @@ from heron.tmanager.leader.instructions import (
     SendPlan,
     StoreManifest,
 )
-from heron.tmanager.leader.long_call_reports import LongCallReport, LongCallReports
-from heron.tmanager.leader.membership import PlanMaker, Registration, Registry
+from heron.tmanager.leader.knowledge import Knowledge
+from heron.tmanager.leader.long_call_reports import LongCallReport
+from heron.tmanager.leader.membership import Registration
 from heron.tmanager.leader.pressure_notes import pressure_begun, pressure_ended
-from heron.tmanager.leader.process_reports import ProcessReport, ProcessTable
-from heron.tmanager.leader.status_parts import ErrorList, component_statuses, culprits, silent_text, standbys
-from heron.tmanager.leader.task_questions import AskedPlace, check_inspection, check_selection
-from heron.tmanager.leader.task_table import TaskEvent, TaskReport, TaskTable
+from heron.tmanager.leader.process_reports import ProcessReport
+from heron.tmanager.leader.task_table import TaskEvent, TaskReport
 from heron.tmanager.leader.topology_state import (
-    ENDED,
     SHOWN,
     STARTING,
-    TABLE,
     LifeEvent,
     LifePhase,
     Takeover,
     commanded,
 )
-from heron.tmanager.leader.update_progress import NO_OWNERS, OwnersByComponent, UpdateProgress
-from heron.tmanager.metrics.metrics_store import MetricsStore
+from heron.tmanager.leader.update_progress import NO_OWNERS, OwnersByComponent
 
 __all__ = ["Leader"]
 
 _FATES = {TaskEvent.DIED: "died and is restarted", TaskEvent.GIVEN_UP: "died too often and is left down"}
 
-_QUIET_BEATS = 3  # a stream manager that misses that many heartbeats is reported as unreached
-
 
 class Leader:
-    """The knowledge and the decisions of one leader."""
+    """The decisions of one leader; `known` is what they follow from, and answers questions."""
 
     def __init__(self, takeover: Takeover, settings: EngineSettings, clock: Clock) -> None:
-        self._given = takeover
-        self._clock = clock
+        self.known = known = Knowledge(takeover, settings, clock)
         self._stop_on_failure = settings.on_failure == "stop"
-        self._plans = PlanMaker(
-            takeover.definition, takeover.packing, takeover.topology_id, takeover.leader.epoch, takeover.plan
-        )
-        self._plan = self._plans.taken_over(takeover.plan) if takeover.plan else None
-        self._life = StateMachine(f"topology {takeover.definition.name!r}", TABLE, takeover.first_phase())
-        self._registry = Registry(settings.silence_s)
-        # Report stream managers of the former plan that do not return; reject older incarnations.
-        for stmgr in self._plan.stmgrs if self._plan else ():
-            self._registry.register(stmgr, clock.monotonic_s())
-        self._quiet_s = _QUIET_BEATS * settings.heartbeat_s
-        self._checkpoints: CheckpointProgress | None = None
-        orders = self._plans.checkpoints
-        self._tasks = TaskTable(takeover.packing, self._restores_of)
-        if takes_checkpoints(takeover.definition.config):
-            self._plans.checkpoints = orders or first_checkpoints(takeover.definition)
-            run = checkpoint_run(takeover.definition, takeover.topology_id, settings)
-            self._checkpoints = CheckpointProgress(run, self._plans, self._tasks, clock)
-        self._update = UpdateProgress(
-            self._plans, self._tasks, self._registry, settings.update_prepare_s, clock, self._checkpoints
-        )
-        self._processes = ProcessTable()
-        self._metrics = MetricsStore(settings.metrics_export_s)
-        self._back_pressure = BackPressureReports()
-        self._long_calls = LongCallReports(clock)
-        self._errors = ErrorList()
-        for each in takeover.troubles:
-            self._errors.add(each)
-        self._waiting_plan = ""
-        self._error = takeover.report.error if takeover.report else ""
-        self._ended_at_s: float | None = None
-
-    @property
-    def ended(self) -> bool:
-        """Whether the topology is over."""
-        return self._life.state in ENDED
-
-    def containers(self) -> set[int]:
-        """All containers of the topology, container 0 among them."""
-        return {0} | self._plans.containers()
+        self._given = known.given
+        self._clock = known.clock
+        self._plans = known.plans
+        self._life = known.life
+        self._registry = known.registry
+        self._checkpoints = known.checkpoints
+        self._tasks = known.tasks
+        self._update = known.update
+        self._processes = known.processes
+        self._back_pressure = known.back_pressure
+        self._long_calls = known.long_calls
+        self._errors = known.errors
 
     def begin(self) -> list[Instruction]:
         """The first instructions."""
@@ -119,7 +77,7 @@ class Leader:
             instructions.append(NoteEvent("tmanager-took-over", f"tmanager-{leader.container_id}", facts))
         if self._given.report is not None:
             return [*instructions, EndTopology(self._given.report, f"the topology is {self._given.report.state}")]
-        return [*instructions, *([PublishPlan(self._plan, self._plans.packing)] if self._plan else [])]
+        return [*instructions, *([PublishPlan(self.known.plan, self._plans.packing)] if self.known.plan else [])]
 
     def stmgr_registered(
         self, location: StreamManagerLocation, losses: int = 0, lost_by_task: Mapping[int, int] | None = None
@@ -144,10 +102,10 @@ class Leader:
             instructions += self._lift(self._back_pressure.forget(container_id, self._clock.wall_s()))
         if self._checkpoints is not None:
             self._checkpoints.losses_reported(container_id, location.incarnation, losses, lost_by_task)
-        before = self._plan
+        before = self.known.plan
         instructions += self._replan()
         instructions += self._continue_update()
-        if self._plan is before and before is not None:
+        if self.known.plan is before and before is not None:
             instructions.append(SendPlan(container_id, before))
         return instructions
 
@@ -168,7 +126,7 @@ class Leader:
     def task_reported(self, report: TaskReport, totals: MetricsRecord | None = None) -> list[Instruction]:
         """A task reports its state; its last metrics come with its end."""
         if totals is not None:
-            self.metrics_arrived(totals)
+            self.known.metrics_arrived(totals)
         if not self._tasks.take(report):
             return []
         component, container_id = self._tasks.place(report.task_id)
@@ -177,7 +135,7 @@ class Leader:
             NoteEvent(f"task-{report.event.name.lower()}", f"task-{report.task_id}", facts)
         ]
         if report.event is TaskEvent.FAILED:
-            error = report.error or f"{self._who(report.task_id)}: failed without a reason"
+            error = report.error or f"{self.known.who(report.task_id)}: failed without a reason"
             self._errors.add(error)
             if self._stop_on_failure and not self._update.prepares(report.task_id):
                 instructions += self._end(LifeEvent.FAILED, error)
@@ -191,7 +149,7 @@ class Leader:
 
     def manifest_stored(self, number: int, error: str = "") -> list[Instruction]:
         """The manifest of a checkpoint is stored, or could not be."""
-        if self._checkpoints is None or self.ended:
+        if self._checkpoints is None or self.known.ended:
             return []
         changed = self._checkpoints.manifest_stored(number, error)
         facts = {"outcome": "failed", "reason": error} if error else {"outcome": "complete" if changed else "abandoned"}
@@ -211,7 +169,7 @@ class Leader:
                 "ATLEAST_ONCE with topology.stateful.checkpoint.interval.seconds"
             )
             raise HeronError(msg)
-        if self._plan is None or self.ended:
+        if self.known.plan is None or self.known.ended:
             msg = f"topology {name!r} is {self._life.state.value}; only a running topology takes checkpoints"
             raise HeronError(msg)
         self._checkpoints.ask()
@@ -225,28 +183,22 @@ class Leader:
         """An executor reports one of its processes."""
         self._processes.take(report)
         self._long_calls.forget(report.task_id)
-        who = self._who(report.task_id) if report.task_id else f"{report.process} of container {report.container_id}"
+        who = (
+            self.known.who(report.task_id) if report.task_id else f"{report.process} of container {report.container_id}"
+        )
         error = f"{who} {_FATES[report.event]}: {report.reason}" if report.event in _FATES else ""
         if report.task_id:
             task_report = TaskReport(report.task_id, report.incarnation, report.event, error, report.restarts)
             if not self._tasks.take(task_report):
                 return []
             error = self._tasks.last_error(report.task_id) if error else ""
-        if not error or self.ended:
+        if not error or self.known.ended:
             return []
         self._errors.add(error)
         prepared = report.task_id > 0 and self._update.prepares(report.task_id)
         if report.event is TaskEvent.GIVEN_UP and self._stop_on_failure and not prepared:
             return self._end(LifeEvent.FAILED, error)
         return self._continue_update()
-
-    def metrics_arrived(self, record: MetricsRecord) -> None:
-        """Metrics and events of any process."""
-        self._metrics.take(record, self._clock.monotonic_s())
-        for event in record.events:
-            if event.name == "user-error" and (message := event.attributes.get("message", "")):
-                self._errors.add(message)
-                self._tasks.note_error(record.source.task_id, message)
 
     def long_call_reported(self, report: LongCallReport) -> list[Instruction]:
         """A task reports a call of user code that lasts long, or the end of one."""
@@ -262,7 +214,7 @@ class Leader:
             return []
         if not on:
             return self._lift(((task_id, changed),))
-        return pressure_begun(self._culprit(task_id), container_id, cause)
+        return pressure_begun(self.known.culprit(task_id), container_id, cause)
 
     def state_asked(self, state: str) -> list[Instruction]:
         """A command requests the state ``running``, ``paused`` or ``killed``.
@@ -271,16 +223,16 @@ class Leader:
             HeronError: when the topology cannot get this state.
         """
         event = commanded(state)
-        if event is LifeEvent.KILLED and not self.ended:
+        if event is LifeEvent.KILLED and not self.known.ended:
             return self._end(event, "")
         if not self._life.allows(event):
             msg = f"topology {self._given.definition.name!r} is {self._life.state.value}, it cannot become {state}"
             raise HeronError(msg)
         self._life.handle(event)
         instructions = self._replan()
-        if not instructions and self._plan is not None:
+        if not instructions and self.known.plan is not None:
             # No change; but only a leader that can still write may confirm it.
-            return [PublishPlan(self._plan, self._plans.packing)]
+            return [PublishPlan(self.known.plan, self._plans.packing)]
         return instructions
 
     def tick(self) -> list[Instruction]:
@@ -292,37 +244,29 @@ class Leader:
         """Some 100 ms have passed; called only for a topology that takes checkpoints."""
         return self._go_on()
 
-    def checkpoints(self) -> CheckpointStatus | None:
-        """The checkpoints of the topology; None if it takes none."""
-        return self._checkpoints.status() if self._checkpoints is not None else None
-
     def _go_on(self) -> list[Instruction]:
         """Everything that may be due after an event."""
         return self._continue_update() + self._continue_checkpoint() + self._finish_if_done()
 
     def _continue_checkpoint(self) -> list[Instruction]:
-        if self._checkpoints is None or self.ended or self._plan is None:
+        if self._checkpoints is None or self.known.ended or self.known.plan is None:
             return []
         missing = self._plans.containers(starting=False) - self._registry.locations().keys()
         changed = self._checkpoints.step(may_order=not missing)
         instructions: list[Instruction] = []
         if changed:
             status = self._checkpoints.status()
-            restores = self._plan.checkpoints.all_restores() if self._plan.checkpoints else 0
+            restores = self.known.plan.checkpoints.all_restores() if self.known.plan.checkpoints else 0
             instructions.append(
-                NoteEvent("restore", f"restore-{status.restores}", {"source": status.source, "reason": self._loss()})
+                NoteEvent(
+                    "restore", f"restore-{status.restores}", {"source": status.source, "reason": self.known.last_loss()}
+                )
                 if status.restores > restores
                 else NoteEvent("checkpoint", f"checkpoint-{status.number}", {"outcome": "ordered"})
             )
             instructions += self._replan()
         manifest = self._checkpoints.take_manifest()
-        return [*instructions, *([StoreManifest(manifest, self._plan.update is not None)] if manifest else [])]
-
-    def _restores_of(self, component: str) -> int:
-        return self._checkpoints.restores_of(component) if self._checkpoints is not None else 0
-
-    def _loss(self) -> str:
-        return self._checkpoints.status().last_loss if self._checkpoints is not None else ""
+        return [*instructions, *([StoreManifest(manifest, self.known.plan.update is not None)] if manifest else [])]
 
     def update_asked(self, target: PackingPlan, base: str, owners: OwnersByComponent = NO_OWNERS) -> list[Instruction]:
         """A command requests other tasks, or other owners of key groups; `target` was made from packing plan `base`.
@@ -331,11 +275,11 @@ class Leader:
             HeronError: when the topology does not run, another update is under way, or it cannot have this plan.
         """
         name = self._given.definition.name
-        if self._plan is None or self._life.state is not LifePhase.RUNNING:
+        if self.known.plan is None or self._life.state is not LifePhase.RUNNING:
             msg = f"topology {name!r} is {self._life.state.value}; only a running topology can be updated"
             raise HeronError(msg)
-        if not self._update.begin(self._plan, self._given.definition, target, base, owners):
-            return [PublishPlan(self._plan, self._plans.packing)]
+        if not self._update.begin(self.known.plan, self._given.definition, target, base, owners):
+            return [PublishPlan(self.known.plan, self._plans.packing)]
         return self._update_changed()
 
     def config_asked(self, changes: ConfigChanges) -> list[Instruction]:
@@ -345,12 +289,12 @@ class Leader:
             ConfigError: when a component, a key or a value is wrong.
             HeronError: when the topology has not started, or has ended.
         """
-        if self._plan is None or self.ended:
+        if self.known.plan is None or self.known.ended:
             msg = f"topology {self._given.definition.name!r} is {self._life.state.value}; it must run to be configured"
             raise HeronError(msg)
         self._plans.definition = with_changes(self._plans.definition, changes)
         # Without a change too, only a leader that can still write may confirm it.
-        return self._replan() or [PublishPlan(self._plan, self._plans.packing)]
+        return self._replan() or [PublishPlan(self.known.plan, self._plans.packing)]
 
     def withdrawal_asked(self, reason: str) -> list[Instruction]:
         """A command withdraws the update under way.
@@ -363,7 +307,7 @@ class Leader:
 
     def _continue_update(self) -> list[Instruction]:
         instructions: list[Instruction] = []
-        while not self.ended and self._update.step():
+        while not self.known.ended and self._update.step():
             instructions += self._update_changed()
         return instructions
 
@@ -380,83 +324,15 @@ class Leader:
         facts = {"phase": status.phase, **({"reason": status.waits_for} if status.phase == "withdrawn" else {})}
         return [*lifted, NoteEvent("update", f"update-{status.number}", facts), *self._replan()]
 
-    def plan_waits(self, reason: str) -> None:
-        """Sets the reason why the newest plan is not published yet, for the status; "" after publication."""
-        self._waiting_plan = reason
-
-    def metrics(self, component: str, task_id: int, *, by_task: bool, names: Collection[str]) -> MetricsTable:
-        """The newest metrics of these names of a component, of a task, or of all ("", 0 and no names).
-
-        Raises:
-            HeronError: when there is no such component or task; lists the known ones.
-        """
-        check_selection(self._components(), component, task_id)
-        return self._metrics.table(component, task_id, by_task=by_task, names=names, now_s=self._clock.monotonic_s())
-
-    def asked_task(self, component: str, task_id: int, *, tuples: bool = False) -> AskedPlace:
-        """The component, the container and the process of a task that a command asks about.
-
-        Raises:
-            HeronError: when there is no such task, it is of another component, or its tuples may not be shown.
-        """
-        check_selection(self._components(), component, task_id)
-        check_inspection(self._plans.definition, self._components()[task_id], wanted=tuples)
-        process = next((each for each in self._processes.statuses() if each.task_id == task_id), None)
-        return (*self._tasks.place(task_id), process)
-
-    def _components(self) -> dict[int, str]:
-        return {instance.task_id: instance.component for _, instance in self._plans.packing.instances()}
-
-    def status(self) -> TopologyStatus:
-        """The status of the topology."""
-        if self._given.report is not None:
-            return self._given.report
-        return TopologyStatus(
-            topology=self._given.definition.name,
-            topology_id=self._given.topology_id,
-            state=SHOWN[self._life.state].value,
-            started_at_s=self._given.started_at_s,
-            error=self._error,
-            plan_version=self._plan.version if self._plan else 0,
-            first_tuple_at_s=self._metrics.first_tuple_at_s,
-            components=component_statuses(
-                self._given.definition,
-                self._plans.packing,
-                self._tasks.former,
-                self._metrics,
-                self._clock.monotonic_s(),
-            ),
-            tasks=self._tasks.statuses(),
-            backpressure=culprits(self._back_pressure, self._tasks),
-            errors=self._present_errors(),
-            processes=self._processes.statuses(),
-            ended_at_s=self._ended_at_s,
-            outages=self._metrics.outages(self._clock.monotonic_s()),
-            leader=self._given.leader,
-            standbys=standbys(self._processes.statuses(), self._given.leader),
-            unreached=self._unreached(self._clock.monotonic_s()),
-            update=self._update.status(),
-            checkpoints=self.checkpoints(),
-            long_calls=() if self.ended else self._long_calls.statuses(),
-        )
-
-    def _present_errors(self) -> tuple[str, ...]:
-        return (*self._errors.texts(), *map(silent_text, self._registry.silent()), *filter(None, [self._waiting_plan]))
-
-    def _unreached(self, now_s: float) -> tuple[Unreached, ...]:
-        own = self._registry.silent_s(self._quiet_s, now_s)
-        unheard = tuple(Unreached(container_id, 0, silent_s) for container_id, silent_s in sorted(own.items()))
-        return unheard + self._metrics.unreached(now_s)
-
     def _replan(self) -> list[Instruction]:
         """Makes a new plan if the registrations or the state have changed."""
-        if self.ended:
+        if self.known.ended:
             return []
         state = SHOWN[self._life.state]
-        plan = self._plans.next_plan(self._plan, self._registry.locations(), state)
-        if plan is None or plan is self._plan:
+        plan = self._plans.next_plan(self.known.plan, self._registry.locations(), state)
+        if plan is None or plan is self.known.plan:
             return []
-        before, self._plan = self._plan, plan
+        before, self.known.plan = self.known.plan, plan
         if self._life.state in STARTING:
             self._life.handle(LifeEvent.PLANNED)
         facts: dict[str, object] = {"topology": self._given.definition.name, "version": plan.version}
@@ -479,12 +355,12 @@ class Leader:
         if not self._life.allows(event):
             return []
         state = self._life.handle(event)
-        self._error = error
-        self._ended_at_s = self._clock.wall_s()
+        self.known.error = error
+        self.known.ended_at_s = self._clock.wall_s()
         facts = {"state": state.value, **({"error": error} if error else {})}
         instructions: list[Instruction] = [
             NoteEvent("topology-ended", "topology", facts),
-            EndTopology(self.status(), f"the topology is {state.value}"),
+            EndTopology(self.known.status(), f"the topology is {state.value}"),
         ]
         if event is not LifeEvent.KILLED and not self._given.attached:  # else the command notifies the observers
             ended: dict[str, object] = {
@@ -496,14 +372,5 @@ class Leader:
         return instructions
 
     def _lift(self, ended: tuple[tuple[int, float], ...]) -> list[Instruction]:
-        notes = (pressure_ended(self._culprit(task_id), duration_s) for task_id, duration_s in ended)
+        notes = (pressure_ended(self.known.culprit(task_id), duration_s) for task_id, duration_s in ended)
         return [each for parts in notes for each in parts]
-
-    def _culprit(self, task_id: int) -> dict[str, object]:
-        component, _ = self._tasks.place(task_id)
-        return {"topology": self._given.definition.name, "component": component, "task_id": task_id}
-
-    def _who(self, task_id: int) -> str:
-        component, container_id = self._tasks.place(task_id)
-        name = self._given.definition.name
-        return f"topology {name!r}, component {component!r}, task {task_id} (container {container_id})"
