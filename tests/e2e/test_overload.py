@@ -1,4 +1,4 @@
-"""Overload: memory stays within the formula, the slow task is named, and back pressure ends with its cause (D6).
+"""Overload: memory stays within the formula, the slow task is named, and back pressure ends with its cause.
 
 docs/back-pressure.md has the formula and the table. Each case is short here, and has its full length in `./dev soak`.
 """

@@ -188,7 +188,7 @@ def test_a_topology_from_registration_to_report(run: Run, leader_of: Callable[[i
 def test_a_killed_leader_is_followed_by_its_standby_with_a_greater_epoch(
     run: Run, leader_of: Callable[[int], TManagerLocation], eventually: Eventually
 ) -> None:
-    """There is one leader (D9). The plan keeps its version, and stream managers report ended tasks again."""
+    """There is one leader. The plan keeps its version, and stream managers report ended tasks again."""
     location = leader_of(1)
     first, second = run.peer(location), run.peer(location)
     first.register(1)

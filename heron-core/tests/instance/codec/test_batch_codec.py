@@ -79,7 +79,7 @@ def test_one_unpicklable_row_among_many_is_found(position: int) -> None:
 
 
 def test_a_row_above_the_limit_is_rejected_alone_and_in_company() -> None:
-    """The limit applies to a tuple, so its neighbours must not matter (D12)."""
+    """The limit applies to a tuple, so its neighbours must not matter."""
     for rows in (["x" * 5000], ["a", "x" * 5000, "b"]):
         for batch_bytes in (100, 100_000):
             codec = Codec(batch_bytes, tuple_max_bytes=2000)

@@ -170,7 +170,7 @@ def test_the_remaining_groupings() -> None:
 
 
 def test_a_batch_for_all_is_encoded_once() -> None:
-    """One segment has all destinations (design D3)."""
+    """One segment has all destinations."""
     stream = stream_of(ALL, GroupingDefinition(GroupingKind.LOWEST))
     adder(stream)(["a"])
     (only,) = stream.flush()

@@ -65,7 +65,7 @@ def sent(out: DataOut) -> list[SegmentHead]:
 
 
 def test_the_first_row_and_a_row_after_the_linger_leave_at_once() -> None:
-    """Without load, a tuple does not wait for others (design D2)."""
+    """Without load, a tuple does not wait for others."""
     out, origin = data_out(), origin_of()
     emitter = SpoutEmitter(origin, out)
     emitter.set_streams([OutStream(0, StreamDefinition("default", ("v",)), StreamRoutes(whole=(2,)), origin)])
@@ -135,7 +135,7 @@ def test_rows_emitted_during_flushes_of_the_gateway_are_sent_in_order() -> None:
 
 
 def test_a_flush_is_one_item_of_the_queue() -> None:
-    """One flush is one frame for any number of streams and tasks (design D1)."""
+    """One flush is one frame for any number of streams and tasks."""
     out, origin = data_out(), origin_of()
     emitter = SpoutEmitter(origin, out)
     emitter.set_streams([whole(origin), whole(origin, "other", 1, 6, 7)])

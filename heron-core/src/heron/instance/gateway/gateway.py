@@ -1,7 +1,7 @@
 """The gateway thread: owns every socket of an instance and never calls user code.
 
 The gateway works per batch, so that the threads do not compete for the interpreter lock at each tuple. It continues
-while user code blocks: a slow task is not a dead one (design D4). When its stream manager goes away, the gateway waits
+while user code blocks: a slow task is not a dead one. When its stream manager goes away, the gateway waits
 for the next one on a new socket.
 """
 

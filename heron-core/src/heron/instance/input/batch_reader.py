@@ -132,7 +132,7 @@ class BatchReader:
 
 
 class MarkerAligner:
-    """Counts END and PLAN markers by source task: the only place that aligns them (design D16).
+    """Counts END and PLAN markers by source task: the only place that aligns them.
 
     `channel_alignment` aligns checkpoints, and `watermarks` combines watermarks. Repeated markers, and markers of
     former upstream tasks, have no effect.

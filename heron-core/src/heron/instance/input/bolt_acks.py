@@ -304,7 +304,7 @@ class _KeptColumns:
 
 
 class FinishRoots:
-    """The rows that a bolt emits in `finish`: roots, which are emitted again until their trees are complete (D15).
+    """The rows that a bolt emits in `finish`: roots, which are emitted again until their trees are complete.
 
     `begun` is set when `finish` is called, and only where delivery is at least once.
     """

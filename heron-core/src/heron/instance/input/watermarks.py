@@ -1,4 +1,4 @@
-"""The event-time watermark of a task: from the watermarks of its upstream tasks to its own (design D16). Pure.
+"""The event-time watermark of a task: from the watermarks of its upstream tasks to its own. Pure.
 
 The watermark of a task is the smallest time over the upstream tasks that are neither idle nor ended. An upstream task
 that has sent no time yet holds it back. If every upstream task is idle or has ended, the watermark is the largest time

@@ -15,10 +15,10 @@ __all__ = ["EmitLock"]
 class EmitLock:
     """Decides which thread may flush: the task thread, or the gateway while the task thread is in the author's code.
 
-    A tuple waits no longer than the linger, even if `next_tuple` or `process` blocks for minutes after its emit (design
-    D2). The task thread therefore holds the lock, except while it calls the author's code, ``with lock.released():``.
-    The gateway may acquire it then. Emits continue meanwhile: they only append, and append the row itself last, so that
-    a flush takes a prefix of each list. Releasing and reacquiring cost 0.1 us, once per slice of calls.
+    A tuple waits no longer than the linger, even if `next_tuple` or `process` blocks for minutes after its emit. The
+    task thread therefore holds the lock, except while it calls the author's code, ``with lock.released():``. Then the
+    gateway may acquire it. Emits continue meanwhile: they only append, and append the row itself last, so that a flush
+    takes a prefix of each list. Releasing and reacquiring cost 0.1 us, once per slice of calls.
 
     `time` gets what the author's code takes.
     """

@@ -1,7 +1,7 @@
 """Output streams whose tuples are tracked: the same log, flushed with roots and keys.
 
 A spout's rows are roots. A bolt's rows belong to the roots of their anchors. Keys derive from the batch's key, the
-row's number and the destination, so that a flush sends no keys (design D5). A flush of roots to tasks that receive all
+row's number and the destination, so that a flush sends no keys. A flush of roots to tasks that receive all
 rows needs no arrays; `heron.instance.output.flush_arrays` handles the rest.
 """
 

@@ -146,7 +146,7 @@ class QueuedTarget:
 
 
 class QueuedCollector:
-    """`heron.api.ThreadsafeCollector`: queues calls of other threads for the task thread (design D4)."""
+    """`heron.api.ThreadsafeCollector`: queues calls of other threads for the task thread."""
 
     def __init__(self, target: QueuedTarget, sleeper: Sleeper) -> None:
         self._target = target

@@ -1,4 +1,4 @@
-"""Failures of user code as people read them: task, place, record and remedy (design D13)."""
+"""Failures of user code as people read them: task, place, record and remedy."""
 
 from __future__ import annotations
 
