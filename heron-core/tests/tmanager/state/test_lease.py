@@ -12,6 +12,7 @@ from heron.ipc.reactor import Reactor
 from heron.spi.statemgr import StateManager
 from heron.state_nodes.tmanager_location import TManagerLocation
 from heron.tmanager.state.lease import Lease
+from heron_testing.fake_clock import FakeClock
 
 LOCATION = TManagerLocation("tcp://127.0.0.1:1", "words-1", 1, "here")
 
@@ -24,6 +25,7 @@ class Node:
     def __init__(self) -> None:
         self.is_held = True
         self.attempts = 0
+        self.delay_s = 0.0
         self.on_attempt: Callable[[], object] = lambda: None
         self.timers: list[Callable[[], object]] = []
 
@@ -41,8 +43,9 @@ class Node:
         """As `Hold.release`."""
         self.is_held = False
 
-    def after(self, _delay_s: float, call: Callable[[], object]) -> None:
+    def after(self, delay_s: float, call: Callable[[], object]) -> None:
         """As `Reactor.after`."""
+        self.delay_s = delay_s
         self.timers.append(call)
 
     def next_attempt(self) -> None:
@@ -56,8 +59,9 @@ class Standby:
     def __init__(self, node: Node) -> None:
         self.node, self.stops = node, False
         self.led: list[int] = []
+        self.clock = FakeClock()
         self.lease = Lease(
-            cast("Reactor", node), cast("StateManager", node), "words", stop_requested=lambda: self.stops
+            cast("Reactor", node), cast("StateManager", node), "words", lambda: self.stops, self.clock.monotonic_s
         )
         self.lease.take(LOCATION, self.led.append)
 
@@ -95,3 +99,14 @@ def test_it_gives_up_what_it_gets_when_it_is_to_stop(standby: Standby) -> None:
     standby.node.on_attempt = standby.stop
     standby.node.next_attempt()
     assert (standby.led, standby.node.is_held, standby.node.timers) == ([], False, [])
+
+
+def test_it_tries_often_only_at_first(standby: Standby) -> None:
+    """A restarted topology manager must lead soon. A standby waits for days, and must not load the store."""
+    soon_s = standby.node.delay_s
+    standby.clock.advance(4.9)
+    standby.node.next_attempt()
+    assert standby.node.delay_s == soon_s
+    standby.clock.advance(0.1)
+    standby.node.next_attempt()
+    assert standby.node.delay_s > soon_s

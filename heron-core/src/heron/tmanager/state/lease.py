@@ -31,12 +31,18 @@ class Lease:
     """Tries until it has the hold; then it calls `on_taken` once, with the epoch."""
 
     def __init__(
-        self, reactor: Reactor, statemgr: StateManager, topology: str, stop_requested: Callable[[], bool]
+        self,
+        reactor: Reactor,
+        statemgr: StateManager,
+        topology: str,
+        stop_requested: Callable[[], bool],
+        now_s: Callable[[], float] = monotonic_s,
     ) -> None:
         self._reactor = reactor
         self._statemgr = statemgr
         self._topology = topology
         self._stop_requested = stop_requested
+        self._now_s = now_s
         self._hold: Hold | None = None
         self._waits_since_s: float | None = None
         self._waits_for = ""
@@ -49,7 +55,7 @@ class Lease:
             value = encode_tmanager_location(location)
             self._hold = self._statemgr.hold(NodeKind.TMANAGER_LOCATION, self._topology, value)
         except StateError as error:  # another leader holds it, or the store is away or full: each of these can pass
-            now_s = monotonic_s()
+            now_s = self._now_s()
             if self._waits_since_s is None:
                 self._waits_since_s = now_s
             if str(error) != self._waits_for:
