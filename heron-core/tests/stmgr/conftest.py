@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -322,7 +322,8 @@ class Site:
         made.expect_plan()
         return made
 
-    def plan(self, version: int = 1, epoch: int = 1) -> None:
+    def plan(self, version: int = 1, epoch: int = 1, *, receivers: Collection[int] = tuple(TASKS)) -> None:
+        """Sends a plan with all stream managers to those of these containers."""
         locations = [
             StreamManagerLocation(
                 container, each.context.spec.incarnation, self.address_of_peer.get(container, each.endpoint), "h", 1
@@ -331,8 +332,8 @@ class Site:
         ]
         plan = plan_of(locations, version, epoch)
         decode_physical_plan(plan.plan.document, "test")  # msgspec must not inspect a type in several threads at once
-        for stmgr in self.stmgrs.values():
-            stmgr.send_as_tmanager(plan)
+        for container in self.stmgrs.keys() & receivers:
+            self.stmgrs[container].send_as_tmanager(plan)
 
     def linked(self, container: int, *tasks: int) -> None:
         """Waits until a stream manager may send to these tasks of its peer; END markers sent before are repeated."""

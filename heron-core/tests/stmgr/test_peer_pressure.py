@@ -71,6 +71,20 @@ def test_the_reports_of_a_dead_stream_manager_end_with_the_plan(site: Site) -> N
     spout.wait_until_throttled_by()
 
 
+def test_the_reports_of_a_replaced_stream_manager_end_before_its_successor_connects(site: Site) -> None:
+    """The successor may be unable to connect for long, and the spout must not wait for it."""
+    here = site.start(1)
+    there = site.start(2)
+    site.plan()
+    spout, _slow = site.registered(1), site.registered(3)
+    jam(site, spout, 3)
+    wait_until(lambda: not here.context.pressure.own_culprits())
+    there.close()
+    site.start(2, incarnation=1)
+    site.plan(version=2, receivers=(1,))  # without a plan the successor connects to no peer
+    spout.wait_until_throttled_by()
+
+
 def test_a_restarted_stream_manager_receives_the_culprits_from_its_peers(site: Site) -> None:
     """Its spouts receive them in the welcome, before they send a tuple."""
     first = site.start(1)

@@ -82,6 +82,17 @@ def test_roots_that_do_not_fit_the_rows_are_rejected(options: bytes) -> None:
         tracked_batch(head_of(options), 5)
 
 
+def test_a_unit_is_acked_with_its_last_tuple_and_fails_with_its_first() -> None:
+    """The ledger knows one row: an ack with the first tuple would complete the root before the others are processed."""
+    unit = TrackedBatch(5, 1, 77, tuples=3)
+    assert unit.rows_acked(unit.settle([0, 2])) == []
+    assert unit.rows_acked(unit.settle([1])) == [0]
+    failing = TrackedBatch(5, 1, 77, tuples=3)
+    assert failing.rows_acked(failing.settle([0])) == []
+    assert failing.rows_failed(failing.settle([1])) == [0]
+    assert failing.settle([0, 1, 2]) == []
+
+
 def test_each_tuple_is_settled_once() -> None:
     """Later acks and fails of a tuple are not returned."""
     batch = TrackedBatch(5, 4, 77)

@@ -75,10 +75,18 @@ class Site:
         until(look)
         return self.hellos[-1]
 
-    def session(self, number: int, after: str = "", window_bytes: int = 4096, *, ended: bool = False) -> Channel:
+    def session(
+        self,
+        number: int,
+        after: str = "",
+        window_bytes: int = 4096,
+        *,
+        ended: bool = False,
+        culprits: tuple[int, ...] = (),
+    ) -> Channel:
         """Connects to the instance and welcomes it."""
         channel = self.sockets.channel_to(self.hello(after).endpoint)
-        welcome = pb.InstanceWelcome(session=number, window_bytes=window_bytes, ended=ended)
+        welcome = pb.InstanceWelcome(session=number, window_bytes=window_bytes, ended=ended, culprits=culprits)
         channel.send(control_frame(Envelope(instance_welcome=welcome), number))
         assert self.command() == SessionOpened(ended)
         return channel
@@ -323,6 +331,17 @@ def test_a_lost_stream_manager_is_followed_by_the_next(site: Site) -> None:
     again = site.session(1, after=former, ended=True)
     site.gateway.data_out.put([b"data"])
     assert parse_frame_header(receive(again)) == (FrameKind.DATA, 1, 1)
+
+
+def test_a_session_begins_with_the_culprits_in_its_welcome(site: Site) -> None:
+    """The instance missed their beginnings, and receives only changes from now on."""
+    channel = site.session(1, culprits=(3, 5))
+    throttle = site.gateway.throttle
+    assert throttle.culprits == {3, 5}
+    channel.send(control_frame(Envelope(pressure=pb.Pressure(task_id=3, container_id=1, on=False)), 1))
+    until(lambda: throttle.culprits == {5})
+    channel.close()
+    until(lambda: not throttle.culprits)
 
 
 def test_a_session_must_begin_with_a_welcome(site: Site) -> None:

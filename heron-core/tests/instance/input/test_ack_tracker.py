@@ -154,6 +154,19 @@ def test_whole_batches_may_be_settled_without_processing() -> None:
     assert work.sent() == [("range", (400, 3)), ("fail", [300, 301])]
 
 
+def test_a_tuple_takes_children_until_its_ack_has_left() -> None:
+    """The ledger may have completed its root by then."""
+    work = Work(3)
+    work.settle([work.pool[1]])
+    assert [work.batch.takes_children(row) for row in range(3)] == [True, True, True]
+    work.sent()
+    assert [work.batch.takes_children(row) for row in range(3)] == [True, False, True]
+    whole = Work(3)
+    whole.settle(whole.pool[:3])
+    whole.sent()
+    assert not any(whole.batch.takes_children(row) for row in range(3))
+
+
 def test_adjacent_tuples_of_one_root_are_acked_as_one() -> None:
     """The words of one line are adjacent: the ledger would XOR them anyway, and the message is half as large."""
     batch = TrackedBatch(TASK, 5, KEY)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
 
-from heron.api import Bolt, ITwoPhaseStatefulComponent, State, Tuple
+from heron.api import Bolt, CounterState, ITwoPhaseStatefulComponent, State, Tuple
 from heron.api.definition import TopologyDefinition
 from heron.api.state import HashMapState
 from heron.checkpoints.archive import CheckpointArchive, places_of
-from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, TaskSnapshot
+from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, TaskSnapshot, decode_snapshot
 from heron.errors import CheckpointError
 from heron.instance.state.keyed_state import KeyedStateStore
 from heron.instance.state.state_payload import encode_operator_state
 from heron.instance.state.task_checkpoints import TaskCheckpoints
+from heron.ipc.envelope import Envelope
 from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import CheckpointPlan, PlanIndex
 from heron_testing.builders import bolt, physical_plan, spout, subscription, topology
@@ -101,6 +103,33 @@ def test_operator_state_of_another_parallelism_is_refused() -> None:
     wider = topology(spout("spout"), bolt("bolt", subscription("spout"), parallelism=2))
     with pytest.raises(CheckpointError, match=r"init_state for 1 tasks of component 'bolt', the topology has 2; set"):
         restored(archive_with("t-0/3"), CheckpointPlan(3, 0, source="t-0/3"), wider)
+
+
+def test_a_task_that_keeps_its_state_saves_all_of_it_again() -> None:
+    """Another region was restored. The payloads of this task may be of a checkpoint that nothing refers to any more."""
+    sent: list[Envelope] = []
+    stored = threading.Event()
+    keyed = KeyedStateStore("bolt", TASK, key_groups_of(DEFINITION), FakeClock(), single=True)
+    checkpoints = TaskCheckpoints(instance_spec("bolt", TASK), archive_with(), keyed, sent.append, stored.set)
+    sink = SinkBolt()
+    checkpoints.restore(PlanIndex(replace(physical_plan(DEFINITION), checkpoints=CheckpointPlan())), sink)
+    keyed.state("counts", CounterState[str]).add("word")
+
+    def objects_of(number: int) -> set[str]:
+        stored.clear()
+        checkpoints.save(number, sink, ended=False)
+        while checkpoints.advance():
+            pass
+        assert stored.wait(10.0)
+        checkpoints.advance()
+        groups = decode_snapshot(sent[-1].checkpoint_report.snapshot, "the report").groups
+        return {place.object for place in groups.values()}
+
+    first = objects_of(1)
+    assert len(first) == 1
+    assert objects_of(2) == first, "nothing has changed"
+    checkpoints.keep(CheckpointPlan(2, 2))
+    assert len(objects_of(3) - first) == 1
 
 
 def test_a_task_that_was_moved_goes_on_with_the_state_of_the_former_one() -> None:

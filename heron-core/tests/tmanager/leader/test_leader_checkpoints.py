@@ -333,6 +333,20 @@ def test_key_groups_move_with_a_checkpoint(leading: Leading) -> None:
     assert (leading.ordered.restores, leading.ordered.source) == (1, "wc-1/1")
 
 
+def test_each_update_takes_a_checkpoint(leading: Leading) -> None:
+    """Its tasks would else return to the checkpoint of the update before, or lose what came after it."""
+    for number, boundary in enumerate((300, 400), 1):
+        owners = KeyOwners.of([2] * boundary + [3] * (1024 - boundary))
+        leading.carry_out(leading.leader.update_asked(leading.packing, leading.packing.id, {"count": owners}))
+        leading.pulse()
+        assert (leading.ordered.number, leading.phase) == (number, UpdatePhase.PREPARE)
+        leading.report(CheckpointEvent.SAVED, number, 1, 2, 3)
+        leading.carry_out(leading.leader.manifest_stored(number))
+        leading.report(CheckpointEvent.COMMITTED, number, 1, 2, 3)
+        assert (leading.ordered.source, leading.phase) == (f"wc-1/{number}", None)
+        leading.works(1, 2, 3)
+
+
 def test_key_groups_do_not_move_away_from_operator_state(leading: Leading) -> None:
     """The new owner would begin again without what the former one knows of its keys."""
     leading.pulse(INTERVAL_S)
