@@ -1,4 +1,4 @@
-"""The rooms of the core, as ARCHITECTURE.md shows them: from the import contracts and the docstrings of the packages."""
+"""The rooms of the core for ARCHITECTURE.md, from the import contracts and the docstrings of the packages."""
 
 from __future__ import annotations
 
