@@ -21,7 +21,7 @@ from heron.ipc.query import TManagerClient
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.watched_channel import open_watched_channel
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 LONG_S = 20.0  # no test takes this long
 STATUS = TopologyStatus("words", "words-1", "running", 1.0)

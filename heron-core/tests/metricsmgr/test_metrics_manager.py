@@ -23,7 +23,7 @@ from heron.metricsmgr.metrics_manager import MetricsForwarder, MetricsManager
 from heron.metricsmgr.sink_runner import HANG_S, SinkRunner
 from heron.spi.metricsink import MetricsRecord, MetricsSink, Source
 from heron_testing.fake_clock import FakeClock
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 
 SOURCE = Source("wc", 1, "metricsmgr", 1)
 

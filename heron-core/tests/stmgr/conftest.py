@@ -51,7 +51,7 @@ from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
 from heron_testing.builders import bolt, physical_plan, spout, stream, subscription
 from heron_testing.builders import topology as topology_of
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from parts import data_frame, decoded_rows, end_marker, tuple_segment
 
 TUPLE_MAX_BYTES = 16 * 1024 * 1024

@@ -25,8 +25,8 @@ from heron.ipc.frames.tracking import COUNTER_BITS, RootOutcome, ack_range, new_
 from heron.ipc.keys import ClientKeys, Speaker, new_keys
 from heron.ipc.socket import Inbox
 from heron.spi.metricsink import Histogram
-from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
+from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from conftest import Instance, Site

@@ -15,7 +15,7 @@ from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, Str
 from heron.state_nodes.plans import decode_physical_plan, encode_plan
 from heron.stmgr.local_tasks import LocalTasks
 from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from conftest import Instance, Site, Stmgr

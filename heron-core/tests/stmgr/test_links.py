@@ -16,7 +16,7 @@ from heron.ipc.frames.frame import (
     frame_header,
     parse_segment,
 )
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from conftest import Site, Stmgr

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
+from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from conftest import Instance, Site

@@ -35,7 +35,7 @@ from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.plans import decode_physical_plan, encode_plan
 from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 
 
 class Peer:

@@ -19,7 +19,7 @@ from heron_service_tracker.observations import Observations, Reading
 from heron_service_tracker.observed import MadeAnswers
 from heron_service_tracker.task_figures import FiguresOfTasks
 from heron_service_tracker.topology_watch import TopologyWatch, pause_s
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 MakeStatus = Callable[..., TopologyStatus]
 

@@ -17,7 +17,7 @@ from heron.instance.inspection.memory_observer import MemoryObserver
 from heron.instance.inspection.process_memory import allocator_free_bytes, parsed_rollup, resident_bytes
 from heron.instance.metrics.inspected_task import InspectedTask
 from heron.ipc.documents.task_memory import TaskMemory, decode_memory, encode_memory
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 from parts import instance_spec
 
 pytestmark = pytest.mark.leaks_nothing

@@ -21,7 +21,7 @@ from heron.ipc.documents.task_tuples import SampledTuple, TaskTuples, decode_tup
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.driver import DriverRef
 from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 from parts import instance_spec, stream_origin
 
 pytestmark = pytest.mark.leaks_nothing

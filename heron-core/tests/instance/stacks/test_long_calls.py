@@ -15,7 +15,7 @@ from heron.instance.stacks.thread_stacks import engine_wait
 from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 
 LIMITS = FrameLimits(4_000_000)
 

@@ -21,7 +21,7 @@ from heron.instance.stacks.thread_usage import ThreadUsage, thread_usage, wait_o
 from heron.ipc.documents.task_stacks import decode_stacks, encode_stacks
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 from parts import instance_spec
 
 ENGINE = str(Path(heron.instance.__file__).with_name("runner.py"))

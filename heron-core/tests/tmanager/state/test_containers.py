@@ -11,7 +11,7 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, parse_control
 from heron.ipc.socket import Channel, SocketContext
 from heron.tmanager.state.containers import Containers
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 
 class StreamManagers:

@@ -22,7 +22,7 @@ from heron.tmanager.state.plan_publisher import PlanPublisher
 from heron.tmanager.state.state_store import StateStore
 from heron_statemgr_localfs.state_manager import LocalFsOptions, LocalFsStateManager
 from heron_testing.fake_clock import FakeClock
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 
 class Away(LocalFsStateManager):
