@@ -112,7 +112,7 @@ def test_a_topology_that_was_submitted_deactivated_has_a_paused_first_plan(make_
     assert plan_of(leader).state is TopologyState.PAUSED
     running = only(PublishPlan, leader.state_asked("running")).plan
     assert running.state is TopologyState.RUNNING
-    assert make_leader(deactivated=True, plan=running).status().state == "running"
+    assert make_leader(deactivated=True, plan=running).known.status().state == "running"
     assert only(EndTopology, make_leader(deactivated=True).state_asked("killed")).report.state == "killed"
 
 
@@ -207,7 +207,7 @@ def test_a_failed_task_fails_the_topology_only_with_stop_on_failure(make_leader:
     goes_on = make_leader()
     plan_of(goes_on)
     assert not [each for each in goes_on.task_reported(report) if isinstance(each, EndTopology)]
-    assert goes_on.status().errors == (report.error,)
+    assert goes_on.known.status().errors == (report.error,)
     stops = make_leader("stop")
     plan_of(stops)
     end = only(EndTopology, stops.task_reported(report))
@@ -369,7 +369,7 @@ def test_a_new_leader_reports_stream_managers_that_do_not_return(
         successor.stmgr_registered(location(2, 2))
     fake_clock.advance(8.0)
     successor.stmgr_heard(1)
-    assert successor.status().unreached == (Unreached(2, 0, 8.0),)
+    assert successor.known.status().unreached == (Unreached(2, 0, 8.0),)
     fake_clock.advance(3.0)
     assert only(NoteEvent, successor.tick()).subject == "stmgr-2"
 
