@@ -17,8 +17,8 @@ _FILES = {
     "serialisation": "batch_codec serializers",
     "routing": "frame instance_links outlet peer_links peer_session router stream_manager",
     "ledger": (
-        "ack_outcomes ack_routing array_tracking bolt_acks ledger pending_roots tracked_batch tracked_stream tracking "
-        "tracking_arrays"
+        "ack_outcomes ack_routing batch_arrays bolt_acks flush_arrays ledger pending_roots tracked_batch "
+        "tracked_stream tracking tracking_arrays"
     ),
     "sockets": "data_queue flow_limits gateway link queue_capacity reactor session socket wakeup",
 }

@@ -29,13 +29,20 @@ from heron.api.definition import (
 from heron.clock import monotonic_s, wall_s
 from heron.driver_kit.loading import open_driver
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.metrics_table import MetricsRow, MetricsTable, encode_metrics, table_of
+from heron.ipc.documents.status import (
+    ComponentStatus,
+    LeaderStatus,
+    ProcessStatus,
+    TaskStatus,
+    TopologyStatus,
+    encode_status,
+)
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
 from heron.ipc.keys import Speaker, new_keys
-from heron.ipc.metrics_table import MetricsRow, MetricsTable, encode_metrics, table_of
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
-from heron.ipc.status import ComponentStatus, LeaderStatus, ProcessStatus, TaskStatus, TopologyStatus, encode_status
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
 from heron.spi.driver import DriverRef

@@ -17,7 +17,7 @@ from bench.job import LAST, Job
 from bench.records import BenchError
 from heron.api import Bolt, Spout, TopologyBuilder, Tuple
 from heron.api.definition import ComponentKind, GroupingKind
-from heron.instance.user_component import specialise
+from heron.instance.user.user_component import specialise
 from heron_simulator.null_engine import run_null_engine
 
 __all__ = ["measure_null", "measure_user_code"]

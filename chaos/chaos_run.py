@@ -23,7 +23,7 @@ from chaos.fault_plan import COUNTS, Kind
 from chaos.flow import Flow
 from chaos.mode import Mode
 from heron.clock import monotonic_s
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 __all__ = ["ChaosRun", "kind_of"]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from docs_site.offline import loaded_from_network
+from docs_site.rooms import replaced, rooms_text
 from docs_site.site_source import write_site_source
 from heron.errors import ConfigError
 
@@ -28,6 +29,13 @@ def write(folder: Path, site: Path) -> None:
         write_site_source(_ROOT, folder.resolve(), site.resolve())
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
+
+
+@main.command()
+def architecture() -> None:
+    """Write the rooms of the core into ARCHITECTURE.md."""
+    page = _ROOT / "ARCHITECTURE.md"
+    page.write_text(replaced(page.read_text(encoding="utf-8"), rooms_text(_ROOT)), encoding="utf-8")
 
 
 @main.command()

@@ -22,7 +22,7 @@ from ground_truth.errors import TruthError
 from ground_truth.sites import SiteOf
 from heron.clock import monotonic_s
 from heron.errors import HeronError
-from heron.ipc.status import TopologyStatus
+from heron.ipc.documents.status import TopologyStatus
 from heron.spi.health_values import Observation
 from heron_cli.client import connect
 from heron_cli.topologies.remote_topology import RemoteTopology

@@ -9,6 +9,7 @@ import pytest
 from docs_site.contents import Contents, expanded, modules, paths
 from docs_site.documents import documents
 from docs_site.offline import loaded_from_network
+from docs_site.rooms import replaced, rooms_text
 from docs_site.site_source import write_site_source
 
 from heron.errors import ConfigError
@@ -108,3 +109,15 @@ def test_what_a_page_would_load_is_found(tmp_path: Path, html: str, loads: bool)
     """The site works without a network; links to other sites may stay."""
     write(tmp_path, "a/page.html", html)
     assert bool(loaded_from_network(tmp_path)) is loads
+
+
+def test_the_architecture_shows_the_rooms_that_import_linter_holds() -> None:
+    """If this fails, run ./dev docs."""
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert replaced(page, rooms_text(ROOT)) == page
+
+
+def test_a_page_without_the_marks_is_refused() -> None:
+    """Nothing may be lost around them."""
+    with pytest.raises(ConfigError, match="are not there once"):
+        replaced("# Architecture\n", "| level |")

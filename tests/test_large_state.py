@@ -10,8 +10,8 @@ import pytest
 
 from heron.api import ValueState
 from heron.clock import SystemClock, monotonic_s
-from heron.instance.keyed_state import KeyedStateStore
-from heron.instance.state_payload import SavedEntries, encode_group
+from heron.instance.state.keyed_state import KeyedStateStore
+from heron.instance.state.state_payload import SavedEntries, encode_group
 from heron.planner.key_group import DEFAULT_KEY_GROUPS, key_group
 from heron_state_lmdb import LmdbStateBackend
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 
 TOPOLOGY = """
 from heron.api import Bolt, Grouping, Spout, Topology

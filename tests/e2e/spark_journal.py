@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from heron_testing.pytest_plugin import wait_until, wait_until_grown
+from heron_testing.waiting import wait_until, wait_until_grown
 from heron_testing_servers.spark import SparkCluster, SparkWorker
 from line_journal import Lines
 

@@ -88,7 +88,7 @@ def test_a_tree_ends_once_whatever_its_bolts_do(sandbox: Sandbox) -> None:
 
     A fail counts although an ack follows it, and although `end` was called long before. A tuple may be acked long after
     the timeout that is switched off, by a thread of the bolt, or with the whole window in which its emits are anchored.
-    Tuples of `finish` are replayed until they are acked (design D15).
+    Tuples of `finish` are replayed until they are acked.
 
     Guarantee: a tree is acked or fails once, whatever its bolts do, and `topology.max.spout.pending` bounds the
     roots in flight.

@@ -1,4 +1,4 @@
-"""A slow bolt slows its spout: memory stays bounded, the culprit is named, and nothing is lost (D4, D6)."""
+"""A slow bolt slows its spout: memory stays bounded, the culprit is named, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from heron.ipc.keys import new_keys
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.topology_keys import encode_keys
-from heron_testing.pytest_plugin import wait_until, wait_until_grown
+from heron_testing.waiting import wait_until, wait_until_grown
 from line_journal import Lines
 
 if TYPE_CHECKING:

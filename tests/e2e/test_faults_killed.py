@@ -1,4 +1,4 @@
-"""kill -9 of each process and container, of two processes, of new processes, and repeatedly: no line is lost (D10)."""
+"""kill -9 of each process and container, of two processes, of new processes, and repeatedly: no line is lost."""
 
 from __future__ import annotations
 

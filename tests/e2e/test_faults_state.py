@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from heron_testing.pytest_plugin import wait_until, wait_until_grown
+from heron_testing.waiting import wait_until, wait_until_grown
 from line_journal import SCALED, Lines
 
 if TYPE_CHECKING:

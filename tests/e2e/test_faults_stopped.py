@@ -1,4 +1,4 @@
-"""A stopped process is slow, not dead: no process restarts and nothing is lost (D4, D9)."""
+"""A stopped process is slow, not dead: no process restarts and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of an instance: the output rate of a component, and the size of queues (D4)."""
+"""Limits of an instance: the output rate of a component, and the size of queues."""
 
 from __future__ import annotations
 

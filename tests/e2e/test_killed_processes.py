@@ -1,4 +1,4 @@
-"""A killed process restarts, the run goes on, and a bounded topology finishes (D10)."""
+"""A killed process restarts, the run goes on, and a bounded topology finishes."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 
 from heron.spi.statemgr import NodeKind
 from heron_statemgr_zookeeper.state_manager import ZookeeperStateManager
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.carbon import CarbonServer
 from heron_testing_servers.prometheus import PrometheusServer
 from heron_testing_servers.s3 import S3Server

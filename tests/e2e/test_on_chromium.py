@@ -12,7 +12,7 @@ import psutil
 import pytest
 from playwright.sync_api import Error, Page, expect
 
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.chromium import ChromiumBrowser
 from watched_pages import HOSTILE, WatchedPage, answering, start_ui
 

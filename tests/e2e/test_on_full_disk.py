@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from committed_lines import PARTITIONS, check_committed, committed
-from heron.ipc.metric_names import CHECKPOINTS_FAILED
+from heron.ipc.documents.metric_names import CHECKPOINTS_FAILED
 from heron_testing_servers.absence import not_here
 from line_journal import SCALED, Lines
 

@@ -14,7 +14,7 @@ from flowing import flows
 from heron.errors import StateError
 from heron.spi.statemgr import NodeKind, Versioned
 from heron_statemgr_hdfs.driver import HdfsStateManager
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.hdfs import HdfsServer
 from heron_uploader_hdfs.driver import HdfsUploader
 

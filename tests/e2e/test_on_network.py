@@ -23,8 +23,8 @@ import psutil
 import pytest
 
 from heron.clock import monotonic_s, wall_s
-from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
+from heron_testing.waiting import wait_until
 from heron_testing_servers.namespace import remove_stale
 from heron_testing_servers.network import HERE, Network
 from heron_testing_servers.zookeeper import ZooKeeperServer

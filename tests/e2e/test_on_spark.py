@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.absence import not_here
 from heron_testing_servers.spark import SparkCluster
 from spark_journal import BACK_S, HERE, SUBMITTED_S, SparkJournal, fresh, refusal, status_or_empty

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.spark import SparkCluster
 from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, status_or_empty
 

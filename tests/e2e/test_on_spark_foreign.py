@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.version import __version__
 
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.absence import not_here
 from heron_testing_servers.install import ServerNotInstalledError, installed, python_packages
 from heron_testing_servers.spark import SparkCluster

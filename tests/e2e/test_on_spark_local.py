@@ -25,7 +25,7 @@ from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 from heron_scheduler_spark.container_task import run_container
 from heron_scheduler_spark.task_messages import Order
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.absence import not_here
 from visible_data import logs, processes
 

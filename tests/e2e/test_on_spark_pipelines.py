@@ -15,7 +15,7 @@ import pytest
 from example_tables import EXAMPLE_TABLES, ExampleTable
 from heron.errors import UsageError
 from heron_spark_kit.java import check_java
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.absence import not_here
 from heron_testing_servers.spark import SparkCluster
 from test_pipelines import expected, kill_one, lines, meaning

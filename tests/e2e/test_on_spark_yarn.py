@@ -11,8 +11,8 @@ import psutil
 import pyspark
 import pytest
 
-from heron_testing.pytest_plugin import wait_until
 from heron_testing.sandbox import sandbox_at
+from heron_testing.waiting import wait_until
 from heron_testing_servers.spark import SparkCluster
 from heron_testing_servers.yarn import YarnCluster
 from spark_journal import BACK_S, HERE, SparkJournal, refusal

@@ -1,4 +1,4 @@
-"""A wall clock that jumps while data flows: durations use another clock, so only dates are wrong (D4, D9)."""
+"""A wall clock that jumps while data flows: durations use another clock, so only dates are wrong."""
 
 from __future__ import annotations
 

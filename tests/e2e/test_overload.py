@@ -1,4 +1,4 @@
-"""Overload: memory stays within the formula, the slow task is named, and back pressure ends with its cause (D6).
+"""Overload: memory stays within the formula, the slow task is named, and back pressure ends with its cause.
 
 docs/back-pressure.md has the formula and the table. Each case is short here, and has its full length in `./dev soak`.
 """
@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from heron.clock import monotonic_s
-from heron.ipc.status import Culprit, TopologyStatus, decode_status
+from heron.ipc.documents.status import Culprit, TopologyStatus, decode_status
 from heron.kernel.settings import EngineSettings
 
 if TYPE_CHECKING:

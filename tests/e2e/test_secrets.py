@@ -1,4 +1,4 @@
-"""The keys of a running topology and the passwords of its drivers: the places that may contain them (D11)."""
+"""The keys of a running topology and the passwords of its drivers: the places that may contain them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standby topology managers on one machine with state in files: killed, stopped, deposed and continued (D9)."""
+"""Standby topology managers on one machine with state in files: killed, stopped, deposed and continued."""
 
 from __future__ import annotations
 

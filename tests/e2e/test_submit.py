@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from heron_testing.pytest_plugin import wait_until, wait_until_grown
+from heron_testing.waiting import wait_until, wait_until_grown
 
 if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun

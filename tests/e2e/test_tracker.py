@@ -12,7 +12,7 @@ import httpx
 import psutil
 import pytest
 
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun

@@ -1,4 +1,4 @@
-"""Errors in user code at run time: counted, shown once, and survived if possible (D12, D13)."""
+"""Errors in user code at run time: counted, shown once, and survived if possible."""
 
 from __future__ import annotations
 

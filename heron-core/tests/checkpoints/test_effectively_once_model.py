@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from heron.instance.channel_alignment import ChannelAlignment, Verdict
-from heron.tmanager.checkpoint_progress import CheckpointProgress
+from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
+from heron.tmanager.leader.checkpoint_progress import CheckpointProgress
 from parts.checkpoint_model import TopologyModel
 
 

@@ -17,7 +17,7 @@ from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager, Versioned
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 _LIMIT = 16 * 1024
 _KIND = NodeKind.PACKING_PLAN

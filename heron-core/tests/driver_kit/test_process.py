@@ -16,7 +16,7 @@ from heron.driver_kit.child_processes import spawn
 from heron.driver_kit.parent_process import DEATH_SIGNAL, PARENT_PID
 
 if TYPE_CHECKING:
-    from heron_testing.pytest_plugin import Eventually
+    from heron_testing.waiting import Eventually
 
 pytestmark = pytest.mark.leaks_nothing
 

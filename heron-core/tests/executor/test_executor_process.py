@@ -31,7 +31,7 @@ from heron.spi.uploader import Uploader
 from heron.state_nodes.plans import encode_plan, encode_tasks
 from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
 from heron.state_nodes.topology_keys import encode_keys
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 
 NAMES = ("stmgr", "word-1", "count-2", "metricsmgr")
 

@@ -11,7 +11,7 @@ import pytest
 from heron.executor.children import ChildEnd, Children
 from heron.executor.kill_causes import KillCauses
 from heron.kernel.own_cgroup import OwnCgroup
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 
 MEMINFO = "MemTotal:       8388608 kB\n"
 UNIFIED = {"proc/self/cgroup": "0::/heron\n", "sys/fs/cgroup/heron/memory.max": "1073741824\n"}

@@ -17,20 +17,21 @@ import pytest
 from heron.api.definition import GroupingDefinition, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
 from heron.api.tuple import Tuple, TupleHelper
-from heron.instance.batch_codec import decode_columns
-from heron.instance.bolt_acks import AckTracker
-from heron.instance.emitter import BoltEmitter, SpoutEmitter
+from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
+from heron.instance.acks.tracked_batch import UNTRACKED, tracked_batch
+from heron.instance.codec.batch_codec import decode_columns
 from heron.instance.garbage import collect_less
-from heron.instance.out_stream import OutStream, StreamOrigin
-from heron.instance.pending_roots import PendingRoots, RootCallbacks
-from heron.instance.session import settled_roots
-from heron.instance.stream_routes import StreamRoutes, routes_of
+from heron.instance.gateway.session import settled_roots
+from heron.instance.input.bolt_acks import AckTracker
+from heron.instance.input.tuple_pool import TuplePool
+from heron.instance.metrics.task_metrics import TaskMetrics
+from heron.instance.output.emitter import BoltEmitter, SpoutEmitter
+from heron.instance.output.out_stream import OutStream
+from heron.instance.output.stream_origin import StreamOrigin
+from heron.instance.output.stream_routes import StreamRoutes, routes_of
+from heron.instance.output.tracked_stream import AnchoredStream, RootStream
 from heron.instance.task import StreamMaker
-from heron.instance.task_metrics import TaskMetrics
-from heron.instance.tracked_batch import UNTRACKED, tracked_batch
-from heron.instance.tracked_stream import AnchoredStream, RootStream
-from heron.instance.tuple_pool import TuplePool
-from heron.ipc.frame import SEGMENT_KIND_AT, FrameKind, SegmentKind, frame_header, parse_segment, segment_routes
+from heron.ipc.frames.frame import SEGMENT_KIND_AT, FrameKind, SegmentKind, frame_header, parse_segment, segment_routes
 from heron.planner.physical_plan import PlanIndex
 from heron.stmgr.ack_outcomes import AckOutcomes
 from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
@@ -71,11 +72,11 @@ class Lane:
         self.acks: deque[tuple[bytes, dict[Copy, str]]] = deque()
 
     def put(self, segments: Sequence[bytes]) -> None:
-        """`heron.instance.emitter.SegmentSink`."""
+        """`heron.instance.output.emitter.SegmentSink`."""
         self.data.append((frame_header(FrameKind.DATA, 1, 1) + b"".join(segments), self._about_data(segments)))
 
     def put_acks(self, segments: Sequence[bytes]) -> None:
-        """`heron.instance.bolt_acks.AckOutput`."""
+        """`heron.instance.input.bolt_acks.AckOutput`."""
         self.acks.append((frame_header(FrameKind.ACK, 1, 1) + b"".join(segments), self._about_acks()))
 
     def has_room(self) -> bool:

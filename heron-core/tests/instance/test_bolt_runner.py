@@ -17,13 +17,13 @@ from heron.api.definition import GroupingKind
 from heron.api.tuple import Tuple
 from heron.driver_kit.signals import Signals
 from heron.instance.bolt_runner import BoltRunner
-from heron.instance.data_queue import PlanReceived
-from heron.instance.gateway import Gateway
+from heron.instance.gateway.gateway import Gateway
+from heron.instance.queues.data_queue import PlanReceived
 from heron.instance.runner import ComponentStoppedError
 from heron.instance.task import Task
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     Encoding,
     Marker,

@@ -10,12 +10,12 @@ from functools import partial
 import pytest
 
 from heron.api.definition import StreamDefinition
-from heron.instance.emitter import SpoutEmitter
+from heron.instance.acks.pending_roots import PendingRoots
 from heron.instance.garbage import THRESHOLDS, GarbagePauses
-from heron.instance.out_stream import OutStream
-from heron.instance.pending_roots import PendingRoots
-from heron.instance.stream_routes import ShuffleSplitter, StreamRoutes
-from heron.instance.tracked_stream import RootStream
+from heron.instance.output.emitter import SpoutEmitter
+from heron.instance.output.out_stream import OutStream
+from heron.instance.output.stream_routes import ShuffleSplitter, StreamRoutes
+from heron.instance.output.tracked_stream import RootStream
 from heron.spi.metricsink import Histogram
 from parts import stream_origin
 
@@ -29,7 +29,7 @@ class Nowhere:
     """Takes every segment and keeps none."""
 
     def put(self, segments: Sequence[bytes]) -> None:
-        """`heron.instance.emitter.SegmentSink`."""
+        """`heron.instance.output.emitter.SegmentSink`."""
 
     def has_room(self) -> bool:
         """Always."""

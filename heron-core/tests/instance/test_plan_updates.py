@@ -11,12 +11,12 @@ from heron.api.definition import GroupingKind
 from heron.api.tuple import Tuple
 from heron.driver_kit.signals import Signals
 from heron.instance.bolt_runner import BoltRunner
-from heron.instance.data_queue import PlanReceived, SessionOpened
-from heron.instance.gateway import Gateway
+from heron.instance.gateway.gateway import Gateway
+from heron.instance.queues.data_queue import PlanReceived, SessionOpened
 from heron.instance.task import Task
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
-from heron.ipc.frame import FRAME_HEADER_BYTES, Marker, SegmentKind, marker_segment, marker_value, parse_segment
+from heron.ipc.frames.frame import FRAME_HEADER_BYTES, Marker, SegmentKind, marker_segment, marker_value, parse_segment
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import PhysicalPlan, PlanUpdate, UpdatePhase
 from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology

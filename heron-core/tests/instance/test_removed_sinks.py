@@ -11,10 +11,10 @@ from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
 from heron.driver_kit.signals import Signals
 from heron.instance.bolt_runner import BoltRunner
-from heron.instance.data_queue import PlanReceived
-from heron.instance.gateway import Gateway
+from heron.instance.gateway.gateway import Gateway
+from heron.instance.queues.data_queue import PlanReceived
 from heron.instance.task import Task
-from heron.ipc.frame import FRAME_HEADER_BYTES
+from heron.ipc.frames.frame import FRAME_HEADER_BYTES
 from heron.kernel.settings import EngineSettings
 from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan, PlanUpdate, UpdatePhase

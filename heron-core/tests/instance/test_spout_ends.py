@@ -13,8 +13,8 @@ from heron.api.context import TopologyContext
 from heron.api.spout import Spout
 from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
-from heron.instance.data_queue import PlanReceived
-from heron.instance.gateway import Gateway
+from heron.instance.gateway.gateway import Gateway
+from heron.instance.queues.data_queue import PlanReceived
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
 from heron.ipc import control_pb2 as pb

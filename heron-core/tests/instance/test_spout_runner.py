@@ -13,7 +13,7 @@ from heron.api.context import TopologyContext
 from heron.api.definition import GroupingKind
 from heron.api.spout import Spout
 from heron.api.updatable import IUpdatable
-from heron.instance.data_queue import PlanReceived, SessionOpened
+from heron.instance.queues.data_queue import PlanReceived, SessionOpened
 from heron.ipc import control_pb2 as pb
 from heron.planner.physical_plan import PhysicalPlan, PlanUpdate, TopologyState, UpdatePhase
 from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
@@ -89,7 +89,7 @@ class Failing(Counting):
 
 
 def test_a_failed_call_is_reported_and_repeated(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is repeated after a wait, and no emitted tuple is lost (design D13)."""
+    """It is repeated after a wait, and no emitted tuple is lost."""
     bench = Bench(Failing, ended)
     bench.runner.run(ended=False)
     assert bench.rows() == [0, 1, 2]
@@ -118,7 +118,7 @@ class Endless(Spout):
 
 
 def test_segments_carry_the_plan_version_of_their_emits() -> None:
-    """The version identifies data for a task of the old plan (design D7)."""
+    """The version identifies data for a task of the old plan."""
     bench = Bench(Endless, lambda bench: bench.task.paused)
     bench.gateway.data_in.put(PlanReceived(plan_of(2, sinks=(2, 3))))
     bench.gateway.data_in.put(PlanReceived(plan_of(3, TopologyState.PAUSED, sinks=(2, 3))))
@@ -195,7 +195,7 @@ def test_an_added_spout_emits_nothing_before_the_switch() -> None:
 
 
 def test_a_throttled_spout_is_not_called() -> None:
-    """Its emits would only fill its own queue. Commands and metrics continue meanwhile (design D6)."""
+    """Its emits would only fill its own queue. Commands and metrics continue meanwhile."""
     looks = itertools.count()
 
     def until(bench: Bench) -> bool:

@@ -9,9 +9,9 @@ from heron.api.spout import Spout
 from heron.api.stream import Stream
 from heron.api.tuple import Tuple
 from heron.instance.bolt_runner import BoltRunner
-from heron.instance.data_queue import SessionOpened
+from heron.instance.queues.data_queue import SessionOpened
 from heron.instance.spout_runner import SpoutRunner
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     Encoding,
     OptionTag,
     option,

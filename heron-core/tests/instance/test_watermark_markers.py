@@ -15,13 +15,13 @@ from heron.checkpoints.archive import CheckpointArchive
 from heron.driver_kit.signals import Signals
 from heron.errors import EmitError
 from heron.instance.bolt_runner import BoltRunner
-from heron.instance.data_queue import PlanReceived
-from heron.instance.gateway import Gateway
+from heron.instance.gateway.gateway import Gateway
+from heron.instance.queues.data_queue import PlanReceived
 from heron.instance.runner import ComponentRunner
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
 from heron.ipc.envelope import Envelope
-from heron.ipc.frame import FRAME_HEADER_BYTES, Marker, SegmentKind, marker_segment, marker_value, parse_segment
+from heron.ipc.frames.frame import FRAME_HEADER_BYTES, Marker, SegmentKind, marker_segment, marker_value, parse_segment
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan, PlanUpdate, UpdatePhase
 from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology

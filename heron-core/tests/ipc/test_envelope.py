@@ -9,7 +9,7 @@ import pytest
 from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, compressed, control_frame, parse_control
-from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, frame_header, parse_frame_header
+from heron.ipc.frames.frame import FRAME_HEADER_BYTES, FrameKind, frame_header, parse_frame_header
 
 
 def test_an_envelope_is_encoded_as_a_control_frame() -> None:

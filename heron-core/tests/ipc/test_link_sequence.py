@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heron.errors import RemoteProtocolError
-from heron.ipc.frame import FrameKind, parse_frame_header
+from heron.ipc.frames.frame import FrameKind, parse_frame_header
 from heron.ipc.link import ReceiveLane, SendLane
 
 

@@ -12,16 +12,16 @@ import pytest
 from heron.clock import monotonic_s
 from heron.errors import AccessError, RefusedError, RemoteProtocolError, UnreachableError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.metrics_table import MetricsRow, MetricsSeries, MetricsValue, encode_metrics, table_of
+from heron.ipc.documents.status import TopologyStatus, encode_status
 from heron.ipc.envelope import Envelope, control_frame, parse_control
 from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.keys import ClientKeys, Speaker, new_keys
-from heron.ipc.metrics_table import MetricsRow, MetricsSeries, MetricsValue, encode_metrics, table_of
 from heron.ipc.query import TManagerClient
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
-from heron.ipc.status import TopologyStatus, encode_status
 from heron.ipc.watched_channel import open_watched_channel
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 LONG_S = 20.0  # no test takes this long
 STATUS = TopologyStatus("words", "words-1", "running", 1.0)

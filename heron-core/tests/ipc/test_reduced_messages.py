@@ -9,8 +9,8 @@ import pytest
 from heron.errors import LimitExceededError, RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.frame import FrameKind, frame_header
-from heron.ipc.frame_limits import CONTROL_MAX_BYTES
+from heron.ipc.frames.frame import FrameKind, frame_header
+from heron.ipc.frames.frame_limits import CONTROL_MAX_BYTES
 from heron.ipc.reduced_messages import fitting
 
 LIMIT = 2000

@@ -9,7 +9,7 @@ import pytest
 
 from heron.errors import HeronError
 from heron.ipc.socket import Hub, SocketContext
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 
 
 @pytest.fixture

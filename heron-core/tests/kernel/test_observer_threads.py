@@ -12,7 +12,7 @@ from heron.kernel.observer_threads import ThreadedHooks
 
 if TYPE_CHECKING:
     from heron_testing.builders.distributions import Install
-    from heron_testing.pytest_plugin import Eventually
+    from heron_testing.waiting import Eventually
 
 LIMIT_S = 2.0  # also for the observer that works, on a busy machine
 

@@ -12,18 +12,18 @@ from typing import Self
 import pytest
 
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.metric_names import SINK_OUTAGE
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.envelope import Envelope, control_frame, parse_control
+from heron.ipc.frames.metrics_codec import record_of
 from heron.ipc.keys import Speaker, new_keys
-from heron.ipc.metric_names import SINK_OUTAGE
-from heron.ipc.metrics_codec import record_of
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
 from heron.metricsmgr.metrics_manager import MetricsForwarder, MetricsManager
 from heron.metricsmgr.sink_runner import HANG_S, SinkRunner
 from heron.spi.metricsink import MetricsRecord, MetricsSink, Source
 from heron_testing.fake_clock import FakeClock
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 
 SOURCE = Source("wc", 1, "metricsmgr", 1)
 

@@ -20,7 +20,7 @@ from heron.ipc.socket import Hub, SocketContext
 from heron.kernel.role_spec import MetricsmgrSpec, write_spec
 from heron.metricsmgr.main import _drain, collect
 from heron.spi.driver import DriverRef
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from typing import Self
 import pytest
 
 from heron.errors import PluginError, SinkError
-from heron.ipc.metric_names import SINK_DROPPED, SINK_OUTAGE
+from heron.ipc.documents.metric_names import SINK_DROPPED, SINK_OUTAGE
 from heron.metricsmgr.sink_runner import HANG_S, SinkRunner
 from heron.spi.metricsink import MetricsRecord, MetricsSink, Source
 from heron_testing.fake_clock import FakeClock
-from heron_testing.pytest_plugin import Eventually, wait_until
+from heron_testing.waiting import Eventually, wait_until
 
 RECORD = MetricsRecord(Source("wc", 1, "stmgr", 1), 1.0)
 FLUSH_S = 60.0

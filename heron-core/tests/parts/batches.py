@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heron.instance.batch_codec import decode_columns
-from heron.instance.serializers import PICKLE
-from heron.ipc.frame import (
+from heron.instance.codec.batch_codec import decode_columns
+from heron.instance.codec.serializers import PICKLE
+from heron.ipc.frames.frame import (
     Encoding,
     FrameKind,
     Marker,
@@ -28,8 +28,8 @@ def tuple_segment(
 ) -> bytes:
     """A segment of tuples, on the first stream of `source_task` under plan version 1.
 
-    `changes` replaces arguments of `heron.ipc.frame.segment`, such as ``stream`` or ``options``. A wrong value there
-    makes a segment that does not fit its payload.
+    `changes` replaces arguments of `heron.ipc.frames.frame.segment`, such as ``stream`` or ``options``. A wrong value
+    there makes a segment that does not fit its payload.
     """
     fields: dict[str, object] = {
         "kind": SegmentKind.TUPLES,

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
-from heron.ipc.status import CheckpointStatus
+from heron.ipc.documents.status import CheckpointStatus
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import CheckpointPlan, StreamManagerLocation, UpdatePhase
-from heron.tmanager.checkpoint_progress import CheckpointEvent, CheckpointReport
-from heron.tmanager.instructions import EndTopology, Instruction, PublishPlan, StoreManifest
-from heron.tmanager.leader import Leader
-from heron.tmanager.task_table import TaskEvent, TaskReport
-from heron.tmanager.topology_state import Takeover
+from heron.tmanager.leader.checkpoint_progress import CheckpointEvent, CheckpointReport
+from heron.tmanager.leader.instructions import EndTopology, Instruction, PublishPlan, StoreManifest
+from heron.tmanager.leader.leader import Leader
+from heron.tmanager.leader.task_table import TaskEvent, TaskReport
+from heron.tmanager.leader.topology_state import Takeover
 from heron_testing.fake_clock import FakeClock
 
 __all__ = ["INTERVAL_S", "SETTLE_S", "TIMEOUT_S", "Leading"]
@@ -125,6 +125,6 @@ class Leading:
     @property
     def status(self) -> CheckpointStatus:
         """The checkpoints for people."""
-        found = self.leader.checkpoints()
+        found = self.leader.known.checkpoint_status()
         assert found is not None
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from heron.ipc.status import (
+from heron.ipc.documents.status import (
     CheckpointStatus,
     ComponentStatus,
     Culprit,

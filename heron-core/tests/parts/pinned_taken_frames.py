@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame
-from heron.ipc.frame import FrameKind, credit_body, frame_header
+from heron.ipc.frames.frame import FrameKind, credit_body, frame_header
 
 __all__ = ["REFUSED", "SESSION", "TAKEN", "TAKEN_FRAMES"]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from heron.api.definition import GroupingKind
 from heron.api.spout import Spout
 from heron.driver_kit.signals import Signals
-from heron.instance.gateway import Gateway
+from heron.instance.gateway.gateway import Gateway
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
 from heron.ipc.envelope import Envelope
-from heron.ipc.frame import SegmentKind, parse_segment
+from heron.ipc.frames.frame import SegmentKind, parse_segment
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import PhysicalPlan, TopologyState
 from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from heron.instance.out_stream import StreamOrigin
+from heron.instance.output.stream_origin import StreamOrigin
 from heron.kernel.role_spec import InstanceSpec
 from heron.spi.driver import DriverRef
 

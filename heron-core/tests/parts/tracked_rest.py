@@ -8,16 +8,16 @@ from heron.api.definition import GroupingKind
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
-from heron.instance.bolt_acks import AckTracker
+from heron.instance.acks.tracked_batch import tracked_batch
 from heron.instance.bolt_runner import BoltRunner
-from heron.instance.gateway import Gateway
+from heron.instance.gateway.gateway import Gateway
+from heron.instance.gateway.session import settled_roots
+from heron.instance.input.bolt_acks import AckTracker
 from heron.instance.runner import ComponentRunner
-from heron.instance.session import settled_roots
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
-from heron.instance.tracked_batch import tracked_batch
 from heron.ipc.envelope import Envelope
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     FrameKind,
     SegmentHead,
@@ -25,7 +25,7 @@ from heron.ipc.frame import (
     frame_header,
     parse_segment,
 )
-from heron.ipc.tracking_arrays import parse_ack, parse_fail
+from heron.ipc.frames.tracking_arrays import parse_ack, parse_fail
 from heron.kernel.settings import EngineSettings
 from heron.stmgr.ack_outcomes import AckOutcomes
 from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
@@ -84,7 +84,7 @@ class Rest:
         self._deadline_s = monotonic_s() + DEADLINE_S
 
     def put_acks(self, segments: Sequence[bytes]) -> None:
-        """`heron.instance.bolt_acks.AckOutput` of the tasks downstream."""
+        """`heron.instance.input.bolt_acks.AckOutput` of the tasks downstream."""
         for data in segments:
             self.ledgers.take(data, 0, parse_segment(data, 0).destinations[0], 0.0)
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from heron.errors import NewerFormatError, StateError
+from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.keys import new_keys
-from heron.ipc.status import TopologyStatus
 from heron.spi.health_values import Action, ActionKind, Decision, DecisionState, Diagnosis, Expectation, Subject
 from heron.state_nodes.execution_state import ExecutionState, decode_execution_state, encode_execution_state
 from heron.state_nodes.health_records import HealthRecords, decode_health_records, encode_health_records

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heron.ipc.status import TopologyStatus, decode_status, encode_status
+from heron.ipc.documents.status import TopologyStatus, decode_status, encode_status
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.report import LastReport, decode_report, encode_report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from heron.ipc.endpoint import (
     registration_endpoint,
 )
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     SEGMENT_KIND_AT,
     WIRE_VERSION,
@@ -32,7 +32,7 @@ from heron.ipc.frame import (
     parse_frame_header,
     segment_routes,
 )
-from heron.ipc.frame_limits import FrameLimits
+from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.keys import Speaker, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, Hub, SocketContext
@@ -51,7 +51,7 @@ from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
 from heron_testing.builders import bolt, physical_plan, spout, stream, subscription
 from heron_testing.builders import topology as topology_of
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from parts import data_frame, decoded_rows, end_marker, tuple_segment
 
 TUPLE_MAX_BYTES = 16 * 1024 * 1024
@@ -322,7 +322,8 @@ class Site:
         made.expect_plan()
         return made
 
-    def plan(self, version: int = 1, epoch: int = 1) -> None:
+    def plan(self, version: int = 1, epoch: int = 1, *, receivers: Collection[int] = tuple(TASKS)) -> None:
+        """Sends a plan with all stream managers to those of these containers."""
         locations = [
             StreamManagerLocation(
                 container, each.context.spec.incarnation, self.address_of_peer.get(container, each.endpoint), "h", 1
@@ -331,8 +332,8 @@ class Site:
         ]
         plan = plan_of(locations, version, epoch)
         decode_physical_plan(plan.plan.document, "test")  # msgspec must not inspect a type in several threads at once
-        for stmgr in self.stmgrs.values():
-            stmgr.send_as_tmanager(plan)
+        for container in self.stmgrs.keys() & receivers:
+            self.stmgrs[container].send_as_tmanager(plan)
 
     def linked(self, container: int, *tasks: int) -> None:
         """Waits until a stream manager may send to these tasks of its peer; END markers sent before are repeated."""

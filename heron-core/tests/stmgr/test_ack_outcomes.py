@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from heron.errors import RemoteProtocolError
-from heron.ipc.frame import FRAME_HEADER_BYTES, SegmentKind, parse_segment, segment_routes
-from heron.ipc.tracking import (
+from heron.ipc.frames.frame import FRAME_HEADER_BYTES, SegmentKind, parse_segment, segment_routes
+from heron.ipc.frames.tracking import (
     COUNTER_BITS,
     LISTED,
     RootOutcome,
@@ -18,7 +18,7 @@ from heron.ipc.tracking import (
     parse_settled,
     tracking_segment,
 )
-from heron.ipc.tracking_arrays import acks, edge_keys, fails
+from heron.ipc.frames.tracking_arrays import acks, edge_keys, fails
 from heron.planner.physical_plan import PhysicalPlan
 from heron.stmgr.ack_outcomes import AckOutcomes
 from heron.stmgr.ack_routing import AckRouting

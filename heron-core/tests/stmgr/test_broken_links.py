@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from heron.ipc.documents.metric_names import CONNECTIONS_REFUSED
 from heron.ipc.endpoint import metricsmgr_endpoint
 from heron.ipc.envelope import parse_control
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FrameKind,
     SegmentKind,
     frame_header,
@@ -19,14 +20,13 @@ from heron.ipc.frame import (
     parse_segment,
     segment_routes,
 )
+from heron.ipc.frames.metrics_codec import record_of
+from heron.ipc.frames.tracking import COUNTER_BITS, RootOutcome, ack_range, new_roots_derived, parse_settled
 from heron.ipc.keys import ClientKeys, Speaker, new_keys
-from heron.ipc.metric_names import CONNECTIONS_REFUSED
-from heron.ipc.metrics_codec import record_of
 from heron.ipc.socket import Inbox
-from heron.ipc.tracking import COUNTER_BITS, RootOutcome, ack_range, new_roots_derived, parse_settled
 from heron.spi.metricsink import Histogram
-from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
+from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from conftest import Instance, Site

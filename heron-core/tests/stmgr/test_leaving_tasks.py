@@ -10,12 +10,12 @@ import pytest
 from heron.api.definition import GroupingKind
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, parse_control
-from heron.ipc.tracking import new_roots_derived
+from heron.ipc.frames.tracking import new_roots_derived
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, StreamManagerLocation, UpdatePhase
 from heron.state_nodes.plans import decode_physical_plan, encode_plan
 from heron.stmgr.local_tasks import LocalTasks
 from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from conftest import Instance, Site, Stmgr

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heron.ipc.tracking_arrays import edge_keys, edge_keys_of_range
+from heron.ipc.frames.tracking_arrays import edge_keys, edge_keys_of_range
 from heron.stmgr.ledger import FEW, SEGMENT_ROOTS, FewRoots, Ledger
 
 U64 = np.uint64

@@ -8,7 +8,7 @@ import pytest
 
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FrameKind,
     Marker,
     SegmentKind,
@@ -16,7 +16,7 @@ from heron.ipc.frame import (
     frame_header,
     parse_segment,
 )
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from conftest import Site, Stmgr

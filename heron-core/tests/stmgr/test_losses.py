@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from heron.ipc.frame import FrameKind, parse_frame_header, parse_segment, segment_routes
-from heron.ipc.tracking import RootOutcome, new_roots_derived, parse_settled
-from heron_testing.pytest_plugin import wait_until
+from heron.ipc.frames.frame import FrameKind, parse_frame_header, parse_segment, segment_routes
+from heron.ipc.frames.tracking import RootOutcome, new_roots_derived, parse_settled
 from heron_testing.relay import Relay
+from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from conftest import Instance, Site

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.ipc.frame import parse_segment
+from heron.ipc.frames.frame import parse_segment
 from heron.stmgr.outlet import Outlet, Watermarks
 from heron.stmgr.peer_session import next_segments
 from parts import decoded_rows, tuple_segment

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from heron.clock import monotonic_s
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     FrameKind,
     frame_header,

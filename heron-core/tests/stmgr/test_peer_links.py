@@ -9,14 +9,14 @@ import pytest
 from heron.clock import monotonic_s
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     WIRE_VERSION,
     FrameKind,
     SegmentKind,
     frame_header,
     parse_segment,
 )
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from conftest import Site, Stmgr

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
+from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
     from conftest import Instance, Site
@@ -68,6 +68,20 @@ def test_the_reports_of_a_dead_stream_manager_end_with_the_plan(site: Site) -> N
     there.close()
     site.stmgrs.pop(2)
     site.plan(version=2)
+    spout.wait_until_throttled_by()
+
+
+def test_the_reports_of_a_replaced_stream_manager_end_before_its_successor_connects(site: Site) -> None:
+    """The successor may be unable to connect for long, and the spout must not wait for it."""
+    here = site.start(1)
+    there = site.start(2)
+    site.plan()
+    spout, _slow = site.registered(1), site.registered(3)
+    jam(site, spout, 3)
+    wait_until(lambda: not here.context.pressure.own_culprits())
+    there.close()
+    site.start(2, incarnation=1)
+    site.plan(version=2, receivers=(1,))  # without a plan the successor connects to no peer
     spout.wait_until_throttled_by()
 
 

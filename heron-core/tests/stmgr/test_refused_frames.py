@@ -8,9 +8,9 @@ import pytest
 
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control
-from heron.ipc.frame import FRAME_HEADER_BYTES, WIRE_VERSION, FrameKind, frame_header
+from heron.ipc.frames.frame import FRAME_HEADER_BYTES, WIRE_VERSION, FrameKind, frame_header
 from heron.kernel.settings import EngineSettings
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from parts import tuple_segment
 
 if TYPE_CHECKING:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 
 import pytest
 
 from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     FrameKind,
     Marker,
@@ -18,7 +19,7 @@ from heron.ipc.frame import (
     marker_segment,
     parse_segment,
 )
-from heron.ipc.trace_field import TRACED, TraceEntry, parse_trace, trace_option, traced_segment
+from heron.ipc.frames.trace_field import TRACED, TraceEntry, parse_trace, trace_option, traced_segment
 from heron.spi.tracing import StampKind
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.local_tasks import LocalTasks
@@ -119,20 +120,19 @@ def test_tuples_are_dropped_and_counted_if_the_topology_says_so() -> None:
     assert router.unroutable_segments == 0
 
 
-def test_credit_is_held_while_any_destination_is_full() -> None:
-    """A frame for two full outlets waits for both, in either order."""
-    for order in ((1, 2), (2, 1)):
-        router, room = router_of(1, 2, 3), Room()
-        frame = data_frame(tuples([1], b"x" * 300), tuples([2], b"y" * 300), tuples([3]))
-        router.route(frame, room)
-        assert router.culprits() == {1, 2}
+@pytest.mark.parametrize("order", [*permutations((1, 2, 3))])
+def test_credit_is_held_while_any_destination_is_full(order: tuple[int, ...]) -> None:
+    """A frame for three full outlets waits for all of them, in any order."""
+    router, room = router_of(1, 2, 3, 4), Room()
+    frame = data_frame(*(tuples([task_id], b"x" * 300) for task_id in order), tuples([4]))
+    router.route(frame, room)
+    assert router.culprits() == {1, 2, 3}
+    for task_id in sorted(order):
         assert room.released == 0
-        take_all(router, order[0])
-        assert room.released == 0
-        take_all(router, order[1])
-        assert room.released == len(frame) - FRAME_HEADER_BYTES
-        router.release_held()
-        assert room.released == len(frame) - FRAME_HEADER_BYTES
+        take_all(router, task_id)
+    assert room.released == len(frame) - FRAME_HEADER_BYTES
+    router.release_held()
+    assert room.released == len(frame) - FRAME_HEADER_BYTES
 
 
 def test_credit_of_a_peer_is_held_per_task() -> None:

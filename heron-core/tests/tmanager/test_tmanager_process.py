@@ -21,12 +21,12 @@ from heron.driver_kit.loading import open_driver
 from heron.driver_kit.parent_process import EXIT_TEMPORARY
 from heron.errors import AccessError, HeronError, RefusedError, UnreachableError, UsageError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.status import decode_status
+from heron.ipc.documents.task_stacks import TaskStacks, encode_stacks
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys, Speaker, new_keys
 from heron.ipc.query import TManagerClient
 from heron.ipc.socket import Channel, SocketContext
-from heron.ipc.status import decode_status
-from heron.ipc.task_stacks import TaskStacks, encode_stacks
 from heron.kernel.role_spec import TManagerSpec, write_spec
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import HandledLosses, PhysicalPlan
@@ -35,7 +35,7 @@ from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.plans import decode_physical_plan, encode_plan
 from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 
 
 class Peer:
@@ -188,7 +188,7 @@ def test_a_topology_from_registration_to_report(run: Run, leader_of: Callable[[i
 def test_a_killed_leader_is_followed_by_its_standby_with_a_greater_epoch(
     run: Run, leader_of: Callable[[int], TManagerLocation], eventually: Eventually
 ) -> None:
-    """There is one leader (D9). The plan keeps its version, and stream managers report ended tasks again."""
+    """There is one leader. The plan keeps its version, and stream managers report ended tasks again."""
     location = leader_of(1)
     first, second = run.peer(location), run.peer(location)
     first.register(1)

@@ -24,11 +24,13 @@ from heron.api.definition import (
     StreamDefinition,
     TopologyDefinition,
 )
-from heron.instance.batch_codec import decode_columns
-from heron.instance.tracked_batch import tracked_batch
+from heron.instance.acks.tracked_batch import tracked_batch
+from heron.instance.codec.batch_codec import decode_columns
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.metrics_table import MetricsRow, decode_metrics, encode_metrics, table_of
+from heron.ipc.documents.status import decode_status, encode_status
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     WIRE_VERSION,
     Encoding,
@@ -46,10 +48,8 @@ from heron.ipc.frame import (
     segment,
     segment_routes,
 )
-from heron.ipc.metrics_table import MetricsRow, decode_metrics, encode_metrics, table_of
-from heron.ipc.status import decode_status, encode_status
-from heron.ipc.tracking import RootOutcome, ack_range, new_roots_derived, parse_settled
-from heron.ipc.tracking_arrays import (
+from heron.ipc.frames.tracking import RootOutcome, ack_range, new_roots_derived, parse_settled
+from heron.ipc.frames.tracking_arrays import (
     acks,
     edge_keys_of_range,
     fails,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heron.ipc.envelope import parse_control
-from heron.ipc.frame import FrameKind, parse_credit, parse_frame_header
+from heron.ipc.frames.frame import FrameKind, parse_credit, parse_frame_header
 from parts.pinned_taken_frames import REFUSED, SESSION, TAKEN
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heron.ipc.frame import OptionTag, parse_segment
-from heron.ipc.trace_field import TraceEntry, is_traced, parse_trace, stamp_departure
+from heron.ipc.frames.frame import OptionTag, parse_segment
+from heron.ipc.frames.trace_field import TraceEntry, is_traced, parse_trace, stamp_departure
 from heron.spi.tracing import Stamp, StampKind
 
 GOLDEN = Path(__file__).parent / "golden" / "segment-traced.bin"

@@ -15,7 +15,7 @@ from heron.checkpoints.archive import CheckpointArchive, places_of
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, TaskSnapshot
 from heron.clock import wall_s
 from heron.errors import CheckpointError, ConfigError, HeronError, TopologyFailedError, UnreachableError, UsageError
-from heron.ipc.status import CheckpointStatus, TopologyStatus
+from heron.ipc.documents.status import CheckpointStatus, TopologyStatus
 from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.launch.loaded import LoadedTopology
 from heron_cli.launch.prepare import Prepared, load_target, prepare

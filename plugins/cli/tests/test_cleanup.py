@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from heron.errors import UsageError
-from heron.ipc.status import TopologyStatus
+from heron.ipc.documents.status import TopologyStatus
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state

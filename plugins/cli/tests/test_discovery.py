@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from heron.ipc.status import TopologyStatus
+from heron.ipc.documents.status import TopologyStatus
 from heron.planner.physical_plan import TopologyState
 from heron.spi.scheduler import SchedulerState
 from heron.state_nodes.execution_state import ExecutionState

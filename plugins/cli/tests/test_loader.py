@@ -353,7 +353,7 @@ def test_a_package_of_a_root_loads_on_another_machine(
     shutil.rmtree(root)
     unpack(tmp_path / "package.tar.gz", tmp_path / "elsewhere")
     program = (
-        "import sys\nfrom pathlib import Path\nfrom heron.instance.user_component import UserPackage\n"
+        "import sys\nfrom pathlib import Path\nfrom heron.instance.user.user_component import UserPackage\n"
         "package = UserPackage(Path(sys.argv[1]))\n"
         "for entry in sys.argv[2:]:\n"
         "    method = package.component_class(entry)\n"

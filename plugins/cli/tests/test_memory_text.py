@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from heron.ipc.task_memory import AllocatingLine, CodeLine, HeldMemory, LargeBuffer, MemoryLook, TaskMemory, TypeMemory
-from heron.ipc.task_tuples import SampledTuple, TaskTuples
+from heron.ipc.documents.task_memory import (
+    AllocatingLine,
+    CodeLine,
+    HeldMemory,
+    LargeBuffer,
+    MemoryLook,
+    TaskMemory,
+    TypeMemory,
+)
+from heron.ipc.documents.task_tuples import SampledTuple, TaskTuples
 from heron_cli.commands.inspect import inspect as inspect_command
 from heron_cli.commands.memory import memory as memory_command
 from heron_cli.view.memory_text import memory_lines

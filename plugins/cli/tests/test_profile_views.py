@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from heron.ipc.task_profile import ProfiledStack, TaskProfile
-from heron.ipc.task_stacks import StackFrame
+from heron.ipc.documents.task_profile import ProfiledStack, TaskProfile
+from heron.ipc.documents.task_stacks import StackFrame
 from heron_cli.commands.profile import profile as profile_command
 from heron_cli.view.flame_graph import flame_graph
 from heron_cli.view.profile_text import profile_lines

@@ -9,8 +9,8 @@ import pytest
 
 from heron.api.definition import GroupingKind
 from heron.errors import UsageError
-from heron.ipc.metric_names import EMIT_COUNT, EXECUTE_COUNT
-from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.documents.metric_names import EMIT_COUNT, EXECUTE_COUNT
+from heron.ipc.documents.metrics_table import MetricsRow
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PlanIndex, TopologyState, physical_plan
 from heron_cli.launch import rebalance

@@ -10,8 +10,8 @@ import pytest
 
 from heron.clock import monotonic_s
 from heron.errors import StateError, UnreachableError, UsageError
+from heron.ipc.documents.status import TopologyStatus, encode_status
 from heron.ipc.keys import new_keys
-from heron.ipc.status import TopologyStatus, encode_status
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state

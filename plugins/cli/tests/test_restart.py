@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from heron.ipc.status import ProcessStatus, TaskStatus, TopologyStatus
+from heron.ipc.documents.status import ProcessStatus, TaskStatus, TopologyStatus
 from heron.spi.scheduler import ContainerStatus
 from heron_cli.topologies.restart import containers_of, given_up, missing, refused
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from heron.clock import monotonic_s
-from heron.ipc.status import ComponentStatus, TaskStatus, TopologyStatus, encode_status
+from heron.ipc.documents.status import ComponentStatus, TaskStatus, TopologyStatus, encode_status
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState

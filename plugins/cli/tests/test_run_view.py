@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from heron.ipc.status import ComponentStatus, Culprit, TopologyStatus, decode_status, encode_status
+from heron.ipc.documents.status import ComponentStatus, Culprit, TopologyStatus, decode_status, encode_status
 from heron_cli.view.live_view import status_table
 from heron_cli.view.run_view import PlainView, status_line
 from heron_cli.view.text import format_bytes, format_count

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console, RenderableType
 
-from heron.ipc.metrics_table import MetricsRow
-from heron.ipc.status import (
+from heron.ipc.documents.metrics_table import MetricsRow
+from heron.ipc.documents.status import (
     ComponentStatus,
     Culprit,
     LeaderStatus,

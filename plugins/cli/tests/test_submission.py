@@ -12,7 +12,7 @@ import pytest
 from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
 from heron.driver_kit.core_version import core_version
 from heron.errors import ConfigError, HeronError, PackageError, SchedulerError, StateError, UsageError
-from heron.ipc.status import TopologyStatus
+from heron.ipc.documents.status import TopologyStatus
 from heron.kernel.package import unpack
 from heron.kernel.settings import EngineSettings
 from heron.spi.driver import DriverRef

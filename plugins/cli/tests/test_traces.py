@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.ipc.traces_table import Trace
+from heron.ipc.documents.traces_table import Trace
 from heron.spi.tracing import HopKind, SpanKind, Stamp, StampKind, TraceSpan
 from heron_cli.client.traces import AssembledTrace, assembled, summary_of
 from heron_cli.commands.trace import chosen_trace

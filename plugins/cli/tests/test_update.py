@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from heron.errors import TopologyFailedError, UsageError
-from heron.ipc.status import TopologyStatus, UpdateStatus
+from heron.ipc.documents.status import TopologyStatus, UpdateStatus
 from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.spi.scheduler import ContainerSpec, ContainerStatus, JobStatus, SchedulerState

@@ -12,7 +12,7 @@ from heron.errors import ConnectorError, UsageError
 from heron_connector_kafka import KafkaSource, Record
 from heron_streamlet.sources import PlacedReader, Reader
 from heron_streamlet.transformer import StageContext
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 from heron_testing_servers.kafka import KafkaServer
 from heron_testing_servers.kafka_topics import Topics
 

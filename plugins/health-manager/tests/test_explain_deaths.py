@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from heron.executor.process_restarts import describe_exit
-from heron.ipc.status import ProcessStatus, TaskStatus, TopologyStatus
+from heron.ipc.documents.status import ProcessStatus, TaskStatus, TopologyStatus
 from heron_health_manager.explaining.death_reason import DeathKind, death_reason
 from heron_health_manager.explaining.explain import explain
 from heron_health_manager.explaining.explanation_text import MOST_LINES, explanation_lines

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from heron.ipc.status import Culprit, LongCallStatus, TopologyStatus, Unreached
+from heron.ipc.documents.status import Culprit, LongCallStatus, TopologyStatus, Unreached
 from heron.spi.health_values import (
     Action,
     ActionKind,

@@ -8,8 +8,8 @@ import pytest
 
 from heron.api.definition import GroupingKind
 from heron.clock import wall_s
-from heron.ipc.metrics_table import MetricsRow, encode_metrics, read_metrics, table_of
-from heron.ipc.status import Culprit, TaskStatus, TopologyStatus, Unreached, UpdateStatus
+from heron.ipc.documents.metrics_table import MetricsRow, encode_metrics, read_metrics, table_of
+from heron.ipc.documents.status import Culprit, TaskStatus, TopologyStatus, Unreached, UpdateStatus
 from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan
 from heron.spi.health_values import Subscription
 from heron_health_manager.observing import SampleReader, observation_of, shape_of

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from heron.errors import StateError
-from heron.ipc.status import TaskStatus, TopologyStatus
+from heron.ipc.documents.status import TaskStatus, TopologyStatus
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, PackingPlan
 from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_cli.topologies.topology_plans import TopologyPlans

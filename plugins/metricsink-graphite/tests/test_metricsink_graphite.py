@@ -21,8 +21,8 @@ from heron_testing.contracts.metricsink import AT_S, EMITTED, LATENCY, QUEUE, SO
 from heron_testing.contracts.second_process import numbered
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.ports import free_port
-from heron_testing.pytest_plugin import Eventually, wait_until
 from heron_testing.relay import Relay
+from heron_testing.waiting import Eventually, wait_until
 from heron_testing_servers.carbon import CarbonServer
 
 ENGINE = Source("words", 1, "stmgr", 2)

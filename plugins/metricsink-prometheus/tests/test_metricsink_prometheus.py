@@ -25,7 +25,7 @@ from heron_metricsink_prometheus.sink import PrometheusOptions
 from heron_testing.contracts.metricsink import AT_S, EMITTED, ENGINE, LATENCY, QUEUE, SOURCE, MetricsSinkContract
 from heron_testing.fake_clock import FakeClock
 from heron_testing.ports import free_port
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 from heron_testing_servers.prometheus import PrometheusServer, Sample
 
 

@@ -20,8 +20,8 @@ from heron_testing.contracts.driver import in_time
 from heron_testing.contracts.metricsink import AT_S, EMITTED, SOURCE, STARTED, MetricsSinkContract
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.ports import free_port
-from heron_testing.pytest_plugin import Eventually, wait_until
 from heron_testing.relay import Relay
+from heron_testing.waiting import Eventually, wait_until
 from heron_testing_servers.scribe import ScribeServer
 
 _ARRIVES_S = 30.0

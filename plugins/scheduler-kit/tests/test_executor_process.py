@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heron_scheduler_kit.executor_process import ExecutorProcess
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 
 def ended(folder: Path, code: str) -> tuple[str, bool]:

@@ -17,7 +17,7 @@ from heron.errors import ConfigError, SchedulerError
 from heron.spi.scheduler import ContainerStatus, SchedulerState
 from heron_scheduler_local.scheduler import LocalScheduler
 from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, runs
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 OpenScheduler = Callable[..., LocalScheduler]
 

@@ -16,7 +16,7 @@ from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import NodeKind
 from heron_scheduler_spark.scheduler import SparkScheduler
 from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.spark import SparkCluster
 
 pytestmark = pytest.mark.servers

@@ -24,7 +24,7 @@ from heron_scheduler_spark.scheduler import SparkScheduler
 from heron_scheduler_spark.task_messages import DriverCommand, Order, TaskHeartbeat, TaskHello, TaskMessage
 from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, runs
 from heron_testing.fake_executor import Alive
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 _SILENCE_S, _GRACE_S = 5.5, 0.5
 _BACK_S = 30.0

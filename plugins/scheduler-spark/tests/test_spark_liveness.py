@@ -23,7 +23,7 @@ from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.spark_executors import SparkExecutors
 from heron_scheduler_spark.spark_jobs import JvmThread
 from heron_scheduler_spark.task_messages import TaskHeartbeat, TaskHello, decode_task_message
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 _SOON_S = 20.0
 

@@ -14,17 +14,18 @@ from heron.api.context import TopologyContext
 from heron.api.definition import GroupingDefinition, GroupingKind, InputDefinition
 from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
-from heron.instance.column_output import ColumnOutput
-from heron.instance.emitter import SpoutEmitter
-from heron.instance.out_stream import ColumnRecord, OutStream, StreamOrigin
-from heron.instance.pending_roots import PendingRoots
-from heron.instance.serializers import PICKLE, Serializers
-from heron.instance.stream_routes import routes_of
-from heron.instance.stream_traces import TracePoint
-from heron.instance.tracked_stream import RootStream
-from heron.ipc.frame import FRAME_HEADER_BYTES, Encoding, SegmentKind, parse_segment
-from heron.ipc.frame_limits import divided
-from heron.ipc.trace_field import is_traced, parse_trace
+from heron.instance.acks.pending_roots import PendingRoots
+from heron.instance.codec.serializers import PICKLE, Serializers
+from heron.instance.metrics.spans import TracePoint
+from heron.instance.output.column_output import ColumnOutput
+from heron.instance.output.emitter import SpoutEmitter
+from heron.instance.output.out_stream import OutStream
+from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
+from heron.instance.output.stream_routes import routes_of
+from heron.instance.output.tracked_stream import RootStream
+from heron.ipc.frames.frame import FRAME_HEADER_BYTES, Encoding, SegmentKind, parse_segment
+from heron.ipc.frames.frame_limits import divided
+from heron.ipc.frames.trace_field import is_traced, parse_trace
 from heron.kernel.settings import EngineSettings
 from heron.spi.driver import DriverRef
 from heron.spi.tracing import SpanKind

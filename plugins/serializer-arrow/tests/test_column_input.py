@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 
 from heron.api.definition import StreamDefinition
-from heron.instance.batch_reader import ReceivedBatch
-from heron.instance.column_input import ColumnInput, ReceivedColumns
-from heron.instance.serializers import PICKLE
-from heron.instance.tuple_pool import TupleSource
-from heron.instance.undecodable_rows import undecodable_rows
+from heron.instance.codec.serializers import PICKLE
+from heron.instance.input.batch_reader import ReceivedBatch
+from heron.instance.input.column_input import ColumnInput, ReceivedColumns
+from heron.instance.input.tuple_pool import TupleSource
+from heron.instance.input.undecodable_rows import undecodable_rows
 from heron.spi.serializer import UndecodableValue
 from heron_serializer_arrow import ArrowSerializer
 

@@ -16,8 +16,8 @@ from heron.api.context import TopologyContext
 from heron.api.definition import GroupingDefinition, GroupingKind, InputDefinition
 from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
-from heron.instance.column_routes import ColumnRoutes
-from heron.instance.stream_routes import StreamRoutes, routes_of
+from heron.instance.output.column_routes import ColumnRoutes
+from heron.instance.output.stream_routes import StreamRoutes, routes_of
 from heron_serializer_arrow import ArrowSerializer
 from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
 

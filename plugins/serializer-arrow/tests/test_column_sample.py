@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 
 from heron.api.definition import StreamDefinition
-from heron.instance.batch_reader import ReceivedBatch
-from heron.instance.inspected_task import InspectedTask
-from heron.instance.tuple_pool import TupleSource
-from heron.instance.tuple_sample import TupleSample
-from heron.instance.value_text import ValueText
+from heron.instance.input.batch_reader import ReceivedBatch
+from heron.instance.input.tuple_pool import TupleSource
+from heron.instance.inspection.tuple_sample import TupleSample
+from heron.instance.inspection.value_text import ValueText
+from heron.instance.metrics.inspected_task import InspectedTask
 from heron.kernel.role_spec import InstanceSpec
 from heron_serializer_arrow import ArrowSerializer
 

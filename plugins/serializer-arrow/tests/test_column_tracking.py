@@ -19,20 +19,21 @@ from heron.api.definition import GroupingDefinition, GroupingKind, InputDefiniti
 from heron.api.stream import ICustomGrouping
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
-from heron.instance.batch_reader import BatchReader, ReceivedBatch
-from heron.instance.bolt_acks import TrackedBoltAcks
-from heron.instance.column_input import ColumnInput
-from heron.instance.emitter import BoltEmitter, SpoutEmitter
-from heron.instance.out_stream import OutStream, StreamOrigin
-from heron.instance.pending_roots import PendingRoots, RootCallbacks
-from heron.instance.serializers import Serializers
-from heron.instance.session import settled_roots
-from heron.instance.stream_routes import routes_of
+from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
+from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
+from heron.instance.codec.serializers import Serializers
+from heron.instance.gateway.session import settled_roots
+from heron.instance.input.batch_reader import BatchReader, ReceivedBatch
+from heron.instance.input.bolt_acks import TrackedBoltAcks
+from heron.instance.input.column_input import ColumnInput
+from heron.instance.metrics.task_metrics import TaskMetrics
+from heron.instance.output.emitter import BoltEmitter, SpoutEmitter
+from heron.instance.output.out_stream import OutStream
+from heron.instance.output.stream_origin import StreamOrigin
+from heron.instance.output.stream_routes import routes_of
+from heron.instance.output.tracked_stream import AnchoredStream, RootStream
 from heron.instance.task import StreamMaker
-from heron.instance.task_metrics import TaskMetrics
-from heron.instance.tracked_batch import UNTRACKED, TrackedBatch
-from heron.instance.tracked_stream import AnchoredStream, RootStream
-from heron.ipc.frame import SEGMENT_KIND_AT, FrameKind, SegmentKind, frame_header, parse_segment, segment_routes
+from heron.ipc.frames.frame import SEGMENT_KIND_AT, FrameKind, SegmentKind, frame_header, parse_segment, segment_routes
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.driver import DriverRef
 from heron.stmgr.ack_outcomes import AckOutcomes

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from heron.errors import SerializationError
-from heron.instance.batch_codec import decode_columns
+from heron.instance.codec.batch_codec import decode_columns
 from heron_serializer_arrow import ArrowSerializer
 from heron_testing.contracts.column_serializer import ColumnSerializerContract
 from heron_testing.contracts.serializer import same

@@ -11,7 +11,7 @@ import msgpack
 import pytest
 
 from heron.errors import SerializationError
-from heron.instance.batch_codec import decode_columns, decode_values
+from heron.instance.codec.batch_codec import decode_columns, decode_values
 from heron.spi.serializer import UndecodableValue
 from heron_serializer_msgpack import MsgpackSerializer
 from heron_testing.contracts.serializer import SerializerContract, same

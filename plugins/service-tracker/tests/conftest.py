@@ -15,7 +15,7 @@ from heron.api.definition import (
     StreamDefinition,
     TopologyDefinition,
 )
-from heron.ipc.status import ComponentStatus, LeaderStatus, ProcessStatus, TaskStatus
+from heron.ipc.documents.status import ComponentStatus, LeaderStatus, ProcessStatus, TaskStatus
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
 from heron_cli.client import MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus

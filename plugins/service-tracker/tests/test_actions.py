@@ -30,7 +30,7 @@ from heron_service_tracker.history.prometheus_history import PrometheusHistory
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.observations import Observations
 from heron_testing.fake_clock import FakeClock
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 ACTIONS = "/api/v1/clusters/near/topologies/words/actions"
 TOKEN = "a-token-of-the-tests"

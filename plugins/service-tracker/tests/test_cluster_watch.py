@@ -15,7 +15,7 @@ from heron_cli.client import Client, TopologyEntry, TopologyStatus
 from heron_service_tracker.cluster_watch import ClusterWatch
 from heron_service_tracker.observations import Observations
 from heron_testing.fake_clock import FakeClock
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 
 @pytest.mark.parametrize("somebody_looks", [True, False])

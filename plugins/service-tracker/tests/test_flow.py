@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from heron.ipc.status import (
+from heron.ipc.documents.status import (
     ComponentStatus,
     Culprit,
     LeaderStatus,

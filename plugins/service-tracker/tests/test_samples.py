@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from heron.ipc.status import ComponentStatus, Culprit, LeaderStatus, TaskStatus
+from heron.ipc.documents.status import ComponentStatus, Culprit, LeaderStatus, TaskStatus
 from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus
 from heron_service_tracker.history.buckets import OpenBuckets, resolution_for
 from heron_service_tracker.history.samples import Increments, Sample

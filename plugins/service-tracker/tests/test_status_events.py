@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from msgspec.structs import replace as replaced
 
-from heron.ipc.status import Culprit, UpdateStatus
+from heron.ipc.documents.status import Culprit, UpdateStatus
 from heron_cli.client import TopologyStatus
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.observed import EVENTS_KEPT

@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 
 from heron.errors import StateError, UnreachableError
-from heron.ipc.metrics_table import encode_metrics, read_metrics, table_of
-from heron.ipc.status import TaskStatus
+from heron.ipc.documents.metrics_table import encode_metrics, read_metrics, table_of
+from heron.ipc.documents.status import TaskStatus
 from heron.spi.scheduler import JobLink
 from heron_cli.client import Client, HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
 from heron_service_tracker.flow import task_rows
@@ -19,7 +19,7 @@ from heron_service_tracker.observations import Observations, Reading
 from heron_service_tracker.observed import MadeAnswers
 from heron_service_tracker.task_figures import FiguresOfTasks
 from heron_service_tracker.topology_watch import TopologyWatch, pause_s
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 MakeStatus = Callable[..., TopologyStatus]
 

@@ -117,7 +117,7 @@ def test_failed_tree_is_failed_at_once_and_replayed() -> None:
 
 
 def test_exception_fails_the_tree() -> None:
-    """See design D13."""
+    """An exception counts as a fail; the task goes on."""
     source, _, simulation = run("raise", FakeClock())
     assert source.failed == [3]
     assert simulation.counts()["last"].failed == 1

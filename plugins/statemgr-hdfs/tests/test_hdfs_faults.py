@@ -17,8 +17,8 @@ from heron_statemgr_hdfs.driver import HdfsStateManager
 from heron_statemgr_hdfs.web_hdfs import Entry, WebHdfs
 from heron_testing.contracts.driver import in_time
 from heron_testing.ports import free_port
-from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
+from heron_testing.waiting import wait_until
 from heron_testing_servers.hdfs import HdfsServer
 
 KIND = NodeKind.PHYSICAL_PLAN

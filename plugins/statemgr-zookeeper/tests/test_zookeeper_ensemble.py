@@ -11,7 +11,7 @@ import pytest
 
 from heron.driver_kit.large_values import LargeValues
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, Versioned
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned
 from heron_testing.contracts.driver import in_time
 from heron_testing.contracts.second_process import second_process
 from heron_testing.faults import Fault, relay_faults
-from heron_testing.pytest_plugin import wait_until
 from heron_testing.relay import Relay
+from heron_testing.waiting import wait_until
 from heron_testing_servers.faketime import shifted_clock
 from heron_testing_servers.zookeeper import ZooKeeperServer
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from heron_testing.ports import free_port
-from heron_testing.pytest_plugin import Eventually
+from heron_testing.waiting import Eventually
 from heron_testing_servers.install import ServerNotInstalledError, debian_package, go_program, installed
 from heron_testing_servers.server_process import ServerError, ServerProcess, answers
 

@@ -12,10 +12,10 @@ import pytest
 
 from heron.clock import Clock
 from heron_testing.fake_clock import FakeClock
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
-    from heron_testing.pytest_plugin import Eventually
+    from heron_testing.waiting import Eventually
 
 
 def test_fake_clock_moves_only_on_request(fake_clock: FakeClock) -> None:

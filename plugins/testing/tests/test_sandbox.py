@@ -13,8 +13,8 @@ import pytest
 
 from heron.errors import UsageError
 from heron_testing.heron_run import processes_of
-from heron_testing.pytest_plugin import wait_until
 from heron_testing.sandbox import Sandbox
+from heron_testing.waiting import wait_until
 
 ENDLESS = """
 import sys, time
@@ -41,7 +41,7 @@ from pathlib import Path
 
 import pytest
 
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 HERE = Path(__file__).parent
 

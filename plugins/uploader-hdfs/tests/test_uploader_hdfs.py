@@ -24,7 +24,7 @@ from heron_testing.contracts.second_process import second_process
 from heron_testing.contracts.uploader_listing import MOST_BYTES
 from heron_testing.contracts.uploader_weight import peak_bytes
 from heron_testing.ports import free_port
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.faketime import shifted_clock
 from heron_testing_servers.hdfs import HdfsServer
 from heron_uploader_hdfs.driver import HdfsUploader

@@ -5,8 +5,8 @@ from heron.api.api_constants import TopologyReliabilityMode
 from heron.api.bolt import BaseBolt, Bolt
 from heron.api.capture import capture_topologies
 from heron.api.component import BaseComponent, BoltCollector, SpoutCollector, ThreadsafeCollector
-from heron.api.component_spec import GlobalStreamId, HeronComponentSpec
-from heron.api.context import TopologyContext
+from heron.api.component_spec import HeronComponentSpec
+from heron.api.context import ITaskHook, TopologyContext
 from heron.api.keyed_state import CounterState, KeyedState, ListState, MapState, ValueState
 from heron.api.metrics import (
     AssignableMetrics,
@@ -25,12 +25,12 @@ from heron.api.serializer import IHeronSerializer, PythonSerializer, default_ser
 from heron.api.spout import BaseSpout, Spout
 from heron.api.state import HashMapState, ITwoPhaseStatefulComponent, State, StatefulComponent
 from heron.api.stream import Grouping, ICustomGrouping, Stream
+from heron.api.stream_id import GlobalStreamId
 from heron.api.task_hook import (
     BoltAckInfo,
     BoltExecuteInfo,
     BoltFailInfo,
     EmitInfo,
-    ITaskHook,
     SpoutAckInfo,
     SpoutFailInfo,
 )

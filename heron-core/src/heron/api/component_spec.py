@@ -17,75 +17,13 @@ from heron.api.definition import (
 )
 from heron.api.names import checked_name, entry_of, is_a, parsed_entry
 from heron.api.stream import Grouping, Stream, merged_outputs
+from heron.api.stream_id import ComponentSource, GlobalStreamId, InputSource
 from heron.errors import TopologyError, known, nearest
 
-__all__ = ["GlobalStreamId", "HeronComponentSpec", "InputSource", "Inputs"]
+__all__ = ["HeronComponentSpec", "Inputs"]
 
 
-class InputSource:
-    """A possible input: a spec or a `GlobalStreamId`. The common base lets type checkers infer a dict of both."""
-
-    __slots__ = ()
-
-
-class GlobalStreamId(InputSource):
-    """A stream of a component; usually written ``spec["stream"]``.
-
-    Args:
-        componentId: the name of the component, or its spec.
-        streamId: the name of the stream.
-
-    Raises:
-        TopologyError: when an argument has the wrong type.
-    """
-
-    __slots__ = ("_component", "stream_id")
-
-    def __init__(self, componentId: str | HeronComponentSpec, streamId: str) -> None:
-        if not is_a(componentId, str, HeronComponentSpec):
-            msg = f"GlobalStreamId: {componentId!r} is neither a component's name nor a spec; give one"
-            raise TopologyError(msg)
-        if not is_a(streamId, str):
-            msg = f"GlobalStreamId: {streamId!r} is not a stream's name; give a string"
-            raise TopologyError(msg)
-        self._component = componentId
-        self.stream_id = streamId
-
-    @property
-    def component_id(self) -> str:
-        """The name of the component; a spec without a name gets it when its `Topology` class is complete."""
-        component = self._component
-        return component if isinstance(component, str) else component.name or f"<unnamed {component.entry}>"
-
-    @property
-    def component_name(self) -> str:
-        """The same as `component_id`: heronpy's name in the keys of `get_sources`."""
-        return self.component_id
-
-    @property
-    def id(self) -> str:
-        """The same as `stream_id`: heronpy's name in the keys of `get_sources`."""
-        return self.stream_id
-
-    @property
-    def spec(self) -> HeronComponentSpec | None:
-        """The spec that was given, or None when a name was given."""
-        return None if isinstance(self._component, str) else self._component
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, GlobalStreamId):
-            return NotImplemented
-        return (self.component_id, self.stream_id) == (other.component_id, other.stream_id)
-
-    def __hash__(self) -> int:
-        # A spec may get its name after this object became a key: the hash must not depend on it.
-        return hash(self.stream_id)
-
-    def __repr__(self) -> str:
-        return f"{self.component_id}:{self.stream_id}"
-
-
-class HeronComponentSpec(InputSource):
+class HeronComponentSpec(ComponentSource):
     """Name, class, number of tasks, inputs, outputs and configuration of a component.
 
     The constructor does not check inputs, outputs and configuration; `definition` does, when every spec has its name.
@@ -282,7 +220,7 @@ class HeronComponentSpec(InputSource):
         raise TopologyError(msg)
 
     def _check_direct(self, source: GlobalStreamId, grouping: Grouping) -> None:
-        if source.spec is None or grouping.definition.kind is GroupingKind.DIRECT:
+        if not isinstance(source.spec, HeronComponentSpec) or grouping.definition.kind is GroupingKind.DIRECT:
             return
         for output in source.spec.outputs or ():
             if isinstance(output, Stream) and output.direct and output.stream_id == source.stream_id:

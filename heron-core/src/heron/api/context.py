@@ -1,4 +1,4 @@
-"""The view that a running component has of itself and its topology. The engine implements it."""
+"""The view that a running component has of itself and its topology, and the base class of task hooks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from heron.api.component import ThreadsafeCollector
-from heron.api.component_spec import GlobalStreamId
 from heron.api.definition import GroupingDefinition
 from heron.api.keyed_state import KeyedState
 from heron.api.metrics import IMetric
-from heron.api.task_hook import ITaskHook
+from heron.api.stream_id import GlobalStreamId
+from heron.api.task_hook import BoltAckInfo, BoltExecuteInfo, BoltFailInfo, EmitInfo, SpoutAckInfo, SpoutFailInfo
 
-__all__ = ["TopologyContext"]
+__all__ = ["ITaskHook", "TopologyContext"]
 
 S = TypeVar("S", bound=KeyedState[Any])
 
@@ -136,3 +136,35 @@ class TopologyContext(ABC):
         Raises:
             UsageError: when the key cannot be grouped by.
         """
+
+
+class ITaskHook:
+    """The base class of task hooks: override the methods of interest.
+
+    `TopologyContext.add_task_hook` adds a hook to one task; ``topology.auto.task.hooks`` adds hooks to every task, by
+    class name. A hook costs a call for each tuple, so use hooks for diagnosis and metrics for operation.
+    """
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        """Prepare the hook. Called once, after the `initialize` of the component."""
+
+    def clean_up(self) -> None:
+        """Release resources. Called at an orderly stop, after the `close` of the component."""
+
+    def emit(self, emit_info: EmitInfo) -> None:
+        """Observe an emit of the task."""
+
+    def spout_ack(self, spout_ack_info: SpoutAckInfo) -> None:
+        """Observe that a tree of this spout is complete."""
+
+    def spout_fail(self, spout_fail_info: SpoutFailInfo) -> None:
+        """Observe that a tree of this spout failed."""
+
+    def bolt_execute(self, bolt_execute_info: BoltExecuteInfo) -> None:
+        """Observe that `process` returned."""
+
+    def bolt_ack(self, bolt_ack_info: BoltAckInfo) -> None:
+        """Observe an ack of the bolt."""
+
+    def bolt_fail(self, bolt_fail_info: BoltFailInfo) -> None:
+        """Observe a fail of the bolt."""

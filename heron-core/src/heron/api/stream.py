@@ -12,7 +12,7 @@ from heron.api.definition import DEFAULT_STREAM, GroupingDefinition, GroupingKin
 from heron.api.names import checked_fields, checked_name, entry_of, is_a, parsed_entry
 from heron.errors import TopologyError
 
-if TYPE_CHECKING:  # the context imports specs, and specs import this module
+if TYPE_CHECKING:  # the context imports this module
     from pyarrow import RecordBatch
 
     from heron.api.context import TopologyContext

@@ -1,5 +1,15 @@
 """One spout or bolt task: reads segments from its stream manager, runs user code on them, and writes segments back.
 
-Two threads: the gateway owns the sockets (`gateway`, `session`), the task thread runs the author's component
-(`spout_runner`, `bolt_runner`). They exchange data through queues only (`data_queue`; design D4).
+Two threads: the gateway owns the sockets, the task thread runs the author's component. They exchange data through the
+queues only. The rooms, from the one that knows all others to those that know none:
+
+- `main`, then `spout_runner` and `bolt_runner` on `runner`: the loops that call user code; `task`: what a runner uses;
+  `pacing` and `garbage`: when it flushes, and when Python looks for cycles
+- `gateway`: the sockets
+- `inspection`: answers commands that look inside the task
+- `input`: from received segments to calls of the author's methods, and the acks of what was received
+- `output`: from emitted rows to segments
+- `acks`: what tuples have roots, and which roots are in flight
+- `user`: the author's code, its context and its failures
+- `state`, `codec`, `queues`, `metrics`, `stacks`: know no other room
 """

@@ -12,23 +12,23 @@ from heron.api.tuple import Tuple, TupleHelper
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import RemoteProtocolError, SerializationError
-from heron.instance.batch_reader import BatchReader, MarkerAligner, ReceivedBatch
-from heron.instance.bolt_acks import BoltAcks, FinishRoots, TrackedBoltAcks
-from heron.instance.channel_alignment import ChannelAlignment, Verdict
-from heron.instance.data_queue import Command, PlanReceived, RootsSettled, SessionOpened, TracedFrameArrived
-from heron.instance.emitter import BoltEmitter
-from heron.instance.key_sample import KeySample
+from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
+from heron.instance.input.batch_reader import BatchReader, MarkerAligner, ReceivedBatch
+from heron.instance.input.bolt_acks import BoltAcks, FinishRoots, TrackedBoltAcks
+from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
+from heron.instance.input.key_sample import KeySample
+from heron.instance.input.received_traces import ReceivedTraces, received_traces
+from heron.instance.input.tuple_pool import TupleSource
+from heron.instance.input.undecodable_rows import LostRow, report_lost
+from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, watermark_sources
+from heron.instance.metrics.task_time import TimeUse
+from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
-from heron.instance.received_traces import ReceivedTraces, received_traces
+from heron.instance.queues.data_queue import Command, PlanReceived, RootsSettled, SessionOpened, TracedFrameArrived
 from heron.instance.runner import ComponentRunner, ComponentStoppedError
 from heron.instance.task import Task
-from heron.instance.task_time import TimeUse
-from heron.instance.tracked_batch import UNTRACKED, TrackedBatch
-from heron.instance.tuple_pool import TupleSource
-from heron.instance.undecodable_rows import LostRow, report_lost
-from heron.instance.user_component import BoltHookCalls, specialise
-from heron.instance.watermarks import TaskWatermark, WatermarkStep, watermark_sources
-from heron.ipc.frame import (
+from heron.instance.user.user_component import BoltHookCalls, specialise
+from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     Marker,
     SegmentHead,
@@ -43,8 +43,8 @@ from heron.spi.tracing import Stamp
 if TYPE_CHECKING:  # topologies without columns or checkpoints need not import them
     from pyarrow import RecordBatch
 
-    from heron.instance.column_input import ColumnInput, ReceivedColumns
-    from heron.instance.task_checkpoints import TaskCheckpoints
+    from heron.instance.input.column_input import ColumnInput, ReceivedColumns
+    from heron.instance.state.task_checkpoints import TaskCheckpoints
 
 __all__ = ["BoltRunner"]
 
@@ -77,7 +77,7 @@ class BoltRunner(ComponentRunner):
         self._keys = task.metrics.keys = KeySample.of(task.index, task.spec.component)
         self._column_input: ColumnInput | None = None
         if component_class.receives_columns():  # type: ignore[attr-defined]  # a bolt's class
-            from heron.instance.column_input import ColumnInput  # noqa: PLC0415  # see above
+            from heron.instance.input.column_input import ColumnInput  # noqa: PLC0415  # see above
 
             self._column_input = ColumnInput(task.serializers.for_columns())
 
@@ -274,7 +274,7 @@ class BoltRunner(ComponentRunner):
             self._acks.discard(tracked)  # sent again by a task that was restarted; this bolt has finished
             return
         if (sample := self.task.gateway.inspected.sample) is not None:
-            sample.receive(batch, self.task.index)
+            sample.receive(batch.source.key, batch.source.task_id, batch.first_rows, self.task.index)
         traces = received_traces(head, batch.source, self._arrived, self.task.spans)
         if self._column_input is None:
             self._process_batch(batch, tracked, traces)

@@ -6,8 +6,8 @@ import gc
 from collections.abc import Callable
 
 from heron.clock import monotonic_s
-from heron.instance.task_metrics import LatencyHistogram
-from heron.ipc.metric_names import GC_COLLECTION_COUNT, GC_COLLECTION_TIME, GC_PAUSE
+from heron.instance.metrics.task_metrics import LatencyHistogram
+from heron.ipc.documents.metric_names import GC_COLLECTION_COUNT, GC_COLLECTION_TIME, GC_PAUSE
 from heron.spi.metricsink import Metric, MetricKind
 
 __all__ = ["THRESHOLDS", "GarbagePauses", "collect_less", "freeze_start_up"]

@@ -13,9 +13,9 @@ from heron.driver_kit.log import configure
 from heron.driver_kit.parent_process import EXIT_USER_INIT
 from heron.driver_kit.signals import Signals
 from heron.instance.bolt_runner import BoltRunner
-from heron.instance.data_queue import PlanReceived, ReportSeen, SessionOpened
 from heron.instance.garbage import collect_less, freeze_start_up
-from heron.instance.gateway import Gateway
+from heron.instance.gateway.gateway import Gateway
+from heron.instance.queues.data_queue import PlanReceived, ReportSeen, SessionOpened
 from heron.instance.runner import ComponentRunner, ComponentStartError, ComponentStoppedError
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task

@@ -23,16 +23,16 @@ from heron.api.updatable import IUpdatable
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import KeyedStateError, UserCodeError
-from heron.instance.data_queue import Command, FramesRefused, PlanReceived, SessionOpened
-from heron.instance.emitter import Emitter
+from heron.instance.output.emitter import Emitter
+from heron.instance.queues.data_queue import Command, FramesRefused, PlanReceived, SessionOpened
 from heron.instance.task import Task
-from heron.instance.user_component import initialise
+from heron.instance.user.user_component import initialise
 from heron.ipc import control_pb2 as pb
-from heron.ipc.frame import Marker
+from heron.ipc.frames.frame import Marker
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase
 
 if TYPE_CHECKING:  # topologies without checkpoints need not import it
-    from heron.instance.task_checkpoints import TaskCheckpoints
+    from heron.instance.state.task_checkpoints import TaskCheckpoints
 
 __all__ = ["ComponentRunner", "ComponentStartError", "ComponentStoppedError"]
 

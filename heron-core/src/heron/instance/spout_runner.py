@@ -1,6 +1,6 @@
 """The loop of a spout task: calls `next_tuple` as long as it emits and there is room, and flushes what it emitted.
 
-No call follows `end`, except at least once for failed roots that the spout has queued (`heron.instance.replays`).
+No call follows `end`, except at least once for failed roots that the spout has queued (`heron.instance.acks.replays`).
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from heron.api.definition import StreamDefinition
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
-from heron.instance.data_queue import Command, RootsSettled, SessionOpened
-from heron.instance.emitter import SpoutEmitter
-from heron.instance.out_stream import OutStream, StreamOrigin
+from heron.instance.acks.pending_roots import ImmediateAcks, PendingRoots, RootCallbacks
+from heron.instance.metrics.task_time import TimeUse
+from heron.instance.output.emitter import SpoutEmitter
+from heron.instance.output.out_stream import OutStream
+from heron.instance.output.stream_origin import StreamOrigin
+from heron.instance.output.stream_routes import StreamRoutes
+from heron.instance.output.tracked_stream import RootStream
 from heron.instance.pacing import Backoff, FlushPacer, RootQuota
-from heron.instance.pending_roots import ImmediateAcks, PendingRoots, RootCallbacks
+from heron.instance.queues.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.runner import ComponentRunner
-from heron.instance.stream_routes import StreamRoutes
 from heron.instance.task import Task
-from heron.instance.task_time import TimeUse
-from heron.instance.tracked_stream import RootStream
-from heron.instance.user_component import SpoutHookCalls, specialise
+from heron.instance.user.user_component import SpoutHookCalls, specialise
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex
 
 if TYPE_CHECKING:  # topologies without checkpoints need not import them
-    from heron.instance.held_acks import HeldRootCallbacks
-    from heron.instance.task_checkpoints import TaskCheckpoints
+    from heron.instance.acks.held_acks import HeldRootCallbacks
+    from heron.instance.state.task_checkpoints import TaskCheckpoints
 
 __all__ = ["SpoutRunner"]
 
@@ -53,7 +54,7 @@ class SpoutRunner(ComponentRunner):
         self._callbacks = RootCallbacks(self._roots, task.metrics, self._callback_failed)
         self._held: HeldRootCallbacks | None = None
         if task.tracks_acks and task.checkpoints is not None:
-            from heron.instance.held_acks import HeldRootCallbacks  # noqa: PLC0415  # see above
+            from heron.instance.acks.held_acks import HeldRootCallbacks  # noqa: PLC0415  # see above
 
             self._held = HeldRootCallbacks(self._roots, task.metrics, self._callback_failed)
             self._callbacks = self._held

@@ -17,23 +17,23 @@ from heron.api.definition import ComponentDefinition, ComponentKind, InputDefini
 from heron.api.stream import ICustomGrouping
 from heron.clock import SystemClock, monotonic_s, wall_s
 from heron.errors import RemoteProtocolError
-from heron.instance.emitter import Emitter
-from heron.instance.flow_limits import OutputLimit
+from heron.instance.codec.serializers import Serializers
 from heron.instance.garbage import GarbagePauses
-from heron.instance.gateway import Gateway
-from heron.instance.keyed_state import KeyedStateStore, has_single_keys, receives_by_key
-from heron.instance.out_stream import OutStream, StreamOrigin
-from heron.instance.serializers import Serializers
-from heron.instance.state_backends import task_store
-from heron.instance.stream_routes import StreamRoutes, routes_of
-from heron.instance.stream_traces import SpanBuffer
-from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskContext
-from heron.instance.task_metrics import TaskMetrics, trace_metrics
-from heron.instance.user_component import UserPackage
-from heron.instance.user_errors import UserErrors
+from heron.instance.gateway.gateway import Gateway
+from heron.instance.metrics.spans import SpanBuffer
+from heron.instance.metrics.task_metrics import TaskMetrics, trace_metrics
+from heron.instance.output.emitter import Emitter
+from heron.instance.output.out_stream import OutStream
+from heron.instance.output.stream_origin import StreamOrigin
+from heron.instance.output.stream_routes import StreamRoutes, routes_of
+from heron.instance.queues.flow_limits import OutputLimit
+from heron.instance.state.keyed_state import KeyedStateStore, has_single_keys, receives_by_key
+from heron.instance.state.state_backends import task_store
+from heron.instance.user.task_context import QueuedCollector, QueuedTarget, TaskContext
+from heron.instance.user.user_component import UserPackage
+from heron.instance.user.user_errors import UserErrors
 from heron.ipc import control_pb2 as pb
-from heron.ipc.envelope import Envelope
-from heron.ipc.metric_names import (
+from heron.ipc.documents.metric_names import (
     HELD_BACK,
     IN_QUEUE_BYTES,
     IN_QUEUE_CAPACITY,
@@ -41,7 +41,8 @@ from heron.ipc.metric_names import (
     OUT_QUEUE_CAPACITY,
     OUTPUT_HELD,
 )
-from heron.ipc.metrics_codec import publish_message
+from heron.ipc.envelope import Envelope
+from heron.ipc.frames.metrics_codec import publish_message
 from heron.ipc.process_metrics import process_metrics
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
@@ -51,7 +52,7 @@ from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Sourc
 
 if TYPE_CHECKING:  # topologies without checkpoints need not import them
     from heron.checkpoints.archive import CheckpointArchive
-    from heron.instance.task_checkpoints import TaskCheckpoints
+    from heron.instance.state.task_checkpoints import TaskCheckpoints
 
 __all__ = ["StreamMaker", "Task"]
 
@@ -93,7 +94,7 @@ class Task:
         inspected.inputs, inspected.outputs = len(self.definition.inputs), len(self.definition.outputs)
         self.checkpoints: TaskCheckpoints | None = None
         if archive is not None and plan.checkpoints is not None:
-            from heron.instance.task_checkpoints import TaskCheckpoints  # noqa: PLC0415  # see above
+            from heron.instance.state.task_checkpoints import TaskCheckpoints  # noqa: PLC0415  # see above
 
             self.checkpoints = TaskCheckpoints(
                 spec, archive, self.keyed, gateway.data_out.put_control, gateway.data_in.sleeper.nudge

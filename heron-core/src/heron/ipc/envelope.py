@@ -8,8 +8,8 @@ from google.protobuf.message import DecodeError
 
 from heron.errors import RemoteProtocolError
 from heron.ipc.control_pb2 import Envelope
-from heron.ipc.frame import FRAME_HEADER_BYTES, FrameKind, frame_header, parse_frame_header
-from heron.ipc.frame_limits import CONTROL_MAX_BYTES
+from heron.ipc.frames.frame import FRAME_HEADER_BYTES, FrameKind, frame_header, parse_frame_header
+from heron.ipc.frames.frame_limits import CONTROL_MAX_BYTES
 from heron.ipc.reduced_messages import DECOMPRESSED_MAX_BYTES, compressed, fitting
 
 __all__ = ["Envelope", "body_of", "compressed", "control_frame", "parse_control"]

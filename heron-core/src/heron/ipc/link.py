@@ -10,7 +10,7 @@ allowed when nothing is under way, so that no frame size can block a link for ev
 from __future__ import annotations
 
 from heron.errors import RemoteProtocolError
-from heron.ipc.frame import FrameKind, frame_header
+from heron.ipc.frames.frame import FrameKind, frame_header
 
 __all__ = ["CreditGrant", "CreditWindow", "ReceiveLane", "SendLane"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.metric_names import DEPOSED_MESSAGES
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys
-from heron.ipc.metric_names import DEPOSED_MESSAGES
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, SocketContext
 from heron.spi.metricsink import Metric, MetricKind

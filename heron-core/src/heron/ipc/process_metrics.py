@@ -6,7 +6,7 @@ import resource
 from collections.abc import Mapping
 from pathlib import Path
 
-from heron.ipc.metric_names import CONNECTIONS_REFUSED, CPU_SECONDS, CPU_WAIT, RESIDENT_BYTES
+from heron.ipc.documents.metric_names import CONNECTIONS_REFUSED, CPU_SECONDS, CPU_WAIT, RESIDENT_BYTES
 from heron.spi.metricsink import Metric, MetricKind
 
 __all__ = ["connection_metrics", "cpu_wait_metrics", "process_metrics"]

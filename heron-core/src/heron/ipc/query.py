@@ -11,16 +11,16 @@ from typing import Self, TypeVar
 from heron.clock import monotonic_s
 from heron.errors import AccessError, RefusedError, RemoteProtocolError, UnreachableError, UsageError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow, decode_metrics, read_metrics
+from heron.ipc.documents.status import StatusReader, TopologyStatus
+from heron.ipc.documents.task_memory import TaskMemory, decode_memory
+from heron.ipc.documents.task_profile import TaskProfile, decode_profile
+from heron.ipc.documents.task_stacks import TaskStacks, decode_stacks
+from heron.ipc.documents.task_tuples import TaskTuples, decode_tuples
+from heron.ipc.documents.traces_table import TracesTable, decode_traces
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys
-from heron.ipc.metrics_table import MetricsReader, MetricsRow, decode_metrics, read_metrics
 from heron.ipc.socket import SocketContext
-from heron.ipc.status import StatusReader, TopologyStatus
-from heron.ipc.task_memory import TaskMemory, decode_memory
-from heron.ipc.task_profile import TaskProfile, decode_profile
-from heron.ipc.task_stacks import TaskStacks, decode_stacks
-from heron.ipc.task_tuples import TaskTuples, decode_tuples
-from heron.ipc.traces_table import TracesTable, decode_traces
 from heron.ipc.watched_channel import ConnectionEnd, open_watched_channel
 
 __all__ = ["TManagerClient"]

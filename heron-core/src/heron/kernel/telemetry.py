@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from heron.clock import Clock, SystemClock
 from heron.ipc.envelope import Envelope, control_frame
-from heron.ipc.metrics_codec import publish_message
+from heron.ipc.frames.metrics_codec import publish_message
 from heron.ipc.process_metrics import process_metrics
 from heron.ipc.socket import Push
 from heron.spi.metricsink import Event, Metric, MetricsRecord, Source

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from heron.ipc.metric_names import (
+from heron.ipc.documents.metric_names import (
     CONTAINER_MEMORY,
     CONTAINER_MEMORY_LIMIT,
     CONTAINER_THROTTLED,

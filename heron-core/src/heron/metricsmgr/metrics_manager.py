@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from heron.clock import monotonic_s, wall_s
 from heron.errors import RemoteProtocolError
 from heron.ipc.envelope import Envelope, body_of, parse_control
+from heron.ipc.frames.metrics_codec import publish_message, record_of
 from heron.ipc.keys import ClientKeys
 from heron.ipc.locator import TManagerChannel
-from heron.ipc.metrics_codec import publish_message, record_of
 from heron.ipc.process_metrics import process_metrics
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Inbox, SocketContext

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from heron.clock import Clock, SystemClock
 from heron.driver_kit.redaction import redact
 from heron.errors import SinkError
-from heron.ipc.metric_names import SINK_DROPPED, SINK_OUTAGE
+from heron.ipc.documents.metric_names import SINK_DROPPED, SINK_OUTAGE
 from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, MetricsSink
 
 __all__ = ["HANG_S", "QUEUE_RECORDS", "SinkRunner"]

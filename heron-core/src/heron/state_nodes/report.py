@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from heron.ipc.status import TopologyStatus
+from heron.ipc.documents.status import TopologyStatus
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.document import decode_node
 from heron.state_nodes.execution_state import ExecutionState

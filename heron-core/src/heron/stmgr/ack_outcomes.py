@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 
-from heron.ipc.frame import SegmentKind, parse_segment
-from heron.ipc.tracking import RootOutcome
-from heron.ipc.tracking_arrays import RootCounters, parse_ack, parse_fail, parse_new_roots, settled
+from heron.ipc.frames.frame import SegmentKind, parse_segment
+from heron.ipc.frames.tracking import RootOutcome
+from heron.ipc.frames.tracking_arrays import RootCounters, parse_ack, parse_fail, parse_new_roots, settled
 from heron.stmgr.counters import AckCounters
 from heron.stmgr.ledger import Ledger
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from heron.ipc.tracking import RootOutcome
+from heron.ipc.frames.tracking import RootOutcome
 
 __all__ = ["AckCounters", "TimerLateness", "TrafficCounters"]
 

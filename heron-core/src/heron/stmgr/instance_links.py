@@ -15,7 +15,7 @@ from heron.errors import HeronError, RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import registration_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     WIRE_VERSION,
     FrameKind,
@@ -24,11 +24,11 @@ from heron.ipc.frame import (
     parse_credit,
     parse_frame_header,
 )
-from heron.ipc.frame_limits import FrameLimits, divided
+from heron.ipc.frames.frame_limits import FrameLimits, divided
+from heron.ipc.frames.sent_frames import LostFrames, SentFrames
+from heron.ipc.frames.trace_field import stamp_departure
 from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
-from heron.ipc.sent_frames import LostFrames, SentFrames
 from heron.ipc.socket import Channel
-from heron.ipc.trace_field import stamp_departure
 from heron.stmgr.back_pressure import SpoutChange
 from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.link_context import FRAMES_A_ROUND, LinkContext

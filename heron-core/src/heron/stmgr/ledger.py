@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from heron.ipc.tracking_arrays import U64, RootCounters
+from heron.ipc.frames.tracking_arrays import U64, RootCounters
 
 __all__ = ["FEW", "SEGMENT_ROOTS", "FewRoots", "Ledger", "ManyRoots"]
 

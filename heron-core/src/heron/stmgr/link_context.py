@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from heron.ipc.frame_limits import FrameLimits
+from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.role_spec import StmgrSpec

@@ -8,7 +8,7 @@ from pathlib import Path
 from heron.clock import monotonic_s
 from heron.driver_kit.log import configure
 from heron.driver_kit.signals import Signals
-from heron.ipc.frame_limits import FrameLimits
+from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.role_process import run_role

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Segment = bytes | bytearray | memoryview
-"""A bytearray has traced rows; see `heron.ipc.trace_field`."""
+"""A bytearray has traced rows; see `heron.ipc.frames.trace_field`."""
 
 JOIN_BYTES = 256 * 1024
 """The size up to which segments for one receiver are joined; larger ZeroMQ messages are not faster (measured)."""

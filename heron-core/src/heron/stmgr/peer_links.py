@@ -17,7 +17,7 @@ from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.frame import WIRE_VERSION, FrameKind, parse_frame_header
+from heron.ipc.frames.frame import WIRE_VERSION, FrameKind, parse_frame_header
 from heron.ipc.guarded_hub import open_guarded_hub
 from heron.planner.physical_plan import PlanIndex, StreamManagerLocation
 from heron.stmgr.back_pressure import Reporter

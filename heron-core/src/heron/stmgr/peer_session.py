@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     WIRE_VERSION,
     FrameKind,
@@ -17,11 +17,11 @@ from heron.ipc.frame import (
     parse_frame_header,
     retargeted,
 )
-from heron.ipc.frame_limits import FrameLimits, divided
+from heron.ipc.frames.frame_limits import FrameLimits, divided
+from heron.ipc.frames.sent_frames import LostFrames, SentFrames
+from heron.ipc.frames.trace_field import TRACED, is_traced, stamp_departure
 from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
-from heron.ipc.sent_frames import LostFrames, SentFrames
 from heron.ipc.socket import Channel, Hub
-from heron.ipc.trace_field import TRACED, is_traced, stamp_departure
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.outlet import JOIN_BYTES, Outlet, Producer, Segment

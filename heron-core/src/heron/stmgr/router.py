@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Protocol
 
 from heron.errors import RemoteProtocolError
-from heron.ipc.frame import (
+from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     SEGMENT_KIND_AT,
     Marker,
@@ -15,7 +15,7 @@ from heron.ipc.frame import (
     segment_plan,
     segment_routes,
 )
-from heron.ipc.trace_field import frame_is_traced, traced_copy
+from heron.ipc.frames.trace_field import frame_is_traced, traced_copy
 from heron.spi.tracing import StampKind
 from heron.stmgr.outlet import HeldRelease, Outlet, Producer, Segment, Watermarks
 

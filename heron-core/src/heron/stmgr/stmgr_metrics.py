@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 
-from heron.ipc.metric_names import (
+from heron.ipc.documents.metric_names import (
     BACKPRESSURE,
     DROPPED_TUPLES,
     LATE_ACKS,

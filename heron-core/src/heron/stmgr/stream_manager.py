@@ -12,11 +12,11 @@ from heron.api.api_constants import TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE
 from heron.api.config import setting
 from heron.clock import monotonic_s, wall_s
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.metric_names import LATE_S
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame
+from heron.ipc.frames.metrics_codec import publish_message
 from heron.ipc.locator import TManagerChannel
-from heron.ipc.metric_names import LATE_S
-from heron.ipc.metrics_codec import publish_message
 from heron.ipc.process_metrics import connection_metrics, cpu_wait_metrics, process_metrics
 from heron.ipc.task_question import TASK_QUESTIONS, task_request
 from heron.planner.physical_plan import CheckpointPlan, HandledLosses, PhysicalPlan, PlanIndex

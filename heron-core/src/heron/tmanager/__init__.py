@@ -1,7 +1,10 @@
 """The topology manager. One leads each topology: it keeps the physical plan and decides when the topology is over.
 
-The pure files hold its knowledge (`membership`, `task_table`, `process_reports`, `metrics_store`,
-`back_pressure_reports`) and its decisions (`topology_state`, and `leader`, which turns events into `instructions`). The
-other files do I/O: `lease`, `state_store` with `plan_record`, `plan_publisher`, `topology_end`, and `service`. `main`
-joins them.
+In: registrations, reports and metrics of all processes, and commands. Out: plans, answers, orders. One thread.
+
+- `main` joins the parts; `service` is the shell: it reads the socket, calls the leader and carries out its
+  instructions; `messages` checks who may send what; `task_relay` passes questions to tasks
+- `state`: the state nodes, the lease, and everything else that does I/O
+- `leader`: the decisions. Pure: events in, instructions out
+- `metrics`: the newest metrics and traces of every process
 """

@@ -13,12 +13,12 @@ from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.log import configure
 from heron.driver_kit.signals import Signals
 from heron.errors import StateConflictError
+from heron.ipc.documents.status import LeaderStatus
 from heron.ipc.endpoint import metricsmgr_endpoint
-from heron.ipc.frame_limits import CONTROL_MAX_BYTES
+from heron.ipc.frames.frame_limits import CONTROL_MAX_BYTES
 from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
-from heron.ipc.status import LeaderStatus
 from heron.kernel.checkpoint_store import open_archive
 from heron.kernel.observer_threads import Hooks, ThreadedHooks
 from heron.kernel.role_process import run_role
@@ -28,9 +28,9 @@ from heron.kernel.telemetry import Telemetry
 from heron.spi.metricsink import Source
 from heron.spi.statemgr import StateManager
 from heron.state_nodes.tmanager_location import TManagerLocation
-from heron.tmanager.lease import Lease
 from heron.tmanager.service import Service, ServiceHost
-from heron.tmanager.state_store import StateStore
+from heron.tmanager.state.lease import Lease
+from heron.tmanager.state.state_store import StateStore
 
 __all__ = ["lead"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from heron.checkpoints.manifest import decode_snapshot
 from heron.errors import HeronError, RemoteProtocolError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.frames.metrics_codec import record_of
 from heron.ipc.keys import Speaker
-from heron.ipc.metrics_codec import record_of
 from heron.ipc.task_question import TASK_QUESTIONS
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.spi.metricsink import MetricsRecord
-from heron.tmanager.checkpoint_progress import CheckpointEvent, CheckpointReport
-from heron.tmanager.long_call_reports import LongCallReport
-from heron.tmanager.process_reports import ProcessReport
-from heron.tmanager.task_table import TaskEvent, TaskReport
+from heron.tmanager.leader.checkpoint_progress import CheckpointEvent, CheckpointReport
+from heron.tmanager.leader.long_call_reports import LongCallReport
+from heron.tmanager.leader.process_reports import ProcessReport
+from heron.tmanager.leader.task_table import TaskEvent, TaskReport
 
 __all__ = [
     "check_speaker",

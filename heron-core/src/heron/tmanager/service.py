@@ -12,17 +12,17 @@ from heron.checkpoints.manifest import CheckpointManifest
 from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, StateConflictError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.metric_names import LEADER_EPOCH, TAKEOVERS, TRACE_GAPS
+from heron.ipc.documents.metrics_table import encode_metrics
+from heron.ipc.documents.status import encode_status
+from heron.ipc.documents.traces_table import encode_traces
 from heron.ipc.envelope import Envelope, body_of, parse_control
+from heron.ipc.frames.metrics_codec import record_of
 from heron.ipc.guarded_hub import GuardedHub
 from heron.ipc.keys import Speaker
-from heron.ipc.metric_names import LEADER_EPOCH, TAKEOVERS, TRACE_GAPS
-from heron.ipc.metrics_codec import record_of
-from heron.ipc.metrics_table import encode_metrics
 from heron.ipc.process_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
-from heron.ipc.status import encode_status
 from heron.ipc.task_question import TASK_QUESTIONS
-from heron.ipc.traces_table import encode_traces
 from heron.kernel.observer_threads import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
@@ -30,9 +30,7 @@ from heron.planner.key_balance import decode_owners
 from heron.planner.runtime_config import decode_changes
 from heron.spi.metricsink import Metric, MetricKind
 from heron.state_nodes.plans import decode_packing_plan
-from heron.tmanager.checkpoint_metrics import checkpoint_metrics
-from heron.tmanager.containers import Containers
-from heron.tmanager.instructions import (
+from heron.tmanager.leader.instructions import (
     EndTopology,
     Instruction,
     NoteEvent,
@@ -41,8 +39,8 @@ from heron.tmanager.instructions import (
     SendPlan,
     StoreManifest,
 )
-from heron.tmanager.leader import Leader
-from heron.tmanager.manifest_writer import ManifestWriter
+from heron.tmanager.leader.leader import Leader
+from heron.tmanager.leader.topology_state import Takeover
 from heron.tmanager.messages import (
     check_speaker,
     checkpoint_report,
@@ -52,12 +50,14 @@ from heron.tmanager.messages import (
     task_report,
     totals_of,
 )
-from heron.tmanager.plan_publisher import PlanPublisher
-from heron.tmanager.state_store import StateStore
+from heron.tmanager.metrics.checkpoint_metrics import checkpoint_metrics
+from heron.tmanager.metrics.trace_store import TraceStore
+from heron.tmanager.state.containers import Containers
+from heron.tmanager.state.manifest_writer import ManifestWriter
+from heron.tmanager.state.plan_publisher import PlanPublisher
+from heron.tmanager.state.state_store import StateStore
+from heron.tmanager.state.topology_end import TopologyEnd
 from heron.tmanager.task_relay import TaskRelay
-from heron.tmanager.topology_end import TopologyEnd
-from heron.tmanager.topology_state import Takeover
-from heron.tmanager.trace_store import TraceStore
 
 __all__ = ["Service", "ServiceHost"]
 
@@ -89,11 +89,11 @@ class Service:
         self._leader = Leader(takeover, host.settings, SystemClock())
         self._takeover = takeover
         self._containers = Containers(host.hub, takeover.leader.epoch)
-        self._plans = PlanPublisher(host.reactor, host.store, self._containers, self._leader.plan_waits)
+        self._plans = PlanPublisher(host.reactor, host.store, self._containers, self._leader.known.plan_waits)
         self._end = TopologyEnd(
-            host.reactor, host.store, self._containers, self._leader.containers, takeover.leader.container_id
+            host.reactor, host.store, self._containers, self._leader.known.containers, takeover.leader.container_id
         )
-        self._relay = TaskRelay(host.reactor, self._containers, self._leader.asked_task)
+        self._relay = TaskRelay(host.reactor, self._containers, self._leader.known.asked_task)
         self._traces = TraceStore()
         self._manifests: ManifestWriter | None = None
         if host.archive is not None:
@@ -133,7 +133,7 @@ class Service:
         host.reactor.on_readable(host.hub, self._read)
         host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.tick()))
         host.reactor.every(host.settings.metrics_export_s, self._publish)
-        if self._leader.checkpoints() is not None:
+        if self._leader.known.checkpoint_status() is not None:
             host.reactor.every(_PULSE_S, lambda: self._carry_out(self._leader.pulse()))
         self._publish()  # report the takeover even if this leader ends soon
 
@@ -146,7 +146,7 @@ class Service:
             Metric(LEADER_EPOCH, MetricKind.GAUGE, "epoch", given.leader.epoch),
             Metric(TAKEOVERS, MetricKind.COUNTER, "takeovers", int(given.former_epoch > 0)),
         )
-        checkpoints = checkpoint_metrics(self._leader.checkpoints(), SystemClock().wall_s())
+        checkpoints = checkpoint_metrics(self._leader.known.checkpoint_status(), SystemClock().wall_s())
         self._host.telemetry.publish((*own, *checkpoints, *connection_metrics(self._host.hub.gate.refused())))
 
     def _read(self) -> None:
@@ -242,7 +242,7 @@ class Service:
     def _metrics_publish(self, _identity: bytes, envelope: Envelope) -> list[Instruction]:
         record = record_of(envelope.metrics_publish)
         self._traces.add(record.spans, monotonic_s())
-        self._leader.metrics_arrived(record)
+        self._leader.known.metrics_arrived(record)
         return []
 
     def _pressure(self, _identity: bytes, envelope: Envelope) -> list[Instruction]:
@@ -253,7 +253,7 @@ class Service:
 
     def _status_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         reply = pb.StatusReply(
-            request_id=envelope.status_request.request_id, document=encode_status(self._leader.status())
+            request_id=envelope.status_request.request_id, document=encode_status(self._leader.known.status())
         )
         self._containers.answer(identity, Envelope(status_reply=reply))
         return []
@@ -261,7 +261,7 @@ class Service:
     def _metrics_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         request = envelope.metrics_request
         selection = request.component, request.task_id
-        table = self._leader.metrics(*selection, by_task=request.by_task, names=request.names)
+        table = self._leader.known.metrics_table(*selection, by_task=request.by_task, names=request.names)
         reply = pb.MetricsReply(request_id=request.request_id, document=encode_metrics(table))
         self._containers.answer(identity, Envelope(metrics_reply=reply))
         return []

@@ -9,9 +9,9 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
 from heron.ipc.task_question import TaskRequest, task_request
-from heron.tmanager.containers import Containers
-from heron.tmanager.instructions import Instruction
-from heron.tmanager.task_questions import AskedPlace, TaskQuestion, TaskQuestions, silence_of
+from heron.tmanager.leader.instructions import Instruction
+from heron.tmanager.leader.task_questions import AskedPlace, TaskQuestion, TaskQuestions, silence_of
+from heron.tmanager.state.containers import Containers
 
 __all__ = ["TaskRelay"]
 
@@ -27,7 +27,7 @@ _OBSERVATIONS = {
 
 
 class AskedTask(Protocol):
-    """`heron.tmanager.leader.Leader.asked_task`."""
+    """`heron.tmanager.leader.leader.Leader.asked_task`."""
 
     def __call__(self, component: str, task_id: int, *, tuples: bool = False) -> AskedPlace:
         """Finds a task; with `tuples`, checks that they may be shown."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heron.planner.physical_plan import StreamManagerLocation
-from heron.tmanager.checkpoint_progress import CheckpointReport
-from heron.tmanager.process_reports import ProcessReport
-from heron.tmanager.task_table import TaskReport
+from heron.tmanager.leader.checkpoint_progress import CheckpointReport
+from heron.tmanager.leader.process_reports import ProcessReport
+from heron.tmanager.leader.task_table import TaskReport
 
 __all__ = [
     "GROUPS",

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict, deque
 from typing import Protocol
 
 from heron.planner.physical_plan import HandledLosses, PhysicalPlan, PlanIndex, StreamManagerLocation
-from heron.tmanager.task_table import TaskEvent, TaskReport
+from heron.tmanager.leader.task_table import TaskEvent, TaskReport
 from parts.checkpoint_model.messages import Beat, Hello, Lost, Message, Segment, ToLeader
 from parts.checkpoint_model.model_task import ModelTask
 

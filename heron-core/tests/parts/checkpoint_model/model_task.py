@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Protocol
 
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
-from heron.instance.batch_reader import MarkerAligner
-from heron.instance.channel_alignment import ChannelAlignment, Verdict
+from heron.instance.input.batch_reader import MarkerAligner
+from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
 from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan, PlanIndex, UpdatePhase
-from heron.tmanager.checkpoint_progress import CheckpointEvent, CheckpointReport
-from heron.tmanager.task_table import TaskEvent, TaskReport
+from heron.tmanager.leader.checkpoint_progress import CheckpointEvent, CheckpointReport
+from heron.tmanager.leader.task_table import TaskEvent, TaskReport
 from parts.checkpoint_model.messages import KEYS, NUMBERS, Key, Message, Saved, Segment, Sink, group_of
 
 __all__ = ["ModelTask", "TaskSurroundings"]

@@ -16,16 +16,16 @@ from heron.api.api_constants import (
 from heron.api.definition import GroupingKind, TopologyDefinition
 from heron.checkpoints.manifest import CheckpointManifest
 from heron.errors import HeronError
-from heron.ipc.status import LeaderStatus
+from heron.ipc.documents.status import LeaderStatus
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PhysicalPlan
-from heron.tmanager.checkpoint_progress import CheckpointReport
-from heron.tmanager.instructions import EndTopology, Instruction, PublishPlan, SendPlan, StoreManifest
-from heron.tmanager.leader import Leader
-from heron.tmanager.process_reports import ProcessReport
-from heron.tmanager.task_table import TaskEvent, TaskReport
-from heron.tmanager.topology_state import Takeover
+from heron.tmanager.leader.checkpoint_progress import CheckpointReport
+from heron.tmanager.leader.instructions import EndTopology, Instruction, PublishPlan, SendPlan, StoreManifest
+from heron.tmanager.leader.leader import Leader
+from heron.tmanager.leader.process_reports import ProcessReport
+from heron.tmanager.leader.task_table import TaskEvent, TaskReport
+from heron.tmanager.leader.topology_state import Takeover
 from heron_testing.builders import bolt, spout, stream, subscription, topology
 from heron_testing.fake_clock import FakeClock
 from parts.checkpoint_model.messages import (
@@ -454,7 +454,7 @@ class TopologyModel:
     def state(self) -> str:
         """What everything waits for."""
         assert self.leader is not None
-        waits = self.leader.status()
+        waits = self.leader.known.status()
         tasks = {each.task_id: (each.state, each.incarnation) for each in waits.tasks}
         update = waits.update and (waits.update.phase, waits.update.waits_for)
         return f"{self.log} {waits.checkpoints} {tasks} {update}"

@@ -200,7 +200,7 @@ class _StageRun:
 
 
 def combined(marks: Iterable[Mark]) -> Mark:
-    """The watermark of a task from those of its upstream tasks, as `heron.instance.watermarks` finds it.
+    """The watermark of a task from those of its upstream tasks, as `heron.instance.input.watermarks` finds it.
 
     Those that have ended hold nothing back, nor do idle ones while others are active. One that has no event time yet
     holds it back.

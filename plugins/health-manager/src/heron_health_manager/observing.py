@@ -17,8 +17,8 @@ from heron.api.config import merged_config, setting
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition
 from heron.clock import monotonic_s, wall_s
 from heron.errors import StateError
-from heron.ipc.metrics_table import MetricsSeries, MetricsValue
-from heron.ipc.status import TopologyStatus
+from heron.ipc.documents.metrics_table import MetricsSeries, MetricsValue
+from heron.ipc.documents.status import TopologyStatus
 from heron.planner.key_group import key_groups_of
 from heron.planner.logical_plan import logical_plan
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex

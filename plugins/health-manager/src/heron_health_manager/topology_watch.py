@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from heron.clock import monotonic_s
 from heron.errors import StateError
-from heron.ipc.status import TopologyStatus, UpdateStatus
+from heron.ipc.documents.status import TopologyStatus, UpdateStatus
 from heron.planner.physical_plan import PhysicalPlan
 from heron.spi.health_section import ComponentBounds
 from heron.spi.health_values import Sample

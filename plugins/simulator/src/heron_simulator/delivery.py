@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.tuple import Tuple
-from heron.instance.emitter import BoltEmitter, SpoutEmitter, check_ids
-from heron.instance.out_stream import StreamOrigin
-from heron.instance.received_batches import ReceivedBatches
-from heron.instance.replays import Replays
-from heron.ipc.frame import SegmentHead, parse_segment
+from heron.instance.acks.replays import Replays
+from heron.instance.input.received_batches import ReceivedBatches
+from heron.instance.output.emitter import BoltEmitter, SpoutEmitter, check_ids
+from heron.instance.output.stream_origin import StreamOrigin
+from heron.ipc.frames.frame import SegmentHead, parse_segment
 from heron_simulator.ack_ledger import AckLedger, Edge, Root
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ Inboxes = Mapping[int, deque[Delivery]]
 
 
 class Outbox:
-    """`heron.instance.emitter.SegmentSink` of one task."""
+    """`heron.instance.output.emitter.SegmentSink` of one task."""
 
     def __init__(self, inboxes: Inboxes, ledger: AckLedger | None) -> None:
         self._inboxes = inboxes

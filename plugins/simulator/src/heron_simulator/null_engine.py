@@ -28,10 +28,10 @@ from heron.api.spout import Spout
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
 from heron.errors import UsageError
-from heron.instance.data_queue import Sleeper
-from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskContext
-from heron.instance.task_metrics import TaskMetrics
-from heron.instance.user_component import initialise, specialise
+from heron.instance.metrics.task_metrics import TaskMetrics
+from heron.instance.queues.data_queue import Sleeper
+from heron.instance.user.task_context import QueuedCollector, QueuedTarget, TaskContext
+from heron.instance.user.user_component import initialise, specialise
 from heron.kernel.user_code import load_class
 from heron.planner.logical_plan import logical_plan
 from heron.planner.physical_plan import PlanIndex

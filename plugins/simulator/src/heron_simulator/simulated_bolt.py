@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
 from heron.errors import SerializationError, TopologyFailedError
-from heron.instance.batch_reader import BatchReader, MarkerAligner
-from heron.instance.column_input import ColumnInput, ReceivedColumns
-from heron.instance.emitter import BoltEmitter
+from heron.instance.input.batch_reader import BatchReader, MarkerAligner
+from heron.instance.input.column_input import ColumnInput, ReceivedColumns
+from heron.instance.input.undecodable_rows import LostRow, report_lost
+from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, watermark_sources
+from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import TickTimer
-from heron.instance.task_context import QueuedTarget
-from heron.instance.undecodable_rows import LostRow, report_lost
-from heron.instance.user_component import BoltHookCalls
-from heron.instance.watermarks import TaskWatermark, WatermarkStep, watermark_sources
-from heron.ipc.frame import Marker, SegmentKind, marker_value
+from heron.instance.user.task_context import QueuedTarget
+from heron.instance.user.user_component import BoltHookCalls
+from heron.ipc.frames.frame import Marker, SegmentKind, marker_value
 from heron.planner.physical_plan import TaskPlan
 from heron_simulator.ack_ledger import Edge
 from heron_simulator.delivery import Delivery, TrackedBoltEmitter
@@ -140,7 +140,7 @@ class SimulatedBolt(SimulatedTask):
         self.metrics.executed[source.key] = self.metrics.executed.get(source.key, 0) + executed
 
     def settle_columns(self, batch: RecordBatch, *, acked: bool) -> None:
-        """`heron.instance.emitter.ColumnAcks`; the ledger hears of it from the emitter."""
+        """`heron.instance.output.emitter.ColumnAcks`; the ledger hears of it from the emitter."""
         self.metrics.acked += batch.num_rows if acked else 0
         self.metrics.failed += 0 if acked else batch.num_rows
 

@@ -8,12 +8,12 @@ from functools import partial
 from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
 from heron.api.config import setting
 from heron.api.spout import Spout
-from heron.instance.emitter import SpoutEmitter
+from heron.instance.acks.pending_roots import ImmediateAcks
+from heron.instance.acks.replays import Replays
+from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.pacing import Backoff
-from heron.instance.pending_roots import ImmediateAcks
-from heron.instance.replays import Replays
-from heron.instance.task_context import QueuedTarget
-from heron.instance.user_component import SpoutHookCalls
+from heron.instance.user.task_context import QueuedTarget
+from heron.instance.user.user_component import SpoutHookCalls
 from heron.planner.physical_plan import TaskPlan
 from heron_simulator.delivery import TrackedSpoutEmitter
 from heron_simulator.simulated_task import SimulatedTask, SimulationEnvironment
@@ -108,7 +108,7 @@ class SimulatedSpout(SimulatedTask):
         return not quiet
 
     def _may_call(self) -> bool:
-        """Whether there is room, and after `end` whether the spout owes replays; see `heron.instance.replays`."""
+        """Whether there is room, and after `end` whether the spout owes replays; see `heron.instance.acks.replays`."""
         if self._emitter.ending and not self._replays:
             return False
         ledger = self.environment.ledger

@@ -15,17 +15,18 @@ from heron.api.spout import Spout
 from heron.api.stream import ICustomGrouping
 from heron.clock import Clock, SystemClock
 from heron.errors import TopologyFailedError
-from heron.instance.data_queue import Sleeper
-from heron.instance.emitter import Emitter
-from heron.instance.keyed_state import KeyedStateStore, has_single_keys
-from heron.instance.out_stream import OutStream, StreamOrigin
-from heron.instance.serializers import Serializers
-from heron.instance.stream_routes import routes_of
-from heron.instance.task_context import QueuedCollector, QueuedTarget, TaskContext
-from heron.instance.task_metrics import TaskMetrics
-from heron.instance.user_component import initialise
-from heron.instance.user_errors import UserErrors
-from heron.ipc.frame import Marker
+from heron.instance.codec.serializers import Serializers
+from heron.instance.metrics.task_metrics import TaskMetrics
+from heron.instance.output.emitter import Emitter
+from heron.instance.output.out_stream import OutStream
+from heron.instance.output.stream_origin import StreamOrigin
+from heron.instance.output.stream_routes import routes_of
+from heron.instance.queues.data_queue import Sleeper
+from heron.instance.state.keyed_state import KeyedStateStore, has_single_keys
+from heron.instance.user.task_context import QueuedCollector, QueuedTarget, TaskContext
+from heron.instance.user.user_component import initialise
+from heron.instance.user.user_errors import UserErrors
+from heron.ipc.frames.frame import Marker
 from heron.kernel.settings import EngineSettings
 from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import PlanIndex, TaskPlan

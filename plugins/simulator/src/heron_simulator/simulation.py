@@ -21,8 +21,8 @@ from heron.api.definition import ComponentKind, TopologyDefinition
 from heron.api.spout import Spout
 from heron.clock import Clock
 from heron.errors import LimitExceededError, TopologyFailedError, UsageError, known, nearest
-from heron.instance.data_queue import Sleeper
-from heron.instance.serializers import Serializers
+from heron.instance.codec.serializers import Serializers
+from heron.instance.queues.data_queue import Sleeper
 from heron.kernel.settings import EngineSettings
 from heron.planner.logical_plan import logical_plan
 from heron.planner.physical_plan import PlanIndex, TaskPlan, TopologyState

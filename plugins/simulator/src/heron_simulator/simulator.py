@@ -10,7 +10,7 @@ from pathlib import Path
 from heron.api.definition import TopologyDefinition
 from heron.clock import SystemClock, monotonic_s
 from heron.errors import TopologyFailedError
-from heron.instance.user_component import UserPackage
+from heron.instance.user.user_component import UserPackage
 from heron.kernel.manifest import PackageManifest
 from heron.planner.physical_plan import TopologyState
 from heron.spi.driver import DriverRef

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 from heron.api.names import is_a
 from heron.errors import TopologyError
 from heron_streamlet.graph import Input
 from heron_streamlet.operators import Operator
 
-if TYPE_CHECKING:
-    from heron_streamlet.builder import Builder
-
 __all__ = ["Draft", "Stream", "called"]
+
+
+class Drafts(Protocol):
+    """Where the operators of a pipeline are added: `heron_streamlet.builder.Builder`."""
+
+    def add(self, draft: Draft) -> Draft:
+        """Add an operator, which gets its number and place."""
+        ...
 
 
 @dataclass(slots=True)
 class Draft:
     """An operator of a pipeline that is not complete yet. Authors do not use it."""
 
-    builder: Builder
+    builder: Drafts
     operator: Operator
     inputs: tuple[Input, ...]
     columns: bool = False

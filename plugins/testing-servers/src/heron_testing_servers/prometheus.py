@@ -11,7 +11,7 @@ from pathlib import Path
 
 from heron.clock import wall_s
 from heron_testing.ports import free_port
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.install import debian_package, installed
 from heron_testing_servers.server_process import ServerProcess, answers
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from heron.driver_kit.child_processes import spawn
 from heron.errors import HeronError
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers import bound_exec
 
 __all__ = ["ServerError", "ServerProcess", "answers", "listens"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heron_testing.ports import free_port
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 from heron_testing_servers.install import ServerNotInstalledError, installed, maven_jars
 from heron_testing_servers.server_process import ServerError, ServerProcess
 

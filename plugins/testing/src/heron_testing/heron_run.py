@@ -13,7 +13,7 @@ import msgspec
 import psutil
 
 from heron_cli.launch.run_report import RunReport
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 __all__ = ["RUN_S", "HeronRun", "processes_of"]
 

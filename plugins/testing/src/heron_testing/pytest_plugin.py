@@ -12,62 +12,25 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 import pytest
 
-from heron.clock import monotonic_s
 from heron_testing.fake_clock import FakeClock
+from heron_testing.waiting import Eventually, wait_until
 
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
-__all__ = ["Eventually", "eventually", "fake_clock", "sandbox", "sandbox_programs", "wait_until", "wait_until_grown"]
-
-T = TypeVar("T")
+__all__ = ["eventually", "fake_clock", "sandbox", "sandbox_programs"]
 
 pytest.register_assert_rewrite("heron_testing.contracts")  # a failed clause shows its values
 
-_POLL_S = 0.01
 _SETTLE_S = 2.0  # the time that a thread or process may take to end
-
-
-class Eventually(Protocol):
-    """The type of the fixture `eventually`."""
-
-    def __call__(self, predicate: Callable[[], T], timeout_s: float = 10.0, what: str = "") -> T:
-        """Wait until `predicate` returns a true value, and return that value."""
-        ...
-
-
-def wait_until(predicate: Callable[[], T], timeout_s: float = 10.0, what: str = "") -> T:
-    """Call `predicate` every 10 ms until it returns a true value, and return that value.
-
-    Raises:
-        AssertionError: after `timeout_s` seconds; names `what` and the last value.
-    """
-    deadline = monotonic_s() + timeout_s
-    pause = threading.Event()
-    while not (value := predicate()):
-        if monotonic_s() > deadline:
-            msg = f"not within {timeout_s} s: {what or predicate}; last value {value!r}"
-            raise AssertionError(msg)
-        pause.wait(_POLL_S)
-    return value
-
-
-def wait_until_grown(read: Callable[[], float], timeout_s: float = 10.0, what: str = "", by: float = 0) -> None:
-    """Wait until `read` returns more than its present value and `by`; it is called every 10 ms.
-
-    Raises:
-        AssertionError: after `timeout_s` seconds; names `what`.
-    """
-    before = read()
-    wait_until(lambda: read() > before + by, timeout_s, what)
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ import msgspec
 import pytest
 
 from heron.errors import UsageError
-from heron.ipc.status import encode_status
+from heron.ipc.documents.status import encode_status
 from heron_testing import sandbox_guard
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 try:
     import psutil

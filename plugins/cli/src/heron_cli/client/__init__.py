@@ -10,13 +10,13 @@ Every method returns frozen values, prints nothing, and raises only subclasses o
 is for one thread: open one client per thread.
 """
 
-from heron.ipc.metrics_table import MetricsReader, MetricsRow, MetricsSeries, MetricsValue
-from heron.ipc.status import TopologyStatus
-from heron.ipc.task_memory import TaskMemory
-from heron.ipc.task_profile import TaskProfile
-from heron.ipc.task_stacks import TaskStacks
-from heron.ipc.task_tuples import TaskTuples
-from heron.ipc.traces_table import TracesTable
+from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow, MetricsSeries, MetricsValue
+from heron.ipc.documents.status import TopologyStatus
+from heron.ipc.documents.task_memory import TaskMemory
+from heron.ipc.documents.task_profile import TaskProfile
+from heron.ipc.documents.task_stacks import TaskStacks
+from heron.ipc.documents.task_tuples import TaskTuples
+from heron.ipc.documents.traces_table import TracesTable
 from heron.spi.uploader import PackageEntry
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords

@@ -13,8 +13,8 @@ from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest
 from heron.driver_kit.loading import load_object
 from heron.errors import AccessError, HeronError, UsageError
-from heron.ipc.metrics_table import MetricsRow
-from heron.ipc.status import UpdateStatus
+from heron.ipc.documents.metrics_table import MetricsRow
+from heron.ipc.documents.status import UpdateStatus
 from heron.planner.runtime_config import ConfigChanges
 from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import StateManager

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from heron.ipc.traces_table import Trace
+from heron.ipc.documents.traces_table import Trace
 from heron.spi.tracing import Hop, HopKind, SpanKind, Stamp, StampKind, TraceSpan, elapsed, hops_of, stamp_place
 
 __all__ = ["AssembledTrace", "HopSummary", "TraceStep", "TraceSummary", "assembled", "summary_of"]

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 
 from heron.errors import UsageError
-from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.documents.metrics_table import MetricsRow
 from heron_cli.commands.completion import complete_topology
 from heron_cli.commands.options import RemoteOptions, remote_options
 from heron_cli.view.metrics_text import metrics_text

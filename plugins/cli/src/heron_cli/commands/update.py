@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from heron.errors import UsageError
-from heron.ipc.status import UpdateStatus
+from heron.ipc.documents.status import UpdateStatus
 from heron_cli.commands.completion import complete_topology
 from heron_cli.commands.options import RemoteOptions, remote_options
 from heron_cli.topologies.runtime_config import parse_changes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from heron.api.definition import GroupingKind
 from heron.errors import UsageError, known, nearest
-from heron.ipc.metric_names import EXECUTE_COUNT
+from heron.ipc.documents.metric_names import EXECUTE_COUNT
 from heron.planner.key_balance import balanced_owners, expected_rates
 from heron.planner.key_owners import KeyOwners
 from heron.planner.physical_plan import PlanIndex

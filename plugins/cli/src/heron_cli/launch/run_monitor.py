@@ -12,8 +12,8 @@ from heron.api.definition import TopologyDefinition
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import load_object
 from heron.errors import HeronError
+from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.query import TManagerClient
-from heron.ipc.status import TopologyStatus
 from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.scheduler import ContainerStatus, JobStatus, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from heron.checkpoints.manifest import CheckpointId
 from heron.clock import monotonic_s
 from heron.errors import HeronError, PackingError, StateError, TopologyFailedError, UnreachableError, UsageError
-from heron.ipc.status import TopologyStatus, UpdateStatus
+from heron.ipc.documents.status import TopologyStatus, UpdateStatus
 from heron.planner.key_balance import encode_owners
 from heron.planner.key_owners import KeyOwners, moved_groups
 from heron.planner.packing_plan import NO_RESOURCE, PackingPlan, Resource, check_standbys

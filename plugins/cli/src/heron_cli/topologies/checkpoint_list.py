@@ -10,7 +10,7 @@ from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest
 from heron.clock import monotonic_s
 from heron.errors import CheckpointError, ConfigError, TopologyFailedError, UnreachableError, UsageError
-from heron.ipc.status import CheckpointStatus
+from heron.ipc.documents.status import CheckpointStatus
 from heron.spi.checkpoint import CheckpointStore
 from heron.spi.statemgr import StateManager
 from heron_cli.catalog.third_party import open_guarded

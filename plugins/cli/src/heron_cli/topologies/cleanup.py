@@ -21,7 +21,7 @@ from pathlib import Path
 
 from heron.clock import monotonic_s, wall_s
 from heron.errors import HeronError, StateConflictError, StateError, StateUnavailableError, UsageError
-from heron.ipc.status import TopologyStatus
+from heron.ipc.documents.status import TopologyStatus
 from heron.planner.physical_plan import TopologyState
 from heron.spi.scheduler import JobStatus, SchedulerState
 from heron.spi.statemgr import Hold, NodeKind, StateManager

@@ -25,13 +25,13 @@ from heron.errors import (
     known,
     nearest,
 )
-from heron.ipc.metrics_table import MetricsReader, MetricsRow
-from heron.ipc.status import TopologyStatus
-from heron.ipc.task_memory import TaskMemory
-from heron.ipc.task_profile import TaskProfile
-from heron.ipc.task_stacks import TaskStacks
-from heron.ipc.task_tuples import TaskTuples
-from heron.ipc.traces_table import TracesTable
+from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow
+from heron.ipc.documents.status import TopologyStatus
+from heron.ipc.documents.task_memory import TaskMemory
+from heron.ipc.documents.task_profile import TaskProfile
+from heron.ipc.documents.task_stacks import TaskStacks
+from heron.ipc.documents.task_tuples import TaskTuples
+from heron.ipc.documents.traces_table import TracesTable
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState

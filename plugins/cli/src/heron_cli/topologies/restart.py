@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from heron.clock import monotonic_s
 from heron.errors import SchedulerError, TopologyFailedError, UnreachableError, UsageError, known
-from heron.ipc.status import TopologyStatus
+from heron.ipc.documents.status import TopologyStatus
 from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron_cli.topologies.remote_topology import RemoteTopology

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
 from heron.driver_kit.redaction import redact_for_command
-from heron.ipc.status import CheckpointStatus
+from heron.ipc.documents.status import CheckpointStatus
 from heron_cli.topologies.checkpoint_list import ListedCheckpoint
 from heron_cli.view.text import columns, counted, format_age, format_bytes, format_time
 

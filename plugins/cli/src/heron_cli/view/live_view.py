@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heron.clock import Clock, SystemClock
-from heron.ipc.status import ComponentStatus, TopologyStatus
+from heron.ipc.documents.status import ComponentStatus, TopologyStatus
 from heron_cli.view.run_view import format_pressure
 from heron_cli.view.text import format_bytes, format_count
 

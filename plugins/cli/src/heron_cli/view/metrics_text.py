@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from heron.ipc.metrics_table import MetricsRow
+from heron.ipc.documents.metrics_table import MetricsRow
 from heron_cli.view.text import format_bytes, format_count
 
 __all__ = ["format_amount", "format_seconds", "metrics_text"]

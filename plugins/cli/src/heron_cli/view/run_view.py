@@ -9,7 +9,7 @@ from typing import Protocol
 
 from heron.clock import monotonic_s, wall_s
 from heron.driver_kit.redaction import redact_for_command
-from heron.ipc.status import ComponentStatus, Culprit, TopologyStatus
+from heron.ipc.documents.status import ComponentStatus, Culprit, TopologyStatus
 from heron_cli.view.text import format_bytes, format_count
 
 __all__ = ["GuardedView", "PlainView", "View", "format_pressure", "status_line"]

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from heron.ipc.status import ProcessStatus, StandbyStatus, TopologyStatus
+from heron.ipc.documents.status import ProcessStatus, StandbyStatus, TopologyStatus
 from heron_cli.topologies.status_report import StatusReport
 from heron_cli.view.checkpoint_text import status_lines
 from heron_cli.view.live_view import status_table

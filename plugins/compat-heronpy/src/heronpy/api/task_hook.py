@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from heron.api.context import ITaskHook
 from heron.api.task_hook import (
     BoltAckInfo,
     BoltExecuteInfo,
     BoltFailInfo,
     EmitInfo,
-    ITaskHook,
     SpoutAckInfo,
     SpoutFailInfo,
 )

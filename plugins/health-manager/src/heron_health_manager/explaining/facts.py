@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from heron.ipc.status import TopologyStatus
+from heron.ipc.documents.status import TopologyStatus
 from heron_health_manager.policy_round import Round
 
 __all__ = ["Facts", "PastEvent", "PastGauges"]

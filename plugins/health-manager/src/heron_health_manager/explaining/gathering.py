@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heron.clock import wall_s
 from heron.errors import HeronError, UnreachableError, UsageError
-from heron.ipc.status import TopologyStatus
+from heron.ipc.documents.status import TopologyStatus
 from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.health import HealthPolicy
 from heron_cli.client.client import Client

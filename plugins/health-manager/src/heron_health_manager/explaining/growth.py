@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heron.ipc.metric_names import IN_QUEUE_BYTES, OUT_QUEUE_BYTES, RESIDENT_BYTES
+from heron.ipc.documents.metric_names import IN_QUEUE_BYTES, OUT_QUEUE_BYTES, RESIDENT_BYTES
 from heron_cli.view.text import format_bytes
 from heron_health_manager.explaining.facts import PastGauges
 from heron_health_manager.explaining.words import duration, large

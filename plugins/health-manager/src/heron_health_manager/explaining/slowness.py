@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from heron.ipc.status import Culprit, LongCallStatus
+from heron.ipc.documents.status import Culprit, LongCallStatus
 from heron.spi.health_values import Diagnosis, Measurements, Subject, TopologyShape
 from heron_health_manager.diagnosers import EXPLAINED
 from heron_health_manager.explaining.exclusions import exclusions

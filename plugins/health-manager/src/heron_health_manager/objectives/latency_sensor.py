@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from heron.ipc.metric_names import COMPLETE_LATENCY
+from heron.ipc.documents.metric_names import COMPLETE_LATENCY
 from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Subject
 from heron_health_manager.window import Window

@@ -12,7 +12,7 @@ from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, MetricsSink,
 from heron_testing.contracts.driver import DriverContract, in_time, needed, requires
 from heron_testing.contracts.second_process import numbered, second_process
 from heron_testing.faults import FULL_BYTES, Faults
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 __all__ = ["MetricsSinkFaultCases"]
 

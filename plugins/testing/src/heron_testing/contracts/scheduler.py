@@ -30,7 +30,7 @@ from heron.spi.scheduler import ContainerStatus, Job, JobStatus, Scheduler, Sche
 from heron_testing.contracts.driver import requires
 from heron_testing.contracts.scheduler_bench import FAKE_EXECUTOR, GONE_S, START_S, Bench, runs
 from heron_testing.contracts.scheduler_faults import SchedulerFaultCases
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 __all__ = ["FAKE_EXECUTOR", "Bench", "SchedulerContract", "runs"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, Job, Scheduler
 from heron_testing.fake_executor import Alive, alive
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 __all__ = ["FAKE_EXECUTOR", "GONE_S", "START_S", "Bench", "runs"]
 

@@ -18,7 +18,7 @@ from heron_testing.contracts.scheduler_bench import GONE_S, START_S, Bench
 from heron_testing.contracts.second_process import second_process
 from heron_testing.fake_executor import alive
 from heron_testing.faults import Faults
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 __all__ = ["SchedulerFaultCases"]
 

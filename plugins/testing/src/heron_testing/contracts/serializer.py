@@ -27,7 +27,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from heron.errors import SerializationError
-from heron.instance.batch_codec import decode_columns
+from heron.instance.codec.batch_codec import decode_columns
 from heron.spi.serializer import PRIVATE_ENCODINGS, Encoding, Serializer
 from heron_testing.contracts.driver import DriverContract, requires
 from heron_testing.contracts.second_process import second_process

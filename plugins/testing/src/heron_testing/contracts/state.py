@@ -15,8 +15,8 @@ import pytest
 
 from heron.api.keyed_state import ValueState
 from heron.errors import KeyedStateError, SerializationError
-from heron.instance.keyed_state import KeyedStateStore
-from heron.instance.state_payload import decode_group
+from heron.instance.state.keyed_state import KeyedStateStore
+from heron.instance.state.state_payload import decode_group
 from heron.spi.state import MAX_KEY_BYTES, StateBackend, TaskStore
 from heron_testing.contracts.driver import DriverContract, needed
 from heron_testing.contracts.state_calls import CALLS, KeyedCalls

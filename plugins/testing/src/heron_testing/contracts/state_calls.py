@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from heron.api.keyed_state import CounterState, ListState, MapState, ValueState
-from heron.instance.keyed_state import KeyedStateStore
+from heron.instance.state.keyed_state import KeyedStateStore
 
 __all__ = ["CALLS", "KeyedCalls"]
 

@@ -34,7 +34,7 @@ from heron_testing.contracts.driver import requires
 from heron_testing.contracts.second_process import pattern, second_process
 from heron_testing.contracts.statemgr_faults import StateManagerFaultCases
 from heron_testing.contracts.statemgr_first_use import StateManagerFirstUseCases
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 __all__ = ["Spawn", "StateManagerContract"]
 

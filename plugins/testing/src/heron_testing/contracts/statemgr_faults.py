@@ -11,7 +11,7 @@ from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
 from heron_testing.contracts.driver import DriverContract, in_time, needed
 from heron_testing.faults import FULL_BYTES, Faults
-from heron_testing.pytest_plugin import wait_until
+from heron_testing.waiting import wait_until
 
 __all__ = ["StateManagerFaultCases"]
 

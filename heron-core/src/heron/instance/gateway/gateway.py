@@ -1,0 +1,272 @@
+"""The gateway thread: owns every socket of an instance and never calls user code.
+
+The gateway works per batch, so that the threads do not compete for the interpreter lock at each tuple. It continues
+while user code blocks: a slow task is not a dead one. When its stream manager goes away, the gateway waits
+for the next one on a new socket.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from heron.clock import SystemClock, monotonic_s
+from heron.errors import HeronError, RemoteProtocolError
+from heron.instance.gateway.lock_interval import LockInterval
+from heron.instance.gateway.session import Session
+from heron.instance.inspection.inspection import Inspection
+from heron.instance.metrics.inspected_task import InspectedTask
+from heron.instance.queues.data_queue import DataIn, DataOut, FramesRefused, PlanReceived, ReportSeen, SessionOpened
+from heron.instance.queues.flow_limits import SpoutThrottle
+from heron.instance.stacks.long_calls import LongCalls, look_period_s
+from heron.instance.stacks.thread_stacks import main_thread_frame
+from heron.ipc import control_pb2 as pb
+from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registration_endpoint
+from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.frames.frame import WIRE_VERSION
+from heron.ipc.frames.frame_limits import FrameLimits
+from heron.ipc.frames.metrics_codec import publish_message
+from heron.ipc.reactor import Reactor, Timer
+from heron.ipc.socket import Channel, SocketContext
+from heron.ipc.wakeup import Wakeup
+from heron.kernel.queue_capacity import QueueCapacity
+from heron.kernel.role_spec import InstanceSpec
+from heron.kernel.settings import EngineSettings
+from heron.spi.metricsink import MetricsRecord
+from heron.state_nodes.plans import decode_physical_plan
+
+__all__ = ["Gateway"]
+
+_log = logging.getLogger(__name__)
+
+_HELLO_EVERY_S = 0.1  # until a stream manager answers: it may still be starting, or be restarting
+_FRAMES_A_ROUND = 16
+
+
+class Gateway:
+    """Owns the sockets and the queues of one instance; its thread runs from `start` to `close`."""
+
+    def __init__(self, spec: InstanceSpec, settings: EngineSettings) -> None:
+        self._spec = spec
+        self._settings = settings
+        self._wakeup = Wakeup()
+        least_bytes, target_s = settings.queue_least_bytes, settings.queue_target_s
+        self.data_in = DataIn(self._wakeup, QueueCapacity(least_bytes, settings.link_window_bytes, target_s))
+        out_capacity = QueueCapacity(least_bytes, settings.out_queue_bytes, target_s)
+        self._limits = FrameLimits(settings.frame_max_bytes)
+        self.data_out = DataOut(self._wakeup, self.data_in.sleeper, out_capacity, self._limits)
+        self.throttle = SpoutThrottle(SystemClock())
+        self.metrics_out: list[MetricsRecord] = []
+        self.inspected = InspectedTask()
+        self.rounds = 0
+        """Task thread: counts its rounds, so that the gateway sees calls that do not return."""
+        self._session: Session | None = None
+        self._last: Session | None = None
+        self._channel: Channel | None = None
+        self._attempts = itertools.count(1)
+        self._closing: threading.Event | None = None
+        self._linger: Timer | None = None
+        self._delay: Timer | None = None
+        self._thread = threading.Thread(target=self._run, name="gateway", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def publish(self, record: MetricsRecord) -> None:
+        """Task thread: sends a record to the metrics manager."""
+        self.metrics_out.append(record)
+        self._wakeup.wake()
+
+    def close(self, timeout_s: float) -> None:
+        """Task thread: sends everything that needs no more credit, and ends the gateway thread."""
+        closing = threading.Event()
+        self._closing = closing
+        self._wakeup.asleep = True
+        self._wakeup.wake()
+        closing.wait(timeout_s)
+
+    def _run(self) -> None:
+        try:
+            self._serve()
+        except Exception:
+            # Without its gateway the task would wait forever; the executor restarts the process and reports it.
+            _log.critical("the gateway thread failed; the process ends", exc_info=True)
+            logging.shutdown()
+            os._exit(1)
+
+    def _serve(self) -> None:
+        run_dir, container_id = Path(self._spec.run_dir), self._spec.container_id
+        self._lock_interval = LockInterval()
+        self._reactor = Reactor()
+        self._inspection = Inspection(self._spec, self._reactor, self.inspected, self._send_control)
+        self._sockets = SocketContext(max_frame_bytes=self._limits.socket_bytes)
+        self._registration = self._sockets.client_of(registration_endpoint(run_dir, container_id), eager=False)
+        self._metrics = self._sockets.push_to(metricsmgr_endpoint(run_dir, container_id))
+        self._reactor.on_readable(self._registration, self._read_registration)
+        self._reactor.on_readable(self._wakeup.fd, self._wakeup.drain)
+        self._reactor.every(_HELLO_EVERY_S, self._send_hello)
+        self._reactor.every(_HELLO_EVERY_S, lambda: self._lock_interval.adapt(self._reactor.late_s))
+        if self._settings.long_call_s > 0:
+            self._long_calls = LongCalls(self._settings.long_call_s)
+            self._reactor.every(look_period_s(self._settings.long_call_s), self._look_for_long_call)
+        self._reactor.at_round_end(self._end_round)
+        self._wait_for_session()
+        self._reactor.run()
+        self._lock_interval.restore()
+        self._inspection.close()
+        self._sockets.close(linger_s=0.5)
+        if self._closing is not None:
+            self._closing.set()
+
+    def _wait_for_session(self) -> None:
+        if self._channel is not None:
+            self._reactor.forget(self._channel)
+            self._channel.close()
+        spec = self._spec
+        self._endpoint = instance_endpoint(
+            Path(spec.run_dir), spec.container_id, spec.task_id, spec.incarnation, next(self._attempts)
+        )
+        self._session = None
+        self.throttle.begin()
+        channel = self._channel = self._sockets.channel_bound(self._endpoint)
+        self._reactor.on_readable(channel, self._read)
+        self._reactor.on_disconnect(channel, self._wait_for_session)
+        self._send_hello()
+
+    def _send_hello(self) -> None:
+        if self._session is None:
+            hello = pb.InstanceHello(
+                task_id=self._spec.task_id,
+                incarnation=self._spec.incarnation,
+                endpoint=self._endpoint,
+                pid=os.getpid(),
+                wire_version=WIRE_VERSION,
+            )
+            self._registration.send(control_frame(Envelope(instance_hello=hello)))
+
+    def _read_registration(self) -> None:
+        while (frame := self._registration.receive()) is not None:
+            try:
+                envelope = parse_control(frame)
+            except RemoteProtocolError as error:
+                _log.error("on the registration socket: %s", error)
+                continue
+            if body_of(envelope) == "refused" and envelope.refused.HasField("frames"):
+                self._session_refused(envelope.refused)
+            elif body_of(envelope) == "refused":
+                _log.error("the stream manager refused the registration: %s", envelope.refused.reason)
+
+    def _session_refused(self, refused: pb.Refused) -> None:
+        """Reports a violation as both sides see it. The stream manager has closed the session's socket."""
+        last = self._last
+        if last is not None and last.number == refused.frames.session:
+            lost = last.lost(refused.frames.taken)
+            reason = f"the stream manager ended session {last.number}: {refused.reason}; {lost}"
+            _log.error("%s", reason)
+            self.data_in.put(FramesRefused(reason, lost.rows))
+
+    def _read(self) -> None:
+        channel = self._channel
+        try:
+            for _ in range(_FRAMES_A_ROUND):
+                frame = channel.receive() if channel is not None and channel is self._channel else None
+                if frame is None:
+                    return
+                if self._session is None:
+                    self._open(parse_control(frame))
+                elif (control := self._session.handle(frame, self.data_in)) is not None:
+                    self._handle(parse_control(control))
+        except RemoteProtocolError as error:
+            _log.error("session ended: %s", error)
+            if self._session is not None:
+                frames = pb.RefusedFrames(session=self._session.number, taken=self._session.taken)
+                self._registration.send(control_frame(Envelope(refused=pb.Refused(reason=str(error), frames=frames))))
+            self._wait_for_session()
+
+    def _open(self, envelope: Envelope) -> None:
+        if body_of(envelope) != "instance_welcome":
+            msg = f"{body_of(envelope)} before the welcome"
+            raise RemoteProtocolError(msg)
+        welcome = envelope.instance_welcome
+        self._session = self._last = Session(welcome.session, welcome.window_bytes, self.data_in, self._limits)
+        self.throttle.begin(welcome.culprits)
+        self.data_in.put(SessionOpened(welcome.ended))
+
+    def _handle(self, envelope: Envelope) -> None:
+        handlers: dict[str, Callable[[Envelope], None]] = {
+            "plan": lambda each: self.data_in.put(PlanReceived(decode_physical_plan(each.plan.document, "the wire"))),
+            "pressure": self._pressure_changed,
+            "task_report_seen": lambda each: self.data_in.put(ReportSeen(each.task_report_seen.phase)),
+            "stack_request": self._inspection.stack_asked,
+            "profile_request": self._inspection.profile_asked,
+            "memory_request": self._inspection.memory_asked,
+            "tuples_request": self._inspection.tuples_asked,
+        }
+        handler = handlers.get(body_of(envelope))
+        if handler is None:
+            msg = f"{body_of(envelope)} from the stream manager"
+            raise RemoteProtocolError(msg)
+        try:
+            handler(envelope)
+        except HeronError as error:
+            raise RemoteProtocolError(str(error)) from error
+
+    def _look_for_long_call(self) -> None:
+        found = self._long_calls.look(self.rounds, main_thread_frame, monotonic_s())
+        if found is not None:
+            spec = self._spec
+            if found.on and not found.repeated:
+                _log.warning("task %s/%d %s", spec.component, spec.task_id, found.text())
+            report = pb.LongCall(
+                task_id=spec.task_id,
+                incarnation=spec.incarnation,
+                on=found.on,
+                function=found.function,
+                place=found.place,
+                lasts_s=found.lasts_s,
+            )
+            self._send_control(Envelope(long_call=report))
+
+    def _pressure_changed(self, envelope: Envelope) -> None:
+        self.throttle.change(envelope.pressure.task_id, on=envelope.pressure.on)
+        self.data_in.sleeper.nudge()
+
+    def _send_control(self, envelope: Envelope) -> None:
+        if self._session is not None and self._channel is not None:
+            self._session.send_control(self._channel, envelope)
+
+    def _end_linger(self) -> None:
+        self._linger = None
+        self.data_out.end_linger()
+
+    def _continue_when_allowed(self) -> None:
+        """Runs a round when the output limit allows the next frame: the limit raises no event."""
+        limit = self.data_out.limit
+        wait_s = limit.wait_s() if limit is not None else None
+        if wait_s is not None and self._delay is None:
+            self._delay = self._reactor.after(wait_s, self._end_delay)
+
+    def _end_delay(self) -> None:
+        self._delay = None
+
+    def _end_round(self) -> None:
+        """Asks to be woken from now on, then sends everything that may be sent."""
+        self._wakeup.asleep = True
+        if self._session is not None and self._channel is not None:
+            now_s = monotonic_s()
+            self.data_in.adapt(now_s)
+            self._session.send_credit(self._channel, self.data_in)
+            if self._session.pump(self._channel, self.data_out) and self._linger is None:
+                linger_s = self._lock_interval.linger_s(self._settings.linger_s)
+                self._linger = self._reactor.after(linger_s, self._end_linger)
+            self._continue_when_allowed()
+            self.data_out.adapt(now_s)
+        while self.metrics_out:
+            record = self.metrics_out.pop(0)
+            self._metrics.send(control_frame(Envelope(metrics_publish=publish_message(record))))
+        if self._closing is not None:
+            self._reactor.stop()

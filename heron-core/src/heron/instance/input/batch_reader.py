@@ -1,0 +1,170 @@
+"""From received segments to batches of rows, and the alignment of markers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress, count, repeat
+from typing import TYPE_CHECKING, TypeVar
+
+from heron.errors import RemoteProtocolError, SerializationError
+from heron.instance.codec.batch_codec import decode_columns, decode_values
+from heron.instance.codec.serializers import Serializers
+from heron.instance.input.tuple_pool import TupleSource, TupleSources
+from heron.instance.input.undecodable_rows import LostRow, undecodable_rows, values_of_each
+from heron.ipc.frames.frame import SegmentHead
+from heron.planner.physical_plan import PlanIndex, PlanUpdate
+from heron.spi.column_serializer import ColumnSerializer
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+__all__ = ["BatchReader", "MarkerAligner", "ReceivedBatch"]
+
+
+_Item = TypeVar("_Item")
+
+
+class ReceivedBatch:
+    """A decoded segment: its source, the number of its rows, and their values in one of two forms.
+
+    `lost` are the rows with a value that does not decode, once `columns` was called.
+    """
+
+    __slots__ = ("_columns", "_record_batch", "_serializer", "lost", "rows", "source")
+
+    def __init__(
+        self,
+        source: TupleSource,
+        rows: int,
+        columns: list[Sequence[object]] | None,
+        record_batch: RecordBatch | None = None,
+        serializer: ColumnSerializer | None = None,
+        lost: tuple[LostRow, ...] = (),
+    ) -> None:
+        """`columns` has one sequence of values for each field; without it there are a batch and its serializer."""
+        self.source = source
+        self.rows = rows
+        self._columns = columns
+        self._record_batch = record_batch
+        self._serializer = serializer
+        self.lost = lost
+
+    @property
+    def record_batch(self) -> RecordBatch | None:
+        """The batch, if it was sent as columns."""
+        return self._record_batch
+
+    def columns(self) -> list[Sequence[object]]:
+        """One sequence of Python values for each field; a lost row has an `UndecodableValue`."""
+        if self._columns is None and self._serializer is not None and self._record_batch is not None:
+            try:
+                self._columns = self._serializer.to_columns(self._record_batch)
+            except SerializationError:
+                self._columns = values_of_each(self._record_batch, self._serializer)
+                self.lost = undecodable_rows(self.source, self._columns, self._serializer)
+        return self._columns or []
+
+    def first_rows(self, number: int) -> list[tuple[object, ...]]:
+        """The values of the first rows; of columns, only these become Python values."""
+        if self._columns is None and self._record_batch is not None:
+            first = self._record_batch.slice(0, number)
+            columns = ReceivedBatch(self.source, first.num_rows, None, first, self._serializer).columns()
+        else:
+            columns = self.columns()
+        return [tuple(column[row] for column in columns) for row in range(min(number, self.rows))]
+
+    def decoded(self, items: Iterable[_Item], first: int = 0) -> Iterator[_Item]:
+        """The items that belong to rows that are not lost; the first item belongs to the row with number `first`."""
+        lost = {each.place for each in self.lost}
+        return compress(items, (place not in lost for place in count(first)))
+
+    def lost_among(self, first: int, rows: int) -> int:
+        """How many of these rows are lost."""
+        return sum(first <= each.place < first + rows for each in self.lost)
+
+    def values(self) -> Iterator[tuple[object, ...]]:
+        """The values of each row; an empty tuple for each row of a stream without fields."""
+        columns = self.columns()
+        return zip(*columns, strict=True) if columns else repeat((), self.rows)
+
+
+class BatchReader:
+    """Decodes segments of tuples under the present plan."""
+
+    def __init__(self, index: PlanIndex, serializers: Serializers) -> None:
+        self._sources = TupleSources(index)
+        self._serializers = serializers
+
+    def set_plan(self, index: PlanIndex) -> None:
+        """Replaces the plan."""
+        self._sources.set_plan(index)
+
+    def read(self, data: bytes, head: SegmentHead) -> ReceivedBatch:
+        """Decodes the segment of `data` that `head` describes.
+
+        Raises:
+            RemoteProtocolError: when the plan does not have its source, or the topology has no serializer for it.
+            SerializationError: when its payload does not decode, and its values cannot be told apart either.
+        """
+        serializer = self._serializers.for_input(head.encoding, head.source_task)
+        source = self._sources.of(head.source_task, head.stream)
+        payload = memoryview(data)[head.payload_start : head.end]
+        if isinstance(serializer, ColumnSerializer):
+            batch = serializer.decode_batch(payload, head.rows)
+            return ReceivedBatch(source, head.rows, None, batch, serializer)
+        try:
+            return ReceivedBatch(source, head.rows, decode_columns(payload, head.rows, serializer))
+        except SerializationError as error:
+            refused = error
+        try:
+            columns = decode_values(payload, head.rows, serializer)
+        except SerializationError:
+            raise refused from refused.__cause__
+        return ReceivedBatch(source, head.rows, columns, lost=undecodable_rows(source, columns, serializer))
+
+    def described(self, head: SegmentHead) -> str:
+        """A segment of tuples that cannot be read, for people."""
+        try:
+            component, stream = self._sources.of(head.source_task, head.stream).key
+        except RemoteProtocolError:
+            return f"{head.rows} tuples of task {head.source_task}"
+        return f"{head.rows} tuples of stream {stream!r} of {component!r}, task {head.source_task}"
+
+
+class MarkerAligner:
+    """Counts END and PLAN markers by source task: the only place that aligns them.
+
+    `channel_alignment` aligns checkpoints, and `watermarks` combines watermarks. Repeated markers, and markers of
+    former upstream tasks, have no effect.
+    """
+
+    __slots__ = ("_ended", "_switched", "_upstream")
+
+    def __init__(self, upstream: frozenset[int]) -> None:
+        self._upstream = upstream
+        self._ended: set[int] = set()
+        self._switched: dict[int, int] = {}
+
+    def set_upstream(self, upstream: frozenset[int]) -> None:
+        """Replaces the upstream tasks by those of a new plan."""
+        self._upstream = upstream
+
+    def end(self, task_id: int) -> None:
+        """Counts an END marker of this task."""
+        self._ended.add(task_id)
+
+    def switch(self, task_id: int, update: int) -> None:
+        """Counts a PLAN marker of this task, with the number of an update."""
+        self._switched[task_id] = max(update, self._switched.get(task_id, 0))
+
+    def complete(self) -> bool:
+        """Whether every upstream task has ended."""
+        return self._upstream <= self._ended
+
+    def switched(self, update: PlanUpdate) -> bool:
+        """Whether every upstream task sends this task nothing more: its PLAN marker has come, or its END.
+
+        Each upstream task sends one at the switch, added tasks too. Absent tasks send nothing.
+        """
+        silent = self._ended.union(update.absent)
+        return all(self._switched.get(task, 0) >= update.number for task in self._upstream - silent)

@@ -1,0 +1,389 @@
+"""The acks and fails of a bolt: which received tuples are settled, and the roots of what `finish` emits.
+
+An ack reports the XOR of the tuple's key and of all keys emitted under the tuple. Those keys are known only when the
+emitted rows are flushed. Acks therefore wait for the next flush and leave directly behind it. The classes here belong
+to the task thread.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast
+
+from heron.api.bolt import Bolt
+from heron.api.definition import DEFAULT_STREAM, StreamDefinition
+from heron.api.tuple import Tuple
+from heron.clock import monotonic_s
+from heron.driver_kit.loading import load_object
+from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
+from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch, tracked_batch
+from heron.instance.input.received_batches import ReceivedBatches
+from heron.instance.metrics.task_metrics import TaskMetrics
+from heron.instance.output.emitter import BoltEmitter
+from heron.instance.output.out_stream import OutStream
+from heron.instance.output.stream_origin import StreamOrigin
+from heron.instance.output.stream_routes import StreamRoutes
+from heron.instance.output.tracked_stream import AnchoredStream, RootStream
+from heron.instance.queues.data_queue import RootsSettled
+from heron.instance.user.user_component import specialise
+from heron.ipc.frames.frame import SegmentHead
+from heron.ipc.frames.tracking import ack_range
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+    from heron.api.columns import Columns
+    from heron.instance.acks.batch_arrays import BatchAcks
+
+__all__ = ["AckOutput", "AckTracker", "BoltAcks", "FinishRoots", "TrackedBoltAcks"]
+
+
+class AckOutput(Protocol):
+    """The destination of acks: the data-out queue."""
+
+    def put_acks(self, segments: Sequence[bytes]) -> None:
+        """Appends ack and fail segments; never blocks."""
+        ...
+
+
+class AckTracker:
+    """The tuples settled since the last flush. `in_work` is the batch whose tuples are passed to `process` now."""
+
+    def __init__(self, out: AckOutput) -> None:
+        self._out = out
+        self._acked: list[tuple[TrackedBatch, list[int] | None]] = []
+        self._failed: list[tuple[TrackedBatch, list[int]]] = []
+        self._received = ReceivedBatches[object]()
+        self.in_work: TrackedBatch | None = None
+        self.corrections: list[bytes] = []
+        self.waiting = 0
+        self.ignored = 0
+
+    def settle(self, acked: list[Tuple], failed: list[Tuple], pool: list[Tuple]) -> None:
+        """Takes the tuples that the component acked and failed since the last call, and empties both lists.
+
+        The first ack or fail of a tuple counts. If one call brings both, the fail counts: their order is not known, and
+        only an ack can lose the tuple. All others are counted in `ignored`, and so are acks of ticks.
+        """
+        batch = self.in_work
+        if failed:
+            self.waiting += len(failed)
+            self._failed += [(each, each.rows_failed(fresh)) for each, fresh in self._by_batch(failed, pool)]
+            failed.clear()
+        if acked:
+            self.waiting += len(acked)
+            if batch is not None and len(acked) == batch.tuples and batch.untouched() and acked == pool[: batch.tuples]:
+                batch.settle_all()
+                self._acked.append((batch, None))
+            else:
+                settled = [(each, each.rows_acked(fresh)) for each, fresh in self._by_batch(acked, pool)]
+                self._acked += [(each, rows) for each, rows in settled if rows]
+            acked.clear()
+
+    def ack_whole(self, batch: TrackedBatch) -> None:
+        """Acks all tuples of a batch that are not settled."""
+        if batch.untouched():
+            self.waiting += batch.tuples
+            batch.settle_all()
+            self._acked.append((batch, None))
+        elif rows := batch.rows_acked(self._unsettled(batch)):
+            self._acked.append((batch, rows))
+
+    def fail_whole(self, batch: TrackedBatch) -> None:
+        """Fails all tuples of a batch that are not settled."""
+        if rows := batch.rows_failed(self._unsettled(batch)):
+            self._failed.append((batch, rows))
+
+    def fail_places(self, batch: TrackedBatch, places: list[int]) -> None:
+        """Fails these tuples of a batch."""
+        self.waiting += len(places)
+        self._failed.append((batch, batch.rows_failed(batch.settle(places))))
+
+    def follow(self, record_batch: RecordBatch, batch: TrackedBatch | None) -> None:
+        """The component gets a record batch with the rows of a batch."""
+        self._received.add(record_batch, batch or UNTRACKED)
+
+    def received(self, batch: object) -> object:
+        """`AnchorHost.received`."""
+        return self._received.get(batch)
+
+    def _unsettled(self, batch: TrackedBatch) -> list[int]:
+        fresh = batch.settle(list(range(batch.tuples)))
+        self.waiting += len(fresh)
+        self.ignored += batch.tuples - len(fresh)
+        return fresh
+
+    def flush(self) -> None:
+        """Sends the settled tuples; called directly after the flush of what was emitted."""
+        self.waiting = 0
+        segments, self.corrections = self.corrections, []
+        others: list[tuple[TrackedBatch, list[int] | None]] = []
+        for batch, places in self._acked:
+            if places is None and batch.root_base is not None and batch.is_range():
+                segments.append(ack_range(batch.root_base, batch.batch_key, batch.task_id, batch.rows))
+            else:
+                others.append((batch, places))
+            batch.note_acks_left(places)
+        if others:
+            segments += _batch_acks().ack_segments(others)
+        if self._failed:
+            segments += _batch_acks().fail_segments(self._failed)
+        self._acked.clear()
+        self._failed.clear()
+        if segments:
+            self._out.put_acks(segments)
+
+    def _by_batch(self, tuples: list[Tuple], pool: list[Tuple]) -> list[tuple[TrackedBatch, list[int]]]:
+        places: dict[int, tuple[TrackedBatch, list[int]]] = {}
+        current = self.in_work
+        for tup in tuples:
+            batch, place = tup.id, tup._index
+            if batch is None and current is not None and 0 <= place < current.tuples and pool[place] is tup:
+                batch = current
+            if isinstance(batch, TrackedBatch):
+                places.setdefault(id(batch), (batch, []))[1].append(place)
+            else:
+                self.ignored += 1
+        settled = []
+        for batch, of_batch in places.values():
+            fresh = batch.settle(of_batch)
+            self.ignored += len(of_batch) - len(fresh)
+            if fresh:
+                settled.append((batch, fresh))
+        return settled
+
+
+class BoltAcks:
+    """The acks and fails of a bolt at most once: they are counted, and nothing is sent."""
+
+    def __init__(self, emitter: BoltEmitter, metrics: TaskMetrics) -> None:
+        self._emitter = emitter
+        self._metrics = metrics
+
+    @property
+    def waiting(self) -> int:
+        """Acks and fails that wait for a flush."""
+        return 0
+
+    def make_stream(
+        self, number: int, stream: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
+    ) -> OutStream:
+        """Makes an output stream of the bolt."""
+        return OutStream(number, stream, routes, origin)
+
+    def batch_of(self, head: SegmentHead) -> TrackedBatch | None:
+        """The tracked batch of a segment; None if the segment is not tracked.
+
+        Raises:
+            RemoteProtocolError: when its tracking options are garbled.
+        """
+        return None
+
+    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple], lost: Sequence[int] = ()) -> None:
+        """Work on a batch begins; `tuples` are the pooled objects for its rows, `lost` the places of failed rows."""
+
+    def end(self, batch: TrackedBatch | None) -> None:
+        """Work on a batch is over; its pooled tuples are reused after this."""
+        self.settle()
+
+    def begin_columns(self, record_batch: RecordBatch, batch: TrackedBatch | None, lost: list[int]) -> None:
+        """Work on a batch of columns begins; `lost` are the places of rows that it lacks."""
+
+    def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
+        """The component acked or failed a record batch."""
+        if acked:
+            self._metrics.acked += record_batch.num_rows
+        else:
+            self._metrics.failed += record_batch.num_rows
+
+    def refuse(self, batch: TrackedBatch | None) -> None:
+        """Fails a batch that cannot be read."""
+
+    def discard(self, batch: TrackedBatch | None) -> None:
+        """Acks a batch that is not processed, since its roots would else be emitted again forever."""
+
+    def settle(self) -> None:
+        """Takes the tuples that the component acked and failed since the last call."""
+        emitter, metrics = self._emitter, self._metrics
+        metrics.acked += len(emitter.acked)
+        metrics.failed += len(emitter.failed)
+        emitter.acked.clear()
+        emitter.failed.clear()
+
+    def flush(self) -> None:
+        """Sends the acks; called directly after the flush of what was emitted."""
+
+
+class TrackedBoltAcks(BoltAcks):
+    """The acks and fails of a bolt at least once."""
+
+    def __init__(self, emitter: BoltEmitter, metrics: TaskMetrics, out: AckOutput, task_id: int) -> None:
+        super().__init__(emitter, metrics)
+        self._tracker = AckTracker(out)
+        self._task_id = task_id
+        self._tuples: list[Tuple] = []
+
+    @property
+    def waiting(self) -> int:
+        """`BoltAcks.waiting`."""
+        return self._tracker.waiting
+
+    def make_stream(
+        self, number: int, stream: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
+    ) -> OutStream:
+        """`BoltAcks.make_stream`."""
+        return AnchoredStream(number, stream, routes, origin, self._tracker)
+
+    def batch_of(self, head: SegmentHead) -> TrackedBatch | None:
+        """`BoltAcks.batch_of`."""
+        return tracked_batch(head, self._task_id)
+
+    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple], lost: Sequence[int] = ()) -> None:
+        """`BoltAcks.begin`."""
+        self._tuples = tuples
+        self._tracker.in_work = batch
+        if batch is not None and lost:
+            self._tracker.fail_places(batch, list(lost))
+
+    def end(self, batch: TrackedBatch | None) -> None:
+        """`BoltAcks.end`."""
+        self.settle()
+        self._emitter.resolve_anchors(batch)
+        self._tracker.in_work = None
+
+    def begin_columns(self, record_batch: RecordBatch, batch: TrackedBatch | None, lost: list[int]) -> None:
+        """`BoltAcks.begin_columns`."""
+        self._tracker.follow(record_batch, batch)
+        if batch is not None and lost:
+            self._tracker.fail_places(batch, lost)
+
+    def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
+        """`BoltAcks.settle_columns`."""
+        super().settle_columns(record_batch, acked=acked)
+        batch = self._tracker.received(record_batch)
+        if isinstance(batch, TrackedBatch):
+            (self._tracker.ack_whole if acked else self._tracker.fail_whole)(batch)
+        elif batch is None:  # a slice, or a copy
+            self._tracker.ignored += record_batch.num_rows
+        self._metrics.ignored_acks = self._tracker.ignored
+
+    def refuse(self, batch: TrackedBatch | None) -> None:
+        """`BoltAcks.refuse`."""
+        if batch is not None:
+            self._tracker.fail_whole(batch)
+
+    def discard(self, batch: TrackedBatch | None) -> None:
+        """`BoltAcks.discard`."""
+        if batch is not None:
+            self._tracker.ack_whole(batch)
+            self._tracker.flush()
+
+    def settle(self) -> None:
+        """`BoltAcks.settle`."""
+        emitter, metrics = self._emitter, self._metrics
+        metrics.acked += len(emitter.acked)
+        metrics.failed += len(emitter.failed)
+        self._tracker.settle(emitter.acked, emitter.failed, self._tuples)
+        metrics.ignored_acks = self._tracker.ignored
+
+    def flush(self) -> None:
+        """`BoltAcks.flush`."""
+        self._tracker.flush()
+
+
+_Kept = tuple[tuple[object, ...], str, int | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _KeptColumns:
+    batch: RecordBatch
+    stream: str
+    direct_task: int | None
+
+
+class FinishRoots:
+    """The rows that a bolt emits in `finish`: roots, which are emitted again until their trees are complete.
+
+    `begun` is set when `finish` is called, and only where delivery is at least once.
+    """
+
+    def __init__(
+        self, emitter: BoltEmitter, metrics: TaskMetrics, failed_call: Callable[[str, Exception, object], None]
+    ) -> None:
+        self._emitter = emitter
+        self._pending = PendingRoots(monotonic_s)
+        self._callbacks = RootCallbacks(self._pending, metrics, failed_call)
+        self._callbacks.on_fail = self._emit_again
+        self.begun = False
+
+    def make_stream(
+        self, number: int, stream: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
+    ) -> OutStream:
+        """Makes an output stream of the bolt after `finish` has begun."""
+        return RootStream(number, stream, routes, origin, self._pending)
+
+    def settle(self, settled: RootsSettled) -> None:
+        """Handles outcomes of the roots."""
+        self._callbacks.settle(settled)
+        self._emitter.flush()
+
+    def lose_all(self) -> None:
+        """Emits all roots in flight again, because a new stream manager has no record of them."""
+        self._callbacks.lose_all()
+        self._emitter.flush()
+
+    def complete(self) -> bool:
+        """Whether no root is in flight."""
+        return not self._pending.in_flight and not self._emitter.pending_rows()
+
+    def begin(self, component: Bolt, apply_routes: Callable[[], None]) -> None:
+        """Makes roots of everything that the component emits from now on."""
+        self.begun = True
+        apply_routes()
+        specialise(component, {"emit": self._emit})
+        self._emitter.emit = self._emit  # type: ignore[method-assign]  # the author's own `emit` calls this one
+        self._emitter.emit_columns = self._emit_columns  # type: ignore[method-assign]
+
+    def _emit(
+        self,
+        values: Sequence[object],
+        stream: str = DEFAULT_STREAM,
+        anchors: Iterable[Tuple] | None = None,  # ignored: the anchors are acked or wait for their own acks
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> list[int] | None:
+        kept: _Kept = (tuple(values), stream, direct_task)
+        return self._emitter.add(kept[0], stream, direct_task, need_task_ids, tup_id=kept)
+
+    def _emit_columns(
+        self,
+        batch: Columns,
+        stream: str = DEFAULT_STREAM,
+        anchors: Iterable[Tuple | RecordBatch] | None = None,  # ignored, as in `_emit`
+        direct_task: int | None = None,
+    ) -> None:
+        _, columns, rows = self._emitter.column_target(batch, stream, direct_task)
+        self._send(_KeptColumns(columns.copied(rows), stream, direct_task))
+
+    def _send(self, kept: _KeptColumns) -> None:
+        # looked up again: a replay may come after a change of the plan
+        target, columns, batch = self._emitter.column_target(kept.batch, kept.stream, kept.direct_task)
+        if isinstance(target, RootStream):
+            self._emitter.send_columns(
+                target, batch, lambda: target.emit_root(columns, batch, kept.direct_task, kept, None)
+            )
+
+    def _emit_again(self, kept: object) -> None:
+        if isinstance(kept, _KeptColumns):
+            self._send(kept)
+            return
+        values, stream, direct_task = cast("_Kept", kept)  # the id that `_emit` gave
+        self._emitter.add(values, stream, direct_task, need_task_ids=False, tup_id=kept)
+
+
+@functools.cache
+def _batch_acks() -> BatchAcks:
+    """The acks of single tuples; the first call imports numpy. A task whose batches are acked whole never calls it."""
+    return cast("type[BatchAcks]", load_object("heron.instance.acks.batch_arrays:BatchAcks", "acks of single tuples"))()

@@ -1,0 +1,398 @@
+"""Output streams whose tuples are tracked: the same log, flushed with roots and keys.
+
+A spout's rows are roots. A bolt's rows belong to the roots of their anchors. Keys derive from the batch's key, the
+row's number and the destination, so that a flush sends no keys. A flush of roots to tasks that receive all
+rows needs no arrays; `heron.instance.output.flush_arrays` handles the rest.
+"""
+
+from __future__ import annotations
+
+import functools
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import itemgetter
+from typing import TYPE_CHECKING, Protocol, cast
+
+from heron.api.definition import StreamDefinition
+from heron.api.tuple import Tuple
+from heron.driver_kit.loading import load_object
+from heron.errors import EmitError
+from heron.instance.acks.pending_roots import PendingRoots
+from heron.instance.acks.tracked_batch import TrackedBatch
+from heron.instance.output.out_stream import OutStream
+from heron.instance.output.stream_origin import StreamOrigin
+from heron.instance.output.stream_routes import StreamRoutes
+from heron.ipc.frames.frame import OptionTag, destination_lists, option
+from heron.ipc.frames.tracking import COUNTER_BITS, MAX_DERIVED_ROWS, new_roots_derived
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+    from heron.instance.output.column_output import ColumnOutput
+    from heron.instance.output.column_routes import ColumnPart
+
+__all__ = [
+    "UNANCHORED",
+    "AnchorHost",
+    "AnchoredRows",
+    "AnchoredStream",
+    "Anchors",
+    "Parents",
+    "RootStream",
+    "TrackedStream",
+    "checked_anchors",
+]
+
+Parents = Sequence[tuple[TrackedBatch, Sequence[int]]]
+"""Rows of received batches, ascending in each."""
+
+UNANCHORED = Tuple()
+"""Marks a row without anchor; its place is -1, which is no place of a batch."""
+
+
+class TrackedStream(OutStream):
+    """A stream that is flushed in parts, each of which is encoded with the numbers of its rows."""
+
+    def parts(self, count: int) -> list[tuple[tuple[int, ...], list[int]]]:
+        """``(tasks, row numbers)`` of each part of a flush, with ascending numbers."""
+        everything = list(range(count))
+        parts = [(self.routes.whole, everything)] if self.routes.whole else []
+        for splitter in self.routes.splitters:
+            parts += [((task,), chosen) for task, chosen in splitter.split(everything)]  # type: ignore[arg-type, misc]
+        self.tasks_of_last = tuple(task for tasks, _ in parts for task in tasks)
+        return parts
+
+    def encoded(self, rows: list[object], numbers: list[int], bad: set[int]) -> list[tuple[list[int], bytes]]:
+        """``(row numbers, payload)`` of a part; adds the numbers of rows that cannot be encoded to `bad`."""
+        chosen = rows if len(numbers) == len(rows) else _chosen(rows, numbers)
+        encoded: list[tuple[list[int], bytes]] = []
+        at = 0
+
+        def reject(row: object, error: Exception) -> None:
+            nonlocal at
+            bad.add(numbers[at])
+            at += 1
+            self.origin.rejected(self.definition.name, row, error)
+
+        for part, payload in self.origin.encoded(chosen, self.definition.fields, reject):
+            self.adapt(len(part), len(payload))
+            encoded.append((numbers[at : at + len(part)], payload))
+            at += len(part)
+        return encoded
+
+
+class RootStream(TrackedStream):
+    """A stream whose rows are roots: of a spout, or of a bolt in `finish`."""
+
+    __slots__ = ("ids", "pending")
+
+    def __init__(
+        self,
+        number: int,
+        definition: StreamDefinition,
+        routes: StreamRoutes,
+        origin: StreamOrigin,
+        pending: PendingRoots,
+    ) -> None:
+        super().__init__(number, definition, routes, origin)
+        self.pending = pending
+        self.ids: list[object] = []
+
+    def emit_root(
+        self,
+        columns: ColumnOutput,
+        batch: RecordBatch,
+        direct: int | None,
+        tup_id: object,
+        ids: Sequence[object] | None,
+    ) -> list[bytes]:
+        """Sends a batch as one root, or each of its rows as one; without an id it is untracked."""
+        if tup_id is None and ids is None:
+            return self.emit_columns(columns, batch, direct)
+        parts = columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
+        before = self.flush()
+        base = self.pending.open([tup_id] if ids is None else list(ids))
+        segments = columns.root_segments(parts, batch.num_rows, base, each=ids is not None)
+        if self.points:
+            self._await_outcomes(base, [0] * batch.num_rows if ids is None else range(batch.num_rows))
+        return before + segments
+
+    def flush_rows(self) -> list[bytes]:
+        """Makes roots of the rows that have an id; a batch without any id is sent untracked."""
+        rows = self.take_rows()
+        ids = self.ids[: len(rows)]
+        del self.ids[: len(rows)]
+        untracked = ids.count(None)
+        if untracked == len(ids):
+            return self.segments_of(rows)
+        if untracked:
+            with_id = [row for row, tup_id in enumerate(ids) if tup_id is not None]
+            base = self.pending.open([ids[row] for row in with_id])
+            if self.points:
+                self._await_outcomes(
+                    base, [place - 1 for place in accumulate(tup_id is not None for tup_id in ids)], ids
+                )
+            return _flush_arrays().root_segments(self, rows, base, with_id)
+        base = self.pending.open(ids)
+        if self.points:
+            self._await_outcomes(base, range(len(rows)))
+        whole = self._whole(rows, base) if self.routes.whole and not self.routes.splitters else None
+        return whole if whole is not None else _flush_arrays().root_segments(self, rows, base, None)
+
+    def _await_outcomes(self, base: int, roots: Sequence[int], ids: Sequence[object] = ()) -> None:
+        """Notes the traced roots among rows that are roots from `base` on; `roots` are their numbers by row."""
+        for point in self.points:
+            if not ids or ids[point.row] is not None:
+                self.origin.spans.await_outcome(base + roots[point.row], point)
+
+    def _whole(self, rows: list[object], base: int) -> list[bytes] | None:
+        """The usual case: all rows in one segment, whose keys the receiver derives too; None in other cases."""
+        tasks = self.routes.whole
+        payloads: list[bytes] = []
+        for part, payload in self.origin.encoded(rows, self.definition.fields, _reported_later):
+            if len(part) != len(rows) or len(rows) > MAX_DERIVED_ROWS:
+                return None
+            payloads.append(payload)
+        if not payloads:
+            return None
+        self.tasks_of_last = tasks
+        self.adapt(len(rows), len(payloads[0]))
+        task_id, batch_key = self.origin.task_id, secrets.randbits(64)
+        root_base = (task_id << COUNTER_BITS) | base
+        options = option(OptionTag.BATCH_KEY, batch_key.to_bytes(8, "little")) + option(
+            OptionTag.ROOT_BASE, root_base.to_bytes(8, "little")
+        )
+        roots = new_roots_derived(task_id, base, batch_key, len(rows), tasks)
+        traced = self.traced_in(range(len(rows))) if self.points else ()
+        return [
+            roots,
+            *(
+                self.tuples_segment(chosen, payloads[0], len(rows), options, traced=traced)
+                for chosen in destination_lists(tasks)
+            ),
+        ]
+
+
+class AnchorHost(Protocol):
+    """What the output streams of a bolt need from its ack tracker."""
+
+    @property
+    def in_work(self) -> TrackedBatch | None:
+        """The batch whose tuples are passed to `process` now."""
+        ...
+
+    def received(self, batch: object) -> object:
+        """The tracked batch of a record batch that the component received, or `UNTRACKED`; None for other objects."""
+        ...
+
+    @property
+    def corrections(self) -> list[bytes]:
+        """Ack segments that must reach the ledger no later than the acks of the anchors."""
+        ...
+
+
+class AnchoredStream(TrackedStream):
+    """A bolt's stream: its rows are anchored to received tuples, or to nothing."""
+
+    __slots__ = ("anchors", "tracker")
+
+    def __init__(
+        self,
+        number: int,
+        definition: StreamDefinition,
+        routes: StreamRoutes,
+        origin: StreamOrigin,
+        tracker: AnchorHost,
+    ) -> None:
+        super().__init__(number, definition, routes, origin)
+        self.tracker = tracker
+        self.anchors = Anchors()
+
+    def checked_anchors(self, anchors: object) -> tuple[Tuple, ...]:
+        """`checked_anchors`; each record batch that the component received counts as the tuples of its rows."""
+        return checked_anchors(tup for anchor in listed_anchors(anchors) for tup in self._tuples_of(anchor))
+
+    def parents_of(self, anchors: object | None) -> Parents:
+        """The rows that an emit of columns is anchored to, without those whose acks have left.
+
+        Raises:
+            EmitError: when `anchors` is not an iterable of received tuples and batches.
+        """
+        parents: dict[TrackedBatch, set[int]] = {}
+        for anchor in () if anchors is None else listed_anchors(anchors):
+            batch, places = self._places_of(anchor)
+            if isinstance(batch, TrackedBatch):
+                if batch.acks_left:
+                    places = filter(batch.takes_children, places)
+                parents.setdefault(batch, set()).update((0 for _ in places) if batch.is_unit else places)
+        return [(batch, sorted(rows)) for batch, rows in parents.items() if rows]
+
+    def _places_of(self, anchor: object) -> tuple[object, Iterable[int]]:
+        """``(batch, places)`` of a received tuple or record batch."""
+        batch = self.tracker.received(anchor)
+        if batch is not None:
+            return batch, range(batch.rows) if isinstance(batch, TrackedBatch) else ()
+        (tup,) = checked_anchors((anchor,))
+        return self.tracker.in_work if tup.id is None else tup.id, (tup._index,) if tup._index >= 0 else ()
+
+    def _tuples_of(self, anchor: object) -> list[Tuple]:
+        batch = None if isinstance(anchor, Tuple) else self.tracker.received(anchor)
+        if batch is None:
+            return [anchor]  # type: ignore[list-item]  # checked by the caller
+        return [Tuple(batch, (), place) for place in range(batch.rows)] if isinstance(batch, TrackedBatch) else []
+
+    def emit_anchored(
+        self, columns: ColumnOutput, batch: RecordBatch, direct: int | None, parents: Parents
+    ) -> list[bytes]:
+        """Sends a batch under the roots of these rows."""
+        if not parents:
+            return self.emit_columns(columns, batch, direct)
+        parts = columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
+        return self.flush() + _flush_arrays().anchored_columns(self, columns, parts, batch.num_rows, parents)
+
+    def flush_rows(self) -> list[bytes]:
+        """Sends rows without any anchor untracked.
+
+        The batches of the anchors learn the keys of the copies here; their acks must wait for this flush.
+        """
+        rows = self.take_rows()
+        self.anchors.resolve(self.tracker.in_work, len(rows))
+        regular, irregular = self.anchors.take()
+        if not regular and not irregular:
+            return self.segments_of(rows)
+        return _flush_arrays().anchored_segments(self, rows, regular, irregular)
+
+
+def checked_anchors(anchors: object) -> tuple[Tuple, ...]:
+    """The anchors of an emit, as a tuple of any length.
+
+    Raises:
+        EmitError: when `anchors` is not an iterable of received tuples.
+    """
+    found = tuple(listed_anchors(anchors))
+    for each in found:
+        if not isinstance(each, Tuple):
+            msg = f"anchors has {each!r:.120}, a {type(each).__name__}; give what was received, not a copy"
+            raise EmitError(msg)
+    return cast("tuple[Tuple, ...]", found)
+
+
+def listed_anchors(anchors: object) -> Iterable[object]:
+    """The anchors of an emit, whose types are not checked yet.
+
+    Raises:
+        EmitError: when `anchors` is not an iterable, or is a tuple itself.
+    """
+    if isinstance(anchors, Tuple):  # it is iterable too, and would give its fields
+        msg = f"anchors={anchors!r:.120} is a tuple itself; give a list: anchors=[tup]"
+        raise EmitError(msg)
+    if not isinstance(anchors, Iterable):
+        msg = f"anchors={anchors!r:.120} is a {type(anchors).__name__}; give a list of received tuples, such as [tup]"
+        raise EmitError(msg)
+    return anchors
+
+
+@dataclass(frozen=True, slots=True)
+class AnchoredRows:
+    """Rows of the log from `start` on, each anchored to one tuple of `batch` by its place; -1 for no anchor."""
+
+    start: int
+    batch: TrackedBatch
+    places: list[int]
+
+
+class Anchors:
+    """The anchors of a stream's unflushed rows. Pure.
+
+    An emit appends its anchor unchanged to `parents`. While the anchor's batch is in work, `resolve` turns the anchors
+    of the rows since the last call into places of the batch. The batch's tuples can then be reused before the rows are
+    flushed. An anchor whose ack has left counts as no anchor: no message could tell the ledger about rows under it.
+    """
+
+    __slots__ = ("_irregular", "_regular", "_resolved", "parents")
+
+    def __init__(self) -> None:
+        self.parents: list[Tuple | tuple[Tuple, ...]] = []
+        self._regular: list[AnchoredRows] = []
+        self._irregular: dict[int, list[tuple[TrackedBatch, int]]] = {}
+        self._resolved = 0
+
+    def resolve(self, current: TrackedBatch | None, rows: int | None = None) -> None:
+        """Resolves the rows since the last call, up to `rows` of the log; `current` is the batch in work."""
+        parents = self.parents if rows is None else self.parents[: rows - self._resolved]
+        if not parents:
+            return
+        count = len(parents)
+        start = self._resolved
+        self._resolved += count
+        try:
+            places = [parent._index for parent in parents if parent.id is None]  # type: ignore[union-attr]
+        except AttributeError:  # an emit with several anchors, or with an empty list
+            places = []
+        if len(places) != count:
+            self._resolve_slowly(parents, start, current)
+        elif current is not None and max(places) >= 0:
+            if current.acks_left:
+                places = [place if place >= 0 and current.takes_children(place) else -1 for place in places]
+            self._regular.append(AnchoredRows(start, current, places))
+        del self.parents[:count]
+
+    def take(self) -> tuple[list[AnchoredRows], dict[int, list[tuple[TrackedBatch, int]]]]:
+        """The rows resolved since the last flush: those with one anchor in the batch in work, and all others."""
+        taken = self._regular, self._irregular
+        self._regular, self._irregular, self._resolved = [], {}, 0
+        return taken
+
+    def _resolve_slowly(
+        self, parents: list[Tuple | tuple[Tuple, ...]], start: int, current: TrackedBatch | None
+    ) -> None:
+        for row, parent in enumerate(parents, start):
+            tuples = parent if isinstance(parent, tuple) else (parent,)
+            places = []
+            for tup in dict.fromkeys(tuples):
+                batch = current if tup.id is None else tup.id
+                if isinstance(batch, TrackedBatch) and tup._index >= 0 and batch.takes_children(tup._index):
+                    places.append((batch, 0 if batch.is_unit else tup._index))
+            if places:
+                self._irregular[row] = list(dict.fromkeys(places))  # tuples of a unit are one row
+
+
+def _chosen(rows: list[object], numbers: list[int]) -> list[object]:
+    # one call for all rows is twice as fast as one per row (measured); for a single row `itemgetter` returns no tuple
+    return list(itemgetter(*numbers)(rows)) if len(numbers) > 1 else [rows[number] for number in numbers]
+
+
+def _reported_later(_row: object, _error: Exception) -> None:
+    """A row that cannot be encoded is seen again by `encoded`, which reports it."""
+
+
+class _FlushArrays(Protocol):
+    """`heron.instance.output.flush_arrays.FlushArrays`, which imports this module."""
+
+    def root_segments(
+        self, stream: TrackedStream, rows: list[object], base: int, with_id: list[int] | None
+    ) -> list[bytes]: ...
+
+    def anchored_segments(
+        self,
+        stream: AnchoredStream,
+        rows: list[object],
+        regular: list[AnchoredRows],
+        irregular: dict[int, list[tuple[TrackedBatch, int]]],
+    ) -> list[bytes]: ...
+
+    def anchored_columns(
+        self, stream: AnchoredStream, columns: ColumnOutput, parts: Sequence[ColumnPart], rows: int, parents: Parents
+    ) -> list[bytes]: ...
+
+
+@functools.cache
+def _flush_arrays() -> _FlushArrays:
+    """The segments that need arrays; the first call imports numpy.
+
+    A task whose batches go to one destination never calls it, and saves numpy's memory and import.
+    """
+    made = load_object("heron.instance.output.flush_arrays:FlushArrays", "ack tracking")
+    return cast("type[_FlushArrays]", made)()

@@ -1,0 +1,7 @@
+"""The decisions of the leading topology manager. Pure: events in, instructions out.
+
+Reading order: `leader` and `instructions`; what it knows: `membership` (stream managers, and the plan that follows),
+`task_table`, `process_reports`, `back_pressure_reports`, `long_call_reports`; what it decides: `topology_state` (the
+life of a topology), `checkpoint_progress`, `update_progress`; what it tells: `status_parts`, `pressure_notes`,
+`task_questions`.
+"""

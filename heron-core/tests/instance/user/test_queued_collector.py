@@ -1,0 +1,101 @@
+"""The collector for threads that a component starts itself."""
+
+from __future__ import annotations
+
+import threading
+
+from heron.api.tuple import Tuple
+from heron.instance.queues.data_queue import Sleeper
+from heron.instance.user.task_context import QueuedCollector, QueuedTarget
+
+
+class Calls:
+    """The component's methods; records each call with its thread."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[str, object, int]] = []
+
+    def emit(self, values: object, **_rest: object) -> None:
+        self.made.append(("emit", values, threading.get_ident()))
+
+    def ack(self, tup: Tuple) -> None:
+        self.made.append(("ack", tup, threading.get_ident()))
+
+    def fail(self, tup: Tuple) -> None:
+        raise ValueError(tup)
+
+
+def collector() -> tuple[QueuedCollector, Calls]:
+    target, calls = QueuedTarget(), Calls()
+    target.emit, target.ack, target.fail = calls.emit, calls.ack, calls.fail
+    return QueuedCollector(target, Sleeper()), calls
+
+
+def test_calls_of_other_threads_are_made_on_the_task_thread_in_order() -> None:
+    """So the component's state needs no locks."""
+    queued, calls = collector()
+    tup = Tuple()
+    values = ["a"]
+
+    def other() -> None:
+        queued.emit(values)
+        values[0] = "changed"
+        queued.ack(tup)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert calls.made == []
+    queued.drain(lambda _error: None)
+    me = threading.get_ident()
+    assert calls.made == [("emit", ("a",), me), ("ack", tup, me)]
+
+
+def test_a_failed_call_does_not_stop_later_calls() -> None:
+    """Its exception is passed on like any failure of user code."""
+    queued, calls = collector()
+    failures: list[Exception] = []
+    queued.fail(Tuple())
+    queued.emit(["after"])
+    queued.drain(failures.append)
+    assert [type(error) for error in failures] == [ValueError]
+    assert [name for name, _, _ in calls.made] == ["emit"]
+
+
+def test_a_thread_that_calls_too_fast_waits() -> None:
+    """Otherwise its emits would fill the memory under back pressure."""
+    queued, calls = collector()
+    wanted = 25_000
+
+    def other() -> None:
+        for number in range(wanted):
+            queued.emit([number])
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    most = 0
+    while len(calls.made) < wanted:
+        most = max(most, len(queued))
+        queued.drain(lambda _error: None)
+    thread.join()
+    assert most <= 10_000
+    assert [values for _, values, _ in calls.made] == [(number,) for number in range(wanted)]
+
+
+def test_a_call_from_the_task_thread_itself_never_waits() -> None:
+    """No other thread would make room."""
+    queued, calls = collector()
+    for number in range(10_001):
+        queued.emit([number])
+    queued.drain(lambda _error: None)
+    assert len(calls.made) == 10_001
+
+
+def test_a_call_just_before_the_task_thread_sleeps_is_seen() -> None:
+    """The task thread does not check the queued calls before it sleeps, so the nudge is remembered."""
+    sleeper = Sleeper()
+    queued = QueuedCollector(QueuedTarget(), sleeper)
+    queued._queue(lambda: None)
+    sleeper.prepare()
+    assert sleeper.take_nudge()
+    assert not sleeper.take_nudge()

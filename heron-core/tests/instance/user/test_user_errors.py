@@ -1,0 +1,86 @@
+"""Failures of user code: printed once, always counted, and described so that the author finds the line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from heron.instance.user.user_errors import UserErrors
+
+
+def errors_of() -> UserErrors:
+    return UserErrors("words", "count", 5)
+
+
+def failure(action: str) -> Exception:
+    try:
+        exec(compile(action, "/home/me/heron/topology.py", "exec"), {"json": json})  # noqa: S102  # a made-up file
+    except Exception as error:
+        return error
+    raise AssertionError
+
+
+def test_the_line_has_task_record_place_and_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is printed once, above the traceback."""
+    errors = errors_of()
+    line = errors.report("process", failure("\n\n1 / 0"), "the task goes on", ("a", 1))
+    assert line == (
+        "topology 'words', component 'count', task 5: process with ('a', 1) raised ZeroDivisionError: division by "
+        "zero; at /home/me/heron/topology.py, line 3; the task goes on"
+    )
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"heron: {line}\nTraceback")
+    assert errors.last == line
+
+
+def test_the_place_is_the_authors_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """The innermost frame is often in the standard library, where the author cannot correct anything."""
+    line = errors_of().report("process", failure("json.loads('{')"), "correct it")
+    assert "at /home/me/heron/topology.py, line 1" in line
+    assert "json/decoder.py" in capsys.readouterr().err
+
+
+def test_each_distinct_failure_is_printed_once_and_always_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """A bolt that fails for every tuple must not fill the disk."""
+    errors = errors_of()
+    for number in range(1000):
+        errors.report("process", failure("1 / 0"), "the task goes on", number)
+    errors.report("ack", failure("1 / 0"), "the task goes on")
+    errors.report("process", failure("\n1 / 0"), "the task goes on")
+    assert errors.count == 1002
+    assert capsys.readouterr().err.count("Traceback") == 3
+    events = errors.take_events()
+    assert [(event.name, event.subject) for event in events] == [("user-error", "task-5")] * 3
+    assert len({event.id for event in events}) == 3
+    assert errors.take_events() == ()
+
+
+def test_records_are_shortened_and_may_have_no_repr(capsys: pytest.CaptureFixture[str]) -> None:
+    """A record of a megabyte or a broken __repr__ must not hide the failure."""
+
+    class Broken:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    errors = errors_of()
+    assert len(errors.report("process", failure("1 / 0"), "x", "y" * 10_000)) < 400
+    assert "with a Broken whose repr fails" in errors.report("process", failure("1 / 0"), "x", Broken())
+    assert capsys.readouterr().err
+
+
+def test_an_error_without_a_traceback_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error of a rejected row was never raised."""
+    assert "at an unknown line" in errors_of().report("emit", ValueError("no"), "x")
+    assert capsys.readouterr().err
+
+
+def test_an_error_within_the_engine_names_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a frame of the author, the innermost frame is the place."""
+    try:
+        Path("/no/such/file").read_bytes()
+    except OSError as error:
+        line = errors_of().report("x", error, "y")
+        assert "test_user_errors.py" in line
+    assert capsys.readouterr().err

@@ -1,0 +1,49 @@
+"""Waits for what another process or thread changes: a condition with a deadline that only ends a hang."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from heron.clock import monotonic_s
+
+__all__ = ["Eventually", "wait_until", "wait_until_grown"]
+
+T = TypeVar("T")
+
+_POLL_S = 0.01
+
+
+class Eventually(Protocol):
+    """The type of the fixture `eventually`."""
+
+    def __call__(self, predicate: Callable[[], T], timeout_s: float = 10.0, what: str = "") -> T:
+        """Wait until `predicate` returns a true value, and return that value."""
+        ...
+
+
+def wait_until(predicate: Callable[[], T], timeout_s: float = 10.0, what: str = "") -> T:
+    """Call `predicate` every 10 ms until it returns a true value, and return that value.
+
+    Raises:
+        AssertionError: after `timeout_s` seconds; names `what` and the last value.
+    """
+    deadline = monotonic_s() + timeout_s
+    pause = threading.Event()
+    while not (value := predicate()):
+        if monotonic_s() > deadline:
+            msg = f"not within {timeout_s} s: {what or predicate}; last value {value!r}"
+            raise AssertionError(msg)
+        pause.wait(_POLL_S)
+    return value
+
+
+def wait_until_grown(read: Callable[[], float], timeout_s: float = 10.0, what: str = "", by: float = 0) -> None:
+    """Wait until `read` returns more than its present value and `by`; it is called every 10 ms.
+
+    Raises:
+        AssertionError: after `timeout_s` seconds; names `what`.
+    """
+    before = read()
+    wait_until(lambda: read() > before + by, timeout_s, what)
