@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from bench.benches import BENCHES
-from bench.findings import Findings, Pace, median_row
+from bench.findings import Findings, Pace, median_row, read_results
 from bench.job import ATLEAST, ATMOST
 from bench.latency import PERCENTILES, Latency
 from bench.peers.comparison import GOALS, Comparison, read_comparison, run_in_turn
@@ -19,6 +19,7 @@ from bench.peers.publication import BEGIN, END, PEER_RESULTS, RESULTS, digest, p
 from bench.peers.report import details_of, summary_of
 from bench.records import BenchError
 from bench.scaling import Scaling
+from bench.stored_tables import filled, marks_of, templates
 
 from heron_testing_servers.install import ServerNotInstalledError
 
@@ -68,6 +69,8 @@ def repository(tmp_path: Path) -> Path:
     for path in ("README.md", "docs/performance.md"):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(f"before\n\n{BEGIN}\n{END}\n\nafter\n", encoding="utf-8")
+    with (tmp_path / "docs/performance.md").open("a", encoding="utf-8") as page:
+        page.writelines(f"\n{line}\n" for name in templates() for line in marks_of(name))
     (tmp_path / RESULTS).parent.mkdir(parents=True)
     store(tmp_path, Findings())
     return tmp_path
@@ -142,6 +145,28 @@ def test_a_section_that_is_written_again_replaces_the_old_one() -> None:
     once = with_section(f"a\n{BEGIN}\nold\n{END}\nb", ["new"], "x.md")
     assert once == f"a\n{BEGIN}\n\nnew\n\n{END}\nb"
     assert with_section(once, ["new"], "x.md") == once
+
+
+def test_a_table_shows_stored_figures_and_marks_those_that_miss_their_target() -> None:
+    """A rate is in millions; a figure that was not measured leaves no gap."""
+    rows = [median_row("A", "x: y, z", "ms", [12.345]), median_row("A", "heron", "tuples/s", [2.5e6], ATLEAST)]
+    found = Findings(rows, {"a.vs_b": 0.5})
+    template = "{a.vs_b ≥ 0.5} {a.vs_b ≥ 0.51} {A / atmost / x: y, z ≤ 5} ms {A / atleast / heron} {c ≤ 1}"
+    assert filled(template, found) == "0.5 **0.5** **12.3** ms 2.5 not measured"
+
+
+def test_a_name_of_several_rows_is_refused() -> None:
+    """The first of them would be a guess."""
+    found = Findings([median_row("A", "x", unit, [1.0]) for unit in ("s", "ms")])
+    with pytest.raises(BenchError, match="have 2 rows of this name, in ms, s"):
+        filled("{A / atmost / x}", found)
+
+
+def test_each_figure_of_the_tables_is_stored() -> None:
+    """A bench or subject that was renamed would leave a hole in its table."""
+    _, findings = read_results(ROOT / RESULTS)
+    for name, template in templates().items():
+        assert "not measured" not in filled(template, findings), name
 
 
 def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds() -> None:

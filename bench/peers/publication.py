@@ -1,4 +1,4 @@
-"""Writes the stored results into the documents: a marked section in each, and the plots.
+"""Writes the stored results into the documents: marked sections, and the plots.
 
 Nobody types these figures. `stale` finds what differs from the stored results, and a test requires that nothing does.
 """
@@ -18,6 +18,7 @@ from bench.peers.comparison import read_comparison
 from bench.peers.plots import NAMES, Plot, plots_of
 from bench.peers.report import details_of, summary_of
 from bench.records import BenchError
+from bench.stored_tables import filled, marks_of, templates
 from heron_testing_servers.install import ServerNotInstalledError, installed, python_packages
 
 __all__ = ["BEGIN", "END", "PEER_RESULTS", "RESULTS", "digest", "draw_svg", "publish", "stale", "with_section"]
@@ -27,6 +28,7 @@ END = "<!-- end of what ./dev bench -- --peers wrote -->"
 RESULTS = "bench/results/latest.json"
 PEER_RESULTS = "bench/results/peers.json"
 
+_PERFORMANCE = "docs/performance.md"
 _IMAGES = "docs/images"
 _NONE = ["Not measured yet."]
 _DRAW = Path(__file__).with_name("draw.py")
@@ -99,17 +101,18 @@ def stale(root: Path) -> Iterator[str]:
             yield _image(name)
 
 
-def with_section(text: str, lines: Iterable[str], path: str) -> str:
-    """Return the text with these lines between its marks; `path` is for the error.
+def with_section(text: str, lines: Iterable[str], path: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
+    """Return the text with these lines between the marks; `path` is for the error.
 
     Raises:
         BenchError: when the marks are not there exactly once, in order.
     """
-    begin, end = text.find(BEGIN), text.find(END)
-    if (text.count(BEGIN), text.count(END)) != (1, 1) or begin > end:
-        msg = f"{path}: the marks {BEGIN!r} and {END!r} must be there once each, in this order"
+    first, last = marks
+    begin, end = text.find(first), text.find(last)
+    if (text.count(first), text.count(last)) != (1, 1) or begin > end:
+        msg = f"{path}: the marks {first!r} and {last!r} must be there once each, in this order"
         raise BenchError(msg)
-    return text[:begin] + "\n".join([BEGIN, "", *lines, "", text[end:]])
+    return text[:begin] + "\n".join([first, "", *lines, "", text[end:]])
 
 
 def digest(plot: Plot) -> str:
@@ -128,11 +131,16 @@ def _texts(root: Path, plots: Iterable[Plot]) -> dict[str, str]:
     pictures = [line for plot in plots for line in ("", f"![{plot.name}](images/{plot.name}.svg)", "", plot.caption)]
     sections = {
         "README.md": summary_of(found) if found else _NONE,
-        "docs/performance.md": [*(details_of(found) if found else _NONE), *pictures],
+        _PERFORMANCE: [*(details_of(found) if found else _NONE), *pictures],
     }
-    return {
+    texts = {
         path: with_section((root / path).read_text(encoding="utf-8"), lines, path) for path, lines in sections.items()
     }
+    _, findings = read_results(root / RESULTS)
+    for name, template in templates().items():
+        table = [filled(template, findings)]
+        texts[_PERFORMANCE] = with_section(texts[_PERFORMANCE], table, _PERFORMANCE, marks_of(name))
+    return texts
 
 
 def _image(name: str) -> str:

@@ -33,7 +33,8 @@ class ChainBuilder(Builder):
 
     Args:
         out: the folder of the folders, ``NUMBER-COLLECTION``.
-        breaks, gate: as of `Partitions`.
+        breaks: as of `Partitions`.
+        gate: as of `Partitions`.
     """
 
     def __init__(self, out: Path, *, breaks: bool, gate: Path | None) -> None:
