@@ -20,6 +20,8 @@ D = TypeVar("D", bound=Driver)
 
 _log = logging.getLogger(__name__)
 
+_CHANGES = "; docs/plugins.md#versions-of-a-contract has what changed"
+
 
 def open_driver(ref: DriverRef, base: type[D]) -> D:
     """Import the driver that `ref` names and open it with its options.
@@ -88,7 +90,7 @@ def checked_driver(found: object, base: type[D], what: str, distribution: str) -
         newer = isinstance(stated, int) and stated > supported[-1]
         msg = (
             f"{what} is written for version {stated} of its contract, this core supports {_spelled(supported)}; "
-            f"upgrade with `pip install -U {'heron-core' if newer else distribution}`"
+            f"upgrade with `pip install -U {'heron-core' if newer else distribution}`{'' if newer else _CHANGES}"
         )
         raise PluginError(msg)
     if missing := sorted(getattr(found, "__abstractmethods__", ())):
@@ -115,7 +117,7 @@ def deprecation(driver: type[Driver], base: type[Driver], what: str, distributio
         return ""
     return (
         f"{what} is written for version {driver.spi_version} of its contract, which is deprecated; this core supports "
-        f"{_spelled(supported)}; upgrade with `pip install -U {distribution}`"
+        f"{_spelled(supported)}; upgrade with `pip install -U {distribution}`{_CHANGES}"
     )
 
 

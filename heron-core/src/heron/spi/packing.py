@@ -26,8 +26,8 @@ from heron.spi.driver import Driver
 
 __all__ = ["OLDEST_SPI_VERSION", "SPI_VERSION", "Packing"]
 
-SPI_VERSION = 1
-OLDEST_SPI_VERSION = 1
+SPI_VERSION = 2
+OLDEST_SPI_VERSION = 2
 
 
 class Packing(Driver):

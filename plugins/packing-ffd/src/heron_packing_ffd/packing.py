@@ -32,7 +32,7 @@ class FirstFitDecreasingPacking(Packing):
     ``FirstFitDecreasingPacking``.
     """
 
-    spi_version: ClassVar[int] = 1
+    spi_version: ClassVar[int] = 2
     options_type: ClassVar[type] = CapacitySection
 
     def __init__(self, defaults: CapacityDefaults) -> None:

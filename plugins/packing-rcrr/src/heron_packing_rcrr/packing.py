@@ -30,7 +30,7 @@ class ResourceCompliantPacking(Packing):
     ``ResourceCompliantRRPacking``.
     """
 
-    spi_version: ClassVar[int] = 1
+    spi_version: ClassVar[int] = 2
     options_type: ClassVar[type] = CapacitySection
 
     def __init__(self, defaults: CapacityDefaults) -> None:

@@ -26,7 +26,7 @@ class RoundRobinPacking(Packing):
     N is ``topology.stmgrs``. Source: Heron's ``RoundRobinPacking``.
     """
 
-    spi_version: ClassVar[int] = 1
+    spi_version: ClassVar[int] = 2
     options_type: ClassVar[type] = RoundRobinSection
 
     def __init__(self, options: RoundRobinOptions) -> None:
