@@ -44,7 +44,9 @@ def _table(root: Path, contract: Mapping[str, Sequence[str]]) -> str:
     folder = root.joinpath(*_SOURCES, *container.split("."))
     lines = [f"| level | {container} | what it is |", "|---|---|---|"]
     for level, layer in enumerate(contract["layers"], start=1):
-        lines += [f"| {level} | `{name}` | {_first_sentence(folder / name)} |" for name in re.findall(r"[\w.]+", layer)]
+        among = ", among them" if ":" in layer else ""
+        names = re.findall(r"[\w.]+", layer)
+        lines += [f"| {level}{among} | `{name}` | {_first_sentence(folder / name)} |" for name in names]
     return "\n".join(lines)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from verify.import_graph import ImportGraph
+from verify.inputs import SANDBOX
 from verify.named_files import NamedFiles
 from verify.suites import TEST_FILE
 from verify.workspace import Workspace
@@ -14,6 +16,7 @@ from verify.workspace import Workspace
 __all__ = ["affected_tests"]
 
 _PAGE_TESTS = "tests/test_docs_"
+_FIXTURE = re.compile(r"\bsandbox\b")  # which no import shows
 
 
 def affected_tests(workspace: Workspace, graph: ImportGraph, changed: Iterable[str]) -> dict[str, int]:
@@ -53,6 +56,8 @@ def _users(workspace: Workspace, graph: ImportGraph) -> defaultdict[str, set[str
         if TEST_FILE.fullmatch(path):
             conftests = {(parent / "conftest.py").as_posix() for parent in PurePosixPath(path).parents}
             needed |= named.named(path) | plugins | conftests & known
+            if _FIXTURE.search(workspace.text(path)):
+                needed |= {SANDBOX} & known
         for each in needed - {path}:
             found[each].add(path)
     return found

@@ -14,10 +14,10 @@ from verify.named_files import NamedFiles
 from verify.suites import SERVERS, Kind, Suite, server_fixtures
 from verify.workspace import Distribution, Workspace
 
-__all__ = ["OWN", "Group", "InputFinder", "Inputs"]
+__all__ = ["OWN", "SANDBOX", "Group", "InputFinder", "Inputs"]
 
 _CONTRACT = "plugins/testing/"
-_SANDBOX = "plugins/testing/src/heron_testing/sandbox.py"  # behind the fixture `sandbox`; it runs the command
+SANDBOX = "plugins/testing/src/heron_testing/sandbox.py"  # behind the fixture `sandbox`; it runs the command
 _BUNDLE = "plugins/bundle-local"
 _FINDS_DRIVERS = "stevedore"
 _CORE = "heron-core"
@@ -68,7 +68,7 @@ class InputFinder:
     def __init__(self, workspace: Workspace, graph: ImportGraph) -> None:
         self._workspace = workspace
         self._graph = graph
-        sandbox = {"sandbox": _SANDBOX} if _SANDBOX in workspace.files else {}
+        sandbox = {"sandbox": SANDBOX} if SANDBOX in workspace.files else {}
         self._fixtures = server_fixtures(workspace, graph) | sandbox
         self._distributions = workspace.distributions
         self._sources = {
@@ -169,7 +169,7 @@ class InputFinder:
         facts = [self._graph.facts(path) for path in tests]
         folders = {path.removeprefix("/") for each in facts for path in each.paths}
         found = [each for each in self._distributions.values() if each.folder in folders]
-        runs_heron = suite.kind is Kind.END_TO_END or _SANDBOX in files
+        runs_heron = suite.kind is Kind.END_TO_END or SANDBOX in files
         runs_heron = runs_heron or any(each.programs & self._scripts for each in facts)
         if runs_heron:
             found += [each for each in self._distributions.values() if each.scripts or each.folder == _BUNDLE]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -319,16 +318,15 @@ def test_a_killed_tests_namespaces_are_removed_by_the_next_test(network: Network
     """Namespaces, and the processes in them, outlive their creator."""
     script = (
         "import signal, subprocess\n"
-        "from servers.network import Network\n"
+        "from heron_testing_servers.network import Network\n"
         "network = Network(1)\n"
         "network.start()\n"
         "print(network.enter(0)[1], flush=True)\n"
         "print(subprocess.Popen([*network.enter(0), 'sleep', '1000'], stdout=subprocess.DEVNULL).pid, flush=True)\n"
         "signal.pause()\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}  # which has `servers`
     words = [sys.executable, "-c", script]
-    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as killed:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as killed:
         assert killed.stdout is not None
         path = Path(killed.stdout.readline().strip().removeprefix("--net="))
         sleeper = int(killed.stdout.readline())

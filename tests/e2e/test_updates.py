@@ -54,8 +54,6 @@ def test_a_value_changes_in_a_running_topology_and_stays(sandbox: Sandbox) -> No
     words = ("update", "updating", "--runtime-config")
     dry = sandbox.output_of(*words, "pass:limit=7", "--dry-run")
     assert dry == "pass: limit: no value -> 7\n"
-    refused = sandbox.output_of(*words, "topology.reliability.mode=ATLEAST_ONCE", code=2)
-    assert "topology.reliability.mode cannot change while the topology runs" in refused
     assert "give either" in sandbox.output_of(*words, "limit=1", "--component-parallelism", "pass:3", code=2)
     before = len(run.processes("instance"))
     sandbox.output_of(*words, "pass:limit=7")
@@ -136,8 +134,6 @@ def test_key_groups_move_from_the_busy_task_to_the_idle_one(sandbox: Sandbox) ->
     after = json.loads(sandbox.output_of(*words, "pass", "--dry-run", "--json"))
     loads = [each["now_per_s"] for each in after["loads"]]
     assert max(loads) < 1.5 * min(loads)
-    assert "no such component (nearest: 'pass')" in sandbox.output_of(*words, "pas", code=2)
-    assert "no input has a fields grouping" in sandbox.output_of(*words, "tally", code=2)
     assert "give either" in sandbox.output_of(*words, "pass", "--container-number", "2", code=2)
     assert all(each["failed"] == 0 for each in sandbox.status("updating")["components"])
     check_exact(run)
@@ -155,10 +151,7 @@ def test_an_update_that_is_not_possible_changes_nothing(sandbox: Sandbox) -> Non
         return sandbox.output_of("update", "updating", "--component-parallelism", parallelism, code=code)
 
     assert "there is no component 'pas' (nearest: 'pass')" in refusal("pas:2")
-    assert "parallelism 0 is not an integer of 1 or more" in refusal("pass:0")
     assert "exceeds topology.key.groups, 1024 key groups" in refusal("pass:1025")
-    assert "give COMPONENT:TASKS" in refusal("pass")
-    assert "has two numbers, 2 and 3" in refusal("pass:2 pass:3")
     sandbox.update("updating", "numbers:2")
     assert "its parallelism can only grow" in refusal("numbers:1")
     (run.out / "broken").touch()

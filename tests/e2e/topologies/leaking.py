@@ -34,7 +34,7 @@ class VisitSpout(Spout):
 
     def next_tuple(self) -> None:
         """Emits a visit."""
-        time.sleep(0.002)
+        time.sleep(0.005)
         if not self.stop.exists():
             self.number += 1
             self.emit([f"page {self.number % 7}", Visit(self.number)])

@@ -34,7 +34,7 @@ class NumberSpout(Spout):
         for _ in range(10):
             self.emit([self.number])
             self.number += 1
-        time.sleep(0.002)
+        time.sleep(0.005)
 
 
 class PassBolt(Bolt):

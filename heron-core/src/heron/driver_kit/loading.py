@@ -20,7 +20,7 @@ D = TypeVar("D", bound=Driver)
 
 _log = logging.getLogger(__name__)
 
-_CHANGES = "; docs/plugins.md#versions-of-a-contract has what changed"
+_CHANGES = "; the page docs/plugins.md says what changed in each version"
 
 
 def open_driver(ref: DriverRef, base: type[D]) -> D:
@@ -88,9 +88,10 @@ def checked_driver(found: object, base: type[D], what: str, distribution: str) -
     stated = getattr(found, "spi_version", None)
     if stated not in supported:
         newer = isinstance(stated, int) and stated > supported[-1]
+        changes = _CHANGES if isinstance(stated, int) and not newer else ""
         msg = (
             f"{what} is written for version {stated} of its contract, this core supports {_spelled(supported)}; "
-            f"upgrade with `pip install -U {'heron-core' if newer else distribution}`{'' if newer else _CHANGES}"
+            f"upgrade with `pip install -U {'heron-core' if newer else distribution}`{changes}"
         )
         raise PluginError(msg)
     if missing := sorted(getattr(found, "__abstractmethods__", ())):

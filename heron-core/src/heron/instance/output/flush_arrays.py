@@ -60,7 +60,7 @@ class FlushArrays:
         irregular: dict[int, list[tuple[TrackedBatch, int]]],
     ) -> list[bytes]:
         """The segments of a flush of anchored rows; the batches of the anchors learn the keys of the copies."""
-        anchored = [_anchoredrow_places(each) for each in regular]
+        anchored = [_anchored_rows(each) for each in regular]
         roots, at = _roots_of(anchored, irregular)
         flush = _flush(stream, rows, _RowRoots(roots, at, len(rows)).options)
         failed: list[bytes] = []
@@ -191,7 +191,7 @@ def _is_range(at: Rows, rows: int) -> bool:
     return len(at) == rows and bool((at == np.arange(rows)).all())
 
 
-def _anchoredrow_places(anchored: AnchoredRows) -> RowsOfBatch:
+def _anchored_rows(anchored: AnchoredRows) -> RowsOfBatch:
     places = row_places(anchored.places)
     if anchored.batch.is_unit:
         places = np.minimum(places, 0)
