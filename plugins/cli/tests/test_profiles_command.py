@@ -204,7 +204,7 @@ class Options(msgspec.Struct, frozen=True):
     password: Secret = ""
 
 class SecretivePacking(Packing):
-    spi_version = 1
+    spi_version = 2
     options_type = Options
 
     @classmethod
