@@ -14,7 +14,7 @@ __all__ = ["FirstRows", "InspectedTask", "TupleSampler"]
 
 
 FirstRows = Callable[[int], Sequence[Sequence[object]]]
-"""Returns the values of up to so many first rows of a received batch."""
+"""Returns the values of the first rows of a received batch; its argument limits their number."""
 
 
 class TupleSampler(Protocol):

@@ -90,7 +90,7 @@ class Knowledge:
         """The newest metrics of these names of a component, of a task, or of all ("", 0 and no names).
 
         Raises:
-            HeronError: when there is no such component or task; lists the known ones.
+            HeronError: when the topology lacks the component or the task. The message lists the known ones.
         """
         check_selection(self._components(), component, task_id)
         return self.metrics.table(component, task_id, by_task=by_task, names=names, now_s=self.clock.monotonic_s())
@@ -99,7 +99,7 @@ class Knowledge:
         """The component, the container and the process of a task that a command asks about.
 
         Raises:
-            HeronError: when there is no such task, it is of another component, or its tuples may not be shown.
+            HeronError: when the topology lacks the task, another component has it, or its tuples may not be shown.
         """
         check_selection(self._components(), component, task_id)
         check_inspection(self.plans.definition, self._components()[task_id], wanted=tuples)
@@ -142,10 +142,6 @@ class Knowledge:
     def checkpoint_status(self) -> CheckpointStatus | None:
         """The checkpoints of the topology; None if it takes none."""
         return self.checkpoints.status() if self.checkpoints is not None else None
-
-    def last_loss(self) -> str:
-        """Why the last restore was ordered; "" without checkpoints."""
-        return self.checkpoints.status().last_loss if self.checkpoints is not None else ""
 
     def culprit(self, task_id: int) -> dict[str, object]:
         """A task that causes back pressure, as observers hear of it."""

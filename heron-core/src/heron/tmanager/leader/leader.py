@@ -259,7 +259,7 @@ class Leader:
             restores = self.known.plan.checkpoints.all_restores() if self.known.plan.checkpoints else 0
             instructions.append(
                 NoteEvent(
-                    "restore", f"restore-{status.restores}", {"source": status.source, "reason": self.known.last_loss()}
+                    "restore", f"restore-{status.restores}", {"source": status.source, "reason": status.last_loss}
                 )
                 if status.restores > restores
                 else NoteEvent("checkpoint", f"checkpoint-{status.number}", {"outcome": "ordered"})
