@@ -104,7 +104,7 @@ def test_words_are_counted_exactly_without_any_one_server(
     assert watched.processes() == before, "a process was replaced"
     without_packages(watched, s3)
     replaced = {key for key, pid in watched.processes().items() if pid != before[key]}
-    assert replaced == {key for key in before if key[0] == 3}
+    assert replaced == {key for key in before if key[0] == 3}, sandbox.log_text("tmanager-0.log")
     watched.ends_exactly()
     assert [kind for kind in NodeKind if state.list(kind)] == []
     assert json.loads(sandbox.output_of("packages", "list", *profile, "--json")) == []

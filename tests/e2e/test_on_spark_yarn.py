@@ -41,10 +41,10 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture
-def yarn_sandbox(request: pytest.FixtureRequest, yarn: YarnCluster) -> Iterator[Sandbox]:
+def yarn_sandbox(request: pytest.FixtureRequest, sandbox_programs: Path, yarn: YarnCluster) -> Iterator[Sandbox]:
     """A sandbox with the home of YARN's containers, so that its end looks for them."""
     yarn.start()
-    with sandbox_at(yarn.home.parent, request) as box:
+    with sandbox_at(yarn.home.parent, request, sandbox_programs) as box:
         folder = box.home / ".heron" / "profiles"
         folder.mkdir(parents=True)
         profile = _PROFILE.format(conf=yarn.conf, home=box.home, tmp=box.tmp, jars=_JARS)

@@ -111,7 +111,7 @@ class JournalBolt(Bolt):
 
 
 if __name__ == "__main__":
-    options = arguments(pause=0.005)
+    options = arguments(pause=0.02)
     builder = TopologyBuilder("journal")
     builder.set_config(
         {

@@ -32,7 +32,7 @@ class NumberSpout(Spout):
         for _ in range(10):
             self.emit([self.number, "x" * 200], tup_id=self.number)
             self.number += 1
-        time.sleep(0.005)
+        time.sleep(0.02)
 
 
 class SoundBolt(Bolt):

@@ -15,7 +15,7 @@ from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, T
 
 
 class NumberSpout(Spout):
-    """Emits some thousands of numbers a second; on request it needs modules that no other process has."""
+    """Emits some hundreds of numbers a second; on request it needs modules that no other process has."""
 
     outputs = ("number",)
 
@@ -34,7 +34,7 @@ class NumberSpout(Spout):
         for _ in range(10):
             self.emit([self.number])
             self.number += 1
-        time.sleep(0.005)
+        time.sleep(0.02)
 
 
 class PassBolt(Bolt):

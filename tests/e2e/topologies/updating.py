@@ -45,6 +45,7 @@ class NumberSpout(Spout):
         self.stop = Path(self.out, "stop")
         self.acked = config["acked"]
         self.keys = skewed_keys() if config["skewed"] else range(KEYS)
+        self.pause_s = 0.003 if config["skewed"] else 0.015  # a task that is too small needs a load
         self.task = context.get_task_id()
         self.number = 0
 
@@ -54,7 +55,7 @@ class NumberSpout(Spout):
             self.end()
             return
         if self.number % 20 == 0:
-            time.sleep(0.003)  # some processor time is left for the commands of a test
+            time.sleep(self.pause_s)  # processor time is left for the commands of a test
         number = self.number
         self.number = number + 1
         self.emit([self.task, number, self.keys[number % len(self.keys)]], tup_id=number if self.acked else None)
