@@ -2,8 +2,8 @@
 
 Executors own one, and so does a supervisor on one machine, whose executors are forked. The owner forks the server first
 of all, while it has one thread, no socket, no signal handler and no ZeroMQ context. A server is never replaced: a later
-fork would copy what the owner has opened by then. Without a server, every process is a new interpreter. So a server that
-ends or refuses costs time and memory, and nothing else: `heron.driver_kit.process_starter` goes on without it.
+fork would copy what the owner has opened by then. Without a server, every process is a new interpreter. So a server
+that ends or refuses costs time and memory, and nothing else: `heron.driver_kit.process_starter` goes on without it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class ForkServer:
 
     @classmethod
     def fork(cls, shown: str, death_signal: signal.Signals = signal.SIGKILL) -> ForkServer:
-        """Forks a server, which shows `shown` in its command line; its processes get `death_signal` when this one ends."""
+        """Forks a server. `shown` is in its command line; `death_signal` is what its processes get if this one ends."""
         owner_pid = os.getpid()
         ours, servers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = os.fork()

@@ -3,8 +3,8 @@
 The server has one thread, no ZeroMQ context, and no descriptor besides its channel. Its imports are those of the roles,
 so a process that it forks finds its modules loaded and is otherwise like a new interpreter.
 
-A request forks twice. The process in between ends at once, so the kernel makes the new process a child of the owner, which
-reaps it as any other child. The new process waits until the server has told its id to the owner. If the server
+A request forks twice. The process in between ends at once, so the kernel makes the new process a child of the owner,
+which reaps it as any other child. The new process waits until the server has told its id to the owner. If the server
 ends before, the new process ends too: there is never a process that the owner does not know.
 """
 
