@@ -19,6 +19,8 @@ from heron_scheduler_local.scheduler import LocalScheduler
 from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, runs
 from heron_testing.waiting import wait_until
 
+FORK_SERVER = b"heron.driver_kit.fork_server_loop"
+
 OpenScheduler = Callable[..., LocalScheduler]
 
 
@@ -64,6 +66,31 @@ def test_the_executors_of_a_killed_supervisor_end(open_scheduler: OpenScheduler,
     assert status.state is SchedulerState.FAILED
     assert [each.running for each in status.containers] == [False, False]
     assert "supervisor" in status.containers[0].last_error
+
+
+def _children(parent: int) -> dict[int, bytes]:
+    """Return the command lines of the children of a process, by id."""
+    ids = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split()
+    return {int(each): Path(f"/proc/{each}/cmdline").read_bytes() for each in ids}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has fork servers")
+def test_executors_are_forked_and_a_killed_fork_server_harms_none(
+    open_scheduler: OpenScheduler, root: Path, bench: Bench
+) -> None:
+    """It has the imports once for all containers. Without it, the next executor is a new interpreter."""
+    scheduler = open_scheduler()
+    scheduler.schedule(bench.job("t", "serve", "serve"))
+    first, second = (bench.wait("t", number) for number in range(2))
+    children = _children(_supervisor(root, "t"))
+    (server,) = (pid for pid, command in children.items() if FORK_SERVER in command)
+    assert {*children} == {first.pid, second.pid, server}
+    os.kill(server, signal.SIGKILL)
+    os.kill(first.pid, signal.SIGKILL)
+    successor = bench.wait("t", 0, 2)
+    assert runs(second.pid)
+    scheduler.kill("t")
+    assert not runs(successor.pid)
 
 
 @pytest.mark.parametrize("files", [[], ["lock"], ["lock", "c0.json"], ["lock", "c0.json", "job.json"]])

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
 
-from heron.driver_kit.child_processes import spawn
+from heron.driver_kit.process_starter import ProcessStarter, StartedProcess
 from heron.errors import HeronError
-from heron.executor.fork_server import ForkServer, ForkServerError, can_fork
 from heron.executor.process_restarts import describe_exit
 
 __all__ = ["ChildEnd", "Children"]
@@ -21,8 +18,6 @@ __all__ = ["ChildEnd", "Children"]
 _TAIL_BYTES = 4096
 _SIGNALS = frozenset(int(each) for each in signal.Signals)
 _REASON_LENGTH = 500  # characters of a last line that are shown
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +32,9 @@ class ChildEnd:
     reason: str
 
 
-class _Process(Protocol):
-    """A `subprocess.Popen` or a `ForkedProcess`."""
-
-    pid: int
-
-    def poll(self) -> int | None: ...
-    def wait(self) -> int | None: ...
-    def terminate(self) -> None: ...
-    def kill(self) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Child:
-    process: _Process
+    process: StartedProcess
     output: Path
     output_start: int
 
@@ -59,18 +43,18 @@ class Children:
     """Starts, reaps and signals children by name; each name has at most one child at a time.
 
     `signal_cause` says what is known of a signal that ended a child and that was not sent from here; "" for nothing.
-    A child is forked by `server` if the command line permits it; otherwise it is a new interpreter.
+    `starter` starts them.
     """
 
     def __init__(
         self,
         signal_cause: Callable[[signal.Signals], str] = lambda _signal: "",
-        server: ForkServer | None = None,
+        starter: ProcessStarter | None = None,
     ) -> None:
         self._children: dict[str, _Child] = {}
         self._signalled: set[str] = set()
         self._signal_cause = signal_cause
-        self._server = server
+        self._starter = starter or ProcessStarter()
 
     def alive(self) -> frozenset[str]:
         """The names of children that were started and not reaped yet."""
@@ -89,7 +73,7 @@ class Children:
         """
         try:
             with open(output, "ab", opener=_private) as file:
-                process = self._forked(argv, file) or spawn(argv, stdout=file, death_signal=signal.SIGKILL)
+                process = self._starter.start(argv, file)
                 self._children[name] = _Child(process, output, file.tell())
         except OSError as error:
             msg = f"process {name} cannot be started: {error.strerror}: {error.filename}"
@@ -134,19 +118,7 @@ class Children:
         for child in self._children.values():
             child.process.wait()
         self._children.clear()
-        if self._server is not None:
-            self._server.close()
-
-    def _forked(self, argv: Sequence[str], output: IO[bytes]) -> _Process | None:
-        """The child if the fork server has started it; after its first failure, the server is not used any more."""
-        if self._server is None or not can_fork(argv):
-            return None
-        try:
-            return self._server.start(argv, output)
-        except ForkServerError as error:
-            _log.warning("processes start as new interpreters from now on: %s", error)
-            self._server = None
-            return None
+        self._starter.close()
 
     def _reason(self, name: str, child: _Child, code: int) -> str:
         described, last = describe_exit(code), _last_line(child.output, child.output_start)

@@ -12,11 +12,11 @@ from typing import NoReturn
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.log import configure
 from heron.driver_kit.private_files import make_private_dir
+from heron.driver_kit.process_starter import ProcessStarter
 from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, StateError
 from heron.executor.container_processes import container_processes
 from heron.executor.executor import Executor, ExecutorContext, RoleCommand
-from heron.executor.fork_server import ForkServer, fork_obstacle
 from heron.executor.workspace import Workspace
 from heron.ipc.keys import TopologyKeys
 from heron.ipc.reactor import Reactor
@@ -47,11 +47,11 @@ def role_command(module: str, spec_file: Path) -> tuple[str, ...]:
 
 
 def execute(
-    spec: ContainerSpec, signals: Signals, command: RoleCommand = role_command, server: ForkServer | None = None
+    spec: ContainerSpec, signals: Signals, command: RoleCommand = role_command, starter: ProcessStarter | None = None
 ) -> int:
     """Runs a container to its end and returns the exit code; `signals` must include SIGCHLD.
 
-    A process whose command `server` can run is forked by it.
+    `starter` starts its processes.
 
     Raises:
         HeronError: when the container cannot start; no process is left running.
@@ -62,7 +62,7 @@ def execute(
         with signals.abrupt():
             statemgr = open_statemgr(spec.statemgr)
         try:
-            code = _run(spec, signals, command, server, statemgr, workspace)
+            code = _run(spec, signals, command, starter or ProcessStarter(), statemgr, workspace)
         finally:
             statemgr.close()
     except SystemExit:  # SIGTERM before the container ran
@@ -80,14 +80,13 @@ def _run(
     spec: ContainerSpec,
     signals: Signals,
     command: RoleCommand,
-    server: ForkServer | None,
+    starter: ProcessStarter,
     statemgr: StateManager,
     workspace: Workspace,
 ) -> int:
     settings = EngineSettings.from_keys(spec.settings)
-    if server is not None and settings.process_start == "exec":
-        server.close()
-        server = None
+    if settings.process_start == "exec":
+        starter.close()
     with signals.abrupt():  # a store may answer late, and SIGTERM must not wait for it
         packing = _packing_plan(statemgr, spec.topology)
         processes = container_processes(spec.container_id, packing, settings.standbys, spec.services)
@@ -97,7 +96,7 @@ def _run(
     reactor = Reactor()
     sockets = SocketContext(link_timeout_s=settings.network_timeout_s)
     hooks = ThreadedHooks(spec.hooks)
-    context = ExecutorContext(spec, keys, settings, reactor, sockets, statemgr, workspace, hooks, server)
+    context = ExecutorContext(spec, keys, settings, reactor, sockets, statemgr, workspace, hooks, starter)
     executor = Executor(context, processes, command)
 
     def handle_signals() -> None:
@@ -138,12 +137,12 @@ def _required(statemgr: StateManager, kind: NodeKind, topology: str, what: str) 
     return node.value
 
 
-def run_container(server: ForkServer | None) -> NoReturn:
+def run_container(starter: ProcessStarter) -> NoReturn:
     """Runs the container of the spec file that is the only argument, and ends this process."""
-    run_role("executor", partial(_main, server), SIGNALS)
+    run_role("executor", partial(_main, starter), SIGNALS)
 
 
-def _main(server: ForkServer | None, signals: Signals) -> int:
+def _main(starter: ProcessStarter, signals: Signals) -> int:
     spec_file = Path(sys.argv[1])
     spec = read_spec(spec_file, ContainerSpec)
     if spec_file.parent == Path(spec.run_dir):
@@ -161,6 +160,6 @@ def _main(server: ForkServer | None, signals: Signals) -> int:
             *(text for service in spec.services for driver in service.drivers for text in driver.secrets),
         ),
     )
-    if server is None:
-        _log.info("processes start as new interpreters: %s", fork_obstacle() or "an import has started a thread")
-    return execute(spec, signals, server=server)
+    if starter.obstacle:
+        _log.info("processes start as new interpreters: %s", starter.obstacle)
+    return execute(spec, signals, starter=starter)

@@ -12,12 +12,12 @@ from pathlib import Path
 from heron.clock import monotonic_s
 from heron.driver_kit.log import truncate_when_full
 from heron.driver_kit.parent_process import EXIT_TEMPORARY
+from heron.driver_kit.process_starter import ProcessStarter
 from heron.driver_kit.signals import EXIT_TERMINATED
 from heron.errors import HeronError
 from heron.executor.children import ChildEnd, Children
 from heron.executor.container_processes import ContainerProcess, instance_process, output_file, role_spec
 from heron.executor.container_stop import ContainerStop
-from heron.executor.fork_server import ForkServer
 from heron.executor.kill_causes import KillCauses
 from heron.executor.location_service import LocationService
 from heron.executor.process_restarts import ProcessPhase, ProcessRestarts, ProcessState, RestartPolicy
@@ -74,7 +74,7 @@ class ExecutorContext:
     statemgr: StateManager
     workspace: Workspace
     hooks: Hooks
-    fork_server: ForkServer | None = None
+    starter: ProcessStarter
 
 
 class Executor:
@@ -86,7 +86,7 @@ class Executor:
         self._command = command
         self._leaving: dict[str, ContainerProcess] = {}
         self._kills = KillCauses(OwnCgroup(), monotonic_s)
-        self._children = Children(self._kills.cause, context.fork_server)
+        self._children = Children(self._kills.cause, context.starter)
         services = frozenset(name for name, process in self._processes.items() if process.service)
         self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings), tireless=services)
         self._stopping: ContainerStop | None = None

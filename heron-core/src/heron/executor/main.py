@@ -6,12 +6,31 @@ the container have the modules that a new interpreter would have.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
 from typing import cast
 
 from heron.driver_kit.loading import load_object
-from heron.executor.fork_server import ForkServer, start_fork_server
+from heron.driver_kit.process_starter import ProcessStarter
+
+__all__ = ["SHARED"]
+
+SHARED = (
+    "heron.ipc.locator",
+    "heron.ipc.reactor",
+    "heron.ipc.socket",
+    "heron.kernel.role_process",
+    "heron.kernel.role_spec",
+    "heron.kernel.settings",
+    "heron.kernel.telemetry",
+    "heron.planner.physical_plan",
+)
+"""What the executor needs, and each role of its container too."""
 
 if __name__ == "__main__":
-    server = start_fork_server()
-    cast("Callable[[ForkServer | None], None]", load_object("heron.executor.container_run:run_container"))(server)
+    for module in SHARED:
+        importlib.import_module(module)
+    starter = ProcessStarter()
+    starter.fork(sys.argv[-1])
+    cast("Callable[[ProcessStarter], None]", load_object("heron.executor.container_run:run_container"))(starter)

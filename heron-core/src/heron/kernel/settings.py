@@ -179,7 +179,7 @@ class EngineSettings:
             "key": "heron.executor.process.start",
             "unit": "",
             "low": None,
-            "meaning": "fork or exec: an executor forks its processes from one that has the imports, or starts Python",
+            "meaning": "fork or exec: processes of containers are forked from one that has the imports, or are new",
         },
     )
     on_failure: str = field(

@@ -8,9 +8,10 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from heron.driver_kit.child_processes import ProcessIdentity, kill_group, spawn
+from heron.driver_kit.child_processes import ProcessIdentity, kill_group
 from heron.driver_kit.parent_process import EXIT_TEMPORARY
 from heron.driver_kit.private_files import make_private_dir
+from heron.driver_kit.process_starter import ProcessStarter
 from heron.errors import SchedulerError
 
 __all__ = ["ExecutorProcess", "own_run_dir", "signal_name"]
@@ -24,8 +25,16 @@ _TAIL_BYTES = 4096
 class ExecutorProcess:
     """One executor. Use it from the main thread: the kernel ties the parent-death signal to the starting thread."""
 
-    def __init__(self, command: Sequence[str], spec_file: Path, spec: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        spec_file: Path,
+        spec: Mapping[str, object],
+        starter: ProcessStarter | None = None,
+    ) -> None:
         """Start `command` with the path of the spec as its last argument; `spec` is the content of that file.
+
+        Without `starter` it is a new interpreter, which gets SIGTERM when this process ends.
 
         Raises:
             SchedulerError: when other users can enter the run directory.
@@ -40,8 +49,8 @@ class ExecutorProcess:
         self._reason_file.unlink(missing_ok=True)
         self._stderr_file = log_dir / f"executor-{container_id}.err"
         with self._stderr_file.open("wb") as stderr:
-            argv = [*command, str(spec_file)]
-            self._process = spawn(argv, stdout=stderr, death_signal=signal.SIGTERM)
+            starter = starter or ProcessStarter(signal.SIGTERM)
+            self._process = starter.start([*command, str(spec_file)], stderr)
         self.identity = ProcessIdentity.of(self._process.pid)
         self.at_fault = False
         """Whether it failed by itself: it was not killed, not told to end, and did not lack resources."""

@@ -293,8 +293,13 @@ class Supervisor:
             shutil.rmtree(run_dir, ignore_errors=True)
 
 
-def supervise(make: MakeExecutors, job_file: str, lock: str, ready: str) -> int:
-    """Supervise the job until it is over and return the exit code; `lock` and `ready` are inherited descriptors."""
+def supervise(
+    make: MakeExecutors, job_file: str, lock: str, ready: str, *, begin: Callable[[], None] = lambda: None
+) -> int:
+    """Supervise the job until it is over and return the exit code; `lock` and `ready` are inherited descriptors.
+
+    `begin` is called once, in the process that supervises, before that has a handler of a signal or a socket.
+    """
     os.set_inheritable(int(lock), False)
     os.set_inheritable(int(ready), False)
     folder = JobFolder(Path(job_file).parent)
@@ -306,8 +311,9 @@ def supervise(make: MakeExecutors, job_file: str, lock: str, ready: str) -> int:
         if os.fork():
             os._exit(0)  # the command waits only for this process, so it leaves no zombie
         os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as everything that starts from here
+    begin()
     signals = Signals((signal.SIGTERM, signal.SIGINT, signal.SIGCHLD))
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if record.attached and os.environ.get(PARENT_PID) != str(os.getppid()):
         return _leave(folder, record)  # the command has ended already; nothing was started
     bind_to_parent()

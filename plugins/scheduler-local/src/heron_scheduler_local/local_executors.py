@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import selectors
+import signal
 import sys
 
 from heron.driver_kit.child_processes import ProcessIdentity
 from heron.driver_kit.private_files import write_private
+from heron.driver_kit.process_starter import ProcessStarter
 from heron_scheduler_kit.executor_process import ExecutorProcess
 from heron_scheduler_kit.executors import Executors, Exit, Placement
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
@@ -16,14 +18,22 @@ __all__ = ["LocalExecutors"]
 
 # -P: a file in the user's folder must not replace a module of Heron.
 _EXECUTOR = (sys.executable, "-P", "-m", "heron.executor.main")
+_PROCESS_START = "heron.executor.process.start"
 _CONTAINER = "{container}"  # in the command: the id of the container
 
 
 class LocalExecutors(Executors):
     """Owns the processes; the end of a process wakes the supervisor by SIGCHLD."""
 
-    def __init__(self, folder: JobFolder, record: JobRecord, selector: selectors.BaseSelector) -> None:
+    def __init__(
+        self,
+        folder: JobFolder,
+        record: JobRecord,
+        selector: selectors.BaseSelector,
+        starter: ProcessStarter | None = None,
+    ) -> None:
         super().__init__(folder, record, selector)
+        self._starter = starter or ProcessStarter(signal.SIGTERM)
         launcher = record.options.get("launcher")
         words = map(str, launcher) if isinstance(launcher, list) else ()
         self._command = (*words, *(record.executor or _EXECUTOR))
@@ -34,7 +44,9 @@ class LocalExecutors(Executors):
         spec = {**json.loads(spec_file.read_bytes()), "attempt": attempt}
         write_private(spec_file, json.dumps(spec).encode())
         command = [word.replace(_CONTAINER, str(container_id)) for word in self._command]
-        self._running[container_id] = ExecutorProcess(command, spec_file, spec)
+        if spec["settings"].get(_PROCESS_START) == "exec":
+            self._starter.close()
+        self._running[container_id] = ExecutorProcess(command, spec_file, spec, self._starter)
 
     def terminate(self, container_id: int) -> None:
         if running := self._running.get(container_id):
@@ -64,3 +76,4 @@ class LocalExecutors(Executors):
         for running in self._running.values():
             running.kill_now()
         self._running.clear()
+        self._starter.close()

@@ -1,14 +1,14 @@
-"""The executor's side of a fork server, which starts processes without a new interpreter and its imports.
+"""The owner's side of a fork server, which starts processes without a new interpreter and its imports.
 
-The executor forks the server first of all, while it has one thread, no socket and no ZeroMQ context. A server is never
-replaced: a later fork would copy what the executor has opened by then. Without a server, every process is a new
-interpreter, as before. So a server that ends or refuses costs time and memory, and nothing else.
+Executors own one, and so does a supervisor on one machine, whose executors are forked. The owner forks the server first
+of all, while it has one thread, no socket, no signal handler and no ZeroMQ context. A server is never replaced: a later
+fork would copy what the owner has opened by then. Without a server, every process is a new interpreter. So a server
+that ends or refuses costs time and memory, and nothing else: `heron.driver_kit.process_starter` goes on without it.
 """
 
 from __future__ import annotations
 
 import ctypes
-import importlib
 import os
 import signal
 import socket
@@ -19,9 +19,9 @@ from typing import IO, NoReturn
 
 import msgspec
 
+from heron.driver_kit.command_line import can_show_command_line, show_command_line
+from heron.driver_kit.fork_server_loop import ANSWER_BYTES, COMMAND, MODULE, ForkAnswer, other_threads, serve
 from heron.errors import HeronError
-from heron.executor.command_line import can_show_command_line, show_command_line
-from heron.executor.fork_server_loop import ANSWER_BYTES, COMMAND, MODULE, ForkAnswer, other_threads, serve
 
 __all__ = [
     "ForkServer",
@@ -29,21 +29,10 @@ __all__ = [
     "ForkedProcess",
     "can_fork",
     "fork_obstacle",
-    "start_fork_server",
     "start_obstacle",
 ]
 
-_EXECUTOR = ["-P", "-m", "heron.executor.main"]
-_SHARED = (  # the executor needs these, and so does each role
-    "heron.ipc.locator",
-    "heron.ipc.reactor",
-    "heron.ipc.socket",
-    "heron.kernel.role_process",
-    "heron.kernel.role_spec",
-    "heron.kernel.settings",
-    "heron.kernel.telemetry",
-    "heron.planner.physical_plan",
-)
+_OPTIONS = ["-P", "-m"]
 _ANSWER_S = 10.0  # imports and a fork on a busy machine; a server that needs longer hangs
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
@@ -53,7 +42,7 @@ class ForkServerError(HeronError):
 
 
 class ForkedProcess:
-    """A child that the fork server has started; as far as `Children` needs it, a `subprocess.Popen`."""
+    """A child that the fork server has started; as far as its owner needs it, a `subprocess.Popen`."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -63,9 +52,11 @@ class ForkedProcess:
         """The exit code as in `subprocess`; None while the process runs."""
         return self._reap(os.WNOHANG)
 
-    def wait(self) -> int | None:
-        """Waits for the end of the process."""
-        return self._reap(0)
+    def wait(self) -> int:
+        """Waits for the end of the process, and returns its exit code."""
+        while (code := self._reap(0)) is None:
+            pass
+        return code
 
     def terminate(self) -> None:
         """Sends SIGTERM."""
@@ -95,14 +86,14 @@ class ForkServer:
         channel.settimeout(_ANSWER_S)
 
     @classmethod
-    def fork(cls, spec_file: str) -> ForkServer:
-        """Forks a server, which shows the spec file of its executor in its command line."""
-        executor_pid = os.getpid()
+    def fork(cls, shown: str, death_signal: signal.Signals = signal.SIGKILL) -> ForkServer:
+        """Forks a server. `shown` is in its command line; `death_signal` is what its processes get if this one ends."""
+        owner_pid = os.getpid()
         ours, servers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = os.fork()
         if pid == 0:
             ours.close()
-            _be_server(servers, executor_pid, spec_file)
+            _be_server(servers, owner_pid, death_signal, shown)
         servers.close()
         return cls(pid, ours)
 
@@ -146,29 +137,18 @@ class ForkServer:
         return b""
 
 
-def start_fork_server() -> ForkServer | None:
-    """Forks the server of this executor; None where something prevents it. Call it first, in the main thread."""
-    if fork_obstacle():
-        return None
-    for module in _SHARED:
-        importlib.import_module(module)
-    if other_threads():
-        return None
-    return ForkServer.fork(sys.argv[-1])
-
-
-def _be_server(channel: socket.socket, executor_pid: int, spec_file: str) -> NoReturn:
-    os.setpgid(0, 0)  # the signals of a terminal are for the executor
-    show_command_line((sys.executable, *_EXECUTOR[:2], COMMAND, spec_file))
+def _be_server(channel: socket.socket, owner_pid: int, death_signal: signal.Signals, shown: str) -> NoReturn:
+    os.setpgid(0, 0)  # the signals of a terminal are for the owner
+    show_command_line((sys.executable, *_OPTIONS, COMMAND, shown))
     os.closerange(3, channel.fileno())
     os.closerange(channel.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
-    serve(channel, executor_pid)
+    serve(channel, owner_pid, death_signal)
     sys.exit()
 
 
 def can_fork(words: Sequence[str]) -> bool:
     """Whether a command line is that of a role in this interpreter, with the options of this interpreter."""
-    return [*words[:MODULE]] == [sys.executable, *_EXECUTOR[:2]] and len(words) > MODULE
+    return [*words[:MODULE]] == [sys.executable, *_OPTIONS] and len(words) > MODULE
 
 
 def fork_obstacle() -> str:
@@ -184,15 +164,15 @@ def _system_obstacle() -> str:
     if sys.platform != "linux" or not can_show_command_line():
         return "the system has no PR_SET_MM_MAP"
     if sys.stdout is None or sys.stderr is None:
-        return "the executor has no output"
+        return "this process has no output"
     others = other_threads()
     return f"the threads {', '.join(others)} run" if others else ""
 
 
 def start_obstacle(command: Sequence[str]) -> str:
     """The interpreter must have the options that a new one would get: they hold for the processes that it forks."""
-    if [*command[1:-1]] != _EXECUTOR:
-        return f"the executor was not started as `python {' '.join(_EXECUTOR)} SPECFILE`"
+    if [*command[1:MODULE]] != _OPTIONS:
+        return f"this process was not started as `python {' '.join(_OPTIONS)} MODULE`"
     return ""
 
 

@@ -12,19 +12,22 @@ import pytest
 
 from heron.clock import wait_for
 from heron.driver_kit.child_processes import ProcessIdentity
+from heron.driver_kit.fork_server import can_fork, fork_obstacle, start_obstacle
+from heron.driver_kit.fork_server_loop import check_single_thread
 from heron.errors import HeronError
-from heron.executor.fork_server import can_fork, fork_obstacle, start_obstacle
-from heron.executor.fork_server_loop import check_single_thread
 
 EXECUTOR = """
 import json, os, signal, sys, threading
 from pathlib import Path
 from heron.clock import wait_for
 from heron.executor.children import Children
-from heron.executor.fork_server import ForkServer
+from heron.driver_kit.fork_server import ForkServer
+from heron.driver_kit.process_starter import ProcessStarter
 
-server = ForkServer.fork("c1.json")
-children = Children(server=server)
+starter = ProcessStarter()
+# Its command line is not that of an executor.
+server = starter._server = ForkServer.fork("c1.json")
+children = Children(starter=starter)
 output = Path(sys.argv[1])
 
 def start(*words):
@@ -148,10 +151,10 @@ def test_an_instance_finds_the_modules_of_a_new_interpreter(tmp_path: Path) -> N
     """A module of the author hides one of a library if the engine has not imported it; so nothing may be added."""
     (tmp_path / "loaded.py").write_text("import heron.instance.main, json, sys; print(json.dumps(sorted(sys.modules)))")
     start = 'children.start("word-1", [sys.executable, "-P", "-m", "loaded", "heron.instance.main"], output)'
-    own = ["from heron.executor.fork_server import _SHARED", "import importlib"]
+    own = ["from heron.executor.main import SHARED", "import importlib"]
     sets = []
     for before in (
-        [*own, "[importlib.import_module(each) for each in _SHARED]"],
+        [*own, "[importlib.import_module(each) for each in SHARED]"],
         ["server.close(); children = Children()"],
     ):
         (tmp_path / "output").unlink(missing_ok=True)
@@ -198,7 +201,7 @@ def test_a_server_with_a_thread_refuses_to_fork_and_names_the_thread(tmp_path: P
         tmp_path,
         "server.close()",
         "threading.Thread(target=threading.Event().wait, name='pool-of-library', daemon=True).start()",
-        "from heron.executor import fork_server_loop",
+        "from heron.driver_kit import fork_server_loop",
         "fork_server_loop.other_threads()",
         "from heron.errors import HeronError",
         "try: fork_server_loop.check_single_thread()",
@@ -236,9 +239,9 @@ def test_only_this_interpreter_with_its_options_is_forked(words: tuple[str, ...]
     assert can_fork(words) is can
 
 
-def test_a_process_that_is_no_executor_has_no_server() -> None:
+def test_a_process_with_other_options_has_no_server() -> None:
     """Its options would hold for the forked processes."""
-    assert "-P -m heron.executor.main" in start_obstacle([sys.executable, "-m", "heron.executor.main", "c1.json"])
+    assert "-P -m MODULE" in start_obstacle([sys.executable, "-m", "heron.executor.main", "c1.json"])
     assert not start_obstacle([sys.executable, "-P", "-m", "heron.executor.main", "c1.json"])
 
 

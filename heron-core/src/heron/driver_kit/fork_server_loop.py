@@ -1,11 +1,11 @@
-"""The process of a fork server: forks a process for each request of its executor. `fork_server` is the other side.
+"""The process of a fork server: forks a process for each request of its owner. `fork_server` is the other side.
 
 The server has one thread, no ZeroMQ context, and no descriptor besides its channel. Its imports are those of the roles,
 so a process that it forks finds its modules loaded and is otherwise like a new interpreter.
 
-A request forks twice. The process in between ends at once, so the kernel makes the new process a child of the executor,
-which reaps it as any other child. The new process waits until the server has told its id to the executor. If the server
-ends before, the new process ends too: there is never a process that the executor does not know.
+A request forks twice. The process in between ends at once, so the kernel makes the new process a child of the owner,
+which reaps it as any other child. The new process waits until the server has told its id to the owner. If the server
+ends before, the new process ends too: there is never a process that the owner does not know.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dataclasses import dataclass
 
 import msgspec
 
+from heron.driver_kit.command_line import show_command_line
 from heron.driver_kit.parent_process import DEATH_SIGNAL, PARENT_PID, set_parent_death_signal
 from heron.errors import HeronError
-from heron.executor.command_line import show_command_line
 
 __all__ = ["ANSWER_BYTES", "COMMAND", "MODULE", "ForkAnswer", "check_single_thread", "other_threads", "serve"]
 
-COMMAND = "heron.executor.fork_server_loop"
+COMMAND = "heron.driver_kit.fork_server_loop"
 """The module in the command line that a fork server shows."""
 
 ANSWER_BYTES = 4096
@@ -39,7 +39,10 @@ MODULE = 3
 """The index of the module in a command line ``python -P -m MODULE ARGUMENT``."""
 
 _REQUEST_BYTES = 1 << 16
-_MANY = frozenset({"heron.instance.main"})  # imported in the server, because a container has many of this role
+_INSTANCE, _EXECUTOR = "heron.instance.main", "heron.executor.main"
+_MANY = {_INSTANCE: (_INSTANCE,), _EXECUTOR: (_EXECUTOR, _INSTANCE)}
+"""Roles of which there are many, and what the server imports before it forks the first one."""
+
 _GO = b"g"
 
 
@@ -51,9 +54,9 @@ class ForkAnswer:
     error: str = ""
 
 
-def serve(channel: socket.socket, executor_pid: int) -> None:
-    """Serves until the executor has closed the channel. Returns only in a process that was forked, after its end."""
-    set_parent_death_signal(signal.SIGKILL, executor_pid)
+def serve(channel: socket.socket, owner_pid: int, death_signal: signal.Signals) -> None:
+    """Serves until the owner has closed the channel. Returns only in a process that was forked, after its end."""
+    set_parent_death_signal(signal.SIGKILL, owner_pid)
     loaded: set[str] = set()
     while True:
         request, descriptors, _, _ = socket.recv_fds(channel, _REQUEST_BYTES, 1)
@@ -61,17 +64,17 @@ def serve(channel: socket.socket, executor_pid: int) -> None:
             os._exit(0)
         words = msgspec.json.decode(request, type=tuple[str, ...])
         try:
-            for name in _MANY.intersection(words) - loaded:
+            for name in set(_MANY.get(words[MODULE], ())) - loaded:
                 _import(name)
                 loaded.add(name)
             check_single_thread()
             child = _fork()
-        except Exception as error:  # the executor starts a new interpreter, which meets the same error and reports it
+        except Exception as error:  # the owner starts a new interpreter, which meets the same error and reports it
             channel.send(msgspec.json.encode(ForkAnswer(0, f"{type(error).__name__}: {error}"[: ANSWER_BYTES // 8])))
             continue
         if child is None:
             channel.close()
-            _become(words, descriptors[0], executor_pid)
+            _become(words, descriptors[0], owner_pid, death_signal)
             runpy.run_module(words[MODULE], run_name="__main__", alter_sys=True)
             return
         os.close(descriptors[0])
@@ -117,7 +120,7 @@ def _import(module: str) -> None:
 
 
 def _fork() -> tuple[int, int] | None:
-    """Forks a child of the executor; returns its id and the descriptor that lets it begin. None in the new process.
+    """Forks a child of the owner; returns its id and the descriptor that lets it begin. None in the new process.
 
     Raises:
         OSError: when the system refuses.
@@ -130,12 +133,12 @@ def _fork() -> tuple[int, int] | None:
         for descriptor in (told, tell, go):
             os.close(descriptor)
         if os.read(begin, len(_GO)) != _GO:
-            os._exit(1)  # the server has ended, and the executor does not know this process
+            os._exit(1)  # the server has ended, and the owner does not know this process
         os.close(begin)
         return None
     os.close(tell)
     os.close(begin)
-    os.waitpid(between, 0)  # from now on the new process is a child of the executor
+    os.waitpid(between, 0)  # from now on the new process is a child of the owner
     pid = int(os.read(told, 32) or b"0")
     os.close(told)
     if not pid:
@@ -149,22 +152,22 @@ def _fork_and_end(tell: int) -> None:
     """Returns only in the new process."""
     try:
         if pid := os.fork():
-            os.setpgid(pid, pid)  # before the executor can signal the group
+            os.setpgid(pid, pid)  # before the owner can signal the group
             os.write(tell, str(pid).encode())
             os._exit(0)
     except OSError:
         os._exit(1)
 
 
-def _become(words: Sequence[str], output: int, executor_pid: int) -> None:
+def _become(words: Sequence[str], output: int, owner_pid: int, death_signal: signal.Signals) -> None:
     """Gives the new process what `heron.driver_kit.child_processes.spawn` gives to a program."""
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (output, 1), (output, 2)):
         os.dup2(source, target)
     os.close(null)
     os.close(output)
-    os.environ[PARENT_PID] = str(executor_pid)
-    os.environ[DEATH_SIGNAL] = signal.SIGKILL.name
+    os.environ[PARENT_PID] = str(owner_pid)
+    os.environ[DEATH_SIGNAL] = death_signal.name
     # CPython keeps the id of the parent's thread, which tools look up in /proc.
     threading.main_thread()._set_native_id()  # type: ignore[attr-defined]
     sys.orig_argv[:] = words
