@@ -115,7 +115,6 @@ def test_tasks_move_to_new_containers_and_back(sandbox: Sandbox) -> None:
     check_exact(run)
 
 
-@pytest.mark.pace
 @pytest.mark.guarantee
 def test_key_groups_move_from_the_busy_task_to_the_idle_one(sandbox: Sandbox) -> None:
     """Nothing is lost or replayed, and the loads are even afterwards; another call finds nothing to do.

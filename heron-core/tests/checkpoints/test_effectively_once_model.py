@@ -58,7 +58,7 @@ def _nobody(self: CheckpointProgress, number: int) -> list[int]:
 
 
 VERDICT, MISSING = ChannelAlignment.verdict, CheckpointProgress._missing
-SEEDS = 500
+SEEDS = 250
 
 GUARDS: dict[str, tuple[type, str, Callable[..., object]]] = {
     "segments from before a restore are dropped": (ChannelAlignment, "verdict", _any_age),

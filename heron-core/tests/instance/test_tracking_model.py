@@ -168,7 +168,7 @@ class Scenario:
 
 
 @given(seed=st.integers(0, 2**32), groupings=st.tuples(GROUPINGS, GROUPINGS, GROUPINGS), steps=st.integers(20, 300))
-@settings(max_examples=250)
+@settings(max_examples=120)
 def test_every_root_ends_once_as_in_the_model(
     net_class: type[Net],
     seed: int,
@@ -195,7 +195,7 @@ def test_all_trees_complete_without_failures(net_class: type[Net], grouping: Gro
     net = net_class(grouping, grouping, grouping)
     story = Scenario(net, random.Random(1))
     story.odd = story.bad = story.joins = 0.0
-    for _ in range(400):
+    for _ in range(150):
         for spout in net.spouts.values():
             story.emit_root(spout)
         for task in net.tasks:
