@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 import heron.instance
 from heron.instance.queues.data_queue import DataIn
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
+from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.stacks.thread_stacks import stack_frames, stacks_now, state_of, thread_usages
 from heron.instance.stacks.thread_usage import ThreadUsage, thread_usage, wait_of
 from heron.ipc.documents.task_stacks import decode_stacks, encode_stacks
@@ -44,6 +45,19 @@ ENGINE = str(Path(heron.instance.__file__).with_name("runner.py"))
 def test_code_is_the_authors_a_librarys_or_the_engines(filename: str, module: str, expected: CodeOrigin) -> None:
     """An author looks at their own lines first, and must not blame the engine's for them."""
     assert code_origin(filename, module) is expected
+
+
+@pytest.mark.parametrize(
+    ("names", "module"),
+    [
+        ({"__name__": "words", "__spec__": None}, "words"),
+        ({"__name__": "__main__"}, "__main__"),
+        ({"__name__": "__main__", "__spec__": ModuleSpec("heron_kit.main", None)}, "heron_kit.main"),
+    ],
+)
+def test_a_main_module_is_known_by_its_name(names: dict[str, object], module: str) -> None:
+    """A forked process has the frames of the program that forked it at the bottom; they are the engine's."""
+    assert module_of(names) == module
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from types import CodeType, FrameType
 
 from heron.clock import monotonic_s, thread_cpu_clock, wall_s
 from heron.instance.inspection.task_observer import TaskObserver
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
+from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.stacks.source_line import source_line
 from heron.ipc.documents.task_profile import ProfiledStack, TaskProfile, encode_profile
 from heron.ipc.documents.task_stacks import StackFrame
@@ -114,7 +114,7 @@ class Profiler(TaskObserver):
 def _stack_of(frame: FrameType | None) -> _Stack:
     calls: list[_Call] = []
     while frame is not None and len(calls) < _DEEPEST:
-        calls.append((frame.f_code, frame.f_lineno or 0, str(frame.f_globals.get("__name__", ""))))
+        calls.append((frame.f_code, frame.f_lineno or 0, module_of(frame.f_globals)))
         frame = frame.f_back
     calls.reverse()
     return tuple(calls)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 import os
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["CodeOrigin", "code_origin"]
+__all__ = ["CodeOrigin", "code_origin", "module_of"]
 
 _ENGINE = str(Path(__file__).parents[2]) + os.sep
 _LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
@@ -22,6 +23,11 @@ class CodeOrigin(enum.StrEnum):
     USER = "user"
     LIBRARY = "library"
     ENGINE = "engine"
+
+
+def module_of(names: Mapping[str, object]) -> str:
+    """The name of the module that has these global names, also if it is run as the main module (``python -m NAME``)."""
+    return str(getattr(names.get("__spec__"), "name", "") or names.get("__name__", ""))
 
 
 def code_origin(filename: str, module: str = "") -> CodeOrigin:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
 
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
+from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.stacks.thread_stacks import engine_wait
 
 __all__ = ["LongCall", "LongCalls", "look_period_s"]
@@ -86,7 +86,7 @@ def _user_frames(frame: FrameType | None) -> tuple[FrameType | None, FrameType |
         return None, None
     outermost = innermost = None
     while frame is not None:
-        if code_origin(frame.f_code.co_filename, str(frame.f_globals.get("__name__", ""))) is CodeOrigin.USER:
+        if code_origin(frame.f_code.co_filename, module_of(frame.f_globals)) is CodeOrigin.USER:
             outermost, innermost = frame, innermost or frame
         frame = frame.f_back
     return outermost, innermost

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 
 from heron.clock import wall_s
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
+from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.stacks.source_line import source_line
 from heron.instance.stacks.thread_usage import ThreadUsage, thread_usage, wait_of
 from heron.ipc.documents.task_stacks import StackFrame, TaskStacks, ThreadStack
@@ -141,6 +141,6 @@ def _engine_wait(calls: Iterable[_Call]) -> str:
 
 def _described(call: _Call) -> StackFrame:
     code, line, names = call
-    module = str(names.get("__name__", ""))
     source = source_line(code.co_filename, line, names)
-    return StackFrame(code.co_filename, line, code.co_qualname, code_origin(code.co_filename, module).value, source)
+    origin = code_origin(code.co_filename, module_of(names))
+    return StackFrame(code.co_filename, line, code.co_qualname, origin.value, source)
