@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "e2e"
-ROW = re.compile(r"^\| (.+) \| (.+) \| `(test_\w+\.py)::(test_\w+)` \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (.+) \| (.+) \| `(\w+/test_\w+\.py)::(test_\w+)` \|$", re.MULTILINE)
 LINK = re.compile(r"\]\(([\w/.-]+)\)")
 MARK = "pytest.mark.guarantee"
 LINE = re.compile(r"^Guarantee: (.+)\.\Z", re.MULTILINE | re.DOTALL)
@@ -21,11 +21,11 @@ ROWS = [match.groups() for match in ROW.finditer(TEXT)]
 def marked() -> dict[tuple[str, str], str]:
     """The guarantee that the docstring of each marked test ends with, by file and test."""
     found = {}
-    for path in sorted(FOLDER.glob("test_*.py")):
+    for path in sorted(FOLDER.rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and any(MARK in ast.unparse(each) for each in node.decorator_list):
                 line = LINE.search(ast.get_docstring(node) or "")
-                found[path.name, node.name] = " ".join(line[1].split()) if line else ""
+                found[path.relative_to(FOLDER).as_posix(), node.name] = " ".join(line[1].split()) if line else ""
     return found
 
 
