@@ -33,7 +33,6 @@ from heron_cli.topologies.checkpoint_list import (
     open_archive,
     wait_for_checkpoint,
 )
-from heron_cli.topologies.discovery import topologies
 from heron_cli.topologies.environment import (
     Environment,
     ProfileChoice,
@@ -50,6 +49,7 @@ from heron_cli.topologies.profile_search import profiles_running
 from heron_cli.topologies.progress import CollectedNotes, Progress
 from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_cli.topologies.restart import RestartedContainer, StateChange, restart_containers, set_state
+from heron_cli.topologies.run_nodes import topologies
 from heron_cli.topologies.runtime_config import ConfigChange, change_config
 from heron_cli.topologies.status_report import StatusReport, status_report
 from heron_cli.topologies.topology_list import TopologyList, list_topologies

@@ -42,9 +42,9 @@ from heron_cli.launch.target import DEFAULT_ENV, user_name
 from heron_cli.profiles import Profile
 from heron_cli.profiles.overrides import engine_settings
 from heron_cli.topologies.cleanup import acquire_lock, clean_up, free_name, logs_in_use, package_file, remove_run
-from heron_cli.topologies.discovery import read_report, topologies
 from heron_cli.topologies.environment import Environment, ProfileChoice, lifecycle_hooks, without_secrets
 from heron_cli.topologies.progress import Progress
+from heron_cli.topologies.run_nodes import read_report, topologies
 
 __all__ = [
     "Submission",

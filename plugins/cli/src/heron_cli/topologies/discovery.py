@@ -8,41 +8,27 @@ from __future__ import annotations
 
 import enum
 import functools
-import re
 import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from heron.errors import NewerFormatError, StateError, StateUnavailableError, UsageError
+from heron.errors import NewerFormatError, StateError, StateUnavailableError
 from heron.planner.physical_plan import ENDED_STATES, TopologyState
 from heron.spi.scheduler import ContainerStatus, JobStatus, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.document import node_name
-from heron.state_nodes.execution_state import ExecutionState, decode_execution_state
+from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan
-from heron.state_nodes.report import LastReport, decode_report
+from heron.state_nodes.report import LastReport
 from heron.state_nodes.scheduler_location import decode_scheduler_location
 from heron.state_nodes.tmanager_location import decode_tmanager_location
 from heron_cli.topologies.environment import Environment
+from heron_cli.topologies.run_nodes import read_report, read_run
 
-__all__ = [
-    "ENDED",
-    "Facts",
-    "RunState",
-    "check_name",
-    "classify",
-    "discover",
-    "is_name",
-    "is_ours",
-    "is_over",
-    "read_report",
-    "read_run",
-    "topologies",
-]
+__all__ = ["ENDED", "Facts", "RunState", "classify", "discover", "is_ours", "is_over"]
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")  # the state manager's rule
 _SMALL_PLAN_BYTES = 20_000  # of about 150 tasks; with those of `_PLANS_KEPT`, 20 MB at most
 _PLANS_KEPT = 1024  # two for each topology; a list reads them in one order, so fewer would keep nothing
 
@@ -133,48 +119,6 @@ def is_ours(environment: Environment, run: ExecutionState) -> bool:
     """Return whether the scheduler of this environment runs it, and answers on this host."""
     anywhere = "shared" in environment.scheduler.capabilities
     return run.profile == environment.profile.name and (anywhere or run.host == socket.gethostname())
-
-
-def is_name(text: str) -> bool:
-    """Return whether the text is a valid name of a topology."""
-    return _NAME.fullmatch(text) is not None
-
-
-def check_name(topology: str) -> None:
-    """Refuse an invalid name of a topology.
-
-    Raises:
-        UsageError: when the name has other characters, or is too long.
-    """
-    if not is_name(topology):
-        msg = f"{topology[:220]!r} is not a topology name: use 1 to 200 of the characters A-Z a-z 0-9 _ -"
-        raise UsageError(msg)
-
-
-def topologies(statemgr: StateManager) -> tuple[str, ...]:
-    """Return the names of all topologies that exist, have left a node, or are being changed by a command.
-
-    Raises:
-        StateError: when the state manager does not answer.
-    """
-    kinds = (NodeKind.EXECUTION_STATE, NodeKind.TOPOLOGY, NodeKind.REPORT, NodeKind.LOCK)
-    return tuple(sorted({name for kind in kinds for name in statemgr.list(kind)}))
-
-
-def read_run(statemgr: StateManager, topology: str) -> ExecutionState | None:
-    """Return the execution state of a topology; None when there is no such node.
-
-    Raises:
-        StateError: when the node cannot be read; names it.
-    """
-    node = statemgr.get(NodeKind.EXECUTION_STATE, topology)
-    return decode_execution_state(node.value, topology) if node else None
-
-
-def read_report(statemgr: StateManager, topology: str) -> LastReport | None:
-    """Return the last report of that name; None when there is none. Raises as `read_run` does."""
-    node = statemgr.get(NodeKind.REPORT, topology)
-    return decode_report(node.value, topology) if node else None
 
 
 def discover(environment: Environment, topology: str, *, locked: bool | None = None) -> Facts:

@@ -37,7 +37,7 @@ from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords, decode_health_records
 from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location
-from heron_cli.topologies.discovery import check_name, read_report, read_run
+from heron_cli.topologies.run_nodes import check_name, read_report, read_run
 from heron_cli.topologies.topology_plans import TopologyPlans, read_plans
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from heron.clock import wall_s
 from heron.errors import HeronError, SchedulerError
 from heron_cli.topologies.cleanup import clean_up
-from heron_cli.topologies.discovery import ENDED, Facts, RunState, classify, discover, is_over, topologies
+from heron_cli.topologies.discovery import ENDED, Facts, RunState, classify, discover, is_over
 from heron_cli.topologies.environment import Environment
+from heron_cli.topologies.run_nodes import topologies
 
 __all__ = ["TopologyEntry", "TopologyList", "list_topologies"]
 
