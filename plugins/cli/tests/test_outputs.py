@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heron_cli.launch.run_monitor import Outputs
+from heron_cli.foreground.run_monitor import Outputs
 
 
 def append(path: Path, data: bytes) -> None:

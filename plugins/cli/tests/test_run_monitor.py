@@ -15,8 +15,8 @@ from heron.ipc.documents.status import ComponentStatus, TaskStatus, TopologyStat
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState
-from heron_cli.launch.interrupts import Interrupts
-from heron_cli.launch.run_monitor import Outputs, RunMonitor
+from heron_cli.foreground.run_monitor import Outputs, RunMonitor
+from heron_cli.interrupts import Interrupts
 from heron_cli.topologies.environment import Environment
 from heron_cli.view.run_view import GuardedView
 

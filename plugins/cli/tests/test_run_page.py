@@ -12,8 +12,8 @@ import pytest
 
 from heron.driver_kit.child_processes import spawn
 from heron.errors import PluginError
-from heron_cli.launch import run_page
-from heron_cli.launch.run_page import RunPage, check_ui_installed, ui_command
+from heron_cli.foreground import run_page
+from heron_cli.foreground.run_page import RunPage, check_ui_installed, ui_command
 from heron_cli.profiles.overrides import parse_overrides
 from heron_cli.topologies.environment import ProfileChoice
 

@@ -10,7 +10,7 @@ import pytest
 from heron.api.definition import ComponentDefinition, ComponentKind, TopologyDefinition
 from heron.errors import UsageError
 from heron.ipc.documents.status import ComponentStatus
-from heron_cli.launch.run_report import RunReport, check_report_path, component_reports, write_report
+from heron_cli.foreground.run_report import RunReport, check_report_path, component_reports, write_report
 
 WORDS = TopologyDefinition(
     "words",

@@ -19,7 +19,7 @@ from heron_cli.commands.options import (
     verbose_option,
     without_option,
 )
-from heron_cli.launch.interrupts import Interrupts
+from heron_cli.interrupts import Interrupts
 from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
 from heron_cli.launch.prepare import plan_target
 from heron_cli.topologies.environment import ProfileChoice

@@ -21,18 +21,18 @@ from heron_cli.commands.options import (
     verbose_option,
     without_option,
 )
-from heron_cli.launch.interrupts import Interrupts
+from heron_cli.foreground.run_report import RunRequest, check_report_path
+from heron_cli.interrupts import Interrupts
 from heron_cli.launch.loaded import LoadingTopology
-from heron_cli.launch.run_report import RunRequest, check_report_path
 
 __all__ = ["run"]
 
 _Run = Callable[[RunRequest, LoadingTopology, Interrupts], int]
 _Check = Callable[[], None]
 
-_FOREGROUND = "heron_cli.launch.foreground:run_in_foreground"
-_CHECK_UI = "heron_cli.launch.run_page:check_ui_installed"
-_SIMULATED = "heron_cli.launch.simulated:run_simulated"
+_FOREGROUND = "heron_cli.foreground.foreground_run:run_in_foreground"
+_CHECK_UI = "heron_cli.foreground.run_page:check_ui_installed"
+_SIMULATED = "heron_cli.foreground.simulated:run_simulated"
 
 _STARTED_S = monotonic_s()
 _STARTED_AT_S = wall_s()

@@ -22,7 +22,7 @@ from heron_cli.commands.options import (
     verbose_option,
     without_option,
 )
-from heron_cli.launch.interrupts import Interrupts
+from heron_cli.interrupts import Interrupts
 from heron_cli.launch.loaded import LoadingTopology
 from heron_cli.launch.target import Target, parse_target, user_name
 from heron_cli.profiles import ENGINE, STORE

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.catalog.other_plugins import observer_entries
+from heron_cli.foreground.run_monitor import Outcome, watch_run
+from heron_cli.foreground.run_page import RunPage
+from heron_cli.foreground.run_report import RunReport, RunRequest, component_reports, write_report
+from heron_cli.interrupts import Interrupts
 from heron_cli.launch.folders import prune_logs
-from heron_cli.launch.interrupts import Interrupts
 from heron_cli.launch.loaded import LoadingTopology
 from heron_cli.launch.prepare import Prepared, prepare
-from heron_cli.launch.run_monitor import Outcome, watch_run
-from heron_cli.launch.run_page import RunPage
-from heron_cli.launch.run_report import RunReport, RunRequest, component_reports, write_report
 from heron_cli.launch.start_from import start_from
 from heron_cli.launch.submission import Terms, new_submission, start_topology
 from heron_cli.topologies.cleanup import end_run, logs_in_use

@@ -19,7 +19,7 @@ from heron.spi.scheduler import ContainerStatus, JobStatus, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.tmanager_location import decode_tmanager_location
-from heron_cli.launch.interrupts import Interrupts
+from heron_cli.interrupts import Interrupts
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.run_nodes import read_report
 from heron_cli.topologies.tmanager_client import open_tmanager_client

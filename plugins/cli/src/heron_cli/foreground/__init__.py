@@ -1,0 +1,1 @@
+"""Runs a topology in the foreground: ``heron run``."""
