@@ -20,7 +20,7 @@ from heron.clock import monotonic_s
 from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
 from heron_cli.catalog.drivers import Drivers
-from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
+from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology
 from heron_cli.launch.prepare import prepare
 from heron_cli.launch.submission import Terms, new_submission, start_topology
 from heron_cli.profiles import load_profile

@@ -17,7 +17,7 @@ from heron.clock import wall_s
 from heron.errors import CheckpointError, ConfigError, HeronError, TopologyFailedError, UnreachableError, UsageError
 from heron.ipc.documents.status import CheckpointStatus, TopologyStatus
 from heron.state_nodes.execution_state import ExecutionState
-from heron_cli.launch.loaded import LoadedTopology
+from heron_cli.launch.loading.loaded import LoadedTopology
 from heron_cli.launch.prepare import Prepared, load_target, prepare
 from heron_cli.launch.start_from import start_from
 from heron_cli.main import heron

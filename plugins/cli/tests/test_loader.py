@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from heron.errors import UsageError
 from heron.kernel.package import pack, unpack
-from heron_cli.launch.loaded import LoadedTopology, LoadingTopology, split_target
+from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology, split_target
 from heron_cli.launch.submission import manifest_of
 from heron_cli.main import heron
 

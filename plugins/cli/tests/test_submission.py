@@ -23,7 +23,7 @@ from heron.state_nodes.execution_state import ExecutionState, decode_execution_s
 from heron.state_nodes.plans import decode_packing_plan, decode_topology
 from heron.state_nodes.report import LastReport, encode_report
 from heron_cli.commands.submit import SUBMIT_STEPS
-from heron_cli.launch.loaded import LoadingTopology
+from heron_cli.launch.loading.loaded import LoadingTopology
 from heron_cli.launch.prepare import Prepared, prepare
 from heron_cli.launch.submission import Submission, Terms, new_submission, start_topology
 from heron_cli.profiles.overrides import Overrides

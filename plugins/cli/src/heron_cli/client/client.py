@@ -55,7 +55,7 @@ from heron_cli.topologies.status_report import StatusReport, status_report
 from heron_cli.topologies.topology_list import TopologyList, list_topologies
 
 if TYPE_CHECKING:
-    from heron_cli.launch.loaded import LoadedTopology
+    from heron_cli.launch.loading.loaded import LoadedTopology
     from heron_cli.launch.update import TopologyUpdate
 
 __all__ = ["Client", "StateChange", "SubmitResult", "connect", "profiles_of"]

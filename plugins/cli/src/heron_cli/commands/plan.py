@@ -20,7 +20,7 @@ from heron_cli.commands.options import (
     without_option,
 )
 from heron_cli.interrupts import Interrupts
-from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
+from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology
 from heron_cli.launch.prepare import plan_target
 from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.view.plan_tree import plan_document, plan_tree

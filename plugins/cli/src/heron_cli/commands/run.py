@@ -23,7 +23,7 @@ from heron_cli.commands.options import (
 )
 from heron_cli.foreground.run_report import RunRequest, check_report_path
 from heron_cli.interrupts import Interrupts
-from heron_cli.launch.loaded import LoadingTopology
+from heron_cli.launch.loading.loaded import LoadingTopology
 
 __all__ = ["run"]
 

@@ -23,7 +23,7 @@ from heron_cli.commands.options import (
     without_option,
 )
 from heron_cli.interrupts import Interrupts
-from heron_cli.launch.loaded import LoadingTopology
+from heron_cli.launch.loading.loaded import LoadingTopology
 from heron_cli.launch.target import Target, parse_target, user_name
 from heron_cli.profiles import ENGINE, STORE
 from heron_cli.topologies.environment import ProfileChoice, find_profile

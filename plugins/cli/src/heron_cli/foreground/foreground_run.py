@@ -13,7 +13,7 @@ from heron_cli.foreground.run_page import RunPage
 from heron_cli.foreground.run_report import RunReport, RunRequest, component_reports, write_report
 from heron_cli.interrupts import Interrupts
 from heron_cli.launch.folders import prune_logs
-from heron_cli.launch.loaded import LoadingTopology
+from heron_cli.launch.loading.loaded import LoadingTopology
 from heron_cli.launch.prepare import Prepared, prepare
 from heron_cli.launch.start_from import start_from
 from heron_cli.launch.submission import Terms, new_submission, start_topology

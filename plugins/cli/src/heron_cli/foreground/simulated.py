@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from heron.clock import monotonic_s
 from heron_cli.foreground.run_report import Counts, RunReport, RunRequest, component_reports, write_report
 from heron_cli.interrupts import Interrupts, repeated_interrupts
-from heron_cli.launch.loaded import LoadingTopology
+from heron_cli.launch.loading.loaded import LoadingTopology
 from heron_cli.launch.prepare import prepare
 from heron_cli.launch.submission import manifest_of, new_topology_id
 from heron_cli.topologies.environment import find_profile

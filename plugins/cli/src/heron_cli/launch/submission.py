@@ -34,7 +34,7 @@ from heron.state_nodes.topology_keys import encode_keys
 from heron_cli.catalog.other_plugins import observer_entries
 from heron_cli.launch.container_specs import checkpoint_store, container_specs
 from heron_cli.launch.folders import make_log_dir, make_run_dir, name_log_dir, name_run_dir, prune_logs
-from heron_cli.launch.loaded import LoadedTopology
+from heron_cli.launch.loading.loaded import LoadedTopology
 from heron_cli.launch.prepare import Prepared, load_target, prepare
 from heron_cli.launch.services import profile_services
 from heron_cli.launch.start_from import start_from

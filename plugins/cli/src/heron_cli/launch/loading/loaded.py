@@ -20,7 +20,7 @@ from heron.driver_kit.parent_process import DEATH_SIGNAL, PARENT_PID
 from heron.errors import TopologyError, UsageError
 from heron.spi.engine import PipelineChoices
 from heron.state_nodes.plans import decode_topology
-from heron_cli.launch.load_report import LoadReport
+from heron_cli.launch.loading.load_report import LoadReport
 
 __all__ = ["LoadedTopology", "LoadingTopology", "split_target"]
 
@@ -58,7 +58,7 @@ class LoadingTopology:
         self._reader, writer = os.pipe()
         choices, self._choices = os.pipe()
         environment = {**os.environ, PARENT_PID: str(os.getpid()), DEATH_SIGNAL: signal.SIGKILL.name}
-        command = [sys.executable, "-P", "-m", "heron_cli.launch.loader", str(writer), str(choices)]
+        command = [sys.executable, "-P", "-m", "heron_cli.launch.loading.loader", str(writer), str(choices)]
         try:
             self._child = subprocess.Popen(
                 [*command, str(self._path), self._choice or "", *self._argv],

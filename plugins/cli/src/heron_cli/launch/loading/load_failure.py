@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heron.errors import HeronError
-from heron_cli.launch.load_report import LoadReport
-from heron_cli.launch.program import import_folders, is_part
+from heron_cli.launch.loading.load_report import LoadReport
+from heron_cli.launch.loading.program import import_folders, is_part
 
 __all__ = ["load_failure"]
 

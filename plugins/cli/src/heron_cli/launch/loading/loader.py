@@ -1,4 +1,4 @@
-"""The child process that runs the author's file and reports its topology: ``python -m heron_cli.launch.loader``.
+"""The child process that runs the author's file and reports its topology: ``python -m heron_cli.launch.loading.loader``.
 
 The file is a program: it may print, parse its arguments, end, crash or change the interpreter. It therefore runs in a
 separate process. The report goes through a pipe, so stdout and stderr belong to the author.
@@ -23,9 +23,9 @@ from heron.kernel.author_topology import choose_topology
 from heron.kernel.user_code import check_module_name, load_class, load_user_code
 from heron.spi.engine import PipelineChoices, offer_pipeline_choices
 from heron.state_nodes.plans import encode_plan
-from heron_cli.launch.load_failure import load_failure
-from heron_cli.launch.load_report import LoadReport
-from heron_cli.launch.program import find_program
+from heron_cli.launch.loading.load_failure import load_failure
+from heron_cli.launch.loading.load_report import LoadReport
+from heron_cli.launch.loading.program import find_program
 
 __all__ = ["main"]
 
