@@ -21,7 +21,9 @@ from heron.spi.uploader import PackageEntry
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords
 from heron_cli.client.client import Client, StateChange, SubmitResult, connect, profiles_of
+from heron_cli.client.profile_tree import FunctionTime, LineTime, function_times, line_times
 from heron_cli.client.sinks import metrics_sinks
+from heron_cli.client.speedscope import speedscope_file
 from heron_cli.client.traces import AssembledTrace, HopSummary, TraceStep, TraceSummary, assembled, summary_of
 from heron_cli.client.views import open_store
 from heron_cli.topologies.kill_topology import HowKilled, KillResult
@@ -33,8 +35,6 @@ from heron_cli.topologies.restart import RestartedContainer
 from heron_cli.topologies.status_report import StatusReport
 from heron_cli.topologies.topology_list import TopologyEntry, TopologyList
 from heron_cli.topologies.topology_plans import TopologyPlans
-from heron_cli.view.profile_tree import FunctionTime, LineTime, function_times, line_times
-from heron_cli.view.speedscope import speedscope_file
 
 __all__ = [
     "AssembledTrace",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
 from heron.ipc.documents.task_profile import TaskProfile
-from heron_cli.view.profile_tree import Call, call_tree
+from heron_cli.client.profile_tree import Call, call_tree
 
 __all__ = ["flame_graph"]
 
