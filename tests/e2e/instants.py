@@ -26,8 +26,8 @@ from heron_cli.launch.submission import Terms, new_submission, start_topology
 from heron_cli.profiles import load_profile
 from heron_cli.profiles.overrides import Overrides
 from heron_cli.topologies.environment import Environment, open_environment
-from heron_cli.topologies.kill_topology import kill_topology
-from heron_cli.topologies.topology_list import list_topologies
+from heron_cli.topologies.runs.kill_topology import kill_topology
+from heron_cli.topologies.runs.topology_list import list_topologies
 from heron_cli.view.progress_output import QuietProgress
 
 TOPOLOGY = """

@@ -25,7 +25,7 @@ from heron_cli.profiles import Profile
 from heron_cli.profiles.overrides import Overrides
 from heron_cli.topologies.checkpoint_list import delete_checkpoints, open_archive, wait_for_checkpoint
 from heron_cli.topologies.environment import ProfileChoice, find_profile
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.view.checkpoint_text import status_lines
 
 Command = Callable[..., Result]

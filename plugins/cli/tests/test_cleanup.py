@@ -16,11 +16,11 @@ from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.report import LastReport, encode_report
-from heron_cli.topologies.cleanup import end_run, free_name, package_file, remove_run
 from heron_cli.topologies.diagnostics import diagnose_profile
 from heron_cli.topologies.environment import Environment
-from heron_cli.topologies.kill_topology import HowKilled, kill_topology
-from heron_cli.topologies.topology_list import TopologyEntry, list_topologies
+from heron_cli.topologies.runs.cleanup import end_run, free_name, package_file, remove_run
+from heron_cli.topologies.runs.kill_topology import HowKilled, kill_topology
+from heron_cli.topologies.runs.topology_list import TopologyEntry, list_topologies
 from heron_cli.view.progress_output import QuietProgress
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from heron_cli.client import client as client_module
 from heron_cli.main import heron
 from heron_cli.profiles.overrides import split_overrides
 from heron_cli.topologies.environment import ProfileChoice, find_profile, open_environment
-from heron_cli.topologies.kill_topology import HowKilled, KillResult
+from heron_cli.topologies.runs.kill_topology import HowKilled, KillResult
 
 if TYPE_CHECKING:
     from heron_testing.builders.distributions import Install

@@ -11,8 +11,8 @@ from heron.planner.physical_plan import TopologyState
 from heron.spi.scheduler import SchedulerState
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.report import LastReport
-from heron_cli.topologies import discovery
-from heron_cli.topologies.discovery import Facts, RunState, classify, is_over
+from heron_cli.topologies.runs import discovery
+from heron_cli.topologies.runs.discovery import Facts, RunState, classify, is_over
 
 RUN = ExecutionState("Words", "Words-1", 1.0, "me", "here", "local", "", "", "", attached=False)
 ALIVE = SchedulerState.RUNNING

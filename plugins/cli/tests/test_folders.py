@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heron.errors import LimitExceededError, UsageError
-from heron_cli.launch.folders import make_log_dir, make_run_dir, name_log_dir, name_run_dir, prune_logs
+from heron_cli.topologies.runs.run_folders import make_log_dir, make_run_dir, name_log_dir, name_run_dir, prune_logs
 
 
 def test_a_run_directory_is_private_and_new(tmp_path: Path) -> None:

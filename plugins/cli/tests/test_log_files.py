@@ -10,7 +10,7 @@ import pytest
 
 from heron.driver_kit.log import JsonLines, RotatingLog
 from heron.errors import UsageError
-from heron_cli.topologies.log_files import LogFile, LogFolder, LogLine, log_line, who_writes
+from heron_cli.topologies.logs.log_files import LogFile, LogFolder, LogLine, log_line, who_writes
 
 
 @pytest.fixture

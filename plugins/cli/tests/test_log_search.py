@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from heron.errors import UsageError
 from heron_cli.commands.logs import logs
-from heron_cli.topologies.log_reader import last_logs
-from heron_cli.topologies.log_search import search_logs
+from heron_cli.topologies.logs.log_reader import last_logs
+from heron_cli.topologies.logs.log_search import search_logs
 
 
 def engine_line(at: str, message: str, error: str = "") -> str:

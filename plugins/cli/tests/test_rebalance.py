@@ -15,7 +15,7 @@ from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan,
 from heron.planner.physical_plan import PlanIndex, TopologyState, physical_plan
 from heron_cli.launch import rebalance
 from heron_cli.launch.rebalance import plan_rebalance
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_testing.builders import bolt, spout, stream, subscription, topology
 
 EACH = Resource(1.0, 1 << 20, 1 << 20)

@@ -17,9 +17,9 @@ from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
 from heron.state_nodes.topology_keys import encode_keys
-from heron_cli.topologies import remote_topology
 from heron_cli.topologies.environment import Environment
-from heron_cli.topologies.remote_topology import RemoteTopology, UnreachableTopology
+from heron_cli.topologies.running import remote_topology
+from heron_cli.topologies.running.remote_topology import RemoteTopology, UnreachableTopology
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler

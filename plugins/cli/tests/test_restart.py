@@ -8,7 +8,7 @@ import pytest
 
 from heron.ipc.documents.status import ProcessStatus, TaskStatus, TopologyStatus
 from heron.spi.scheduler import ContainerStatus
-from heron_cli.topologies.restart import containers_of, given_up, missing, refused
+from heron_cli.topologies.running.restart import containers_of, given_up, missing, refused
 
 
 def process(name: str, incarnation: int, state: str = "running", error: str = "", container: int = 1) -> ProcessStatus:

@@ -24,7 +24,7 @@ from heron.ipc.documents.status import (
 )
 from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
 from heron.state_nodes.execution_state import ExecutionState
-from heron_cli.topologies.status_report import StatusReport
+from heron_cli.topologies.running.status_report import StatusReport
 from heron_cli.view.metrics_text import format_amount, format_seconds, metrics_text
 from heron_cli.view.status_text import format_duration, status_text
 

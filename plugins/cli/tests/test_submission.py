@@ -27,10 +27,10 @@ from heron_cli.launch.loading.loaded import LoadingTopology
 from heron_cli.launch.prepare import Prepared, prepare
 from heron_cli.launch.submission import Submission, Terms, new_submission, start_topology
 from heron_cli.profiles.overrides import Overrides
-from heron_cli.topologies.cleanup import end_run
-from heron_cli.topologies.discovery import discover
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.run_nodes import read_report
+from heron_cli.topologies.runs.cleanup import end_run
+from heron_cli.topologies.runs.discovery import discover
 from heron_cli.view.progress_output import QuietProgress
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from heron_cli.commands.update import _parsed
 from heron_cli.launch.rebalance import Rebalance, TaskLoad
 from heron_cli.launch.update import TopologyUpdate, run_update
 from heron_cli.topologies.environment import Environment, ProfileChoice
-from heron_cli.topologies.remote_topology import RemoteTopology
-from heron_cli.topologies.runtime_config import ConfigChange, parse_changes
+from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_cli.topologies.running.runtime_config import ConfigChange, parse_changes
 from heron_cli.view.update_text import config_as_json, config_lines, update_as_json, update_lines
 
 if TYPE_CHECKING:

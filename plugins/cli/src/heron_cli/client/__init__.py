@@ -26,15 +26,15 @@ from heron_cli.client.sinks import metrics_sinks
 from heron_cli.client.speedscope import speedscope_file
 from heron_cli.client.traces import AssembledTrace, HopSummary, TraceStep, TraceSummary, assembled, summary_of
 from heron_cli.client.views import open_store
-from heron_cli.topologies.kill_topology import HowKilled, KillResult
-from heron_cli.topologies.log_files import LogLine
+from heron_cli.topologies.logs.log_files import LogLine
 from heron_cli.topologies.package_store import PruneResult, StoredPackage
 from heron_cli.topologies.progress import Progress
-from heron_cli.topologies.remote_topology import RemoteTopology
-from heron_cli.topologies.restart import RestartedContainer
-from heron_cli.topologies.status_report import StatusReport
-from heron_cli.topologies.topology_list import TopologyEntry, TopologyList
-from heron_cli.topologies.topology_plans import TopologyPlans
+from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_cli.topologies.running.restart import RestartedContainer
+from heron_cli.topologies.running.status_report import StatusReport
+from heron_cli.topologies.running.topology_plans import TopologyPlans
+from heron_cli.topologies.runs.kill_topology import HowKilled, KillResult
+from heron_cli.topologies.runs.topology_list import TopologyEntry, TopologyList
 
 __all__ = [
     "AssembledTrace",

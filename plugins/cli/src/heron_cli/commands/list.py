@@ -13,7 +13,7 @@ from heron.driver_kit.redaction import redact_for_command
 from heron_cli.client.client import Client
 from heron_cli.commands.completion import complete_profile
 from heron_cli.commands.options import choose, config_path_option, json_option, set_option, without_option
-from heron_cli.topologies.topology_list import TopologyEntry
+from heron_cli.topologies.runs.topology_list import TopologyEntry
 from heron_cli.view.text import format_time, output_width, print_json
 
 __all__ = ["list_command"]

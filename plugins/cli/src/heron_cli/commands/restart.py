@@ -7,7 +7,7 @@ import click
 from heron_cli.client.client import Client
 from heron_cli.commands.completion import complete_topology
 from heron_cli.commands.options import RemoteOptions, remote_options
-from heron_cli.topologies.restart import RestartedContainer
+from heron_cli.topologies.running.restart import RestartedContainer
 from heron_cli.view.text import print_json
 
 __all__ = ["restart"]

@@ -10,7 +10,7 @@ from heron.errors import UsageError
 from heron.ipc.documents.status import UpdateStatus
 from heron_cli.commands.completion import complete_topology
 from heron_cli.commands.options import RemoteOptions, remote_options
-from heron_cli.topologies.runtime_config import parse_changes
+from heron_cli.topologies.running.runtime_config import parse_changes
 from heron_cli.view.text import print_json
 from heron_cli.view.update_text import config_as_json, config_lines, update_as_json, update_lines
 

@@ -12,13 +12,13 @@ from heron_cli.foreground.run_monitor import Outcome, watch_run
 from heron_cli.foreground.run_page import RunPage
 from heron_cli.foreground.run_report import RunReport, RunRequest, component_reports, write_report
 from heron_cli.interrupts import Interrupts
-from heron_cli.launch.folders import prune_logs
 from heron_cli.launch.loading.loaded import LoadingTopology
 from heron_cli.launch.prepare import Prepared, prepare
 from heron_cli.launch.start_from import start_from
 from heron_cli.launch.submission import Terms, new_submission, start_topology
-from heron_cli.topologies.cleanup import end_run, logs_in_use
 from heron_cli.topologies.environment import Environment, find_profile, lifecycle_hooks, open_environment
+from heron_cli.topologies.runs.cleanup import end_run, logs_in_use
+from heron_cli.topologies.runs.run_folders import prune_logs
 from heron_cli.view.progress_output import QuietProgress
 from heron_cli.view.text import format_count
 

@@ -22,7 +22,7 @@ from heron.state_nodes.tmanager_location import decode_tmanager_location
 from heron_cli.interrupts import Interrupts
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.run_nodes import read_report
-from heron_cli.topologies.tmanager_client import open_tmanager_client
+from heron_cli.topologies.running.tmanager_client import open_tmanager_client
 from heron_cli.view.run_view import GuardedView, PlainView, View
 
 __all__ = ["Outcome", "Outputs", "RunMonitor", "StatusPoller", "watch_run"]

@@ -35,7 +35,7 @@ from heron_cli.launch.rebalance import Rebalance, plan_rebalance
 from heron_cli.profiles.overrides import engine_settings
 from heron_cli.topologies.checkpoint_list import open_archive
 from heron_cli.topologies.environment import Environment, ProfileChoice, without_secrets
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = ["TopologyUpdate", "plan_update", "run_update"]
 

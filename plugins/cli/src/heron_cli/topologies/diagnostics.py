@@ -24,11 +24,11 @@ from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import kill_command
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.plugin_check import ask_server
-from heron_cli.launch.folders import RUN_DIR_PREFIX, run_parent
 from heron_cli.profiles import Profile
-from heron_cli.topologies.discovery import Facts, RunState, classify, discover
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.run_nodes import read_run, topologies
+from heron_cli.topologies.runs.discovery import Facts, RunState, classify, discover
+from heron_cli.topologies.runs.run_folders import RUN_DIR_PREFIX, run_parent
 
 __all__ = ["Diagnosis", "diagnose_machine", "diagnose_profile"]
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heron.ipc.documents.status import ProcessStatus, StandbyStatus, TopologyStatus
-from heron_cli.topologies.status_report import StatusReport
+from heron_cli.topologies.running.status_report import StatusReport
 from heron_cli.view.checkpoint_text import status_lines
 from heron_cli.view.live_view import status_table
 from heron_cli.view.text import format_count

@@ -1,4 +1,4 @@
-"""The child process that runs the author's file and reports its topology: ``python -m heron_cli.launch.loading.loader``.
+"""The child process ``python -m heron_cli.launch.loading.loader``: runs the author's file and reports its topology.
 
 The file is a program: it may print, parse its arguments, end, crash or change the interpreter. It therefore runs in a
 separate process. The report goes through a pipe, so stdout and stderr belong to the author.

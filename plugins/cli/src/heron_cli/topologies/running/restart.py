@@ -11,7 +11,7 @@ from heron.errors import SchedulerError, TopologyFailedError, UnreachableError, 
 from heron.ipc.documents.status import TopologyStatus
 from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = [
     "RestartedContainer",

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from heron.clock import wall_s
 from heron.errors import HeronError, SchedulerError
-from heron_cli.topologies.cleanup import clean_up
-from heron_cli.topologies.discovery import ENDED, Facts, RunState, classify, discover, is_over
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.run_nodes import topologies
+from heron_cli.topologies.runs.cleanup import clean_up
+from heron_cli.topologies.runs.discovery import ENDED, Facts, RunState, classify, discover, is_over
 
 __all__ = ["TopologyEntry", "TopologyList", "list_topologies"]
 
@@ -18,9 +18,9 @@ __all__ = ["TopologyEntry", "TopologyList", "list_topologies"]
 class TopologyEntry:
     """One topology of a `TopologyList`.
 
-    `state` is the value of a `heron_cli.topologies.discovery.RunState`. `since_s` is when it was submitted or, once it
-    has ended, when it ended, in wall-clock seconds. `containers` counts container 0 too; 0 when unknown. `version` is
-    that of the heron-core that submitted it. `errors` are the reasons why it does not run, or why it ended.
+    `state` is the value of a `RunState`. `since_s` is when it was submitted or, once it has ended, when it ended, in
+    wall-clock seconds. `containers` counts container 0 too; 0 when unknown. `version` is that of the heron-core that
+    submitted it. `errors` are the reasons why it does not run, or why it ended.
     """
 
     name: str

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from heron.clock import monotonic_s
 from heron.errors import HeronError, StateError, UsageError
-from heron_cli.topologies.log_files import LogFolder, LogLine
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.logs.log_files import LogFolder, LogLine
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = ["find_logs", "follow_logs", "last_logs"]
 

@@ -12,12 +12,12 @@ from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.report import encode_report
-from heron_cli.topologies.cleanup import acquire_lock, another_job, final_report, not_known_here, remove_run
-from heron_cli.topologies.discovery import Facts, RunState, classify, discover
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.progress import Progress
-from heron_cli.topologies.remote_topology import RemoteTopology
 from heron_cli.topologies.run_nodes import check_name, read_report, topologies
+from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_cli.topologies.runs.cleanup import acquire_lock, another_job, final_report, not_known_here, remove_run
+from heron_cli.topologies.runs.discovery import Facts, RunState, classify, discover
 
 __all__ = ["KILL_STEPS", "HowKilled", "KillResult", "kill_topology"]
 

@@ -28,9 +28,9 @@ from heron.spi.statemgr import Hold, NodeKind, StateManager
 from heron.spi.uploader import Uploader
 from heron.state_nodes.execution_state import ExecutionState, kill_command
 from heron.state_nodes.report import LastReport, encode_report
-from heron_cli.topologies.discovery import ENDED, Facts, RunState, classify, discover, is_over
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.run_nodes import read_report, read_run, topologies
+from heron_cli.topologies.runs.discovery import ENDED, Facts, RunState, classify, discover, is_over
 
 __all__ = [
     "acquire_lock",

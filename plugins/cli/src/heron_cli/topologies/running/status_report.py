@@ -10,7 +10,7 @@ from heron.spi.scheduler import ContainerStatus, JobLink, Scheduler, SchedulerSt
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.scheduler_location import SchedulerJob, decode_scheduler_location
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = ["StatusReport", "status_report"]
 

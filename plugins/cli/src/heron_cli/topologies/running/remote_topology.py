@@ -38,14 +38,14 @@ from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords, decode_health_records
 from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location
 from heron_cli.topologies.run_nodes import check_name, read_report, read_run
-from heron_cli.topologies.topology_plans import TopologyPlans, read_plans
+from heron_cli.topologies.running.topology_plans import TopologyPlans, read_plans
 
 if TYPE_CHECKING:
     from heron.ipc.query import TManagerClient
 
 __all__ = ["RemoteTopology", "UnreachableTopology"]
 
-_OPEN_CLIENT = "heron_cli.topologies.tmanager_client:open_tmanager_client"
+_OPEN_CLIENT = "heron_cli.topologies.running.tmanager_client:open_tmanager_client"
 """Loaded by name because it brings ZeroMQ and protobuf (60 ms), which `heron list` does not need."""
 
 _ANSWER_S = 2.0  # a topology manager answers in milliseconds; after this time another may lead

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from heron.driver_kit.log import OLDER_FILES
-from heron_cli.topologies.log_files import LogFolder, LogLine
+from heron_cli.topologies.logs.log_files import LogFolder, LogLine
 
 __all__ = ["search_logs"]
 

@@ -11,7 +11,7 @@ from heron.errors import StateError, UsageError
 from heron.planner.runtime_config import ConfigChanges, encode_changes, with_changes
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.plans import decode_physical_plan
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = ["ConfigChange", "change_config", "parse_changes"]
 

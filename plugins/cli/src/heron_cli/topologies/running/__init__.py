@@ -1,0 +1,1 @@
+"""One running topology: questions to it, and changes of it."""

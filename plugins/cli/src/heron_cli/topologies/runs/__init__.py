@@ -1,0 +1,1 @@
+"""The runs of a profile: found, listed, ended and removed."""
