@@ -17,8 +17,8 @@ from heron.ipc.documents.task_memory import (
 from heron.ipc.documents.task_tuples import SampledTuple, TaskTuples
 from heron_cli.commands.inspect import inspect as inspect_command
 from heron_cli.commands.memory import memory as memory_command
-from heron_cli.view.memory_text import memory_lines
-from heron_cli.view.tuples_text import tuples_lines
+from heron_cli.view.tasks.memory_text import memory_lines
+from heron_cli.view.tasks.tuples_text import tuples_lines
 
 MIB = 1 << 20
 FIRST = MemoryLook(0.0, 0.1, 100 * MIB, 20 * MIB, 3 * MIB, 40 * MIB, 10, 1.0)

@@ -15,8 +15,8 @@ from heron.ipc.documents.task_stacks import StackFrame
 from heron_cli.client.profile_tree import LineTime, call_tree, function_times, line_times, user_times
 from heron_cli.client.speedscope import speedscope_file
 from heron_cli.commands.profile import profile as profile_command
-from heron_cli.view.flame_graph import flame_graph
-from heron_cli.view.profile_text import profile_lines
+from heron_cli.view.tasks.flame_graph import flame_graph
+from heron_cli.view.tasks.profile_text import profile_lines
 
 SVG = "{http://www.w3.org/2000/svg}"
 FRAMES = (

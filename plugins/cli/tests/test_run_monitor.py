@@ -18,7 +18,7 @@ from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.foreground.run_monitor import Outputs, RunMonitor
 from heron_cli.interrupts import Interrupts
 from heron_cli.topologies.environment import Environment
-from heron_cli.view.run_view import GuardedView
+from heron_cli.view.live.run_view import GuardedView
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler

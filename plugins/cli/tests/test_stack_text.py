@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from heron.ipc.documents.task_stacks import StackFrame, TaskStacks, ThreadStack
 from heron_cli.commands.task_argument import TaskChoice, task_argument
-from heron_cli.view.stack_text import stack_text
+from heron_cli.view.tasks.stack_text import stack_text
 
 FRAMES = (
     StackFrame("/engine/runner.py", 7, "BoltRunner.work", "engine", "self._component.process(tup)"),

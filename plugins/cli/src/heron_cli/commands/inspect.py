@@ -7,8 +7,8 @@ import click
 from heron_cli.commands.completion import complete_topology
 from heron_cli.commands.options import RemoteOptions, remote_options
 from heron_cli.commands.task_argument import TaskChoice, task_argument
+from heron_cli.view.tasks.tuples_text import tuples_lines
 from heron_cli.view.text import print_json
-from heron_cli.view.tuples_text import tuples_lines
 
 __all__ = ["inspect"]
 

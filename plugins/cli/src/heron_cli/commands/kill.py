@@ -18,7 +18,7 @@ from heron_cli.commands.options import (
     without_option,
 )
 from heron_cli.topologies.runs.kill_topology import KILL_STEPS, HowKilled, KillResult
-from heron_cli.view.progress_output import progress
+from heron_cli.view.live.progress_output import progress
 from heron_cli.view.text import print_json
 
 __all__ = ["kill"]

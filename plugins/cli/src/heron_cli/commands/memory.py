@@ -7,7 +7,7 @@ import click
 from heron_cli.commands.completion import complete_topology
 from heron_cli.commands.options import RemoteOptions, remote_options
 from heron_cli.commands.task_argument import TaskChoice, task_argument
-from heron_cli.view.memory_text import memory_lines
+from heron_cli.view.tasks.memory_text import memory_lines
 from heron_cli.view.text import print_json
 
 __all__ = ["memory"]

@@ -12,8 +12,8 @@ from heron_cli.client.speedscope import speedscope_file
 from heron_cli.commands.completion import complete_topology
 from heron_cli.commands.options import RemoteOptions, remote_options
 from heron_cli.commands.task_argument import TaskChoice, task_argument
-from heron_cli.view.flame_graph import flame_graph
-from heron_cli.view.profile_text import profile_lines
+from heron_cli.view.tasks.flame_graph import flame_graph
+from heron_cli.view.tasks.profile_text import profile_lines
 from heron_cli.view.text import print_json
 
 __all__ = ["profile"]

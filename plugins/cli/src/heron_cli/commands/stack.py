@@ -8,7 +8,7 @@ from rich.console import Console
 from heron_cli.commands.completion import complete_topology
 from heron_cli.commands.options import RemoteOptions, remote_options
 from heron_cli.commands.task_argument import TaskChoice, task_argument
-from heron_cli.view.stack_text import stack_text
+from heron_cli.view.tasks.stack_text import stack_text
 from heron_cli.view.text import output_width, print_json
 
 __all__ = ["stack"]

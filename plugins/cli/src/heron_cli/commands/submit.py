@@ -27,7 +27,7 @@ from heron_cli.launch.loading.loaded import LoadingTopology
 from heron_cli.launch.target import Target, parse_target, user_name
 from heron_cli.profiles import ENGINE, STORE
 from heron_cli.topologies.environment import ProfileChoice, find_profile
-from heron_cli.view.progress_output import progress
+from heron_cli.view.live.progress_output import progress
 from heron_cli.view.text import print_json
 
 __all__ = ["SUBMIT_STEPS", "submit"]

@@ -23,7 +23,7 @@ from heron_cli.interrupts import Interrupts
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.run_nodes import read_report
 from heron_cli.topologies.running.tmanager_client import open_tmanager_client
-from heron_cli.view.run_view import GuardedView, PlainView, View
+from heron_cli.view.live.run_view import GuardedView, PlainView, View
 
 __all__ = ["Outcome", "Outputs", "RunMonitor", "StatusPoller", "watch_run"]
 
@@ -188,7 +188,7 @@ class RunMonitor:
 
 def _view() -> View:
     if sys.stderr.isatty():
-        make = cast("Callable[[], View]", load_object("heron_cli.view.live_view:LiveView"))
+        make = cast("Callable[[], View]", load_object("heron_cli.view.live.live_view:LiveView"))
         return make()  # loaded by name because rich costs 50 ms
     return PlainView()
 

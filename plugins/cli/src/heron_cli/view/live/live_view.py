@@ -12,7 +12,7 @@ from rich.text import Text
 
 from heron.clock import Clock, SystemClock
 from heron.ipc.documents.status import ComponentStatus, TopologyStatus
-from heron_cli.view.run_view import format_pressure
+from heron_cli.view.live.run_view import format_pressure
 from heron_cli.view.text import format_bytes, format_count
 
 __all__ = ["LiveView", "status_table"]

@@ -21,7 +21,7 @@ from rich.progress import Progress as Bars
 from heron.driver_kit.redaction import redact_for_command
 from heron.spi.uploader import Uploader
 from heron_cli.topologies.progress import BytesMoved
-from heron_cli.view.progress_output import QuietProgress
+from heron_cli.view.live.progress_output import QuietProgress
 
 __all__ = ["ProgressBar", "upload_bar"]
 

@@ -30,7 +30,7 @@ class QuietProgress(CancellableProgress):
     def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:
         bar: AbstractContextManager[BytesMoved] = nullcontext(ignore_bytes)
         if size_bytes >= WATCHED_BYTES and sys.stderr.isatty():
-            upload_bar = cast("_UploadBar", load_object("heron_cli.view.progress_bars:upload_bar"))
+            upload_bar = cast("_UploadBar", load_object("heron_cli.view.live.progress_bars:upload_bar"))
             bar = upload_bar(size_bytes)
         with bar as moved, follow_upload(uploader, self.cancelled, moved):
             yield
@@ -42,7 +42,9 @@ def progress(steps: int, cancelled: Callable[[], bool] = lambda: False) -> Itera
     if not sys.stderr.isatty():
         yield QuietProgress(cancelled)
         return
-    make = cast("Callable[[int, Callable[[], bool]], _Bar]", load_object("heron_cli.view.progress_bars:ProgressBar"))
+    make = cast(
+        "Callable[[int, Callable[[], bool]], _Bar]", load_object("heron_cli.view.live.progress_bars:ProgressBar")
+    )
     bar = make(steps, cancelled)  # loaded by name because rich costs 50 ms
     try:
         yield bar

@@ -1,0 +1,1 @@
+"""What a task answered about its inside, as text and as pictures."""
