@@ -28,7 +28,7 @@ from heron_cli.profiles.overrides import Overrides
 from heron_cli.topologies.environment import Environment, open_environment
 from heron_cli.topologies.runs.kill_topology import kill_topology
 from heron_cli.topologies.runs.topology_list import list_topologies
-from heron_cli.view.live.progress_output import QuietProgress
+from heron_cli.view.live.quiet_progress import QuietProgress
 
 TOPOLOGY = """
 from heron.api import Spout, Topology

@@ -21,7 +21,7 @@ from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.runs.cleanup import end_run, free_name, package_file, remove_run
 from heron_cli.topologies.runs.kill_topology import HowKilled, kill_topology
 from heron_cli.topologies.runs.topology_list import TopologyEntry, list_topologies
-from heron_cli.view.live.progress_output import QuietProgress
+from heron_cli.view.live.quiet_progress import QuietProgress
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler

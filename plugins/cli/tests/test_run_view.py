@@ -9,8 +9,9 @@ import pytest
 from rich.console import Console
 
 from heron.ipc.documents.status import ComponentStatus, Culprit, TopologyStatus, decode_status, encode_status
-from heron_cli.view.live.live_view import status_table
-from heron_cli.view.live.run_view import PlainView, status_line
+from heron_cli.view.live.run_view import PlainView
+from heron_cli.view.status_line import status_line
+from heron_cli.view.status_table import status_table
 from heron_cli.view.text import format_bytes, format_count
 
 STATUS = TopologyStatus(

@@ -31,7 +31,7 @@ from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.run_nodes import read_report
 from heron_cli.topologies.runs.cleanup import end_run
 from heron_cli.topologies.runs.discovery import discover
-from heron_cli.view.live.progress_output import QuietProgress
+from heron_cli.view.live.quiet_progress import QuietProgress
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler, WordsFile

@@ -13,7 +13,7 @@ from heron.errors import PackageError
 from heron.spi.uploader import Uploader
 from heron_cli.profiles import Profile
 from heron_cli.topologies.progress import follow_upload
-from heron_cli.view.live.progress_bars import upload_bar
+from heron_cli.view.live.upload_bar import upload_bar
 
 
 class Halves(Uploader):

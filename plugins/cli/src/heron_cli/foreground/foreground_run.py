@@ -19,7 +19,7 @@ from heron_cli.launch.submission import Terms, new_submission, start_topology
 from heron_cli.topologies.environment import Environment, find_profile, lifecycle_hooks, open_environment
 from heron_cli.topologies.runs.cleanup import end_run, logs_in_use
 from heron_cli.topologies.runs.run_folders import prune_logs
-from heron_cli.view.live.progress_output import QuietProgress
+from heron_cli.view.live.quiet_progress import QuietProgress
 from heron_cli.view.text import format_count
 
 __all__ = ["run_in_foreground"]

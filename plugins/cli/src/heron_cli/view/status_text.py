@@ -12,7 +12,7 @@ from rich.text import Text
 from heron.ipc.documents.status import ProcessStatus, StandbyStatus, TopologyStatus
 from heron_cli.topologies.running.status_report import StatusReport
 from heron_cli.view.checkpoint_text import status_lines
-from heron_cli.view.live.live_view import status_table
+from heron_cli.view.status_table import status_table
 from heron_cli.view.text import format_count
 
 __all__ = ["format_duration", "status_text"]

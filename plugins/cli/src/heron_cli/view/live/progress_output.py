@@ -4,36 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Protocol, cast
 
 from heron.driver_kit.loading import load_object
-from heron.driver_kit.redaction import redact_for_command
-from heron.spi.uploader import Uploader
-from heron_cli.topologies.progress import BytesMoved, CancellableProgress, Progress, follow_upload, ignore_bytes
+from heron_cli.topologies.progress import Progress
+from heron_cli.view.live.quiet_progress import QuietProgress
 
-__all__ = ["WATCHED_BYTES", "QuietProgress", "progress"]
+__all__ = ["progress"]
 
-WATCHED_BYTES = 4 * 1024 * 1024
-"""The size from which an upload gets a bar: 4 MiB take a second at 32 Mbit/s."""
-
-_UploadBar = Callable[[int], AbstractContextManager[BytesMoved]]
-
-
-class QuietProgress(CancellableProgress):
-    """Prints notes, and a bar for large uploads, on stderr."""
-
-    def note(self, text: str) -> None:
-        print(f"heron: note: {redact_for_command(text)}", file=sys.stderr)
-
-    @contextmanager
-    def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:
-        bar: AbstractContextManager[BytesMoved] = nullcontext(ignore_bytes)
-        if size_bytes >= WATCHED_BYTES and sys.stderr.isatty():
-            upload_bar = cast("_UploadBar", load_object("heron_cli.view.live.progress_bars:upload_bar"))
-            bar = upload_bar(size_bytes)
-        with bar as moved, follow_upload(uploader, self.cancelled, moved):
-            yield
+_BAR = "heron_cli.view.live.progress_bar:ProgressBar"
+"""Loaded by name because rich costs 50 ms."""
 
 
 @contextmanager
@@ -42,10 +23,7 @@ def progress(steps: int, cancelled: Callable[[], bool] = lambda: False) -> Itera
     if not sys.stderr.isatty():
         yield QuietProgress(cancelled)
         return
-    make = cast(
-        "Callable[[int, Callable[[], bool]], _Bar]", load_object("heron_cli.view.live.progress_bars:ProgressBar")
-    )
-    bar = make(steps, cancelled)  # loaded by name because rich costs 50 ms
+    bar = cast("_MakeBar", load_object(_BAR))(steps, cancelled)
     try:
         yield bar
     finally:
@@ -54,3 +32,6 @@ def progress(steps: int, cancelled: Callable[[], bool] = lambda: False) -> Itera
 
 class _Bar(Progress, Protocol):
     def close(self) -> None: ...
+
+
+_MakeBar = Callable[[int, Callable[[], bool]], _Bar]

@@ -1,4 +1,4 @@
-"""The bars for the steps of a command and for an upload; imported only where stderr is a terminal."""
+"""The bar for the steps of a command; imported only where stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -6,24 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from heron.driver_kit.redaction import redact_for_command
 from heron.spi.uploader import Uploader
-from heron_cli.topologies.progress import BytesMoved
-from heron_cli.view.live.progress_output import QuietProgress
+from heron_cli.view.live.quiet_progress import QuietProgress
 
-__all__ = ["ProgressBar", "upload_bar"]
+__all__ = ["ProgressBar"]
 
 
 class ProgressBar(QuietProgress):
@@ -56,12 +46,3 @@ class ProgressBar(QuietProgress):
 
     def close(self) -> None:
         self._bars.stop()
-
-
-@contextmanager
-def upload_bar(size_bytes: int, console: Console | None = None) -> Iterator[BytesMoved]:
-    """Show a bar in this block; it shows what the given function receives, and is gone afterwards."""
-    columns = ("uploading the package", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=console or Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task("", total=size_bytes)
-        yield lambda moved, total: bars.update(bar, completed=moved, total=total)
