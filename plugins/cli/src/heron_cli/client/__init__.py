@@ -8,6 +8,9 @@
 
 Every method returns frozen values, prints nothing, and raises only subclasses of `heron.errors.HeronError`. A `Client`
 is for one thread: open one client per thread.
+
+Called by commands, services and programs, which import from this package; its modules and the rooms below are private.
+Reading order: `client`; what it computes from answers: `traces`, `profile_tree`, `speedscope`; `sinks` and `views`.
 """
 
 from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow, MetricsSeries, MetricsValue
