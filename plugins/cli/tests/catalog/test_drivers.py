@@ -74,7 +74,7 @@ def test_the_error_for_a_shipped_driver_names_its_distribution() -> None:
 
 def test_the_table_of_shipped_drivers_is_complete() -> None:
     """The table has exactly the drivers of the folder `plugins`."""
-    plugins = Path(__file__).resolve().parents[2]
+    plugins = Path(__file__).resolve().parents[3]
     shipped = {f"{family}-{name}" for family, names in SHIPPED.items() for name in names}
     assert shipped == {each.name for each in plugins.iterdir() if each.name.partition("-")[0] in SHIPPED} - {
         "scheduler-kit"
