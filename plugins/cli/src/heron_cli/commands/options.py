@@ -22,7 +22,9 @@ from heron_cli.topologies.profile_search import profiles_running
 
 __all__ = [
     "DEFAULT_PROFILE",
+    "ChoiceOptions",
     "RemoteOptions",
+    "choice_options",
     "choose",
     "config_path_option",
     "engine_option",
@@ -79,6 +81,48 @@ def choose(
     if engine is not None:
         settings = (*settings, f"engine.driver={engine}")
     return ProfileChoice(profile, config_path, parse_overrides(settings), without)
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceOptions:
+    """The options with which one command changes a profile; nothing is checked yet."""
+
+    config_path: Path | None
+    settings: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    engine: str | None = None
+
+    def choose(self, profile: str) -> ProfileChoice:
+        """Return the profile with these changes. Raises as the function `choose` does."""
+        return choose(profile, self.config_path, self.settings, self.without, self.engine)
+
+
+def choice_options(*, engine: bool = False, without: bool = True) -> Decorator:
+    """Add the options that change a profile to a command, which receives them together as `options`."""
+    added = (
+        *((engine_option,) if engine else ()),
+        config_path_option,
+        set_option,
+        *((without_option,) if without else ()),
+    )
+
+    def add(command: Command) -> Command:
+        @wraps(command)
+        def with_options(
+            config_path: Path | None,
+            settings: tuple[str, ...],
+            without: tuple[str, ...] = (),
+            engine: str | None = None,
+            **own: object,
+        ) -> None:
+            command(options=ChoiceOptions(config_path, settings, without, engine), **own)
+
+        wrapped: Command = with_options
+        for option in reversed(added):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return add
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,18 @@ def test_a_report_is_removed_after_a_day(environment: Environment, run: Executio
     assert nodes(environment) == []
 
 
+def test_a_run_is_listed_with_its_owner_its_place_and_the_container_that_does_not_run(
+    environment: Environment, scheduler: IdleScheduler, run: ExecutionState
+) -> None:
+    """The list is what a person sees first of a topology that does not come up."""
+    scheduler.state, scheduler.reason = SchedulerState.RUNNING, "no room"
+    write(environment, replace(run, log_dir="/logs", version="0.1"))
+    assert only(environment) == TopologyEntry(
+        *("Words", "Words-1", "ads", "prod", "starting", 1.0, 0, 0),
+        *("me", socket.gethostname(), "here", "/logs", "0.1", ("container 1: no room",)),
+    )
+
+
 @pytest.mark.usefixtures("run")
 def test_a_run_whose_processes_are_gone_has_failed(environment: Environment, scheduler: IdleScheduler) -> None:
     """After a power failure there is no report, but the scheduler has started containers."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heron.clock import wall_s
 from heron.errors import HeronError, SchedulerError
+from heron.ipc.documents.status import TopologyStatus
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.run_nodes import topologies
 from heron_cli.topologies.runs.cleanup import clean_up
@@ -80,31 +81,42 @@ def _cleaned_up(environment: Environment, name: str) -> list[str]:
 
 
 def _entry(facts: Facts, state: RunState) -> TopologyEntry:
-    status = facts.report.status if facts.report and state in ENDED else None
+    """Return what is known of a run: from its execution state or else its last report, which alone knows its end."""
     run = facts.run or (facts.report.run if facts.report else None)
-    errors = [f"container {each.container_id}: {each.last_error}" for each in facts.troubles]
-    if status:
-        errors = [status.error] if status.error else []
-    if facts.error:
-        errors.insert(0, facts.error)
-    since_s = status.ended_at_s if status else run.submitted_at_s if run else None
-    topology_id = run.topology_id if run else status.topology_id if status else ""
-    return TopologyEntry(
+    status = facts.report.status if facts.report and state in ENDED else None
+    entry = TopologyEntry(
         facts.topology,
-        topology_id,
-        run.role if run else "",
-        run.env if run else "",
-        state.value,
-        since_s,
-        facts.containers,
-        facts.tasks,
-        run.user if run else "",
-        run.host if run else "",
-        run.profile if run else "",
-        run.log_dir if run else "",
-        run.version if run else "",
-        tuple(errors),
+        id=status.topology_id if status else "",
+        role="",
+        env="",
+        state=state.value,
+        since_s=status.ended_at_s if status else None,
+        containers=facts.containers,
+        tasks=facts.tasks,
+        errors=_errors(facts, status),
     )
+    if run is None:
+        return entry
+    return replace(
+        entry,
+        id=run.topology_id,
+        role=run.role,
+        env=run.env,
+        since_s=entry.since_s if status else run.submitted_at_s,
+        user=run.user,
+        host=run.host,
+        profile=run.profile,
+        logs=run.log_dir,
+        version=run.version,
+    )
+
+
+def _errors(facts: Facts, status: TopologyStatus | None) -> tuple[str, ...]:
+    """Return the node that cannot be read, and why the run ended or, while it lasts, why containers do not run."""
+    damage = (facts.error,) if facts.error else ()
+    if status is not None:
+        return (*damage, status.error) if status.error else damage
+    return (*damage, *(f"container {each.container_id}: {each.last_error}" for each in facts.troubles))
 
 
 def _unknown(name: str, error: HeronError) -> TopologyEntry:
