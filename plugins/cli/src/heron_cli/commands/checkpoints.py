@@ -9,8 +9,7 @@ import click
 from heron.clock import wall_s
 from heron.errors import UsageError
 from heron_cli.client.client import Client
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option
+from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option, topology_argument
 from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.view.checkpoint_text import checkpoint_fields, checkpoint_lines, list_lines, listed_fields
 from heron_cli.view.text import counted, print_json
@@ -28,7 +27,7 @@ def _profile_options(command: Callable[..., None]) -> Callable[..., None]:
     epilog="Exit codes: 0 done, 1 the topology does not answer or the checkpoint failed, 2 refused and nothing was "
     "changed."
 )
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @click.pass_context
 def checkpoints(context: click.Context, name: str) -> None:
     """Lists, shows, takes and deletes the checkpoints of the topology NAME, whether it runs or not."""

@@ -6,8 +6,7 @@ import click
 
 from heron.driver_kit.redaction import redact_for_command
 from heron_cli.client.client import Client
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option
+from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option, topology_argument
 from heron_cli.topologies.runs.kill_topology import KILL_STEPS, HowKilled, KillResult
 from heron_cli.view.live.progress_output import progress
 from heron_cli.view.text import print_json
@@ -19,7 +18,7 @@ _EXIT_INTERRUPTED = 130
 
 
 @click.command(epilog="Exit codes: 0 it is gone, 1 something of it is left, 2 wrong usage and nothing was changed.")
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @profile_option("The profile under which it runs.")
 @choice_options()
 @click.option(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -14,11 +14,12 @@ from click.core import ParameterSource
 from heron.errors import HeronError, UsageError, known
 from heron_cli.catalog.other_plugins import check_without
 from heron_cli.client.client import Client
-from heron_cli.commands.completion import complete_profile
+from heron_cli.commands.completion import complete_profile, complete_topology
 from heron_cli.profiles import profile_names
 from heron_cli.profiles.overrides import parse_overrides
 from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.topologies.profile_search import profiles_running
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = [
     "DEFAULT_PROFILE",
@@ -32,6 +33,7 @@ __all__ = [
     "profile_option",
     "remote_options",
     "set_option",
+    "topology_argument",
     "verbose_option",
     "without_option",
 ]
@@ -41,6 +43,7 @@ Decorator = Callable[[Command], Command]
 
 DEFAULT_PROFILE = "local"
 
+topology_argument = click.argument("name", shell_complete=complete_topology)
 config_path_option = click.option(
     "--config-path", type=click.Path(path_type=Path), help="A folder of profiles that is searched first."
 )
@@ -159,6 +162,12 @@ class RemoteOptions:
         client.close()
         click.echo(f"heron: note: topology {topology!r} runs under profile {other!r}", err=True)
         return Client(replace(self.choice, name=other))
+
+    @contextmanager
+    def topology(self, name: str) -> Iterator[RemoteTopology]:
+        """Connect to a running topology for this block. Raises as `connect` does."""
+        with self.connect(name) as client, client.topology(name, timeout_s=self.timeout_s) as topology:
+            yield topology
 
 
 def _other_profile(client: Client, choice: ProfileChoice, topology: str, *, given: bool) -> str:

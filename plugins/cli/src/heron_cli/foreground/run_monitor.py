@@ -14,7 +14,6 @@ from heron.driver_kit.loading import load_object
 from heron.errors import HeronError
 from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.query import TManagerClient
-from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.scheduler import ContainerStatus, JobStatus, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState
@@ -23,6 +22,7 @@ from heron_cli.interrupts import Interrupts
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.run_nodes import read_report
 from heron_cli.topologies.running.tmanager_client import open_tmanager_client
+from heron_cli.topologies.running.topology_end import ENDED
 from heron_cli.view.live.run_view import GuardedView, PlainView, View
 
 __all__ = ["Outcome", "Outputs", "RunMonitor", "StatusPoller", "watch_run"]
@@ -33,7 +33,6 @@ _JOB_S = 1.0  # the period of questions to the scheduler while the topology mana
 _LEAVE_S = 6.0  # an executor stops its children and ends within 5 s
 _ATTEMPTS = 5  # a container that has not begun after 5 starts (3 s of back-off) lacks something: space, a package
 _ANSWER_S = 0.5  # a topology manager answers in milliseconds, unless it is restarting
-_ENDED = frozenset(state.value for state in ENDED_STATES)
 _CHUNK_BYTES = 1 << 20
 _LINE_BYTES = 1 << 16  # a longer line without an end is shown in pieces of this size
 
@@ -102,7 +101,7 @@ class RunMonitor:
             if now_s >= look_at_s:
                 look_at_s = now_s + _STATUS_S
                 self._poll()
-            if self._status and self._status.state in _ENDED:
+            if self._status and self._status.state in ENDED:
                 return Outcome(self._status.state, self._status.error)
             if interrupts.requested():
                 return Outcome("killed", "interrupted", interrupted=True)

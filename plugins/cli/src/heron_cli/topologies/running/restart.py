@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from heron.clock import monotonic_s
 from heron.errors import SchedulerError, TopologyFailedError, UnreachableError, UsageError, known
 from heron.ipc.documents.status import TopologyStatus
-from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_cli.topologies.running.topology_end import ENDED, check_not_ended
 
 __all__ = [
     "RestartedContainer",
@@ -28,7 +28,6 @@ _MANAGERS = ("tmanager", "metricsmgr")
 _OTHERS = ("stmgr", "metricsmgr")
 _FAILED_STARTS = 3  # an executor that ends by itself this often reports why; further starts do not remedy it
 _DOWN = ("down", "failed")
-_ENDED = frozenset(state.value for state in ENDED_STATES)
 _POLL_S = 0.1
 
 
@@ -122,10 +121,7 @@ def _container(scheduler: Scheduler, topology: RemoteTopology, container_id: int
 
 
 def _check(before: TopologyStatus, now: TopologyStatus, container_id: int) -> None:
-    if now.state in _ENDED:
-        why = f": {now.error}" if now.error else ""
-        msg = f"topology {now.topology!r} is {now.state} meanwhile{why}"
-        raise TopologyFailedError(msg)
+    check_not_ended(now)
     if why := given_up(before, now, container_id):
         msg = f"container {container_id} of topology {now.topology!r} is not back: {why}"
         raise TopologyFailedError(msg)
@@ -140,7 +136,7 @@ def set_state(topology: RemoteTopology, state: str) -> str:
     """
     deadline_s = monotonic_s() + topology.timeout_s
     pause = threading.Event()
-    while not ((status := topology.status(control=True)).plan_version or status.state in _ENDED):
+    while not ((status := topology.status(control=True)).plan_version or status.state in ENDED):
         if monotonic_s() >= deadline_s:
             missing_ids = sorted({task.container_id for task in status.tasks if task.state == "starting"})
             msg = (

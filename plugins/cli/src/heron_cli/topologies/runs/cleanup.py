@@ -8,15 +8,12 @@ the node exists, the next command can continue the work of a command that was ki
 from __future__ import annotations
 
 import logging
-import re
 import shutil
 import socket
-import stat
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from os import getuid
 from pathlib import Path
 
 from heron.clock import monotonic_s, wall_s
@@ -31,6 +28,7 @@ from heron.state_nodes.report import LastReport, encode_report
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.run_nodes import read_report, read_run, topologies
 from heron_cli.topologies.runs.discovery import ENDED, Facts, RunState, classify, discover, is_over
+from heron_cli.topologies.runs.run_folders import is_run_dir
 
 __all__ = [
     "acquire_lock",
@@ -49,8 +47,6 @@ _log = logging.getLogger(__name__)
 
 _LOCK_WAIT_S = 2.0  # a command that finds the topology running releases its lock within milliseconds
 _LOCK_RETRY_S = 0.02
-
-_RUN_DIR = re.compile(r"heron-[a-z0-9_]{8}")
 
 _NODES = (
     NodeKind.TMANAGER_LOCATION,  # its holder removes it, unless it is damaged
@@ -239,7 +235,7 @@ def remove_run(
         return tuple(left)
     if run:
         _attempt(left, "package", partial(_remove_package, environment.uploader, run))
-        if _is_run_dir(Path(run.run_dir)):
+        if is_run_dir(Path(run.run_dir)):
             shutil.rmtree(run.run_dir, ignore_errors=True)
     delete = environment.statemgr.delete
     for kind in _NODES:
@@ -257,21 +253,11 @@ def package_file(run: ExecutionState) -> Path:
 
 def _remove_package(uploader: Uploader, run: ExecutionState) -> None:
     uri = run.package_uri
-    if not uri and _is_run_dir(Path(run.run_dir)) and package_file(run).is_file():
+    if not uri and is_run_dir(Path(run.run_dir)) and package_file(run).is_file():
         # Killed between the upload and the note about it: an upload of the same content has the same URI.
         uri = uploader.upload(package_file(run), run.topology)
     if uri:
         uploader.undo(uri)
-
-
-def _is_run_dir(path: Path) -> bool:
-    """Return whether a submission can have made the folder: a state changed by hand must not remove another one."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return False
-    private = stat.S_ISDIR(found.st_mode) and found.st_uid == getuid() and not stat.S_IMODE(found.st_mode) & 0o077
-    return private and path.is_absolute() and _RUN_DIR.fullmatch(path.name) is not None
 
 
 def _attempt(left: list[str], what: str, step: Callable[[], None]) -> bool:

@@ -5,8 +5,11 @@ They are named first and made later, so that the state names a folder before the
 
 from __future__ import annotations
 
+import os
+import re
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Collection
 from pathlib import Path
@@ -15,9 +18,21 @@ from heron.driver_kit.private_files import make_private_dir
 from heron.errors import UsageError
 from heron.ipc.endpoint import check_run_dir
 
-__all__ = ["RUN_DIR_PREFIX", "make_log_dir", "make_run_dir", "name_log_dir", "name_run_dir", "prune_logs", "run_parent"]
+__all__ = [
+    "RUN_DIR_PREFIX",
+    "is_private_dir",
+    "is_run_dir",
+    "make_log_dir",
+    "make_run_dir",
+    "name_log_dir",
+    "name_run_dir",
+    "prune_logs",
+    "run_parent",
+]
 
 RUN_DIR_PREFIX = "heron-"
+
+_RUN_DIR = re.compile(RUN_DIR_PREFIX + "[a-z0-9_]{8}")
 
 _KEPT_LOGS = 20
 
@@ -54,6 +69,20 @@ def make_run_dir(path: Path) -> None:
     except OSError as error:
         msg = f"run.run_dir: no run directory can be made in {path.parent}: {error.strerror}; set run.run_dir or TMPDIR"
         raise UsageError(msg) from error
+
+
+def is_run_dir(path: Path) -> bool:
+    """Return whether a submission can have made the folder: a state changed by hand must not remove another one."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return is_private_dir(found) and path.is_absolute() and _RUN_DIR.fullmatch(path.name) is not None
+
+
+def is_private_dir(found: os.stat_result) -> bool:
+    """Return whether this is a folder of the present user, and no other user may look into it."""
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
 
 
 def name_log_dir(parent: str, topology_id: str) -> Path:
