@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from heron_cli.launch.run_report import RunReport
+from heron_cli.foreground.run_report import RunReport
 from heron_testing.waiting import wait_until
 
 __all__ = ["RUN_S", "HeronRun", "processes_of"]
