@@ -1,4 +1,4 @@
-"""The rooms of the core for ARCHITECTURE.md, from the import contracts and the docstrings of the packages."""
+"""The rooms of core and command for ARCHITECTURE.md, from the import contracts and the docstrings of the packages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["BEGIN", "END", "replaced", "rooms_text"]
 BEGIN = "<!-- written by ./dev docs from the import contracts -->"
 END = "<!-- end of what ./dev docs wrote -->"
 
-_SOURCES = ("heron-core", "src")
+_SOURCES = ("heron-core/src", "plugins/*/src")
 
 
 def rooms_text(root: Path) -> str:
@@ -41,13 +41,22 @@ def replaced(text: str, block: str) -> str:
 
 def _table(root: Path, contract: Mapping[str, Sequence[str]]) -> str:
     container = contract["containers"][0]
-    folder = root.joinpath(*_SOURCES, *container.split("."))
+    folder = _folder(root, container)
     lines = [f"| level | {container} | what it is |", "|---|---|---|"]
     for level, layer in enumerate(contract["layers"], start=1):
         among = ", among them" if ":" in layer else ""
         names = re.findall(r"[\w.]+", layer)
         lines += [f"| {level}{among} | `{name}` | {_first_sentence(folder / name)} |" for name in names]
     return "\n".join(lines)
+
+
+def _folder(root: Path, package: str) -> Path:
+    found = (path for sources in _SOURCES for path in root.glob(f"{sources}/{package.replace('.', '/')}"))
+    folder = next(found, None)
+    if folder is None:
+        msg = f"pyproject.toml: no distribution has the package {package!r} of a contract; correct `containers`"
+        raise ConfigError(msg)
+    return folder
 
 
 def _first_sentence(path: Path) -> str:

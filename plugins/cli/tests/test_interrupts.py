@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from heron.clock import monotonic_s
-from heron_cli.launch.interrupts import repeated_interrupts
+from heron_cli.interrupts import repeated_interrupts
 
 
 def drop_the_first() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import TopologyError
-from heron_cli.launch.loaded import LoadingTopology
+from heron_cli.launch.loading.loaded import LoadingTopology
 
 Load = Callable[..., TopologyDefinition]
 

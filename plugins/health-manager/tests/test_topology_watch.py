@@ -11,8 +11,8 @@ import pytest
 from heron.errors import StateError
 from heron.ipc.documents.status import TaskStatus, TopologyStatus
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, PackingPlan
-from heron_cli.topologies.remote_topology import RemoteTopology
-from heron_cli.topologies.topology_plans import TopologyPlans
+from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_cli.topologies.running.topology_plans import TopologyPlans
 from heron_health_manager.observing import SampleReader
 from heron_health_manager.topology_watch import TopologyWatch
 from heron_testing.builders import physical_plan, spout, topology

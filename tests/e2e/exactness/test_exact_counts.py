@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from heron_cli.launch.run_report import RunReport
+    from heron_cli.foreground.run_report import RunReport
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 

@@ -27,7 +27,7 @@ def flows(run: HeronRun, what: str) -> None:
         pid, count = seen(run)
         return count > before[1] or (count > 0 and pid != before[0])
 
-    run.until(more, f"tuples {what}", 30.0)
+    run.until(more, f"tuples {what}")
 
 
 def complete(run: HeronRun) -> None:

@@ -20,15 +20,15 @@ from heron.clock import monotonic_s
 from heron.spi.scheduler import Scheduler
 from heron.spi.uploader import Uploader
 from heron_cli.catalog.drivers import Drivers
-from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
+from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology
 from heron_cli.launch.prepare import prepare
 from heron_cli.launch.submission import Terms, new_submission, start_topology
 from heron_cli.profiles import load_profile
 from heron_cli.profiles.overrides import Overrides
 from heron_cli.topologies.environment import Environment, open_environment
-from heron_cli.topologies.kill_topology import kill_topology
-from heron_cli.topologies.topology_list import list_topologies
-from heron_cli.view.progress_output import QuietProgress
+from heron_cli.topologies.runs.kill_topology import kill_topology
+from heron_cli.topologies.runs.topology_list import list_topologies
+from heron_cli.view.live.quiet_progress import QuietProgress
 
 TOPOLOGY = """
 from heron.api import Spout, Topology

@@ -115,7 +115,7 @@ def test_a_killed_container_fetches_its_package_again(sandbox: Sandbox, stored: 
     assert [each.name for each in stored.uploader.packages()] == ["steady"]
     victim = run.the("executor", "1.json")
     victim.kill()
-    run.until(lambda: run.processes("executor", "1.json") not in ([], [victim]), "the next executor", 30.0)
+    run.until(lambda: run.processes("executor", "1.json") not in ([], [victim]), "the next executor")
     flows(run, "after the kill")
     (run.out / "stop").touch()
     run.finished()

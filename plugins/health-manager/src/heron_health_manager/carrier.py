@@ -9,9 +9,9 @@ from heron.errors import HeronError
 from heron.spi.health_values import Action, ActionKind
 from heron_cli.launch.update import TopologyUpdate, plan_update, run_update
 from heron_cli.topologies.environment import Environment, ProfileChoice
-from heron_cli.topologies.remote_topology import RemoteTopology
-from heron_cli.topologies.restart import restart_containers
-from heron_cli.topologies.runtime_config import change_config
+from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_cli.topologies.running.restart import restart_containers
+from heron_cli.topologies.running.runtime_config import change_config
 
 __all__ = ["Carrier", "PlannedAction"]
 

@@ -11,8 +11,7 @@ from heron.errors import TopologyFailedError, UsageError
 from heron.spi.health import HealthPolicy
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.third_party import open_guarded
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_health_manager.acting import Attempt
 from heron_health_manager.health_text import health_text
 from heron_health_manager.history_text import history_text
@@ -24,7 +23,7 @@ __all__ = ["health"]
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @click.argument("verb", required=False, type=click.Choice(["history", "pause", "resume", "approve"]))
 @click.argument("number", required=False, type=click.IntRange(min=1), metavar="[ID]")
 @click.option("--policy", "policy_name", default="ds2", help="The policy; an installed driver of the family health.")
@@ -74,7 +73,7 @@ def _tell(records: OpenRecords, verb: str, number: int, *, as_json: bool) -> Non
 
 def _observe(name: str, policy_name: str, given: tuple[str, ...], options: RemoteOptions) -> None:
     policy = _policy(policy_name, given)
-    with options.connect(name) as client, client.topology(name, timeout_s=options.timeout_s) as topology:
+    with options.topology(name) as topology:
         window = list(observe(topology, policy.rhythm().look_back_s))
     found = run_round(policy, window)
     if found is None:  # `observe` yields at least one

@@ -6,8 +6,7 @@ import click
 import msgspec
 
 from heron.clock import wall_s
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.explaining.explain import explain as explanation_of
 from heron_health_manager.explaining.explanation_text import explanation_lines
@@ -20,7 +19,7 @@ _LONGEST_S = 15.0  # a task counts as stuck after 10 s without a tuple
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @click.option(
     "--since", default="10min", show_default=True, metavar="T", help="Explains what happened since: 90s, 2h, or a time."
 )

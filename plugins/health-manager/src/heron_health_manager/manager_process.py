@@ -35,7 +35,7 @@ from heron.spi.statemgr import StateManager
 from heron.spi.uploader import Uploader
 from heron_cli.profiles import Profile
 from heron_cli.topologies.environment import Environment, ProfileChoice
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_health_manager.carrier import Carrier
 from heron_health_manager.manager import HealthManager
 from heron_health_manager.pace import Pace

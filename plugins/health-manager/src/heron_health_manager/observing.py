@@ -24,7 +24,7 @@ from heron.planner.logical_plan import logical_plan
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex
 from heron.spi.health_section import ComponentBounds
 from heron.spi.health_values import ComponentShape, Observation, Sample, Subscription, TopologyShape
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_health_manager.bounds import bounded
 from heron_health_manager.restart_history import RestartHistory
 

@@ -12,7 +12,7 @@ from heron.errors import UsageError, known
 from heron.spi.health_values import ActionKind, Decision, DecisionState
 from heron.state_nodes.health_records import HealthRecords
 from heron_cli.topologies.environment import Environment, ProfileChoice, find_profile, open_environment
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_health_manager.acting import Attempt, Carries, begin
 from heron_health_manager.carrier import Carrier
 from heron_health_manager.record_book import RecordBook

@@ -10,8 +10,8 @@ from heron.ipc.documents.status import TopologyStatus, UpdateStatus
 from heron.planner.physical_plan import PhysicalPlan
 from heron.spi.health_section import ComponentBounds
 from heron.spi.health_values import Sample
-from heron_cli.topologies.remote_topology import RemoteTopology
-from heron_cli.topologies.topology_plans import TopologyPlans
+from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_cli.topologies.running.topology_plans import TopologyPlans
 from heron_health_manager.manager import Observed
 from heron_health_manager.observing import SampleReader, observation_of
 from heron_health_manager.recovery import PlanFacts

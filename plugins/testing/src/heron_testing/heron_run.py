@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from heron_cli.launch.run_report import RunReport
+from heron_cli.foreground.run_report import RunReport
 from heron_testing.waiting import wait_until
 
 __all__ = ["RUN_S", "HeronRun", "processes_of"]
@@ -99,7 +99,7 @@ class HeronRun:
             found[int(path.stem.rpartition("-")[2])] = json.loads(path.read_bytes())
         return found
 
-    def until(self, predicate: Callable[[], object], what: str, timeout_s: float = 60.0) -> None:
+    def until(self, predicate: Callable[[], object], what: str, timeout_s: float = 90.0) -> None:
         """Wait until `predicate` returns a true value.
 
         Raises:
@@ -117,7 +117,7 @@ class HeronRun:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.all_output}") from None  # noqa: EM102
 
-    def grows(self, read: Callable[[], float], what: str, by: float = 0, timeout_s: float = 60.0) -> None:
+    def grows(self, read: Callable[[], float], what: str, by: float = 0, timeout_s: float = 90.0) -> None:
         """Wait until `read` returns more than its present value and `by`.
 
         Raises:
@@ -126,7 +126,7 @@ class HeronRun:
         before = read()
         self.until(lambda: read() > before + by, what, timeout_s)
 
-    def printed(self, text: str, timeout_s: float = 60.0) -> None:
+    def printed(self, text: str, timeout_s: float = 90.0) -> None:
         """Wait until either output stream contains the text.
 
         Raises:

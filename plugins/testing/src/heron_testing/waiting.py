@@ -18,12 +18,12 @@ _POLL_S = 0.01
 class Eventually(Protocol):
     """The type of the fixture `eventually`."""
 
-    def __call__(self, predicate: Callable[[], T], timeout_s: float = 10.0, what: str = "") -> T:
+    def __call__(self, predicate: Callable[[], T], timeout_s: float = 60.0, what: str = "") -> T:
         """Wait until `predicate` returns a true value, and return that value."""
         ...
 
 
-def wait_until(predicate: Callable[[], T], timeout_s: float = 10.0, what: str = "") -> T:
+def wait_until(predicate: Callable[[], T], timeout_s: float = 60.0, what: str = "") -> T:
     """Call `predicate` every 10 ms until it returns a true value, and return that value.
 
     Raises:
@@ -39,7 +39,7 @@ def wait_until(predicate: Callable[[], T], timeout_s: float = 10.0, what: str = 
     return value
 
 
-def wait_until_grown(read: Callable[[], float], timeout_s: float = 10.0, what: str = "", by: float = 0) -> None:
+def wait_until_grown(read: Callable[[], float], timeout_s: float = 60.0, what: str = "", by: float = 0) -> None:
     """Wait until `read` returns more than its present value and `by`; it is called every 10 ms.
 
     Raises:

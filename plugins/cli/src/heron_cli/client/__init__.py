@@ -8,6 +8,9 @@
 
 Every method returns frozen values, prints nothing, and raises only subclasses of `heron.errors.HeronError`. A `Client`
 is for one thread: open one client per thread.
+
+Called by commands, services and programs, which import from this package; its modules and the rooms below are private.
+Reading order: `client`; what it computes from answers: `traces`, `profile_tree`, `speedscope`; `sinks` and `views`.
 """
 
 from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow, MetricsSeries, MetricsValue
@@ -21,20 +24,20 @@ from heron.spi.uploader import PackageEntry
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords
 from heron_cli.client.client import Client, StateChange, SubmitResult, connect, profiles_of
+from heron_cli.client.profile_tree import FunctionTime, LineTime, function_times, line_times
 from heron_cli.client.sinks import metrics_sinks
+from heron_cli.client.speedscope import speedscope_file
 from heron_cli.client.traces import AssembledTrace, HopSummary, TraceStep, TraceSummary, assembled, summary_of
 from heron_cli.client.views import open_store
-from heron_cli.topologies.kill_topology import HowKilled, KillResult
-from heron_cli.topologies.log_files import LogLine
+from heron_cli.topologies.logs.log_files import LogLine
 from heron_cli.topologies.package_store import PruneResult, StoredPackage
 from heron_cli.topologies.progress import Progress
-from heron_cli.topologies.remote_topology import RemoteTopology
-from heron_cli.topologies.restart import RestartedContainer
-from heron_cli.topologies.status_report import StatusReport
-from heron_cli.topologies.topology_list import TopologyEntry, TopologyList
-from heron_cli.topologies.topology_plans import TopologyPlans
-from heron_cli.view.profile_tree import FunctionTime, LineTime, function_times, line_times
-from heron_cli.view.speedscope import speedscope_file
+from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_cli.topologies.running.restart import RestartedContainer
+from heron_cli.topologies.running.status_report import StatusReport
+from heron_cli.topologies.running.topology_plans import TopologyPlans
+from heron_cli.topologies.runs.kill_topology import HowKilled, KillResult
+from heron_cli.topologies.runs.topology_list import TopologyEntry, TopologyList
 
 __all__ = [
     "AssembledTrace",

@@ -33,7 +33,6 @@ from heron_cli.topologies.checkpoint_list import (
     open_archive,
     wait_for_checkpoint,
 )
-from heron_cli.topologies.discovery import topologies
 from heron_cli.topologies.environment import (
     Environment,
     ProfileChoice,
@@ -41,21 +40,22 @@ from heron_cli.topologies.environment import (
     find_profile,
     lifecycle_hooks,
 )
-from heron_cli.topologies.kill_topology import HowKilled, KillResult, kill_topology
-from heron_cli.topologies.log_files import LogLine
-from heron_cli.topologies.log_reader import find_logs, follow_logs, last_logs
-from heron_cli.topologies.log_search import search_logs
+from heron_cli.topologies.logs.log_files import LogLine
+from heron_cli.topologies.logs.log_reader import find_logs, follow_logs, last_logs
+from heron_cli.topologies.logs.log_search import search_logs
 from heron_cli.topologies.package_store import PackageStore, PruneResult, StoredPackage
 from heron_cli.topologies.profile_search import profiles_running
 from heron_cli.topologies.progress import CollectedNotes, Progress
-from heron_cli.topologies.remote_topology import RemoteTopology
-from heron_cli.topologies.restart import RestartedContainer, StateChange, restart_containers, set_state
-from heron_cli.topologies.runtime_config import ConfigChange, change_config
-from heron_cli.topologies.status_report import StatusReport, status_report
-from heron_cli.topologies.topology_list import TopologyList, list_topologies
+from heron_cli.topologies.run_nodes import topologies
+from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_cli.topologies.running.restart import RestartedContainer, StateChange, restart_containers, set_state
+from heron_cli.topologies.running.runtime_config import ConfigChange, change_config
+from heron_cli.topologies.running.status_report import StatusReport, status_report
+from heron_cli.topologies.runs.kill_topology import HowKilled, KillResult, kill_topology
+from heron_cli.topologies.runs.topology_list import TopologyList, list_topologies
 
 if TYPE_CHECKING:
-    from heron_cli.launch.loaded import LoadedTopology
+    from heron_cli.launch.loading.loaded import LoadedTopology
     from heron_cli.launch.update import TopologyUpdate
 
 __all__ = ["Client", "StateChange", "SubmitResult", "connect", "profiles_of"]

@@ -1,1 +1,14 @@
-"""The commands: one file each that parses options, calls the client and prints the answer."""
+"""The commands: one file each that parses options, calls the client and prints the answer.
+
+In: the words behind `heron`. Out: lines or JSON on stdout, messages on stderr, an exit code. `heron_cli.main` imports a
+command when it is called, so a command imports only what it needs.
+
+Shared: `options` (the profile, and the client that a command opens), `completion` (names that a shell offers),
+`task_argument`. Services of other distributions use `options` too. The commands, by what they do:
+
+- start a topology, or show what would start: `run`, `submit`, `plan`
+- look at topologies: `list`, `status`, `logs`, `metrics`, `trace`
+- look into a task: `stack`, `profile`, `memory`, `inspect`
+- change a topology: `activate`, `restart`, `update`, `kill`
+- look after what is stored and installed: `checkpoints`, `packages`, `plugins`, `profiles`, `doctor`
+"""

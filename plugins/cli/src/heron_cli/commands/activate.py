@@ -5,15 +5,14 @@ from __future__ import annotations
 import click
 
 from heron_cli.client.client import StateChange
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.view.text import print_json
 
 __all__ = ["activate", "deactivate"]
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @remote_options(timeout_s=30.0)
 def activate(name: str, options: RemoteOptions) -> None:
     """Resumes the spouts of the topology NAME. A topology that runs already is not changed."""
@@ -22,7 +21,7 @@ def activate(name: str, options: RemoteOptions) -> None:
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @remote_options(timeout_s=30.0)
 def deactivate(name: str, options: RemoteOptions) -> None:
     """Pauses the spouts of the topology NAME.

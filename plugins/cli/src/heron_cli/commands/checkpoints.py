@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import click
 
 from heron.clock import wall_s
 from heron.errors import UsageError
 from heron_cli.client.client import Client
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import choose, config_path_option, json_option, profile_option, set_option
+from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option, topology_argument
 from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.view.checkpoint_text import checkpoint_fields, checkpoint_lines, list_lines, listed_fields
 from heron_cli.view.text import counted, print_json
@@ -22,14 +20,14 @@ _EXIT_DECLINED = 1
 
 
 def _profile_options(command: Callable[..., None]) -> Callable[..., None]:
-    return profile_option("The profile whose checkpoint store is used.")(config_path_option(set_option(command)))
+    return profile_option("The profile whose checkpoint store is used.")(choice_options(without=False)(command))
 
 
 @click.group(
     epilog="Exit codes: 0 done, 1 the topology does not answer or the checkpoint failed, 2 refused and nothing was "
     "changed."
 )
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @click.pass_context
 def checkpoints(context: click.Context, name: str) -> None:
     """Lists, shows, takes and deletes the checkpoints of the topology NAME, whether it runs or not."""
@@ -40,9 +38,9 @@ def checkpoints(context: click.Context, name: str) -> None:
 @_profile_options
 @json_option
 @click.pass_obj
-def list_command(name: str, profile: str, config_path: Path | None, settings: tuple[str, ...], as_json: bool) -> None:
+def list_command(name: str, profile: str, options: ChoiceOptions, as_json: bool) -> None:
     """Lists the complete checkpoints of all runs, newest first."""
-    with Client(choose(profile, config_path, settings)) as client:
+    with Client(options.choose(profile)) as client:
         found = client.checkpoints(name)
     now_s = wall_s()
     if as_json:
@@ -59,11 +57,9 @@ def list_command(name: str, profile: str, config_path: Path | None, settings: tu
 @_profile_options
 @json_option
 @click.pass_obj
-def show(
-    name: str, checkpoint: str, profile: str, config_path: Path | None, settings: tuple[str, ...], as_json: bool
-) -> None:
+def show(name: str, checkpoint: str, profile: str, options: ChoiceOptions, as_json: bool) -> None:
     """Shows the tasks, sizes and objects of a checkpoint."""
-    with Client(choose(profile, config_path, settings)) as client:
+    with Client(options.choose(profile)) as client:
         made = client.checkpoint(name, checkpoint)
     if as_json:
         print_json(checkpoint_fields(made))
@@ -84,15 +80,14 @@ def delete(
     every: bool,
     yes: bool,
     profile: str,
-    config_path: Path | None,
-    settings: tuple[str, ...],
+    options: ChoiceOptions,
 ) -> None:
     """Deletes checkpoints. State that another checkpoint needs stays."""
     name = str(context.obj)
     if every == bool(chosen):
         msg = "give either the ids of checkpoints, as `heron checkpoints NAME list` prints them, or --all"
         raise UsageError(msg)
-    _delete(context, name, chosen, choose(profile, config_path, settings), yes)
+    _delete(context, name, chosen, options.choose(profile), yes)
 
 
 def _delete(context: click.Context, name: str, chosen: tuple[str, ...], choice: ProfileChoice, yes: bool) -> None:
@@ -121,11 +116,9 @@ def _delete(context: click.Context, name: str, chosen: tuple[str, ...], choice: 
 @_profile_options
 @json_option
 @click.pass_obj
-def take(
-    name: str, timeout: float, profile: str, config_path: Path | None, settings: tuple[str, ...], as_json: bool
-) -> None:
+def take(name: str, timeout: float, profile: str, options: ChoiceOptions, as_json: bool) -> None:
     """Asks the running topology for a checkpoint, and waits until it is complete."""
-    with Client(choose(profile, config_path, settings)) as client:
+    with Client(options.choose(profile)) as client:
         taken = client.take_checkpoint(name, timeout_s=timeout)
     if as_json:
         print_json({"topology": name, "id": str(taken)})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -14,7 +13,7 @@ from rich.text import Text
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError
 from heron_cli.commands.completion import complete_profile
-from heron_cli.commands.options import choose, config_path_option, json_option, set_option, without_option
+from heron_cli.commands.options import ChoiceOptions, choice_options, json_option
 from heron_cli.topologies.diagnostics import Diagnosis, diagnose_machine, diagnose_profile
 from heron_cli.topologies.environment import ProfileChoice, find_profile, open_environment
 from heron_cli.view.text import output_width, print_json
@@ -26,21 +25,17 @@ _EXIT_ERRORS = 1
 
 @click.command(epilog="Exit codes: 0 no fault would stop a topology, 1 a fault would, 2 wrong usage.")
 @click.argument("profile", default="local", shell_complete=complete_profile)
-@config_path_option
-@set_option
-@without_option
+@choice_options()
 @json_option
 @click.pass_context
 def doctor(
     context: click.Context,
     profile: str,
-    config_path: Path | None,
-    settings: tuple[str, ...],
-    without: tuple[str, ...],
+    options: ChoiceOptions,
     as_json: bool,
 ) -> None:
     """Checks this machine and PROFILE (default: local), and lists what dead topologies left; changes nothing."""
-    found = _diagnoses(choose(profile, config_path, settings, without))
+    found = _diagnoses(options.choose(profile))
     diagnoses = tuple(replace(each, text=redact_for_command(each.text)) for each in found)
     if as_json:
         print_json(diagnoses)

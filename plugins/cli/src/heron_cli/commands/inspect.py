@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.commands.task_argument import TaskChoice, task_argument
+from heron_cli.view.tasks.tuples_text import tuples_lines
 from heron_cli.view.text import print_json
-from heron_cli.view.tuples_text import tuples_lines
 
 __all__ = ["inspect"]
 
@@ -17,7 +16,7 @@ _MOST = 100
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @task_argument
 @click.option(
     "--tuples",
@@ -40,7 +39,7 @@ def inspect(name: str, task: TaskChoice, tuples: int, seconds: float, options: R
     Values are shortened, and secrets that the task knows of are hidden. The topology must allow it with
     topology.inspect.tuples.
     """
-    with options.connect(name) as client, client.topology(name, timeout_s=options.timeout_s) as topology:
+    with options.topology(name) as topology:
         found = topology.tuples(task.task_id, task.component, tuples=tuples, seconds=seconds)
     if options.as_json:
         print_json(found)

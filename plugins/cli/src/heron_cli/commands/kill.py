@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from heron.driver_kit.redaction import redact_for_command
 from heron_cli.client.client import Client
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import (
-    choose,
-    config_path_option,
-    json_option,
-    profile_option,
-    set_option,
-    without_option,
-)
-from heron_cli.topologies.kill_topology import KILL_STEPS, HowKilled, KillResult
-from heron_cli.view.progress_output import progress
+from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option, topology_argument
+from heron_cli.topologies.runs.kill_topology import KILL_STEPS, HowKilled, KillResult
+from heron_cli.view.live.progress_output import progress
 from heron_cli.view.text import print_json
 
 __all__ = ["kill"]
@@ -28,11 +18,9 @@ _EXIT_INTERRUPTED = 130
 
 
 @click.command(epilog="Exit codes: 0 it is gone, 1 something of it is left, 2 wrong usage and nothing was changed.")
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @profile_option("The profile under which it runs.")
-@config_path_option
-@set_option
-@without_option
+@choice_options()
 @click.option(
     "--timeout",
     type=float,
@@ -44,19 +32,17 @@ _EXIT_INTERRUPTED = 130
 @click.option("--force", is_flag=True, help="Removes it although another host or profile has submitted it.")
 @json_option
 @click.pass_context
-def kill(  # noqa: PLR0913, PLR0917 - one parameter for each option
+def kill(
     context: click.Context,
     name: str,
     profile: str,
-    config_path: Path | None,
-    settings: tuple[str, ...],
-    without: tuple[str, ...],
+    options: ChoiceOptions,
     timeout: float,
     force: bool,
     as_json: bool,
 ) -> None:
     """Ends the topology NAME, running or not. Its logs are kept, and its last report for a day."""
-    with Client(choose(profile, config_path, settings, without)) as client:
+    with Client(options.choose(profile)) as client:
         try:
             with progress(KILL_STEPS) as shown:
                 result = client.kill(name, timeout_s=timeout, force=force, progress=shown)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -12,8 +11,8 @@ from rich.table import Table
 from heron.driver_kit.redaction import redact_for_command
 from heron_cli.client.client import Client
 from heron_cli.commands.completion import complete_profile
-from heron_cli.commands.options import choose, config_path_option, json_option, set_option, without_option
-from heron_cli.topologies.topology_list import TopologyEntry
+from heron_cli.commands.options import ChoiceOptions, choice_options, json_option
+from heron_cli.topologies.runs.topology_list import TopologyEntry
 from heron_cli.view.text import format_time, output_width, print_json
 
 __all__ = ["list_command"]
@@ -23,24 +22,20 @@ __all__ = ["list_command"]
 @click.argument("profile", default="local", shell_complete=complete_profile)
 @click.option("--role", help="Shows only topologies of this role.")
 @click.option("--env", help="Shows only topologies of this environment.")
-@config_path_option
-@set_option
-@without_option
+@choice_options()
 @json_option
 def list_command(
     profile: str,
     role: str | None,
     env: str | None,
-    config_path: Path | None,
-    settings: tuple[str, ...],
-    without: tuple[str, ...],
+    options: ChoiceOptions,
     as_json: bool,
 ) -> None:
     """Lists the topologies of PROFILE (default: local), and those that ended within the last 24 hours.
 
     It also removes what ended runs have left behind, and notes each run that had not ended in order.
     """
-    with Client(choose(profile, config_path, settings, without)) as client:
+    with Client(options.choose(profile)) as client:
         found = client.list()
     for note in found.notes:
         click.echo(f"heron: note: {redact_for_command(note)}", err=True)

@@ -8,8 +8,7 @@ import click
 import msgspec
 
 from heron.errors import UsageError
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 
 __all__ = ["logs"]
 
@@ -17,7 +16,7 @@ _EXIT_INTERRUPTED = 130
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @click.option("--task", "task_id", type=click.IntRange(min=1), help="Shows only the logs of this task.")
 @click.option("--follow", "-f", is_flag=True, help="Continues until the topology ends, or Ctrl-C.")
 @click.option("--search", metavar="TEXT", default="", help="Shows only lines that contain TEXT, in any case.")

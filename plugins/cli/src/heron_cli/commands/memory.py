@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.commands.task_argument import TaskChoice, task_argument
-from heron_cli.view.memory_text import memory_lines
+from heron_cli.view.tasks.memory_text import memory_lines
 from heron_cli.view.text import print_json
 
 __all__ = ["memory"]
@@ -16,7 +15,7 @@ _LONGEST_S = 300.0
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @task_argument
 @click.option(
     "--seconds",
@@ -32,7 +31,7 @@ def memory(name: str, task: TaskChoice, seconds: float, options: RemoteOptions) 
     The lines that allocate are shown with user code first. The task is slower in between, because each of its
     allocations is traced. One observation of a task is made at a time.
     """
-    with options.connect(name) as client, client.topology(name, timeout_s=options.timeout_s) as topology:
+    with options.topology(name) as topology:
         if seconds and not options.as_json:
             what = f"observing {name} task {task.task_id} for {seconds:g} s; it is slower meanwhile"
             click.echo(f"{what}: its allocations are traced", err=True)

@@ -13,8 +13,7 @@ from rich.live import Live
 
 from heron.errors import UsageError
 from heron.ipc.documents.metrics_table import MetricsRow
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.view.metrics_text import metrics_text
 from heron_cli.view.text import output_width, print_json
 
@@ -24,7 +23,7 @@ _EXIT_INTERRUPTED = 130
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @click.option("--component", default="", help="Shows only this component, by task.")
 @click.option("--task", "task_id", type=click.IntRange(min=1), default=None, help="Shows only this task.")
 @click.option("--watch", is_flag=True, help="Continues until the topology ends, or Ctrl-C.")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -14,15 +14,18 @@ from click.core import ParameterSource
 from heron.errors import HeronError, UsageError, known
 from heron_cli.catalog.other_plugins import check_without
 from heron_cli.client.client import Client
-from heron_cli.commands.completion import complete_profile
+from heron_cli.commands.completion import complete_profile, complete_topology
 from heron_cli.profiles import profile_names
 from heron_cli.profiles.overrides import parse_overrides
 from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.topologies.profile_search import profiles_running
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = [
     "DEFAULT_PROFILE",
+    "ChoiceOptions",
     "RemoteOptions",
+    "choice_options",
     "choose",
     "config_path_option",
     "engine_option",
@@ -30,6 +33,7 @@ __all__ = [
     "profile_option",
     "remote_options",
     "set_option",
+    "topology_argument",
     "verbose_option",
     "without_option",
 ]
@@ -39,6 +43,7 @@ Decorator = Callable[[Command], Command]
 
 DEFAULT_PROFILE = "local"
 
+topology_argument = click.argument("name", shell_complete=complete_topology)
 config_path_option = click.option(
     "--config-path", type=click.Path(path_type=Path), help="A folder of profiles that is searched first."
 )
@@ -82,6 +87,48 @@ def choose(
 
 
 @dataclass(frozen=True, slots=True)
+class ChoiceOptions:
+    """The options with which one command changes a profile; nothing is checked yet."""
+
+    config_path: Path | None
+    settings: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    engine: str | None = None
+
+    def choose(self, profile: str) -> ProfileChoice:
+        """Return the profile with these changes. Raises as the function `choose` does."""
+        return choose(profile, self.config_path, self.settings, self.without, self.engine)
+
+
+def choice_options(*, engine: bool = False, without: bool = True) -> Decorator:
+    """Add the options that change a profile to a command, which receives them together as `options`."""
+    added = (
+        *((engine_option,) if engine else ()),
+        config_path_option,
+        set_option,
+        *((without_option,) if without else ()),
+    )
+
+    def add(command: Command) -> Command:
+        @wraps(command)
+        def with_options(
+            config_path: Path | None,
+            settings: tuple[str, ...],
+            without: tuple[str, ...] = (),
+            engine: str | None = None,
+            **own: object,
+        ) -> None:
+            command(options=ChoiceOptions(config_path, settings, without, engine), **own)
+
+        wrapped: Command = with_options
+        for option in reversed(added):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return add
+
+
+@dataclass(frozen=True, slots=True)
 class RemoteOptions:
     """The options of commands about one topology: its profile, the time limit, and how to print the answer.
 
@@ -115,6 +162,12 @@ class RemoteOptions:
         client.close()
         click.echo(f"heron: note: topology {topology!r} runs under profile {other!r}", err=True)
         return Client(replace(self.choice, name=other))
+
+    @contextmanager
+    def topology(self, name: str) -> Iterator[RemoteTopology]:
+        """Connect to a running topology for this block. Raises as `connect` does."""
+        with self.connect(name) as client, client.topology(name, timeout_s=self.timeout_s) as topology:
+            yield topology
 
 
 def _other_profile(client: Client, choice: ProfileChoice, topology: str, *, given: bool) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import click
 
 from heron.driver_kit.redaction import redact_for_command
 from heron.spi.uploader import PackageEntry
 from heron_cli.client.client import Client
-from heron_cli.commands.options import choose, config_path_option, json_option, profile_option, set_option
+from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option
 from heron_cli.topologies.package_store import StoredPackage
 from heron_cli.view.text import counted, format_age, format_bytes, print_json
 
@@ -29,12 +28,11 @@ def packages() -> None:
 
 @packages.command("list")
 @_profile
-@config_path_option
-@set_option
+@choice_options(without=False)
 @json_option
-def list_packages(profile: str, config_path: Path | None, settings: tuple[str, ...], as_json: bool) -> None:
+def list_packages(profile: str, options: ChoiceOptions, as_json: bool) -> None:
     """Lists the packages that a profile's uploader stores, youngest first, and which topologies use them."""
-    with Client(choose(profile, config_path, settings)) as client:
+    with Client(options.choose(profile)) as client:
         found = client.packages()
     if as_json:
         print_json([_fields(each) for each in found])
@@ -62,18 +60,16 @@ def list_packages(profile: str, config_path: Path | None, settings: tuple[str, .
 )
 @click.option("--dry-run", is_flag=True, help="Only shows what would be removed.")
 @_profile
-@config_path_option
-@set_option
+@choice_options(without=False)
 @json_option
 @click.pass_context
-def prune(  # noqa: PLR0913, PLR0917 - one parameter for each option
+def prune(
     context: click.Context,
     days: float,
     keep: int,
     dry_run: bool,
     profile: str,
-    config_path: Path | None,
-    settings: tuple[str, ...],
+    options: ChoiceOptions,
     as_json: bool,
 ) -> None:
     """Removes the packages that no topology of the profile's state manager uses.
@@ -81,7 +77,7 @@ def prune(  # noqa: PLR0913, PLR0917 - one parameter for each option
     It does not see topologies of other state managers: where several state managers share a store, give each its own
     place there. Exit codes: 0 done, 1 some packages could not be removed.
     """
-    with Client(choose(profile, config_path, settings)) as client:
+    with Client(options.choose(profile)) as client:
         result = client.prune_packages(older_than_s=days * _DAY_S, keep=keep, dry_run=dry_run)
     failed = {uri: redact_for_command(reason) for uri, reason in result.failed.items()}
     if as_json:

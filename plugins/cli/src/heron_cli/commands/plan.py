@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 from rich.console import Console
 
 from heron.spi.engine import PipelineChoices
 from heron_cli.commands.completion import complete_file
-from heron_cli.commands.options import (
-    choose,
-    config_path_option,
-    engine_option,
-    json_option,
-    profile_option,
-    set_option,
-    verbose_option,
-    without_option,
-)
-from heron_cli.launch.interrupts import Interrupts
-from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
+from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option, verbose_option
+from heron_cli.interrupts import Interrupts
+from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology
 from heron_cli.launch.prepare import plan_target
 from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.view.plan_tree import plan_document, plan_tree
@@ -34,28 +23,21 @@ __all__ = ["plan", "show_plan"]
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
 @profile_option("The profile under which it would run.")
 @click.option("--packing", metavar="NAME", help="Packs with this driver instead of the profile's.")
-@engine_option
-@config_path_option
-@set_option
-@without_option
+@choice_options(engine=True)
 @json_option
 @verbose_option
-def plan(  # noqa: PLR0913, PLR0917 - one parameter for each option
+def plan(
     target: str,
     arguments: tuple[str, ...],
     profile: str,
     packing: str | None,
-    engine: str | None,
-    config_path: Path | None,
-    settings: tuple[str, ...],
-    without: tuple[str, ...],
+    options: ChoiceOptions,
     as_json: bool,
     verbose: bool,
 ) -> None:
     """Shows the logical, packing and physical plan of the topology of a Python file; runs and changes nothing."""
-    choice = choose(profile, config_path, settings, without, engine)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
-        show_plan(choice, loading, interrupts, packing, as_json)
+        show_plan(options.choose(profile), loading, interrupts, packing, as_json)
 
 
 def show_plan(

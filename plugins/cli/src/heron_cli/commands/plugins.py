@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 import click
@@ -27,14 +26,7 @@ from heron_cli.catalog.other_plugins import (
 )
 from heron_cli.catalog.plugin_check import PluginCheck, ServerState, check_plugins
 from heron_cli.command_group import CommandGroup
-from heron_cli.commands.options import (
-    choose,
-    config_path_option,
-    json_option,
-    profile_option,
-    set_option,
-    without_option,
-)
+from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option
 from heron_cli.topologies.environment import find_profile
 from heron_cli.view.text import output_width, print_json
 
@@ -93,9 +85,7 @@ def show_plugin(family: str, name: str, as_json: bool) -> None:
 @click.argument("family", required=False)
 @click.argument("name", required=False)
 @profile_option("The profile whose servers are asked.")
-@config_path_option
-@set_option
-@without_option
+@choice_options()
 @click.option(
     "--timeout",
     "timeout_s",
@@ -107,14 +97,12 @@ def show_plugin(family: str, name: str, as_json: bool) -> None:
 )
 @json_option
 @click.pass_context
-def check_command(  # noqa: PLR0913, PLR0917 - one parameter for each option
+def check_command(
     context: click.Context,
     family: str | None,
     name: str | None,
     profile: str,
-    config_path: Path | None,
-    settings: tuple[str, ...],
-    without: tuple[str, ...],
+    options: ChoiceOptions,
     timeout_s: float,
     as_json: bool,
 ) -> None:
@@ -126,8 +114,8 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter for each option
         msg = f"--timeout: {timeout_s:g} s is not within 0.1 to {_LONGEST_S:g} s"
         raise UsageError(msg)
     found = _named(family, name) if family and name else _catalog(family)
-    chosen = find_profile(choose(profile, config_path, settings, without))
-    checked = check_plugins(found, chosen, timeout_s, without)
+    chosen = find_profile(options.choose(profile))
+    checked = check_plugins(found, chosen, timeout_s, options.without)
     if as_json:
         print_json(
             [{**_fields(each.plugin), "server": each.server.value, "server_detail": each.detail} for each in checked]

@@ -8,12 +8,11 @@ from pathlib import Path
 import click
 
 from heron.errors import UsageError
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.client.speedscope import speedscope_file
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.commands.task_argument import TaskChoice, task_argument
-from heron_cli.view.flame_graph import flame_graph
-from heron_cli.view.profile_text import profile_lines
-from heron_cli.view.speedscope import speedscope_file
+from heron_cli.view.tasks.flame_graph import flame_graph
+from heron_cli.view.tasks.profile_text import profile_lines
 from heron_cli.view.text import print_json
 
 __all__ = ["profile"]
@@ -23,7 +22,7 @@ _LONGEST_S = 300.0
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @task_argument
 @click.option(
     "--seconds",
@@ -47,7 +46,7 @@ def profile(name: str, task: TaskChoice, seconds: float, out: Path | None, optio
     code. One profile of a task is taken at a time.
     """
     graph, samples = _files(out or Path(f"{name}-{task.task_id}"))
-    with options.connect(name) as client, client.topology(name, timeout_s=options.timeout_s) as topology:
+    with options.topology(name) as topology:
         found = topology.profile(task.task_id, task.component, seconds=seconds)
     try:
         graph.write_text(flame_graph(found), encoding="utf-8")

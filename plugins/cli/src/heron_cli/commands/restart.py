@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from heron_cli.client.client import Client
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
-from heron_cli.topologies.restart import RestartedContainer
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
+from heron_cli.topologies.running.restart import RestartedContainer
 from heron_cli.view.text import print_json
 
 __all__ = ["restart"]
@@ -16,7 +15,7 @@ _EXIT_INTERRUPTED = 130
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @click.argument("container", type=int, required=False)
 @remote_options(timeout_s=60.0, timeout_help="The longest wait for each container to be back.")
 @click.pass_context

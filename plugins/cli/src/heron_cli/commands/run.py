@@ -12,27 +12,19 @@ from heron.clock import monotonic_s, wall_s
 from heron.driver_kit.loading import load_object
 from heron.errors import UsageError
 from heron_cli.commands.completion import complete_file
-from heron_cli.commands.options import (
-    choose,
-    config_path_option,
-    engine_option,
-    profile_option,
-    set_option,
-    verbose_option,
-    without_option,
-)
-from heron_cli.launch.interrupts import Interrupts
-from heron_cli.launch.loaded import LoadingTopology
-from heron_cli.launch.run_report import RunRequest, check_report_path
+from heron_cli.commands.options import ChoiceOptions, choice_options, profile_option, verbose_option
+from heron_cli.foreground.run_report import RunRequest, check_report_path
+from heron_cli.interrupts import Interrupts
+from heron_cli.launch.loading.loaded import LoadingTopology
 
 __all__ = ["run"]
 
 _Run = Callable[[RunRequest, LoadingTopology, Interrupts], int]
-_Check = Callable[[], None]
+_CheckInstalled = Callable[[], None]
 
-_FOREGROUND = "heron_cli.launch.foreground:run_in_foreground"
-_CHECK_UI = "heron_cli.launch.run_page:check_ui_installed"
-_SIMULATED = "heron_cli.launch.simulated:run_simulated"
+_FOREGROUND = "heron_cli.foreground.foreground_run:run_in_foreground"
+_CHECK_UI = "heron_cli.foreground.run_page:check_ui_installed"
+_SIMULATED = "heron_cli.foreground.simulated:run_simulated"
 
 _STARTED_S = monotonic_s()
 _STARTED_AT_S = wall_s()
@@ -44,10 +36,7 @@ _STARTED_AT_S = wall_s()
 @click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_file)
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
 @profile_option("The profile under which it runs.")
-@engine_option
-@config_path_option
-@set_option
-@without_option
+@choice_options(engine=True)
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stops it after that time, with exit code 1.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Writes a report of the run, as JSON.")
 @click.option(
@@ -65,10 +54,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     target: str,
     arguments: tuple[str, ...],
     profile: str,
-    engine: str | None,
-    config_path: Path | None,
-    settings: tuple[str, ...],
-    without: tuple[str, ...],
+    options: ChoiceOptions,
     timeout: float | None,
     report: Path | None,
     from_checkpoint: str,
@@ -81,6 +67,18 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     NAME chooses one of several topologies: a Topology class, a TopologyBuilder, or a function that returns one.
     Arguments after `--` are the file's own sys.argv.
     """
+    _check(timeout, report, from_checkpoint, page=page, simulate=simulate)
+    choice = options.choose(profile)
+    request = RunRequest(choice, timeout, report, simulate, _STARTED_S, _STARTED_AT_S, from_checkpoint, page)
+    with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
+        # Imported while the child process loads the file.
+        work = cast("_Run", load_object(_SIMULATED if simulate else _FOREGROUND))
+        code = work(request, loading, interrupts)
+    context.exit(code)
+
+
+def _check(timeout: float | None, report: Path | None, from_checkpoint: str, *, page: bool, simulate: bool) -> None:
+    """Refuse options that are wrong or contradict each other, before the author's file is loaded."""
     if timeout is not None and not timeout > 0:
         msg = f"--timeout: {timeout:g} s is not above 0 s; give the seconds after which it is stopped"
         raise UsageError(msg)
@@ -91,13 +89,6 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
         msg = "--ui: the simulator has no processes to ask; leave out --simulate"
         raise UsageError(msg)
     if page:
-        cast("_Check", load_object(_CHECK_UI))()
+        cast("_CheckInstalled", load_object(_CHECK_UI))()
     if report:
         check_report_path(report)
-    choice = choose(profile, config_path, settings, without, engine)
-    request = RunRequest(choice, timeout, report, simulate, _STARTED_S, _STARTED_AT_S, from_checkpoint, page)
-    with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
-        # Imported while the child process loads the file.
-        work = cast("_Run", load_object(_SIMULATED if simulate else _FOREGROUND))
-        code = work(request, loading, interrupts)
-    context.exit(code)

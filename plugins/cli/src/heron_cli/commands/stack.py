@@ -5,17 +5,16 @@ from __future__ import annotations
 import click
 from rich.console import Console
 
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.commands.task_argument import TaskChoice, task_argument
-from heron_cli.view.stack_text import stack_text
+from heron_cli.view.tasks.stack_text import stack_text
 from heron_cli.view.text import output_width, print_json
 
 __all__ = ["stack"]
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @task_argument
 @remote_options(timeout_s=5.0)
 def stack(name: str, task: TaskChoice, options: RemoteOptions) -> None:
@@ -24,7 +23,7 @@ def stack(name: str, task: TaskChoice, options: RemoteOptions) -> None:
     TASK is a number, or COMPONENT/NUMBER. The task answers also while its component blocks. The calls are lines of
     source; values of variables are not shown.
     """
-    with options.connect(name) as client, client.topology(name, timeout_s=options.timeout_s) as topology:
+    with options.topology(name) as topology:
         stacks = topology.stacks(task.task_id, task.component)
     if options.as_json:
         print_json(stacks)

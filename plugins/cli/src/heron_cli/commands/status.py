@@ -6,8 +6,7 @@ import click
 from rich.console import Console
 
 from heron.clock import wall_s
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.view.status_text import status_text
 from heron_cli.view.text import output_width, print_json
 
@@ -15,7 +14,7 @@ __all__ = ["status"]
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @remote_options(timeout_s=10.0)
 def status(name: str, options: RemoteOptions) -> None:
     """Shows the state of the topology NAME: its tasks and processes, back pressure and errors.

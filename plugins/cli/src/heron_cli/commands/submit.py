@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 import click
@@ -13,21 +12,13 @@ from heron.driver_kit.loading import load_object
 from heron.errors import UsageError
 from heron_cli.client.client import Client, SubmitResult
 from heron_cli.commands.completion import complete_file, complete_profile
-from heron_cli.commands.options import (
-    choose,
-    config_path_option,
-    engine_option,
-    json_option,
-    set_option,
-    verbose_option,
-    without_option,
-)
-from heron_cli.launch.interrupts import Interrupts
-from heron_cli.launch.loaded import LoadingTopology
+from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, verbose_option
+from heron_cli.interrupts import Interrupts
+from heron_cli.launch.loading.loaded import LoadingTopology
 from heron_cli.launch.target import Target, parse_target, user_name
 from heron_cli.profiles import ENGINE, STORE
 from heron_cli.topologies.environment import ProfileChoice, find_profile
-from heron_cli.view.progress_output import progress
+from heron_cli.view.live.progress_output import progress
 from heron_cli.view.text import print_json
 
 __all__ = ["SUBMIT_STEPS", "submit"]
@@ -45,10 +36,7 @@ SUBMIT_STEPS = 5
 @click.argument("where", metavar="PROFILE[/ROLE[/ENV]]", shell_complete=complete_profile)
 @click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_file)
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
-@engine_option
-@config_path_option
-@set_option
-@without_option
+@choice_options(engine=True)
 @click.option("--dry-run", is_flag=True, help="Shows the plan and changes nothing.")
 @click.option("--deactivated", is_flag=True, help="Starts it paused, until `heron activate`.")
 @click.option(
@@ -63,10 +51,7 @@ def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
     where: str,
     target: str,
     arguments: tuple[str, ...],
-    engine: str | None,
-    config_path: Path | None,
-    settings: tuple[str, ...],
-    without: tuple[str, ...],
+    options: ChoiceOptions,
     dry_run: bool,
     deactivated: bool,
     from_checkpoint: str,
@@ -79,7 +64,7 @@ def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
     one of several topologies in the file. ARGS are the file's own sys.argv.
     """
     labels = parse_target(where, user_name())
-    choice = choose(labels.profile, config_path, settings, without, engine)
+    choice = options.choose(labels.profile)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         if dry_run and from_checkpoint:
             msg = f"--from-checkpoint {from_checkpoint!r:.80}: --dry-run does not check it; give one of the two"

@@ -8,8 +8,7 @@ import click
 from rich.console import Console
 
 from heron_cli.client.traces import AssembledTrace, TraceSummary, assembled, summary_of
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.view.text import output_width, print_json
 from heron_cli.view.trace_text import no_traces_text, trace_text
 
@@ -27,7 +26,7 @@ class _Answer:
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @click.option("--slowest", is_flag=True, help="Shows the slowest trace, not the newest.")
 @remote_options(timeout_s=10.0)
 def trace(name: str, slowest: bool, options: RemoteOptions) -> None:
@@ -37,7 +36,7 @@ def trace(name: str, slowest: bool, options: RemoteOptions) -> None:
     traces roots if topology.trace.one.in is set; `heron update NAME --runtime-config topology.trace.one.in=10000` sets
     it while the topology runs.
     """
-    with options.connect(name) as client, client.topology(name, timeout_s=options.timeout_s) as topology:
+    with options.topology(name) as topology:
         table = topology.traces()
     traces = tuple(map(assembled, table.traces))
     shown = chosen_trace(traces, slowest=slowest)

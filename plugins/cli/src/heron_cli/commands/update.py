@@ -8,9 +8,8 @@ import click
 
 from heron.errors import UsageError
 from heron.ipc.documents.status import UpdateStatus
-from heron_cli.commands.completion import complete_topology
-from heron_cli.commands.options import RemoteOptions, remote_options
-from heron_cli.topologies.runtime_config import parse_changes
+from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
+from heron_cli.topologies.running.runtime_config import parse_changes
 from heron_cli.view.text import print_json
 from heron_cli.view.update_text import config_as_json, config_lines, update_as_json, update_lines
 
@@ -23,7 +22,7 @@ _EXIT_INTERRUPTED = 130
 
 
 @click.command()
-@click.argument("name", shell_complete=complete_topology)
+@topology_argument
 @click.option(
     "--component-parallelism",
     "parallelism",

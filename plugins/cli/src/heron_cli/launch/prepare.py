@@ -21,7 +21,7 @@ from heron.spi.serializer import Serializer
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.other_plugins import check_settings
 from heron_cli.catalog.third_party import open_guarded
-from heron_cli.launch.loaded import LoadedTopology, LoadingTopology
+from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology
 from heron_cli.profiles import ALL_FAMILIES, ENGINE, STORE, Profile, Resolver
 from heron_cli.profiles.overrides import Overrides, engine_settings
 from heron_cli.profiles.yaml_file import parse_yaml

@@ -12,7 +12,7 @@ from heron.ipc.documents.metric_names import EXECUTE_COUNT
 from heron.planner.key_balance import balanced_owners, expected_rates
 from heron.planner.key_owners import KeyOwners
 from heron.planner.physical_plan import PlanIndex
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = ["Rebalance", "TaskLoad", "plan_rebalance"]
 

@@ -33,18 +33,18 @@ from heron.state_nodes.scheduler_location import encode_scheduler_location
 from heron.state_nodes.topology_keys import encode_keys
 from heron_cli.catalog.other_plugins import observer_entries
 from heron_cli.launch.container_specs import checkpoint_store, container_specs
-from heron_cli.launch.folders import make_log_dir, make_run_dir, name_log_dir, name_run_dir, prune_logs
-from heron_cli.launch.loaded import LoadedTopology
+from heron_cli.launch.loading.loaded import LoadedTopology
 from heron_cli.launch.prepare import Prepared, load_target, prepare
 from heron_cli.launch.services import profile_services
 from heron_cli.launch.start_from import start_from
 from heron_cli.launch.target import DEFAULT_ENV, user_name
 from heron_cli.profiles import Profile
 from heron_cli.profiles.overrides import engine_settings
-from heron_cli.topologies.cleanup import acquire_lock, clean_up, free_name, logs_in_use, package_file, remove_run
-from heron_cli.topologies.discovery import read_report, topologies
 from heron_cli.topologies.environment import Environment, ProfileChoice, lifecycle_hooks, without_secrets
 from heron_cli.topologies.progress import Progress
+from heron_cli.topologies.run_nodes import read_report, topologies
+from heron_cli.topologies.runs.cleanup import acquire_lock, clean_up, free_name, logs_in_use, package_file, remove_run
+from heron_cli.topologies.runs.run_folders import make_log_dir, make_run_dir, name_log_dir, name_run_dir, prune_logs
 
 __all__ = [
     "Submission",

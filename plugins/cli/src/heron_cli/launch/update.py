@@ -19,7 +19,7 @@ from heron.ipc.documents.status import TopologyStatus, UpdateStatus
 from heron.planner.key_balance import encode_owners
 from heron.planner.key_owners import KeyOwners, moved_groups
 from heron.planner.packing_plan import NO_RESOURCE, PackingPlan, Resource, check_standbys
-from heron.planner.physical_plan import ENDED_STATES, PlanIndex
+from heron.planner.physical_plan import PlanIndex
 from heron.planner.plan_update import begin_update, without
 from heron.planner.regions import regions_of
 from heron.spi.packing import Packing
@@ -35,12 +35,12 @@ from heron_cli.launch.rebalance import Rebalance, plan_rebalance
 from heron_cli.profiles.overrides import engine_settings
 from heron_cli.topologies.checkpoint_list import open_archive
 from heron_cli.topologies.environment import Environment, ProfileChoice, without_secrets
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_cli.topologies.running.topology_end import check_not_ended
 
 __all__ = ["TopologyUpdate", "plan_update", "run_update"]
 
 _POLL_S = 0.1
-_ENDED = frozenset(state.value for state in ENDED_STATES)
 
 _log = logging.getLogger(__name__)
 
@@ -277,10 +277,7 @@ def _is_complete(
     status: TopologyStatus,
     now: UpdateStatus | None,
 ) -> bool:
-    if status.state in _ENDED:
-        why = f": {status.error}" if status.error else ""
-        msg = f"topology {topology.name!r} is {status.state} meanwhile{why}"
-        raise TopologyFailedError(msg)
+    check_not_ended(status)
     if now is not None and now.phase == "withdrawn":
         msg = f"the update of topology {topology.name!r} was withdrawn, nothing has changed: {now.waits_for}"
         raise TopologyFailedError(msg)

@@ -1,9 +1,13 @@
 """Profiles: one YAML file names the driver of each family with its options, and the settings of the engine.
 
-`search` finds the file of a profile and the files that it extends. `layers` merges their sections. `changes` adds the
-settings of the environment and the command line. `references` resolves ``${…}``. `section` finds a driver and checks
-its section against the schema. `reading` does all of this for a profile, and `listing` shows the result. Reading
-continues after a mistake, and `findings` collects all mistakes.
+In: the name of a profile, files, the environment, ``--set``. Out: a `Profile`, or all mistakes with their places. The
+callers are the modules that open drivers. The caller's `Resolver` finds drivers, so this package needs no catalog.
+
+Reading order: `located` (a value and its place), `yaml_file`, `search` (the file of a profile and the files that it
+extends), `layers` (merges their sections), `changes` (the settings of the environment and the command line),
+`references` (resolves ``${…}``), `section` (a driver's section against its schema), `health_choice`, `reading` (all of
+this for a profile), `listing` (shows the result), `overrides` (the options of one command). Reading continues after a
+mistake, and `findings` collects all mistakes.
 """
 
 from heron_cli.profiles.findings import Problem

@@ -15,8 +15,8 @@ from heron.spi.checkpoint import CheckpointStore
 from heron.spi.statemgr import StateManager
 from heron_cli.catalog.third_party import open_guarded
 from heron_cli.profiles import Profile
-from heron_cli.topologies.discovery import check_name, read_run
-from heron_cli.topologies.remote_topology import RemoteTopology
+from heron_cli.topologies.run_nodes import check_name, read_run
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = [
     "LATEST",

@@ -24,10 +24,11 @@ from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import kill_command
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.plugin_check import ask_server
-from heron_cli.launch.folders import RUN_DIR_PREFIX, run_parent
 from heron_cli.profiles import Profile
-from heron_cli.topologies.discovery import Facts, RunState, classify, discover, read_run, topologies
 from heron_cli.topologies.environment import Environment
+from heron_cli.topologies.run_nodes import read_run, topologies
+from heron_cli.topologies.runs.discovery import Facts, RunState, classify, discover
+from heron_cli.topologies.runs.run_folders import RUN_DIR_PREFIX, is_private_dir, run_parent
 
 __all__ = ["Diagnosis", "diagnose_machine", "diagnose_profile"]
 
@@ -215,8 +216,7 @@ def _orphan_run_dirs(profile: Profile, statemgr: StateManager) -> Iterator[Diagn
 
 def _is_unused(folder: Path, sockets: str) -> bool:
     found = folder.lstat()
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
-    return ours and wall_s() - found.st_mtime > _SETTLED_S and f" {folder}/" not in sockets
+    return is_private_dir(found) and wall_s() - found.st_mtime > _SETTLED_S and f" {folder}/" not in sockets
 
 
 def _known_run_dirs(statemgr: StateManager) -> frozenset[str]:

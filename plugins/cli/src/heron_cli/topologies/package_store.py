@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from heron.errors import PackageError, StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.spi.uploader import PackageEntry, Uploader
-from heron_cli.topologies.discovery import is_name, read_run
+from heron_cli.topologies.run_nodes import is_name, read_run
 
 __all__ = ["PackageStore", "PruneResult", "StoredPackage", "merged", "prunable"]
 

@@ -12,8 +12,8 @@ from heron.spi.driver import DriverRef
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.third_party import open_guarded_statemgr
 from heron_cli.profiles import load_profile, profile_names
-from heron_cli.topologies.discovery import check_name, read_run
 from heron_cli.topologies.environment import ProfileChoice
+from heron_cli.topologies.run_nodes import check_name, read_run
 
 __all__ = ["profiles_running"]
 

@@ -1,4 +1,4 @@
-"""Reports the steps of a long operation to its caller. `heron_cli.view.progress_output` shows them on a terminal."""
+"""Reports the steps of a long operation to its caller. `heron_cli.view.live` shows them on a terminal."""
 
 from __future__ import annotations
 

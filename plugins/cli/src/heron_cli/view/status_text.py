@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from heron.ipc.documents.status import ProcessStatus, StandbyStatus, TopologyStatus
-from heron_cli.topologies.status_report import StatusReport
+from heron_cli.topologies.running.status_report import StatusReport
 from heron_cli.view.checkpoint_text import status_lines
-from heron_cli.view.live_view import status_table
-from heron_cli.view.text import format_count
+from heron_cli.view.status_table import status_table
+from heron_cli.view.text import format_count, format_time
 
 __all__ = ["format_duration", "status_text"]
 
@@ -55,7 +54,7 @@ def _headline(report: StatusReport, wall_s: float) -> str:
     status, run = report.status, report.run
     if run is None:
         return f"{status.topology} is not running; this is the end of its last run, {status.topology_id}"
-    since = datetime.fromtimestamp(status.started_at_s, UTC).isoformat(sep=" ", timespec="seconds")
+    since = format_time(status.started_at_s)
     plan = f"plan {status.plan_version}" if status.plan_version else "no plan yet: its containers are starting"
     age = format_duration(wall_s - status.started_at_s)
     containers = 1 + len({task.container_id for task in status.tasks})

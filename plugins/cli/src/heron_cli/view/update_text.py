@@ -11,7 +11,7 @@ from heron_cli.view.text import format_bytes
 
 if TYPE_CHECKING:
     from heron_cli.launch.update import TopologyUpdate
-    from heron_cli.topologies.runtime_config import ConfigChange
+    from heron_cli.topologies.running.runtime_config import ConfigChange
 
 __all__ = ["update_as_json", "update_lines"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heron_cli.topologies.log_files import who_writes
+from heron_cli.topologies.logs.log_files import who_writes
 from heron_cli.view.text import counted
 from heron_health_manager.explaining.death_reason import DeathKind, DeathReason, death_reason
 from heron_health_manager.explaining.explanation import Problem

@@ -1,0 +1,171 @@
+"""The author's file as commands see it. A child process loads it, so the file may block or change its interpreter."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from heron.api.definition import TopologyDefinition
+from heron.driver_kit.parent_process import DEATH_SIGNAL, PARENT_PID
+from heron.errors import TopologyError, UsageError
+from heron.spi.engine import PipelineChoices
+from heron.state_nodes.plans import decode_topology
+from heron_cli.launch.loading.load_report import LoadReport
+
+__all__ = ["LoadedTopology", "LoadingTopology", "split_target"]
+
+_LINGER_S = 1.0  # threads that the author's file started may keep the child alive after its report
+_LOOK_S = 0.1  # the period of the check for a cancellation
+_CHUNK_BYTES = 1 << 16
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTopology:
+    """The topology of a file, and the files and import paths of its program, relative to the folder `root`."""
+
+    definition: TopologyDefinition
+    module: str
+    script: bool
+    choice: str | None
+    argv: tuple[str, ...]
+    root: Path
+    files: tuple[str, ...]
+    import_paths: tuple[str, ...] = (".",)
+
+
+class LoadingTopology:
+    """A load in progress, as a context manager. The command can prepare other things meanwhile.
+
+    With `verbose`, an error of the author's file has its traceback.
+    """
+
+    def __init__(self, target: str, argv: Sequence[str], *, verbose: bool = False) -> None:
+        self._path, self._choice = split_target(target)
+        self._argv = tuple(argv)
+        self._verbose = verbose
+        self._answered = False
+        self._reader, writer = os.pipe()
+        choices, self._choices = os.pipe()
+        environment = {**os.environ, PARENT_PID: str(os.getpid()), DEATH_SIGNAL: signal.SIGKILL.name}
+        command = [sys.executable, "-P", "-m", "heron_cli.launch.loading.loader", str(writer), str(choices)]
+        try:
+            self._child = subprocess.Popen(
+                [*command, str(self._path), self._choice or "", *self._argv],
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                pass_fds=(writer, choices),
+                process_group=0,  # Ctrl-C goes to the command, which then ends its children
+            )
+        finally:
+            os.close(writer)
+            os.close(choices)
+
+    def choose(self, choices: PipelineChoices) -> None:
+        """Say what pipelines get. Without this call, `result` chooses Heron and no store."""
+        if self._choices < 0:
+            return
+        descriptor, self._choices = self._choices, -1
+        with suppress(BrokenPipeError):  # a file without a pipeline does not ask, and its process may have ended
+            os.write(descriptor, msgspec.json.encode(choices))
+        os.close(descriptor)
+
+    def result(self, cancelled: Callable[[], bool] = lambda: False) -> LoadedTopology:
+        """Wait for the report without a time limit, or until `cancelled` returns true.
+
+        Raises:
+            UsageError: when the file does not load, has no topology, or ends early.
+            KeyboardInterrupt: when the load was cancelled.
+        """
+        self.choose(PipelineChoices())
+        data = self._read(cancelled)
+        self._answered = True
+        if not data:
+            raise UsageError(self._died())
+        report = msgspec.json.decode(data, type=LoadReport)
+        if report.error:
+            raise TopologyError(self._described(report))
+        return LoadedTopology(
+            decode_topology(report.definition.encode(), str(self._path)),
+            report.module,
+            report.script,
+            self._choice,
+            self._argv,
+            Path(report.root),
+            report.files,
+            report.import_paths,
+        )
+
+    def close(self) -> None:
+        """End the child if it still runs. Further calls have no effect."""
+        self.choose(PipelineChoices())
+        if self._reader >= 0:
+            os.close(self._reader)
+            self._reader = -1
+        try:
+            self._child.wait(_LINGER_S if self._answered else 0.0)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+
+    def __enter__(self) -> LoadingTopology:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self, cancelled: Callable[[], bool]) -> bytes:
+        chunks: list[bytes] = []
+        while not cancelled():
+            if not select.select([self._reader], [], [], _LOOK_S)[0]:
+                continue
+            chunk = os.read(self._reader, _CHUNK_BYTES)
+            if not chunk:
+                return b"".join(chunks)
+            chunks.append(chunk)
+        raise KeyboardInterrupt
+
+    def _described(self, report: LoadReport) -> str:
+        if self._verbose and report.traceback:
+            return f"{report.error}\n\n{report.traceback.rstrip()}"
+        return report.error
+
+    def _died(self) -> str:
+        try:
+            code = self._child.wait(_LINGER_S)
+        except subprocess.TimeoutExpired:
+            code = 0
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return f"{self._path}: its process ended by {how} while it was loaded; it must return to define its topology"
+
+
+def split_target(target: str) -> tuple[Path, str | None]:
+    """Return the absolute path and the name of ``FILE[:NAME]``.
+
+    Raises:
+        UsageError: when the file does not exist or cannot be read.
+    """
+    file, colon, name = target.rpartition(":")
+    if not colon or not _NAME.fullmatch(name) or Path(target).exists():
+        file, name = target, ""
+    path = Path(file)
+    if path.is_dir():
+        msg = f"{file}: is a folder; give the file that defines the topology"
+        raise UsageError(msg)
+    if not path.is_file():
+        msg = f"{file}: no such file; give the file that defines the topology"
+        raise UsageError(msg)
+    if not os.access(path, os.R_OK):
+        msg = f"{file}: permission denied; make it readable"
+        raise UsageError(msg)
+    return path.resolve(), name or None

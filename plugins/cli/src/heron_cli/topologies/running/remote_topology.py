@@ -1,0 +1,408 @@
+"""A connection to a running topology by its name.
+
+The state manager names the topology manager that leads the topology. While there is none, a call waits up to its time
+limit, because one is being started or restarted. A fault that waiting cannot remedy is an error at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar, cast
+
+from heron.clock import monotonic_s
+from heron.driver_kit.loading import load_object
+from heron.errors import (
+    AccessError,
+    HeronError,
+    RemoteProtocolError,
+    StateError,
+    StateUnavailableError,
+    UnreachableError,
+    UsageError,
+    known,
+    nearest,
+)
+from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow
+from heron.ipc.documents.status import TopologyStatus
+from heron.ipc.documents.task_memory import TaskMemory
+from heron.ipc.documents.task_profile import TaskProfile
+from heron.ipc.documents.task_stacks import TaskStacks
+from heron.ipc.documents.task_tuples import TaskTuples
+from heron.ipc.documents.traces_table import TracesTable
+from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
+from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.execution_state import ExecutionState
+from heron.state_nodes.health_records import HealthRecords, decode_health_records
+from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location
+from heron_cli.topologies.run_nodes import check_name, read_report, read_run
+from heron_cli.topologies.running.topology_plans import TopologyPlans, read_plans
+
+if TYPE_CHECKING:
+    from heron.ipc.query import TManagerClient
+
+__all__ = ["RemoteTopology", "UnreachableTopology"]
+
+_OPEN_CLIENT = "heron_cli.topologies.running.tmanager_client:open_tmanager_client"
+"""Loaded by name because it brings ZeroMQ and protobuf (60 ms), which `heron list` does not need."""
+
+_ANSWER_S = 2.0  # a topology manager answers in milliseconds; after this time another may lead
+_RETRY_S = 0.1
+_LOCATED_S = 5.0  # while its connection answers: a look-up costs half of a question
+_LONGEST_S = 60.0  # a topology manager waits no longer for a task
+_REFUSED_KEYS = 2  # a topology manager that is leaving, or has just taken over a port, may refuse the keys once
+
+C = TypeVar("C")
+T = TypeVar("T")
+
+Question = Callable[["TManagerClient", float], T]
+"""Asks through a client, within the given number of seconds."""
+
+_OpenClient = Callable[..., "TManagerClient"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnreachableTopology:
+    """The facts about a topology whose topology manager does not answer.
+
+    `planned` is whether it has a physical plan, `locked` whether a command is changing it. `job` is the state of
+    its job; None when the scheduler does not answer.
+    """
+
+    planned: bool
+    locked: bool
+    job: SchedulerState | None
+    containers: tuple[ContainerStatus, ...] = ()
+
+    def dead(self) -> bool:
+        """Return whether none of its processes runs and no command is about to start them."""
+        return not self.locked and self.job is not None and self.job is not SchedulerState.RUNNING
+
+    def reason(self) -> str:
+        """Return why it does not answer, for people."""
+        why = "".join(
+            f"; container {each.container_id} does not run, after {each.attempts} starts: {each.last_error}"
+            for each in self.containers
+            if not each.running and each.last_error
+        )
+        if not self.planned:
+            return f"it is starting, its topology manager is not there yet{why}"
+        return f"its topology manager is being restarted; data flows on{why}"
+
+
+class RemoteTopology:
+    """One run of a topology: the run that has the name at the first call. Not thread-safe; a context manager.
+
+    A process of the topology that has keys opens the client for an endpoint itself, by `client_of`. Others find the
+    keys in the state manager.
+
+    Every method takes at most about `timeout_s` seconds and raises
+
+    - `UsageError` when the topology does not run, has ended, or refuses; nothing was changed;
+    - `AccessError` when a read-only connection is asked for a change, or the keys in the state manager are
+      not those of the running topology;
+    - `UnreachableError` when it does not answer in time; the message has the reason;
+    - `StateError` when the state manager does not answer, or a node cannot be read;
+    - `RemoteProtocolError` when the topology runs with a version of heron-core that this one does not understand.
+    """
+
+    def __init__(
+        self,
+        statemgr: StateManager,
+        scheduler: Scheduler,
+        name: str,
+        timeout_s: float,
+        *,
+        read_only: bool = False,
+        client_of: Callable[[str], TManagerClient] | None = None,
+    ) -> None:
+        self.name = name
+        self._read_only = read_only
+        self.timeout_s = timeout_s
+        self._statemgr = statemgr
+        self._scheduler = scheduler
+        self._run: ExecutionState | None = None
+        self._client: TManagerClient | None = None
+        self._open_own = client_of
+        self._client_of: tuple[str, bool] | None = None
+        self._located: TManagerLocation | None = None
+        self._located_at_s = float("-inf")
+
+    @property
+    def run(self) -> ExecutionState:
+        """The execution state: who submitted it, when, and where its folders are."""
+        if self._run is None:
+            self._run = self._find()
+        return self._run
+
+    def status(self, *, control: bool = False) -> TopologyStatus:
+        """Return the current status; with `control`, ask with the control key, which checks it."""
+        return self._ask(control, lambda client, left_s: client.status(left_s))
+
+    def metrics(self, component: str = "", task_id: int = 0, *, by_task: bool = False) -> tuple[MetricsRow, ...]:
+        """Return its newest metrics, summed up by component or by task; "" and 0 mean all."""
+        return self._ask(
+            False,
+            lambda client, left_s: client.metrics(component, task_id, by_task=by_task, timeout_s=left_s),
+        )
+
+    def read_task_metrics(self, names: Collection[str], reader: MetricsReader[C]) -> None:
+        """Give its newest metrics of these names, by task, to a reader; no names mean all.
+
+        A topology manager of an earlier version returns those of all names.
+        """
+        self._ask(False, lambda client, left_s: client.read_task_metrics(names, reader, left_s))
+
+    def traces(self, limit: int = 0) -> TracesTable:
+        """Return the traces of tuples that its topology manager keeps, at most the newest `limit`; 0 means all."""
+        return self._ask(False, lambda client, left_s: client.traces(limit, left_s))
+
+    def stacks(self, task_id: int, component: str = "") -> TaskStacks:
+        """Return the threads of a task, with the calls in which they are.
+
+        Raises:
+            UnreachableError: also when the task itself does not answer within `timeout_s`; the message has its process.
+        """
+        return self._reached(
+            self._ask(False, lambda client, _: client.stacks(component, task_id, min(self.timeout_s, _LONGEST_S)))
+        )
+
+    def profile(self, task_id: int, component: str = "", *, seconds: float = 10.0) -> TaskProfile:
+        """Return where the thread of a task spends its time, by samples over `seconds` (above 0, at most 300).
+
+        The call takes `seconds` longer than others.
+
+        Raises:
+            RefusedError: also when the task is being profiled already.
+            UnreachableError: also when the task ends meanwhile, or does not answer.
+        """
+        wait_s = min(self.timeout_s, _LONGEST_S)
+        return self._reached(self._ask(False, lambda client, _: client.profile(component, task_id, seconds, wait_s)))
+
+    def memory(self, task_id: int, component: str = "", *, seconds: float = 5.0) -> TaskMemory:
+        """Return what the memory of a task holds, and what grows in it over `seconds` (0 to 300; 0: a single look).
+
+        The call takes `seconds` longer than others, and the task is slower meanwhile.
+
+        Raises:
+            RefusedError: also when the task is being observed already.
+            UnreachableError: also when the task ends meanwhile, or does not answer.
+        """
+        wait_s = min(self.timeout_s, _LONGEST_S)
+        return self._reached(self._ask(False, lambda client, _: client.memory(component, task_id, seconds, wait_s)))
+
+    def tuples(self, task_id: int, component: str = "", *, tuples: int = 10, seconds: float = 10.0) -> TaskTuples:
+        """Return the next `tuples` (1 to 100) that a task receives and emits, or those of `seconds` (at most 300).
+
+        Raises:
+            RefusedError: also when the topology does not allow it, or the task is being observed already.
+            UnreachableError: also when the task ends meanwhile, or does not answer.
+        """
+        wait_s = min(self.timeout_s, _LONGEST_S)
+        return self._reached(
+            self._ask(False, lambda client, _: client.tuples(component, task_id, tuples, seconds, wait_s))
+        )
+
+    def plans(self) -> TopologyPlans:
+        """Return its logical, packing and physical plan from the state manager; no question goes to the topology."""
+        check_name(self.name)
+        return read_plans(self._statemgr, self.name)
+
+    def health_records(self) -> HealthRecords:
+        """Return the decisions of its health manager from the state manager; those of another run count as none."""
+        node = self._statemgr.get(NodeKind.HEALTH, self.name)
+        records = decode_health_records(node.value, self.name) if node else None
+        own = records is not None and records.topology_id == self.run.topology_id
+        return records if records and own else HealthRecords(self.run.topology_id)
+
+    def change_state(self, state: str) -> None:
+        """Change its state to ``running``, ``paused`` or ``killed``; return when the state is written.
+
+        A topology that has the state already is not an error.
+        """
+        self._ask(True, lambda client, left_s: client.change_state(state, left_s))
+
+    def begin_update(self, packing: bytes, base: str, owners: bytes = b"") -> None:
+        """Change its tasks to those of a packing plan (a document) that was made from the one with the id `base`.
+
+        `owners` is a document of `heron.planner.key_balance`. Returns when the first phase of the update is written;
+        `status().update` shows the others.
+        """
+        self._ask(True, lambda client, left_s: client.begin_update(packing, base, owners, left_s))
+
+    def change_config(self, document: bytes) -> None:
+        """Change its configuration, with a document of `heron.planner.runtime_config`; return when it is written."""
+        self._ask(True, lambda client, left_s: client.change_config(document, left_s))
+
+    def withdraw_update(self, reason: str) -> None:
+        """Withdraw the update under way; refused when data takes the new routes already."""
+        self._ask(True, lambda client, left_s: client.withdraw_update(reason, left_s))
+
+    def take_checkpoint(self) -> None:
+        """Ask for a checkpoint; return when it is ordered. `status().checkpoints` shows its progress."""
+        self._ask(True, lambda client, left_s: client.take_checkpoint(left_s))
+
+    def over(self) -> bool:
+        """Return whether this run has ended and none of its processes runs any more."""
+        present = read_run(self._statemgr, self.name)
+        return present is None or present.topology_id != self.run.topology_id or self._unreachable().dead()
+
+    def last_report(self) -> TopologyStatus | None:
+        """Return the last status of the newest run of that name that has ended, if it is still kept."""
+        check_name(self.name)
+        report = read_report(self._statemgr, self.name)
+        return report.status if report else None
+
+    def close(self) -> None:
+        """Close the socket, not the drivers; idempotent."""
+        if self._client is not None:
+            self._client.close()
+        self._client = self._client_of = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _reached(self, answer: T | str) -> T:
+        if isinstance(answer, str):
+            msg = f"topology {self.name!r}: {answer}"
+            raise UnreachableError(msg)
+        return answer
+
+    def _ask(self, control: bool, question: Question[T]) -> T:
+        if control and self._read_only:
+            msg = f"topology {self.name!r}: the client is read-only; connect without read_only to change it"
+            raise AccessError(msg)
+        deadline_s = monotonic_s() + self.timeout_s
+        pause = threading.Event()
+        refused = 0
+        while True:
+            location = self._location(control)
+            if location is None:
+                why = self._absence()
+            else:
+                left_s = max(_RETRY_S, min(deadline_s - monotonic_s(), _ANSWER_S))
+                try:
+                    return question(self._connected(location, control), left_s)
+                except UnreachableError as error:
+                    why = str(error)
+                except AccessError as error:
+                    why = str(error)
+                    refused += 1
+                    if refused == _REFUSED_KEYS:
+                        raise AccessError(self._other_keys(why)) from error
+                except RemoteProtocolError as error:
+                    msg = f"topology {self.name!r}: {error}; use the version of heron-core that runs it"
+                    raise RemoteProtocolError(msg) from error
+                self.close()
+            if monotonic_s() >= deadline_s:
+                msg = f"topology {self.name!r}: {why}; given up after {self.timeout_s:g} s, try again"
+                raise UnreachableError(msg)
+            pause.wait(_RETRY_S)
+
+    def _other_keys(self, why: str) -> str:
+        return (
+            f"topology {self.name!r}: {why}; the node {NodeKind.KEYS.value!r} of the state manager was changed since "
+            f"{self.run.topology_id!r} began; put it back, or `{self.run.kill_command}` and submit it again"
+        )
+
+    def _connected(self, location: TManagerLocation, control: bool) -> TManagerClient:
+        wanted = (location.endpoint, control)
+        if self._client is None or self._client_of != wanted:
+            self.close()
+            if self._open_own is not None:
+                self._client = self._open_own(location.endpoint)
+            else:
+                open_client = cast("_OpenClient", load_object(_OPEN_CLIENT))
+                self._client = open_client(location.endpoint, self._keys(), self.name, control=control)
+            self._client_of = wanted
+        return self._client
+
+    def _keys(self) -> bytes:
+        node = self._statemgr.get(NodeKind.KEYS, self.name)
+        if node is None:
+            remedy = f"`{self.run.kill_command}` and submit it again"
+            msg = f"topology {self.name!r} has no keys in the state manager; {remedy}"
+            raise StateError(msg)
+        return node.value
+
+    def _location(self, control: bool) -> TManagerLocation | None:
+        """Return where the topology manager of this run is.
+
+        It is looked up before a change, after a failure, and else from time to time: a former leader that cannot reach
+        the state manager may answer questions meanwhile.
+        """
+        answers = self._client is not None and self._located is not None
+        if control or not answers or monotonic_s() - self._located_at_s >= _LOCATED_S:
+            self._located, self._located_at_s = self._located_now(), monotonic_s()
+        return self._located
+
+    def _located_now(self) -> TManagerLocation | None:
+        node = self._statemgr.get(NodeKind.TMANAGER_LOCATION, self.name)
+        location = decode_tmanager_location(node.value, self.name) if node else None
+        return location if location and location.topology_id == self.run.topology_id else None
+
+    def _absence(self) -> str:
+        """Return why there is no topology manager now.
+
+        Raises:
+            UsageError: when there will be none.
+        """
+        present = read_run(self._statemgr, self.name)
+        if present is None or present.topology_id != self.run.topology_id:
+            raise UsageError(self._ended())
+        if (report := self.last_report()) and report.topology_id == self.run.topology_id:
+            raise UsageError(self._ended())  # though its processes may still be ending
+        unreachable = self._unreachable()
+        if not unreachable.dead():
+            return unreachable.reason()
+        msg = (
+            f"topology {self.name!r} is not running any more: its processes are gone and did not clean up; "
+            f"`{self.run.kill_command}` removes what they left"
+        )
+        raise UsageError(msg)
+
+    def _unreachable(self) -> UnreachableTopology:
+        for kind in (NodeKind.TOPOLOGY, NodeKind.PACKING_PLAN):
+            self._statemgr.get(kind, self.name)  # raises when it is damaged: then no topology manager can begin
+        return UnreachableTopology(
+            self._planned(),
+            self._statemgr.get(NodeKind.LOCK, self.name) is not None,
+            *self._job(),
+        )
+
+    def _planned(self) -> bool:
+        try:
+            return self._statemgr.get(NodeKind.PHYSICAL_PLAN, self.name) is not None
+        except StateUnavailableError:
+            raise
+        except StateError:
+            return True  # damaged: the next topology manager writes a new one
+
+    def _job(self) -> tuple[SchedulerState | None, tuple[ContainerStatus, ...]]:
+        try:
+            job = self._scheduler.status(self.name).of(self.run.topology_id)
+            return job.state, job.containers
+        except HeronError:
+            return None, ()
+
+    def _find(self) -> ExecutionState:
+        check_name(self.name)
+        if present := read_run(self._statemgr, self.name):
+            return present
+        raise UsageError(self._ended())
+
+    def _ended(self) -> str:
+        report = self.last_report()
+        if report is not None:
+            how = "was killed" if report.state == "killed" else report.state
+            why = f": {report.error}" if report.error else ""
+            return f"topology {self.name!r} is not running; its last run, {report.topology_id}, {how}{why}"
+        names = self._statemgr.list(NodeKind.EXECUTION_STATE)
+        return f"topology {self.name!r} is not running{nearest(self.name, names)}; running: {known(names)}"

@@ -1,0 +1,69 @@
+"""Everything that ``heron status`` reports, as one value. `heron_cli.view.status_text` renders it for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heron.errors import HeronError, StateError, UsageError
+from heron.ipc.documents.status import TopologyStatus
+from heron.spi.scheduler import ContainerStatus, JobLink, Scheduler, SchedulerState
+from heron.spi.statemgr import NodeKind, StateManager
+from heron.state_nodes.execution_state import ExecutionState
+from heron.state_nodes.scheduler_location import SchedulerJob, decode_scheduler_location
+from heron_cli.topologies.running.remote_topology import RemoteTopology
+
+__all__ = ["StatusReport", "status_report"]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport:
+    """The status of a topology, with its run and its job.
+
+    `run` is None when only the last report of an ended run is left. `job` and `containers` are the scheduler's view,
+    and `handle` is the scheduler's name for the job, "" without one. When the scheduler knows no job here, `handle` and
+    `links` are what it has stored in the state manager.
+    """
+
+    status: TopologyStatus
+    run: ExecutionState | None = None
+    job: SchedulerState | None = None
+    containers: tuple[ContainerStatus, ...] = ()
+    links: tuple[JobLink, ...] = ()
+    handle: str = ""
+
+
+def status_report(statemgr: StateManager, scheduler: Scheduler, topology: RemoteTopology) -> StatusReport:
+    """Return the status of a running topology, or the last status of a topology that has ended.
+
+    Raises:
+        HeronError: as `RemoteTopology` does, when there is neither.
+    """
+    try:
+        status = topology.status()
+    except UsageError:
+        report = topology.last_report()
+        if report is None:
+            raise
+        return StatusReport(report)
+    try:
+        job = scheduler.status(topology.name).of(topology.run.topology_id)
+        links = scheduler.links(topology.name)
+    except HeronError:
+        return StatusReport(status, topology.run)  # the topology manager's answer is what matters
+    if job.state is SchedulerState.ABSENT:
+        stored = _stored_job(statemgr, topology.run)
+        pages = tuple(JobLink(title, url) for title, url in stored.links.items())
+        return StatusReport(status, topology.run, job.state, links=pages, handle=stored.handle)
+    return StatusReport(status, topology.run, job.state, job.containers, links, job.handle)
+
+
+def _stored_job(statemgr: StateManager, run: ExecutionState) -> SchedulerJob:
+    """Return the job as its scheduler wrote it into the state; empty when it wrote none, or the node is unreadable."""
+    try:
+        node = statemgr.get(NodeKind.SCHEDULER_LOCATION, run.topology)
+        location = decode_scheduler_location(node.value, run.topology) if node else None
+    except StateError:
+        return SchedulerJob()
+    if location is None or location.job is None or location.run.topology_id != run.topology_id:
+        return SchedulerJob()
+    return location.job

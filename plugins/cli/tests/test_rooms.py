@@ -1,0 +1,66 @@
+"""The docstring of each package lists what is in it, and no modules know each other, also not by name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import heron_cli
+
+ROOT = Path(heron_cli.__file__).parent
+PACKAGES = sorted(path.parent for path in ROOT.rglob("__init__.py"))
+PUBLIC = {"client", "profiles"}
+"""The packages whose names other distributions import."""
+
+
+def name_of(package: Path) -> str:
+    """The path of a package below `heron_cli`."""
+    return package.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=name_of)
+def test_a_package_names_all_its_files_and_rooms(package: Path) -> None:
+    """A file that the order of reading leaves out is found by nobody."""
+    tree = ast.parse((package / "__init__.py").read_text(encoding="utf-8"))
+    inside = {path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    missing = {name for name in inside - {"__init__"} if f"`{name}`" not in (ast.get_docstring(tree) or "")}
+    assert not missing
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=name_of)
+def test_a_package_has_no_code(package: Path) -> None:
+    """Code in a package runs at the import of each of its modules; the public ones only name what others import."""
+    _, *code = ast.parse((package / "__init__.py").read_text(encoding="utf-8")).body
+    allowed = (ast.ImportFrom, ast.Assign) if name_of(package) in PUBLIC else ()
+    assert all(isinstance(each, allowed) for each in code)
+
+
+def module_of(path: Path) -> str:
+    """The name of the module of a file."""
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def known_by(path: Path) -> Iterator[str]:
+    """The names that a file imports, and those that it loads as ``module:name``."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.Constant) and (found := re.fullmatch(r"(heron_cli[\w.]+):\w+", str(node.value))):
+            yield found[1]
+
+
+def test_no_modules_know_each_other_also_not_by_name() -> None:
+    """A module that is loaded by name for speed is part of the order; import-linter sees only imports."""
+    files = {module_of(path): path for path in ROOT.rglob("*.py")}
+    graph = {name: {each for each in known_by(path) if each in files} for name, path in files.items()}
+    assert "heron_cli.launch.submission" in graph["heron_cli.client.client"]
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
