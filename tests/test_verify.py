@@ -331,6 +331,11 @@ def test_end_to_end_suites_depend_on_what_they_share_and_run(root: Path) -> None
     assert changed(root, "tests/e2e/topologies/other.py", "x = 2\n") == {}
     write(root, "tests/e2e/flowing.py", 'import_module("other")\n')
     assert changed(root, "tests/e2e/topologies/other.py", "x = 3\n") == {"on-s3": ["shared"]}
+    hook = "tests/e2e/faults/held/site.py"  # beside the tests that put its folder on the path
+    write(root, hook, "x = 1\n")
+    assert changed(root, hook, "x = 2\n") == {}
+    write(root, "tests/e2e/flowing.py", 'HOOK = HERE.with_name("held")\n')
+    assert changed(root, hook, "x = 3\n") == {"on-s3": ["shared"]}
     assert changed(root, "plugins/uploader-s3/src/heron_s3/driver.py", "x = 1\n")["on-s3"] == ["plugins"]
 
 
