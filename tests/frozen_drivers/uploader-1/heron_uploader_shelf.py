@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
@@ -47,16 +50,19 @@ class ShelfUploader(Uploader):
         stored = self._folder / PackageName(name, digest).file
         with translated_errors(f"package {package}: cannot be stored in {self._folder}", _ANOTHER):
             make_private_dir(self._folder)
-            self._remove_remains(stored)
-            if not stored.exists() or sha256_of(chunks_of(stored)) != digest:
-                self._copy(package, stored, digest)
+            with self._alone():
+                self._remove_remains(stored)
+                if not stored.exists() or sha256_of(chunks_of(stored)) != digest:
+                    self._copy(package, stored, digest)
         return f"{_SCHEME}{stored.name}"
 
     def undo(self, uri: str) -> None:
         stored, _ = self._stored(uri)
         with translated_errors(f"package {stored}: cannot be removed", "remove it by hand"):
-            self._remove_remains(stored)
-            stored.unlink(missing_ok=True)
+            make_private_dir(self._folder)
+            with self._alone():
+                self._remove_remains(stored)
+                stored.unlink(missing_ok=True)
 
     def download(self, uri: str, target: Path) -> None:
         stored, digest = self._stored(uri)
@@ -82,6 +88,16 @@ class ShelfUploader(Uploader):
         with translated_errors(f"{what}: cannot be read", "submit the topology again"):
             size = source.stat().st_size
         receive(lambda _start: chunks_of(source), target, digest, what, self._moved, size)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One process at a time changes the folder; the lock of a killed one is free."""
+        descriptor = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
     def _remove_remains(self, stored: Path) -> None:
         for each in self._folder.glob(f".{stored.name}.part-*"):
