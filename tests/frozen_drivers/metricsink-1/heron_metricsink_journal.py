@@ -46,17 +46,19 @@ class JournalSink(MetricsSink):
 
     def flush(self) -> None:
         kept, self._kept = self._kept, []
-        written = 0
+        lost = len(kept)
         try:
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
-                for written, record in enumerate(kept):
+                for record in kept:
                     _append(descriptor, msgspec.json.encode(record) + b"\n")
+                    lost -= 1
             finally:
                 os.close(descriptor)
         except OSError as error:
-            lost = len(kept) - written
-            raise SinkError(f"{self._path} does not take {lost} records: {error}; free some space", lost=lost) from error
+            raise SinkError(
+                f"{self._path} does not take {lost} records: {error}; free some space", lost=lost
+            ) from error
 
     def close(self) -> None:
         """Nothing is open between two flushes."""

@@ -68,7 +68,9 @@ class NiceExecutors(Executors):
             running.kill()
 
     def reap(self) -> tuple[Exit, ...]:
-        ended = [(each, running, error) for each, running in self._running.items() if (error := running.ended()) is not None]
+        ended = [
+            (each, running, error) for each, running in self._running.items() if (error := running.ended()) is not None
+        ]
         for container_id, _, _ in ended:
             del self._running[container_id]
         return tuple(Exit(container_id, error, running.at_fault) for container_id, running, error in ended)

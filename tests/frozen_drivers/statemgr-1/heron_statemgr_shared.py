@@ -1,8 +1,8 @@
 """The state manager ``shared``: nodes as files of one folder, behind one lock.
 
-    FOLDER/lock           flock: one change at a time
-    FOLDER/KIND/TOPOLOGY  a line ``VERSION TOKEN``, then the value; TOKEN is ``-``, ``removed`` or that of a hold
-    FOLDER/held-TOKEN     flock: locked while the process that holds a node lives
+FOLDER/lock           flock: one change at a time
+FOLDER/KIND/TOPOLOGY  a line ``VERSION TOKEN``, then the value; TOKEN is ``-``, ``removed`` or that of a hold
+FOLDER/held-TOKEN     flock: locked while the process that holds a node lives
 """
 
 from __future__ import annotations
@@ -88,9 +88,7 @@ class SharedStateManager(StateManager):
         folder = self._folder / kind.value
         with self._locked(f"{folder} cannot be listed"):
             names = sorted(each.name for each in folder.iterdir()) if folder.exists() else []
-            return tuple(
-                name for name in names if _NAME.fullmatch(name) and self._read(folder / name)[1] != _REMOVED
-            )
+            return tuple(name for name in names if _NAME.fullmatch(name) and self._read(folder / name)[1] != _REMOVED)
 
     def watch(self, kind: NodeKind, topology: str, on_change: Callable[[Versioned | None], None]) -> Watch:
         watch = _Watch(lambda: self.get(kind, topology), on_change, self._poll_s)
