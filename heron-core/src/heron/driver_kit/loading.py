@@ -9,7 +9,8 @@ import importlib
 import logging
 import re
 import sys
-from importlib.machinery import PathFinder
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -158,12 +159,13 @@ def _refusal(stated: object, base: type[Driver], what: str, distribution: str) -
 
 def _source(module_name: str) -> str:
     """Return the source of a module without importing it or its packages; "" if there is none."""
-    places, spec = None, None
+    places: Sequence[str] | None = None
+    spec: ModuleSpec | None = None
     parts = module_name.split(".")
     try:
         for count in range(len(parts)):
             spec = PathFinder.find_spec(".".join(parts[: count + 1]), places)
-            places = spec.submodule_search_locations if spec else []
+            places = (spec.submodule_search_locations if spec else None) or []
         return Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else ""
     except (OSError, ValueError):
         return ""
