@@ -56,7 +56,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def python_files(*folders: str) -> list[Path]:
     found = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
-    return sorted(path for path in found if not path.stem.endswith("_pb2"))
+    return sorted(path for path in found if not path.stem.endswith("_pb2") and "frozen_drivers" not in path.parts)
 
 
 def line_count(path: Path) -> int:
