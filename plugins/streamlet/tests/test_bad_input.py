@@ -26,7 +26,7 @@ from heron_streamlet import (
     sliding_window,
     tumbling_window,
 )
-from heron_streamlet.topology_compiler import compile_topology
+from heron_streamlet.topology.topology_compiler import compile_topology
 from heron_testing.pipelines.collected import Collect
 from heron_testing.pipelines.simulated_runs import run_simulated
 

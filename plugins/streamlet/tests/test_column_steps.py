@@ -17,11 +17,11 @@ from pyarrow import parquet
 
 from heron.errors import TopologyError, UsageError, UserCodeError
 from heron_streamlet import Builder, Items, StageContext, session_window, tumbling_window
+from heron_streamlet.arrow.batches import without_rest
+from heron_streamlet.arrow.times import column_times
 from heron_streamlet.columns import ColumnStreamlet, ParquetFiles, row_count, sum_of
-from heron_streamlet.columns.batches import without_rest
-from heron_streamlet.columns.times import column_times
-from heron_streamlet.event_time import START_OF_TIME_US, EventClock
-from heron_streamlet.window import Window
+from heron_streamlet.windowing.event_time import START_OF_TIME_US, EventClock
+from heron_streamlet.windowing.window import Window
 from heron_testing.pipelines.collected import Collect
 from heron_testing.pipelines.simulated_runs import run_simulated
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron_streamlet import Builder
-from heron_streamlet.window import SlidingWindow
+from heron_streamlet.windowing.window import SlidingWindow
 from heron_testing.pipelines.column_chains import COLUMN_STEPS, TABLES, WINDOWS, in_batches, on_columns, on_records
 from heron_testing.pipelines.simulated_runs import run_simulated
 

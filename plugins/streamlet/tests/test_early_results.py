@@ -26,7 +26,7 @@ from heron_streamlet import (
     tumbling_window,
 )
 from heron_streamlet.columns import sum_of
-from heron_streamlet.topology_compiler import compile_topology
+from heron_streamlet.topology.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
 from heron_testing.pipelines.collected import COLLECTED, Collect
 from heron_testing.pipelines.early_parts import EVENTS, WINDOWS, Gathered, check_growth, comparable, numbered, parts

@@ -27,7 +27,7 @@ from heron_streamlet import (
     sliding_window,
     tumbling_window,
 )
-from heron_streamlet.topology_compiler import compile_topology
+from heron_streamlet.topology.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
 from heron_testing.pipelines.collected import COLLECTED, Collect
 from heron_testing.pipelines.fed_runs import Feed, Running
@@ -111,7 +111,7 @@ def test_windows_that_fail_at_the_end_are_lost_alone() -> None:
 @pytest.mark.parametrize("combined_at_most", [10_000, 2])
 def test_a_key_that_is_refused_is_lost_alone(monkeypatch: pytest.MonkeyPatch, combined_at_most: int) -> None:
     """A frozenset can be hashed, so it is combined like a key; it must not take other keys with it when they leave."""
-    monkeypatch.setattr("heron_streamlet.window_assignment.COMBINED_AT_MOST", combined_at_most)
+    monkeypatch.setattr("heron_streamlet.windowing.window_assignment.COMBINED_AT_MOST", combined_at_most)
     builder = Builder()
     elements = ["a", frozenset("x"), "b", frozenset("y"), "c", "a"]
     pairs = builder.new_source(Items(elements)).event_time(lambda _: 1).key_by(lambda each: each)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron_streamlet import Aggregate, Builder, Items, sliding_window, tumbling_window
-from heron_streamlet.fold import Aggregated, Count, Fold, Reduce
-from heron_streamlet.keyed_operators import WindowFold
-from heron_streamlet.window import SlidingWindow
-from heron_streamlet.window_assignment import Combiner, WindowAssignment, WindowRow
+from heron_streamlet.windowing.fold import Aggregated, Count, Fold, Reduce
+from heron_streamlet.windowing.keyed_operators import WindowFold
+from heron_streamlet.windowing.window import SlidingWindow
+from heron_streamlet.windowing.window_assignment import Combiner, WindowAssignment, WindowRow
 from heron_testing.pipelines.collected import Collect
 from heron_testing.pipelines.fed_runs import Feed, Running
 from heron_testing.pipelines.simulated_runs import run_simulated

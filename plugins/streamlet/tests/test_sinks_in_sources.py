@@ -21,8 +21,8 @@ from heron_streamlet import (
     TextFolder,
     TransactionalSink,
 )
-from heron_streamlet.source_spout import SourceSpout
-from heron_streamlet.topology_compiler import compile_topology
+from heron_streamlet.topology.source_spout import SourceSpout
+from heron_streamlet.topology.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
 from heron_testing.pipelines.collected import COLLECTED, Collect
 from heron_testing.pipelines.fed_runs import Feed, Running

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from heron_streamlet.source_spout import OpenPartition
+from heron_streamlet.topology.source_spout import OpenPartition
 from heron_testing.fake_clock import FakeClock
 
 INPUT = list(range(8))

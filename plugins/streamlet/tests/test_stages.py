@@ -8,9 +8,9 @@ import pytest
 
 from heron.errors import TopologyError
 from heron_streamlet import Builder, Items, TextFolder, session_window, tumbling_window
-from heron_streamlet.graph import Graph
-from heron_streamlet.operators import Log
-from heron_streamlet.stages import ENDS, End, Form, fuse
+from heron_streamlet.plan.graph import Graph
+from heron_streamlet.plan.operators import Log
+from heron_streamlet.plan.stages import ENDS, End, Form, fuse
 
 
 def test_operators_without_a_shuffle_are_one_stage() -> None:

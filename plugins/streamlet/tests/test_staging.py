@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heron.errors import ConnectorError
-from heron_streamlet.staging import StagingFolder
+from heron_streamlet.connectors.staging import StagingFolder
 
 
 def test_files_are_in_the_order_of_their_checkpoints(tmp_path: Path) -> None:

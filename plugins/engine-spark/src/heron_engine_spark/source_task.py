@@ -15,11 +15,11 @@ from heron_engine_spark.failures import Failures
 from heron_engine_spark.parcels import DONE, Mark, PartitionState, Progress, packed, unpacked
 from heron_engine_spark.spark_host import SparkHost
 from heron_engine_spark.spark_plan import SourcePartition, SparkPlan
-from heron_streamlet.event_time import START_OF_TIME_US, EventClock, source_watermark
-from heron_streamlet.operators import AssignEventTime, idle_after_s
-from heron_streamlet.sources import Reader
-from heron_streamlet.stage_code import StageCode
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors.sources import Reader
+from heron_streamlet.connectors.transformer import StageContext
+from heron_streamlet.plan.operators import AssignEventTime, idle_after_s
+from heron_streamlet.runtime.stage_code import StageCode
+from heron_streamlet.windowing.event_time import START_OF_TIME_US, EventClock, source_watermark
 
 __all__ = ["ReadPin", "read_partition"]
 

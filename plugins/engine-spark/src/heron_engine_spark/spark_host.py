@@ -10,11 +10,11 @@ from heron.errors import UserCodeError
 from heron.planner.key_group import key_group
 from heron_engine_spark.parcels import DONE, Logged, Rows, packed
 from heron_engine_spark.spark_plan import SparkPlan
-from heron_streamlet.event_time import EventClock
 from heron_streamlet.failures import OperatorError, failed_at
-from heron_streamlet.operators import Repartition
-from heron_streamlet.stage_host import Send, StageHost
-from heron_streamlet.stages import Outlet, Stage
+from heron_streamlet.plan.operators import Repartition
+from heron_streamlet.plan.stages import Outlet, Stage
+from heron_streamlet.runtime.stage_host import Send, StageHost
+from heron_streamlet.windowing.event_time import EventClock
 
 __all__ = ["SparkHost"]
 

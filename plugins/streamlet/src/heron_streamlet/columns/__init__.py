@@ -17,9 +17,9 @@ except ModuleNotFoundError as error:
     _MISSING = "columns need pyarrow, which is not installed: pip install 'heron-streamlet[columns]'"
     raise UsageError(_MISSING) from error
 
-from heron_streamlet.columns.aggregates import ColumnAggregate, max_of, mean_of, min_of, row_count, sum_of
-from heron_streamlet.columns.column_streamlet import ColumnStreamlet, WindowedColumns
-from heron_streamlet.columns.sources import ParquetFiles
+from heron_streamlet.api.column_streamlet import ColumnStreamlet, WindowedColumns
+from heron_streamlet.arrow.aggregates import ColumnAggregate, max_of, mean_of, min_of, row_count, sum_of
+from heron_streamlet.arrow.column_sources import ParquetFiles
 
 __all__ = [
     "ColumnAggregate",

@@ -13,16 +13,16 @@ from heron.clock import wall_s
 from heron.errors import ConfigError, TopologyError
 from heron.spi.driver import DriverRef
 from heron.spi.store import Batch
-from heron_streamlet.event_time import event_time_us
-from heron_streamlet.graph import Graph, Node
-from heron_streamlet.keyed_operators import WindowFold
+from heron_streamlet.connectors.sinks import Sink
+from heron_streamlet.connectors.sources import Generator, Reader, Source, as_source
+from heron_streamlet.connectors.transformer import StageContext
 from heron_streamlet.lambda_.view import View, ViewTarget
 from heron_streamlet.lambda_.view_folds import HistoryFold, LiveFold
 from heron_streamlet.lambda_.view_sinks import HistorySink, LiveSink
-from heron_streamlet.operators import Operator, Read, Windowed, Write
-from heron_streamlet.sinks import Sink
-from heron_streamlet.sources import Generator, Reader, Source, as_source
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.plan.graph import Graph, Node
+from heron_streamlet.plan.operators import Operator, Read, Windowed, Write
+from heron_streamlet.windowing.event_time import event_time_us
+from heron_streamlet.windowing.keyed_operators import WindowFold
 
 __all__ = ["HistoryAndLive", "HistorySide", "LiveSide", "for_side", "this_epoch"]
 

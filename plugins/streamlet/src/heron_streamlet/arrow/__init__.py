@@ -1,0 +1,9 @@
+"""Record batches of Apache Arrow: all that needs `pyarrow`, which `heron-streamlet[columns]` installs.
+
+In: batches with the event time of each row. Out: batches for the next operator, and accumulators by key and window. The
+code of a stage (`runtime`) calls it on the task thread. It imports nothing that other rooms need without `pyarrow`.
+
+Reading order: `batches` (what counts as a batch), `column_sources`, `times` (event time of rows), `steps` (operators on
+a batch), `gatherer` (records become batches), `aggregates` (what windows compute), `assignment` and `combiner` (before
+the shuffle).
+"""

@@ -1,0 +1,218 @@
+"""The operators of a pipeline, as plain values: what a node of the graph does, not how an engine does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from heron_streamlet.connectors.sinks import Sink
+from heron_streamlet.connectors.sources import Source
+from heron_streamlet.connectors.transformer import Transformer
+from heron_streamlet.windowing.keyed_operators import KeyedOperator
+from heron_streamlet.windowing.window import SessionWindow, SlidingWindow
+
+__all__ = [
+    "AssignEventTime",
+    "ColumnStep",
+    "Consume",
+    "Early",
+    "FilterBy",
+    "FlatMap",
+    "Gather",
+    "KeyBy",
+    "Keyed",
+    "Log",
+    "Map",
+    "Operator",
+    "Pass",
+    "Read",
+    "Repartition",
+    "Transform",
+    "Union",
+    "Windowed",
+    "Write",
+    "idle_after_s",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What a node does. `word` begins the default name of the node, as in Heron."""
+
+    word: ClassVar[str] = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Operator):
+    """Reads a source."""
+
+    source: Source[Any]
+    word: ClassVar[str] = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class Map(Operator):
+    """One element for each."""
+
+    function: Callable[[Any], Any]
+    word: ClassVar[str] = "map"
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMap(Operator):
+    """Any number of elements for each."""
+
+    function: Callable[[Any], Iterable[Any]]
+    word: ClassVar[str] = "flatmap"
+
+
+@dataclass(frozen=True, slots=True)
+class FilterBy(Operator):
+    """The elements for which the function is true."""
+
+    function: Callable[[Any], Any]
+    word: ClassVar[str] = "filter"
+
+
+@dataclass(frozen=True, slots=True)
+class Pass(Operator):
+    """Every element: a clone."""
+
+    word: ClassVar[str] = "clone"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBy(Operator):
+    """Pairs of a key and a value for each element; None for the element itself as the value."""
+
+    key: Callable[[Any], Any]
+    value: Callable[[Any], Any] | None
+    word: ClassVar[str] = "keyby"
+
+
+@dataclass(frozen=True, slots=True)
+class Transform(Operator):
+    """An author's object with state of its task."""
+
+    transformer: Transformer[Any, Any]
+    word: ClassVar[str] = "transform"
+
+
+@dataclass(frozen=True, slots=True)
+class AssignEventTime(Operator):
+    """Event time and bound for each element; see `heron_streamlet.windowing.event_time`."""
+
+    function: Callable[[Any], object]
+    lag_us: int
+    idle_after_us: int | None
+    max_ahead_us: int | None
+    columns: bool = False
+    """Whether the function gives an array of times for the rows of a batch."""
+    word: ClassVar[str] = "eventtime"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStep(Operator):
+    """Any number of elements for a batch: `step(batch, times, bounds)` returns them, each with its times and bounds."""
+
+    step: Callable[[Any, Any, Any], Iterable[tuple[Any, Any, Any]]]
+    kind: str
+
+    @property
+    def word(self) -> str:  # type: ignore[override]  # by kind
+        """`Operator.word`."""
+        return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(Operator):
+    """Batches of `rows` elements. `schema` is an Arrow schema."""
+
+    schema: Any
+    rows: int
+    word: ClassVar[str] = "tocolumns"
+
+
+@dataclass(frozen=True, slots=True)
+class Union(Operator):
+    """The elements of all inputs."""
+
+    word: ClassVar[str] = "union"
+
+
+@dataclass(frozen=True, slots=True)
+class Repartition(Operator):
+    """Every element, in another number of tasks; the function gives the partition, or None shuffles."""
+
+    function: Callable[[Any, int], int] | None
+    word: ClassVar[str] = "repartition"
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed(Operator):
+    """An operator with state for each key, on pairs of key and value."""
+
+    operator: KeyedOperator
+    kind: str
+
+    @property
+    def word(self) -> str:  # type: ignore[override]  # by kind
+        """`Operator.word`."""
+        return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed(Operator):
+    """An operator on windows of time of each key; its inputs are pairs, or with `whole` any elements.
+
+    With `columns` the inputs are batches, and these are the names of the columns of the key; with `whole` none.
+    """
+
+    operator: KeyedOperator
+    window: SlidingWindow | SessionWindow
+    kind: str
+    whole: bool = False
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def word(self) -> str:  # type: ignore[override]  # by kind
+        """`Operator.word`."""
+        return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Early(Operator):
+    """The results of a windowed operator so far, as `WindowResult`; the engine gives them every `every_us` of time."""
+
+    every_us: int
+    word: ClassVar[str] = "early"
+
+
+@dataclass(frozen=True, slots=True)
+class Consume(Operator):
+    """Calls a function with each element."""
+
+    function: Callable[[Any], object]
+    word: ClassVar[str] = "consume"
+
+
+@dataclass(frozen=True, slots=True)
+class Log(Operator):
+    """Prints each element."""
+
+    word: ClassVar[str] = "log"
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Operator):
+    """Writes each element to a sink."""
+
+    sink: Sink[Any]
+    word: ClassVar[str] = "sink"
+
+
+def idle_after_s(operators: Iterable[AssignEventTime]) -> float:
+    """The longest time of the operators; infinite if one of them waits for ever."""
+    times = [float("inf") if each.idle_after_us is None else each.idle_after_us / 1_000_000 for each in operators]
+    return max(times, default=float("inf"))

@@ -1,0 +1,173 @@
+"""Compiles a pipeline to a topology: one component for each stage."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import cloudpickle
+
+from heron.api import Grouping, HeronComponentSpec, Stream, TopologyBuilder, TopologyReliabilityMode, api_constants
+from heron.errors import TopologyError
+from heron.planner.key_group import key_group
+from heron.spi.engine import PIPELINE_KEY
+from heron_streamlet.plan.graph import Graph, Node
+from heron_streamlet.plan.operators import Keyed, Read, Repartition, Windowed
+from heron_streamlet.plan.stages import ENDS, Stage, StagePlan, fuse
+from heron_streamlet.topology.partition_grouping import partition_grouping
+from heron_streamlet.topology.source_spout import PARTITIONS_KEY, PROGRESS, SourceSpout
+from heron_streamlet.topology.stage_bolts import (
+    POSITIONS_KEY,
+    ClockStageBolt,
+    KeyedStageBolt,
+    StageBolt,
+    WindowStageBolt,
+)
+from heron_streamlet.topology.task_host import STAGE_KEY, packed, stream_name
+from heron_streamlet.windowing.keyed_operators import WindowFold
+from heron_streamlet.windowing.window import SessionWindow
+
+__all__ = ["compile_topology"]
+
+_CHECKPOINT_S = 10.0
+_KEY_GROUPS = 1024
+_TICKS_PER_WINDOW = 20
+_FLUSHES_PER_RESULT = 4
+_SHORTEST_TICK_S, _LONGEST_TICK_S = 0.01, 1.0
+
+
+def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> TopologyBuilder:
+    """The topology of a pipeline.
+
+    At least once with state, checkpoints are taken every 10 s, unless the configuration has another interval: state in
+    memory alone would be lost with its process, although its records were acked.
+
+    Raises:
+        TopologyError: when a function cannot be pickled, or a component has a wrong name; names operator and line.
+        ConfigError: when the configuration is wrong.
+    """
+    plan = fuse(graph, ENDS if _reads_once(config) else ())
+    builder = TopologyBuilder(name)
+    builder.set_config(_with_checkpoints(plan, config))
+    specs: dict[int, HeronComponentSpec] = {}
+    for stage in plan.stages:
+        outputs = [Stream(fields=list(outlet.fields), name=stream_name(outlet)) for outlet in stage.outlets]
+        outputs += [PROGRESS] if isinstance(stage.head.operator, Read) and stage.ends else []
+        inputs = list(plan.inputs(stage))
+        own: dict[str, object] = {}
+        operator = stage.head.operator
+        if isinstance(operator, Read):  # before it is packed: a source may keep what it finds
+            groups = config.get(api_constants.TOPOLOGY_KEY_GROUPS, _KEY_GROUPS)
+            own[PARTITIONS_KEY] = _partitions(stage, operator, groups if type(groups) is int and groups > 0 else 1)
+        own[STAGE_KEY] = _packed(plan, stage)
+        if isinstance(operator, Read):
+            spec = SourceSpout.spec(stage.name, stage.head.partitions, own, outputs)
+        else:
+            cls = _bolt_class(stage)
+            if stage.by_clock:
+                cls = ClockStageBolt
+                own[POSITIONS_KEY] = {f"{each.name}:{stream_name(outlet)}": outlet.position for each, outlet in inputs}
+            if (tick_s := _tick_s(plan, stage)) is not None:
+                own[api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS] = tick_s
+            groupings = {
+                specs[each.head.number][stream_name(outlet)]: _grouping(stage, keyed=outlet.form.keyed)
+                for each, outlet in inputs
+            }
+            spec = cls.spec(stage.name, groupings, stage.head.partitions, own, outputs)
+        specs[stage.head.number] = spec
+        builder.add_spec(spec)
+    return builder
+
+
+def _reads_once(config: Mapping[str, object]) -> bool:
+    """Whether nothing is replayed and nothing is saved: then an end of a stream needs no task of its own."""
+    mode = config.get(api_constants.TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode.ATMOST_ONCE)
+    return mode == TopologyReliabilityMode.ATMOST_ONCE
+
+
+def _bolt_class(stage: Stage) -> type[StageBolt]:
+    operator = stage.head.operator
+    if isinstance(operator, Windowed) and type(operator.operator) is WindowFold and not stage.early_nodes:
+        return WindowStageBolt
+    return KeyedStageBolt if isinstance(operator, (Keyed, Windowed)) else StageBolt
+
+
+def _with_checkpoints(plan: StagePlan, config: Mapping[str, object]) -> dict[str, object]:
+    values = {**config, PIPELINE_KEY: plan.text()}
+    key = api_constants.TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS
+    mode = values.get(api_constants.TOPOLOGY_RELIABILITY_MODE)
+    has_state = any(isinstance(stage.head.operator, (Keyed, Windowed)) for stage in plan.stages)
+    if mode == TopologyReliabilityMode.ATLEAST_ONCE and has_state:
+        values.setdefault(key, _CHECKPOINT_S)
+    return values
+
+
+def _grouping(stage: Stage, *, keyed: bool) -> Grouping:
+    operator = stage.head.operator
+    if keyed:
+        return Grouping.fields("key")
+    if isinstance(operator, Repartition) and operator.function is not None:
+        return partition_grouping(operator.function, str(stage.head))
+    return Grouping.SHUFFLE
+
+
+def _partitions(stage: Stage, operator: Read, groups: int) -> list[list[str]]:
+    """``[key, name]`` of each partition. The keys divide the partitions evenly among the tasks of a new topology.
+
+    The engine gives each task a range of key groups. Partition number i of n gets a key in the i-th of n ranges.
+    """
+    names = operator.source.partitions(stage.head.partitions)
+    keys = []
+    for number, name in enumerate(names):
+        low, high = number * groups // len(names), (number + 1) * groups // len(names)
+        wanted = range(low, max(high, low + 1))
+        salts = (f"{name}#{salt}" for salt in itertools.count())
+        keys.append([next(key for key in salts if key_group((key,), groups) in wanted), name])
+    return keys
+
+
+def _tick_s(plan: StagePlan, stage: Stage) -> float | None:
+    """How often the tasks of a stage need a tick; None for never."""
+    wanted = [early.every_us / 1_000_000 for _, early in stage.early_nodes]
+    targets = {outlet.target for outlet in stage.outlets if outlet.form.assigned}
+    for other in plan.stages:  # what is combined for them must be sent when their early results are due
+        if other.head.number in targets:
+            wanted += [early.every_us / 1_000_000 / _FLUSHES_PER_RESULT for _, early in other.early_nodes]
+    if stage.by_clock:
+        window = stage.head.operator.window  # type: ignore[attr-defined]  # windows by the clock are windowed
+        length_us = window.gap_us if isinstance(window, SessionWindow) else min(window.size_us, window.slide_us)
+        wanted.append(min(length_us / 1_000_000 / _TICKS_PER_WINDOW, _LONGEST_TICK_S))
+    return max(min(wanted), _SHORTEST_TICK_S) if wanted else None
+
+
+def _packed(plan: StagePlan, stage: Stage) -> str:
+    """The pickled stage.
+
+    Raises:
+        TopologyError: when an operator cannot be pickled.
+    """
+    targets = {outlet.target: plan.graph.nodes[outlet.target].operator for outlet in stage.outlets}
+    window_of = {number: each for number, each in targets.items() if isinstance(each, Windowed)}
+    try:
+        return packed(stage, window_of)
+    except Exception as error:  # pickling runs the code of the author's objects
+        for node in (*stage.nodes, *(plan.graph.nodes[number] for number in window_of)):
+            check_picklable(node)
+        msg = f"stage {stage.name!r} cannot be pickled: {error}"
+        raise TopologyError(msg) from error
+
+
+def check_picklable(node: Node) -> None:
+    """Refuse an operator that cannot travel to a task.
+
+    Raises:
+        TopologyError: when it cannot be pickled.
+    """
+    try:
+        cloudpickle.dumps(node.operator)
+    except Exception as error:
+        msg = (
+            f"operator {node}: what it uses cannot be sent to its tasks: {error}; open files, locks and connections in "
+            "Transformer.setup, Sink.setup or Source.open"
+        )
+        raise TopologyError(msg) from error
