@@ -8,6 +8,8 @@ lines.flat_map(str.split).key_by(str.lower).count_by_key().log()
 Runner().run("words", Config(), builder)
 """
 
+import sys
+
 from heron_streamlet.api.builder import Builder
 from heron_streamlet.api.config import Config, Resources
 from heron_streamlet.api.runner import Runner
@@ -15,6 +17,7 @@ from heron_streamlet.api.streamlet import KeyedStreamlet, Streamlet, WindowedStr
 from heron_streamlet.connectors.sinks import Sink, TextFolder, TransactionalSink
 from heron_streamlet.connectors.sources import Generator, Items, Reader, Source, TextFiles
 from heron_streamlet.connectors.transformer import StageContext, Transformer
+from heron_streamlet.moved_modules import MovedModules
 from heron_streamlet.windowing.fold import Aggregate
 from heron_streamlet.windowing.window import (
     CountWindow,
@@ -59,3 +62,5 @@ __all__ = [
     "sliding_window",
     "tumbling_window",
 ]
+
+sys.meta_path.append(MovedModules())

@@ -5,16 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from heron_streamlet.api.stream import Draft
-from heron_streamlet.api.streamlet import Streamlet
+from heron_streamlet.api.streamlet import ColumnStreamlet, Streamlet, column_operators
 from heron_streamlet.connectors.sources import Generator, Source, as_source
 from heron_streamlet.plan.graph import Graph, Node, checked_graph
 from heron_streamlet.plan.operators import AssignEventTime, Read, Windowed
-
-if TYPE_CHECKING:
-    from heron_streamlet.api.column_streamlet import ColumnStreamlet
 
 __all__ = ["Builder"]
 
@@ -56,11 +53,8 @@ class Builder:
             TopologyError: when `source` is no source.
             UsageError: when pyarrow is not installed.
         """
-        from heron_streamlet.api.column_streamlet import ColumnStreamlet  # noqa: PLC0415  # pyarrow is optional
-        from heron_streamlet.arrow.column_sources import ColumnSource  # noqa: PLC0415
-
-        found = ColumnSource(as_source(source))
-        return ColumnStreamlet(self.add(Draft(self, Read(found), (), columns=True, word=found.word)))
+        read = column_operators().read(source)
+        return ColumnStreamlet(self.add(Draft(self, read, (), columns=True, word=read.source.word)))
 
     def add(self, draft: Draft) -> Draft:
         """Add an operator; `Streamlet` calls this."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from heron.api.names import is_a
 from heron.errors import TopologyError
+from heron_streamlet.api.checked_operators import called, write
+from heron_streamlet.connectors.sinks import Sink
 from heron_streamlet.plan.graph import Input
-from heron_streamlet.plan.operators import Operator
+from heron_streamlet.plan.operators import Consume, Operator
 
-__all__ = ["Draft", "Stream", "called"]
+__all__ = ["Draft", "Stream"]
+
+T = TypeVar("T")
 
 
 class Drafts(Protocol):
@@ -37,7 +41,7 @@ class Draft:
     place: str = ""
 
 
-class Stream:
+class Stream(Generic[T]):
     """A stream of a pipeline. `elements` says what it consists of."""
 
     elements = "records"
@@ -78,7 +82,21 @@ class Stream:
         """Return the number of tasks that was set; 0 if the operator has that of its input."""
         return self._draft.partitions or 0
 
-    def _add(self, operator: Operator, *others: Stream, columns: bool = False) -> Draft:
+    def consume(self, function: Callable[[T], object]) -> None:
+        """Call a function with each element, for its effect."""
+        self._add(Consume(called(function, "consume")))
+
+    def to_sink(self, sink: Sink[T]) -> None:
+        """Write each element to a sink.
+
+        Raises:
+            TopologyError: when `sink` is not a `Sink`.
+        """
+        self._add(write(sink))
+
+    def _add(
+        self, operator: Operator, *others: Stream[Any], columns: bool = False, partitions: int | None = None
+    ) -> Draft:
         """Add an operator that reads this stream and `others`; with `columns` its results are batches."""
         builder = self._draft.builder
         for other in others:
@@ -90,17 +108,9 @@ class Stream:
                 msg = f"{operator.word}: the streams belong to two builders; add both sources to the same one"
                 raise TopologyError(msg)
         inputs = (self._output, *(other._output for other in others))
-        return builder.add(Draft(builder, operator, inputs, columns, word=operator.word))
+        return builder.add(Draft(builder, operator, inputs, columns, word=operator.word, partitions=partitions))
 
-
-def called(function: Any, method: str) -> Callable[..., Any]:  # noqa: ANN401  # authors break annotations
-    """A function of an author.
-
-    Raises:
-        TopologyError: when it cannot be called.
-    """
-    if not callable(function):
-        msg = f"{method}: {function!r:.60} cannot be called; give a function"
-        raise TopologyError(msg)
-    found: Callable[..., Any] = function
-    return found
+    def _read(self, output: str, operator: Operator, word: str, *, columns: bool = False) -> Draft:
+        """Add an operator that reads another output of the operator of this stream."""
+        builder = self._draft.builder
+        return builder.add(Draft(builder, operator, (Input(self._draft.number, output),), columns, word=word))

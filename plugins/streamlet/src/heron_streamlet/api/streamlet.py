@@ -1,47 +1,26 @@
-"""Streamlets: streams that authors transform. Each method adds one operator to the pipeline."""
+"""Streamlets: streams that authors transform. Each method adds one operator to the pipeline.
+
+Streams of records and streams of columns become each other, so both are here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from heron.api.names import is_a
 from heron.errors import TopologyError
-from heron_streamlet.api.stream import Draft, Stream, called
-from heron_streamlet.connectors.sinks import Sink
+from heron_streamlet.api.checked_operators import DAY_S, called, early, event_time, joined, windowed
+from heron_streamlet.api.stream import Stream
 from heron_streamlet.connectors.transformer import Transformer
 from heron_streamlet.lambda_.view import View, ViewTarget
 from heron_streamlet.lambda_.view_folds import LiveFold
-from heron_streamlet.plan.graph import LATE, Input
-from heron_streamlet.plan.operators import (
-    AssignEventTime,
-    Consume,
-    FilterBy,
-    FlatMap,
-    KeyBy,
-    Keyed,
-    Log,
-    Map,
-    Pass,
-    Repartition,
-    Transform,
-    Union,
-    Windowed,
-    Write,
-)
-from heron_streamlet.runtime.early_results import early_results
+from heron_streamlet.plan import operators
+from heron_streamlet.plan.graph import EARLY, LATE
+from heron_streamlet.plan.operators import Keyed, Operator, Windowed
 from heron_streamlet.windowing.fold import Aggregate, Aggregated, Count, Fold, Reduce
-from heron_streamlet.windowing.keyed_operators import (
-    CountFold,
-    Distinct,
-    KeyedOperator,
-    MapWithState,
-    RunningFold,
-    SessionFold,
-    WindowFold,
-    WindowJoin,
-)
+from heron_streamlet.windowing.keyed_operators import Distinct, MapWithState, RunningFold
 from heron_streamlet.windowing.window import (
     CountWindow,
     Duration,
@@ -50,13 +29,22 @@ from heron_streamlet.windowing.window import (
     SlidingWindow,
     Window,
     WindowResult,
-    micros,
 )
 
 if TYPE_CHECKING:
-    from heron_streamlet.api.column_streamlet import ColumnStreamlet
+    import pyarrow as pa
 
-__all__ = ["KeyedStreamlet", "Streamlet", "WindowedStreamlet"]
+    from heron_streamlet.api.column_operators import ColumnOperators
+    from heron_streamlet.arrow.aggregates import ColumnAggregate
+
+__all__ = [
+    "ColumnStreamlet",
+    "KeyedStreamlet",
+    "Streamlet",
+    "WindowedColumns",
+    "WindowedStreamlet",
+    "column_operators",
+]
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -68,11 +56,8 @@ R = TypeVar("R")
 P = TypeVar("P")
 L = TypeVar("L")
 
-DAY_S = 86_400.0
-"""How far in the future an event time may be, if the author does not say."""
 
-
-class Streamlet(Stream, Generic[T]):
+class Streamlet(Stream[T]):
     """A stream of elements of type `T`. Elements must be picklable, and must not be changed after they were returned.
 
     Methods that need keys work on streams of pairs ``(key, value)``; `key_by` makes them. Keys are None, bool, int,
@@ -81,15 +66,15 @@ class Streamlet(Stream, Generic[T]):
 
     def map(self, function: Callable[[T], U]) -> Streamlet[U]:
         """Call a function for each element; its results are the new stream."""
-        return Streamlet(self._add(Map(called(function, "map"))))
+        return Streamlet(self._add(operators.Map(called(function, "map"))))
 
     def flat_map(self, function: Callable[[T], Iterable[U]]) -> Streamlet[U]:
         """Call a function for each element; the elements of its results are the new stream."""
-        return Streamlet(self._add(FlatMap(called(function, "flat_map"))))
+        return Streamlet(self._add(operators.FlatMap(called(function, "flat_map"))))
 
     def filter(self, function: Callable[[T], object]) -> Streamlet[T]:
         """Keep the elements for which the function returns a true value."""
-        return Streamlet(self._add(FilterBy(called(function, "filter"))))
+        return Streamlet(self._add(operators.FilterBy(called(function, "filter"))))
 
     def transform(self, transformer: Transformer[T, U]) -> Streamlet[U]:
         """Transform elements by an object that each task sets up for itself.
@@ -100,11 +85,11 @@ class Streamlet(Stream, Generic[T]):
         if not is_a(transformer, Transformer):
             msg = f"transform({transformer!r:.60}): not a Transformer; for a function use map or flat_map"
             raise TopologyError(msg)
-        return Streamlet(self._add(Transform(transformer)))
+        return Streamlet(self._add(operators.Transform(transformer)))
 
     def union(self, other: Streamlet[T]) -> Streamlet[T]:
         """Join the elements of both streams in one; the order between them is not defined."""
-        return Streamlet(self._add(Union(), other))
+        return Streamlet(self._add(operators.Union(), other))
 
     def repartition(self, num_partitions: int, function: Callable[[T, int], int] | None = None) -> Streamlet[T]:
         """Continue in another number of tasks.
@@ -116,7 +101,7 @@ class Streamlet(Stream, Generic[T]):
         Raises:
             TopologyError: when an argument is wrong.
         """
-        operator = Repartition(None if function is None else called(function, "repartition"))
+        operator = operators.Repartition(None if function is None else called(function, "repartition"))
         return Streamlet(self._add(operator)).set_num_partitions(num_partitions)
 
     def clone(self, num_clones: int) -> list[Streamlet[T]]:
@@ -128,7 +113,7 @@ class Streamlet(Stream, Generic[T]):
         if type(num_clones) is not int or num_clones < 1:
             msg = f"{num_clones!r} clones: not an integer of at least 1"
             raise TopologyError(msg)
-        return [Streamlet(self._add(Pass())) for _ in range(num_clones)]
+        return [Streamlet(self._add(operators.Pass())) for _ in range(num_clones)]
 
     def split(self, conditions: Mapping[str, Callable[[T], object]]) -> dict[str, Streamlet[T]]:
         """Return a stream for each condition, with the elements that meet it; an element may be in several or none."""
@@ -155,12 +140,7 @@ class Streamlet(Stream, Generic[T]):
         Raises:
             UsageError: when a duration is wrong.
         """
-        operator = AssignEventTime(
-            called(function, "event_time"),
-            micros(lag, "event_time: lag", zero=True),
-            None if idle_after is None else micros(idle_after, "event_time: idle_after"),
-            None if max_ahead is None else micros(max_ahead, "event_time: max_ahead"),
-        )
+        operator = event_time(called(function, "event_time"), lag, idle_after, max_ahead)
         return Streamlet(self._add(operator))
 
     @overload
@@ -169,7 +149,7 @@ class Streamlet(Stream, Generic[T]):
     def key_by(self, key: Callable[[T], K], value: Callable[[T], V]) -> KeyedStreamlet[K, V]: ...
     def key_by(self, key: Callable[[T], Any], value: Callable[[T], Any] | None = None) -> KeyedStreamlet[Any, Any]:
         """Make pairs of a key and a value; without `value`, the element is the value."""
-        return KeyedStreamlet(self._add(KeyBy(called(key, "key_by"), value and called(value, "key_by"))))
+        return KeyedStreamlet(self._add(operators.KeyBy(called(key, "key_by"), value and called(value, "key_by"))))
 
     def to_columns(self, schema: Any, rows: int = 4096) -> ColumnStreamlet:  # noqa: ANN401  # pyarrow has no types
         """Continue with columns: record batches of elements.
@@ -186,17 +166,15 @@ class Streamlet(Stream, Generic[T]):
             TopologyError: when the schema is none, or `rows` is not an integer from 1 to 1,048,576.
             UsageError: when pyarrow is not installed.
         """
-        from heron_streamlet.api.column_streamlet import gathered  # noqa: PLC0415  # pyarrow is optional
-
-        return gathered(self._add, schema, rows)
+        return ColumnStreamlet(self._add(column_operators().gather(schema, rows), columns=True))
 
     def reduce_by_key(self: Streamlet[tuple[K, V]], function: Callable[[V, V], V]) -> KeyedStreamlet[K, V]:
         """Combine the values of each key; each pair gives the result so far."""
-        return KeyedStreamlet(self._keyed(RunningFold(Reduce(called(function, "reduce_by_key"))), "reducebykey"))
+        return KeyedStreamlet(self._add(Keyed(RunningFold(Reduce(called(function, "reduce_by_key"))), "reducebykey")))
 
     def count_by_key(self: Streamlet[tuple[K, Any]]) -> KeyedStreamlet[K, int]:
         """Count the pairs of each key; each pair gives the number so far."""
-        return KeyedStreamlet(self._keyed(RunningFold(Count()), "countbykey"))
+        return KeyedStreamlet(self._add(Keyed(RunningFold(Count()), "countbykey")))
 
     def map_with_state(
         self: Streamlet[tuple[K, V]], initial: Callable[[], U], function: Callable[[U, V], tuple[U, R]]
@@ -208,11 +186,11 @@ class Streamlet(Stream, Generic[T]):
             function: called with state and value; returns the new state and the result.
         """
         operator = MapWithState(called(function, "map_with_state"), called(initial, "map_with_state"))
-        return KeyedStreamlet(self._keyed(operator, "mapwithstate"))
+        return KeyedStreamlet(self._add(Keyed(operator, "mapwithstate")))
 
     def distinct(self) -> Streamlet[T]:
         """Keep the first of equal elements, which must be of types that can be keys. All elements are remembered."""
-        return Streamlet(self._keyed(Distinct(), "distinct"))
+        return Streamlet(self._add(Keyed(Distinct(), "distinct")))
 
     @overload
     def reduce_by_key_and_window(
@@ -238,10 +216,7 @@ class Streamlet(Stream, Generic[T]):
         self: Streamlet[tuple[K, V]], window: SlidingWindow | SessionWindow
     ) -> WindowedStreamlet[KeyedWindow[K], int, tuple[K, V]]:
         """Count the pairs of each key and window of time."""
-        counts: WindowedStreamlet[KeyedWindow[K], int, tuple[K, V]] = self._windowed(
-            window, Count(), "countbykeyandwindow"
-        )
-        return counts
+        return self._windowed(window, Count(), "countbykeyandwindow")
 
     def aggregate_by_key_and_window(
         self: Streamlet[tuple[K, V]], window: SlidingWindow | SessionWindow, aggregate: Aggregate[V, A, R]
@@ -254,10 +229,7 @@ class Streamlet(Stream, Generic[T]):
         if not is_a(aggregate, Aggregate):
             msg = f"aggregate_by_key_and_window: {aggregate!r:.60} is not an Aggregate; for a function use reduce"
             raise TopologyError(msg)
-        results: WindowedStreamlet[KeyedWindow[K], R, tuple[K, V]] = self._windowed(
-            window, Aggregated(aggregate), "aggregatebykeyandwindow"
-        )
-        return results
+        return self._windowed(window, Aggregated(aggregate), "aggregatebykeyandwindow")
 
     def reduce_by_window(
         self, window: SlidingWindow | SessionWindow, function: Callable[[T, T], T]
@@ -267,9 +239,7 @@ class Streamlet(Stream, Generic[T]):
         Returns:
             ``(Window, result)`` when a window closes; a window without elements has no result.
         """
-        fold = Reduce(called(function, "reduce_by_window"))
-        results: WindowedStreamlet[Window, T, T] = self._windowed(window, fold, "reducebywindow", whole=True)
-        return results
+        return self._windowed(window, Reduce(called(function, "reduce_by_window")), "reducebywindow", whole=True)
 
     def join(
         self: Streamlet[tuple[K, V]],
@@ -282,7 +252,7 @@ class Streamlet(Stream, Generic[T]):
         Returns:
             ``(KeyedWindow, function(value, other value))`` when a window closes.
         """
-        return self._joined(other, window, function, "join", left=False, right=False)
+        return WindowedStreamlet(self._add(joined(window, function), other))
 
     def outer_left_join(
         self: Streamlet[tuple[K, V]],
@@ -291,7 +261,7 @@ class Streamlet(Stream, Generic[T]):
         function: Callable[[V, W | None], R],
     ) -> WindowedStreamlet[KeyedWindow[K], R, tuple[K, Any]]:
         """Join as `join`; a value of this stream without a partner is joined with None."""
-        return self._joined(other, window, function, "join", left=True, right=False)
+        return WindowedStreamlet(self._add(joined(window, function, left_outer=True), other))
 
     def outer_right_join(
         self: Streamlet[tuple[K, V]],
@@ -300,7 +270,7 @@ class Streamlet(Stream, Generic[T]):
         function: Callable[[V | None, W], R],
     ) -> WindowedStreamlet[KeyedWindow[K], R, tuple[K, Any]]:
         """Join as `join`; a value of the other stream without a partner is joined with None."""
-        return self._joined(other, window, function, "join", left=False, right=True)
+        return WindowedStreamlet(self._add(joined(window, function, right_outer=True), other))
 
     def outer_join(
         self: Streamlet[tuple[K, V]],
@@ -309,26 +279,11 @@ class Streamlet(Stream, Generic[T]):
         function: Callable[[V | None, W | None], R],
     ) -> WindowedStreamlet[KeyedWindow[K], R, tuple[K, Any]]:
         """Join as `join`; a value of either stream without a partner is joined with None."""
-        return self._joined(other, window, function, "join", left=True, right=True)
-
-    def consume(self, function: Callable[[T], object]) -> None:
-        """Call a function with each element, for its effect."""
-        self._add(Consume(called(function, "consume")))
+        return WindowedStreamlet(self._add(joined(window, function, left_outer=True, right_outer=True), other))
 
     def log(self) -> None:
         """Print each element to the log of its task."""
-        self._add(Log())
-
-    def to_sink(self, sink: Sink[T]) -> None:
-        """Write each element to a sink.
-
-        Raises:
-            TopologyError: when `sink` is not a `Sink`.
-        """
-        if not is_a(sink, Sink):
-            msg = f"to_sink({sink!r:.60}): not a Sink; for a function use consume"
-            raise TopologyError(msg)
-        self._add(Write(sink))
+        self._add(operators.Log())
 
     def to_view(self: Streamlet[tuple[K, V]], view: View[V, Any]) -> None:
         """Aggregate the values of each key into a view, by event time; `heron_streamlet.lambda_` explains views.
@@ -341,41 +296,14 @@ class Streamlet(Stream, Generic[T]):
             raise TopologyError(msg)
         window = view.window()
         folded = self._add(Windowed(LiveFold(window, Aggregated(view.monoid)), window, "view"))
-        WindowedStreamlet(folded)._add(Write(ViewTarget(view)))
+        WindowedStreamlet(folded)._add(operators.Write(ViewTarget(view)))
 
-    def _keyed(self, operator: KeyedOperator, kind: str) -> Draft:
-        return self._add(Keyed(operator, kind))
-
-    def _windowed(self, window: object, fold: Fold, kind: str, *, whole: bool = False) -> Any:  # noqa: ANN401
-        if isinstance(window, CountWindow) and not whole:
-            return KeyedStreamlet(self._keyed(CountFold(window, fold), kind))
-        if isinstance(window, SlidingWindow):
-            operator: KeyedOperator = WindowFold(window, fold, not whole)
-        elif isinstance(window, SessionWindow):
-            operator = SessionFold(window, fold, not whole)
-        else:
-            msg = f"{kind}: {window!r:.60} is not a window for it; give tumbling_window, sliding_window, session_window"
-            raise TopologyError(msg)
-        draft = self._add(Windowed(operator, window, kind, whole))
-        if whole:
-            draft.partitions = 1
-        return WindowedStreamlet(draft)
-
-    def _joined(
-        self,
-        other: Streamlet[Any],
-        window: object,
-        function: Callable[..., Any],
-        kind: str,
-        *,
-        left: bool,
-        right: bool,
+    def _windowed(
+        self, window: object, fold: Fold, kind: str, *, whole: bool = False
     ) -> WindowedStreamlet[Any, Any, Any]:
-        if not isinstance(window, SlidingWindow):
-            msg = f"{kind}: {window!r:.60} is not a window for it; give tumbling_window or sliding_window"
-            raise TopologyError(msg)
-        operator = WindowJoin(window, called(function, kind), left, right)
-        return WindowedStreamlet(self._add(Windowed(operator, window, kind), other))
+        operator = windowed(window, fold, kind, whole=whole)
+        made: type[Streamlet[Any]] = KeyedStreamlet if isinstance(operator, Keyed) else WindowedStreamlet
+        return cast("WindowedStreamlet[Any, Any, Any]", made(self._add(operator, partitions=1 if whole else None)))
 
 
 class KeyedStreamlet(Streamlet[tuple[K, V]], Generic[K, V]):
@@ -384,7 +312,7 @@ class KeyedStreamlet(Streamlet[tuple[K, V]], Generic[K, V]):
     def map_values(self, function: Callable[[V], U]) -> KeyedStreamlet[K, U]:
         """Call a function for each value, and keep the keys."""
         valued = called(function, "map_values")
-        return KeyedStreamlet(self._add(Map(lambda pair: (pair[0], valued(pair[1])))))
+        return KeyedStreamlet(self._add(operators.Map(lambda pair: (pair[0], valued(pair[1])))))
 
 
 class WindowedStreamlet(Streamlet[tuple[P, R]], Generic[P, R, L]):
@@ -404,7 +332,7 @@ class WindowedStreamlet(Streamlet[tuple[P, R]], Generic[P, R, L]):
         Raises:
             UsageError: when `every` is not a duration.
         """
-        return Streamlet(early_results(self._draft, every))
+        return Streamlet(self._read(EARLY, early(every), operators.Early.word))
 
     @property
     def late(self) -> Streamlet[L]:
@@ -413,5 +341,151 @@ class WindowedStreamlet(Streamlet[tuple[P, R]], Generic[P, R, L]):
         They are counted in the metric ``late`` of the task, whether this stream is read or not.
         """
         # An operator of its own: late elements leave several stages, each in the same form.
-        late = Draft(self._draft.builder, Pass(), (Input(self._draft.number, LATE),), word="late")
-        return Streamlet(self._draft.builder.add(late))
+        return Streamlet(self._read(LATE, operators.Pass(), "late"))
+
+
+class ColumnStreamlet(Stream["pa.RecordBatch"]):
+    """A stream of record batches. Its rows are the records; how they are divided in batches means nothing.
+
+    A function that fails costs the records of its batch.
+    """
+
+    elements = "columns"
+
+    def map_columns(self, function: Callable[[pa.RecordBatch], object]) -> ColumnStreamlet:
+        """Call a function for each batch; the batches that it returns are the new stream.
+
+        Args:
+            function: returns a `RecordBatch`, a `Table`, or a mapping of names to arrays. Behind `event_time` it must
+                keep the number and order of the rows.
+        """
+        return self._then(column_operators().map(function))
+
+    def filter_columns(self, function: Callable[[pa.RecordBatch], object]) -> ColumnStreamlet:
+        """Keep the rows for which the function's array has true; null is not true.
+
+        Args:
+            function: called with a batch; returns an array of true or false, one for each row.
+        """
+        return self._then(column_operators().filter(function))
+
+    def select(self, *names: str) -> ColumnStreamlet:
+        """Keep these columns, in this order.
+
+        Raises:
+            TopologyError: when no name is given, or one is not a string.
+        """
+        return self._then(column_operators().select(names))
+
+    def event_time(
+        self,
+        column: str | Callable[[pa.RecordBatch], object],
+        *,
+        lag: Duration = 0,
+        idle_after: Duration | None = None,
+        max_ahead: Duration | None = DAY_S,
+    ) -> ColumnStreamlet:
+        """Say when each row happened, as `Streamlet.event_time`. The order of rows is that of the source.
+
+        Args:
+            column: the name of a column of timestamps with a time zone, or of seconds since 1970-01-01T00:00:00Z; or a
+                function that returns such an array for a batch.
+            lag: how much older than the newest row of its source partition a row may be without being late.
+            idle_after: as in `Streamlet.event_time`.
+            max_ahead: a batch with a time that is further in the future is refused; None accepts any time.
+
+        Raises:
+            UsageError: when a duration is wrong.
+        """
+        return self._then(column_operators().event_time(column, lag, idle_after, max_ahead))
+
+    def union(self, other: ColumnStreamlet) -> ColumnStreamlet:
+        """Join the batches of both streams in one; the order between them is not defined."""
+        return ColumnStreamlet(self._add(operators.Union(), other, columns=True))
+
+    def repartition(self, num_partitions: int) -> ColumnStreamlet:
+        """Continue in another number of tasks, which get whole batches in turn.
+
+        Raises:
+            TopologyError: when the number is not an integer of at least 1.
+        """
+        return self._then(operators.Repartition(None)).set_num_partitions(num_partitions)
+
+    def count_by_key_and_window(
+        self, key: str | Sequence[str], window: SlidingWindow
+    ) -> WindowedColumns[KeyedWindow[Any], int]:
+        """Count the rows of each key and window of event time.
+
+        Args:
+            key: the name of a column; or of several, whose values together, as a tuple, are the key.
+            window: `tumbling_window` or `sliding_window`.
+
+        Returns:
+            ``(KeyedWindow, count)`` when a window closes.
+        """
+        return WindowedColumns(self._add(column_operators().count(key, window, "countbykeyandwindow")))
+
+    def aggregate_by_key_and_window(
+        self, key: str | Sequence[str], window: SlidingWindow, **aggregates: ColumnAggregate
+    ) -> WindowedColumns[KeyedWindow[Any], dict[str, Any]]:
+        """Aggregate the rows of each key and window of event time.
+
+        Args:
+            key: as in `count_by_key_and_window`.
+            window: `tumbling_window` or `sliding_window`.
+            aggregates: what to compute, by its name in the result: ``bids=row_count(), total=sum_of("price")``.
+
+        Returns:
+            ``(KeyedWindow, dict of results)`` when a window closes.
+        """
+        operator = column_operators().aggregate(key, window, aggregates, "aggregatebykeyandwindow")
+        return WindowedColumns(self._add(operator))
+
+    def aggregate_by_window(
+        self, window: SlidingWindow, **aggregates: ColumnAggregate
+    ) -> WindowedColumns[Window, dict[str, Any]]:
+        """Aggregate all rows of each window of event time; accumulators of the batches meet in one task.
+
+        Returns:
+            ``(Window, dict of results)`` when a window closes; a window without rows has no result.
+        """
+        operator = column_operators().aggregate((), window, aggregates, "aggregatebywindow")
+        return WindowedColumns(self._add(operator, partitions=1))
+
+    def rows(self) -> Streamlet[dict[str, Any]]:
+        """Continue with records: each row as a dict of its values by column."""
+        return Streamlet(self._add(column_operators().split()))
+
+    def log(self) -> None:
+        """Print each row to the log of its task."""
+        self.rows().log()
+
+    def _then(self, operator: Operator) -> ColumnStreamlet:
+        return ColumnStreamlet(self._add(operator, columns=True))
+
+
+class WindowedColumns(Streamlet[tuple[P, R]], Generic[P, R]):
+    """The results of windows of columns, as pairs of `KeyedWindow` or `Window` and result."""
+
+    def early(self, every: Duration) -> Streamlet[WindowResult[P, R]]:
+        """Return the results of windows so far, as `WindowedStreamlet.early`."""
+        return Streamlet(self._read(EARLY, early(every), operators.Early.word))
+
+    @property
+    def late(self) -> ColumnStreamlet:
+        """The rows that missed at least one of their windows, because it had closed before them.
+
+        They are counted in the metric ``late`` of the task, whether this stream is read or not.
+        """
+        return ColumnStreamlet(self._read(LATE, operators.Pass(), "late", columns=True))
+
+
+def column_operators() -> ColumnOperators:
+    """The operators on columns.
+
+    Raises:
+        UsageError: when pyarrow is not installed.
+    """
+    from heron_streamlet.api.column_operators import ColumnOperators  # noqa: PLC0415  # pyarrow is optional
+
+    return ColumnOperators()

@@ -7,3 +7,11 @@ Reading order: `batches` (what counts as a batch), `column_sources`, `times` (ev
 a batch), `gatherer` (records become batches), `aggregates` (what windows compute), `assignment` and `combiner` (before
 the shuffle).
 """
+
+from heron.errors import UsageError
+
+try:
+    import pyarrow as _  # noqa: F401  # whether it is there
+except ModuleNotFoundError as error:
+    _MISSING = "columns need pyarrow, which is not installed: pip install 'heron-streamlet[columns]'"
+    raise UsageError(_MISSING) from error

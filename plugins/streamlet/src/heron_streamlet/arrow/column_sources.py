@@ -15,10 +15,13 @@ from heron_streamlet.arrow.batches import as_batch
 from heron_streamlet.connectors.sources import Reader, Source
 from heron_streamlet.connectors.transformer import StageContext
 
-__all__ = ["ROWS", "ColumnSource", "ParquetFiles", "ParquetReader", "check_rows"]
+__all__ = ["MOST_ROWS", "ROWS", "ColumnSource", "ParquetFiles", "ParquetReader", "check_rows"]
 
 ROWS = 65_536
 """The number of rows in a batch that a source reads, at most."""
+
+MOST_ROWS = 1 << 20
+"""The largest limit that an author may give."""
 
 
 class ParquetFiles(Source[pa.RecordBatch]):
@@ -69,8 +72,8 @@ def check_rows(rows: object, owner: str) -> None:
     Raises:
         UsageError: when it is not an integer from 1 to 1,048,576.
     """
-    if type(rows) is not int or not 0 < rows <= 1 << 20:
-        msg = f"{owner}: rows={rows!r} is not an integer from 1 to {1 << 20}"
+    if type(rows) is not int or not 0 < rows <= MOST_ROWS:
+        msg = f"{owner}: rows={rows!r} is not an integer from 1 to {MOST_ROWS}"
         raise UsageError(msg)
 
 

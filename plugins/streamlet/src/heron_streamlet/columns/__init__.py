@@ -9,15 +9,7 @@ bids.aggregate_by_key_and_window("auction", tumbling_window(10), bids=row_count(
 Runner().run("bids", Config(), builder)
 """
 
-from heron.errors import UsageError
-
-try:
-    import pyarrow as _  # noqa: F401  # whether it is there
-except ModuleNotFoundError as error:
-    _MISSING = "columns need pyarrow, which is not installed: pip install 'heron-streamlet[columns]'"
-    raise UsageError(_MISSING) from error
-
-from heron_streamlet.api.column_streamlet import ColumnStreamlet, WindowedColumns
+from heron_streamlet.api.streamlet import ColumnStreamlet, WindowedColumns
 from heron_streamlet.arrow.aggregates import ColumnAggregate, max_of, mean_of, min_of, row_count, sum_of
 from heron_streamlet.arrow.column_sources import ParquetFiles
 

@@ -11,27 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heron.errors import UsageError
-from heron_streamlet.api.stream import Draft
 from heron_streamlet.failures import OperatorError
-from heron_streamlet.plan.graph import EARLY, Input
-from heron_streamlet.plan.operators import Early
 from heron_streamlet.runtime.keyed_stage import KeyedStage, States
 from heron_streamlet.runtime.stage_code import StageCode
 from heron_streamlet.windowing.event_time import START_OF_TIME_US
 from heron_streamlet.windowing.keyed_operators import FoldedWindows, KeyedOperator
-from heron_streamlet.windowing.window import WindowResult, micros
+from heron_streamlet.windowing.window import WindowResult
 
-__all__ = ["EarlyKeyedStage", "early_results", "keyed_stage"]
-
-
-def early_results(windowed: Draft, every: object) -> Draft:
-    """Add an operator that reads the early results of another one.
-
-    Raises:
-        UsageError: when `every` is not a duration.
-    """
-    operator = Early(micros(every, "early: every"))
-    return windowed.builder.add(Draft(windowed.builder, operator, (Input(windowed.number, EARLY),), word=operator.word))
+__all__ = ["EarlyKeyedStage", "keyed_stage"]
 
 
 def keyed_stage(operator: KeyedOperator, code: StageCode, states: States, *, repeats: bool) -> KeyedStage:
