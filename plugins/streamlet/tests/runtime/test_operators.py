@@ -1,11 +1,9 @@
-"""Operators, sources and sinks in the simulator, with a clock that the test controls."""
+"""Operators in the simulator, with a clock that the test controls."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +17,6 @@ from heron_streamlet import (
     Items,
     KeyedWindow,
     StageContext,
-    TextFiles,
-    TextFolder,
     Transformer,
     Window,
     session_window,
@@ -258,49 +254,6 @@ def test_a_generator_may_pause_and_end() -> None:
     assert run_simulated(builder)["numbers"] == [2, 4]
 
 
-def test_files_are_read_from_any_position(tmp_path: Path) -> None:
-    """A position is the offset of a line, whatever its characters are."""
-    (tmp_path / "b.txt").write_bytes("größer\r\n\nlast".encode() + b"\xff")
-    (tmp_path / "a.txt").write_bytes(b"")
-    source = TextFiles(tmp_path / "*.txt")
-    empty, full = source.partitions(3)
-    context = StageContext("files")
-    reader = source.open(empty, None, context)
-    assert reader.read(10) is None
-    reader.close()
-    reader = source.open(full, None, context)
-    assert reader.read(1) == ["größer"]
-    position = reader.position
-    reader.close()
-    reader = source.open(full, position, context)
-    assert reader.read(10) == ["", "last\ufffd"]
-    assert reader.read(10) is None
-    reader.close()
-
-
-def test_a_text_folder_shows_what_is_committed(tmp_path: Path) -> None:
-    """A restore commits what belongs to the checkpoint and discards what is newer."""
-    sink = TextFolder(tmp_path)
-    sink.setup(StageContext("out", 1, 2))
-    sink.put("one")
-    sink.prepare(1)
-    sink.put("two")
-    sink.prepare(2)
-    sink.put("three")
-    assert list(tmp_path.glob("*.txt")) == []
-    sink.commit(1)
-    sink.commit(1)
-    again = TextFolder(tmp_path)
-    again.setup(StageContext("out", 1, 2))
-    again.restore(1)
-    again.put("zwei")
-    again.prepare(2)
-    again.commit(2)
-    again.close()
-    assert [path.read_text(encoding="utf-8") for path in sorted(tmp_path.glob("*.txt"))] == ["one\n", "zwei\n"]
-    sink.close()
-
-
 @pytest.mark.parametrize("apart", [1, 2])
 def test_a_result_that_fails_does_not_undo_the_state(apart: int) -> None:
     """Whether the failing function shares the stage of the count, or not, later results are the same."""
@@ -322,19 +275,6 @@ def test_elements_that_fail_in_a_source_do_not_delay_others() -> None:
     assert not any("called again" in error for error in run.errors)
 
 
-def test_a_text_folder_has_several_sinks(tmp_path: Path) -> None:
-    """A name that begins with that of another task, or has a special character of patterns."""
-    one, other, odd = TextFolder(tmp_path), TextFolder(tmp_path), TextFolder(tmp_path)
-    for sink, name, partition in ((one, "out", 1), (other, "out-1", 0), (odd, "[a]", 0)):
-        sink.setup(StageContext(name, partition, 2))
-        sink.put(name)
-        sink.prepare(1)
-    one.restore(0)
-    for sink in (other, odd):
-        sink.commit(1)
-    assert sorted(path.read_text(encoding="utf-8") for path in tmp_path.glob("*.txt")) == ["[a]\n", "out-1\n"]
-
-
 def test_the_late_metric_counts_windows() -> None:
     """It counts whether the late stream is read or not."""
     builder = Builder()
@@ -344,10 +284,3 @@ def test_the_late_metric_counts_windows() -> None:
     with Simulation(topology, clock=FakeClock()) as simulation:
         simulation.run_until_finished()
         assert simulation.read_metrics("source-1-to-keyby-1")["late"] == 2
-
-
-def test_a_window_shows_times() -> None:
-    """In a log nobody reads microseconds."""
-    window = Window(1_700_000_000_000_000, 1_700_000_060_500_000)
-    assert repr(KeyedWindow("a", window)) == "KeyedWindow(key='a', window=Window(2023-11-14T22:13:20.000000Z, 60.5 s))"
-    assert (window.start, window.end_time) == (datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC), 1_700_000_060.5)
