@@ -128,8 +128,7 @@ class _StageRun:
             if version.watermark_us is not None:
                 self._keyed.watermark_us = version.watermark_us
         else:
-            values = "(v{0}, t, b)" if stage.head.timed else "(v{0},)"
-            self._process = self.code.process("row", [f"{values} = row"])
+            self._process = self.code.process("row", "row")
 
     def continues(self, snapshot: Snapshot) -> bool:
         """Begin another batch; returns whether the state here is that of the snapshot."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from pyarrow import parquet
 
 from heron.errors import UsageError
 from heron_streamlet.arrow.batches import as_batch
-from heron_streamlet.connectors.sources import Reader, Source
+from heron_streamlet.connectors.sources import Reader, Source, matching_files
 from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["MOST_ROWS", "ROWS", "ColumnSource", "ParquetFiles", "ParquetReader", "check_rows"]
@@ -50,10 +49,7 @@ class ParquetFiles(Source[pa.RecordBatch]):
         Raises:
             UsageError: when no file matches, or a file has not all of the columns.
         """
-        paths = sorted(str(Path(path).resolve()) for path in glob.glob(self.pattern, recursive=True))
-        if not paths:
-            msg = f"ParquetFiles({self.pattern!r}): no file matches; relative patterns begin at {Path.cwd()}"
-            raise UsageError(msg)
+        paths = matching_files(self.pattern, "ParquetFiles")
         for path in paths if self.columns is not None else ():
             names = parquet.read_schema(path).names
             if missing := sorted(set(self.columns or ()) - set(names)):

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from heron.errors import HeronError
 from heron_streamlet.arrow.aggregates import ColumnFold
 from heron_streamlet.failures import OperatorError, failed_at
-from heron_streamlet.windowing.window_assignment import WindowRow
+from heron_streamlet.windowing.window_assignment import WindowRow, send_each
 
 __all__ = ["ColumnCombiner"]
 
@@ -90,16 +89,7 @@ class ColumnCombiner:
 
     def _send(self) -> list[OperatorError]:
         waiting, self._groups, self._group_count = self._groups, {}, 0
-        send, rest = self._sender(), self._accumulators(waiting)
-        failed: list[OperatorError] = []
-        while True:
-            try:
-                for row in rest:
-                    send(row)
-            except HeronError as error:
-                failed.append(failed_at(self._operator, error))
-            else:
-                return failed
+        return send_each(self._accumulators(waiting), self._sender(), self._operator)
 
     def _accumulators(self, waiting: dict[tuple[pa.Schema, bool], list[pa.Table]]) -> Iterator[WindowRow]:
         rows: list[WindowRow] = []

@@ -9,14 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from heron.errors import UserCodeError
-from heron_streamlet.windowing.event_time import START_OF_TIME_US, EventClock, event_time_us
+from heron_streamlet.windowing.event_time import LIMIT_US, START_OF_TIME_US, EventClock, event_time_us
 
 __all__ = ["Times", "column_times"]
 
 Times = npt.NDArray[np.int64]
 """Microseconds since the epoch, one for each row."""
 
-_LIMIT_US = 2**53 - 1
 _MICROS_PER_S = 1_000_000
 _MICROS = {"s": _MICROS_PER_S, "ms": 1000, "us": 1}
 _NANOS_PER_MICRO = 1000
@@ -62,7 +61,7 @@ def _times_us(column: Any) -> Times:  # noqa: ANN401
         raise UserCodeError(msg)
     seconds = array.to_numpy(zero_copy_only=False)
     # The negation finds NaN too.
-    wrong = ~((seconds <= _LIMIT_US // _MICROS_PER_S) & (seconds >= -_LIMIT_US // _MICROS_PER_S))
+    wrong = ~((seconds <= LIMIT_US // _MICROS_PER_S) & (seconds >= -LIMIT_US // _MICROS_PER_S))
     if wrong.any():
         event_time_us(seconds[wrong.argmax()].item())  # it says what is wrong
     if pa.types.is_integer(kind):
@@ -83,7 +82,7 @@ def _of_timestamps(array: pa.Array) -> Times:
     if array.type.unit == "ns":
         return units // _NANOS_PER_MICRO
     micros = _MICROS[array.type.unit]
-    limit = _LIMIT_US // micros
+    limit = LIMIT_US // micros
     if len(units) and (units.max() > limit or units.min() < -limit):
         event_time_us(float(units[np.abs(units).argmax()]) * micros / _MICROS_PER_S)
     return units * micros

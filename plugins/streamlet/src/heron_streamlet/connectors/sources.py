@@ -27,6 +27,7 @@ __all__ = [
     "Source",
     "TextFiles",
     "as_source",
+    "matching_files",
 ]
 
 _READ_S = 0.005
@@ -129,11 +130,7 @@ class TextFiles(Source[str]):
         Raises:
             UsageError: when no file matches.
         """
-        paths = sorted(str(Path(path).resolve()) for path in glob.glob(self.pattern, recursive=True))
-        if not paths:
-            msg = f"TextFiles({self.pattern!r}): no file matches; relative patterns begin at {Path.cwd()}"
-            raise UsageError(msg)
-        return paths
+        return matching_files(self.pattern, "TextFiles")
 
     def open(self, partition: str, position: object, context: StageContext) -> Reader[str]:
         """`Source.open`."""
@@ -180,6 +177,19 @@ class GeneratorSource(Source[T]):
         """`Source.open`."""
         self._generator.setup(context)
         return _CallReader(self._generator.get)
+
+
+def matching_files(pattern: str, source: str) -> list[str]:
+    """The absolute paths of the files that match a glob pattern, sorted.
+
+    Raises:
+        UsageError: when no file matches; `source` is the name of the class that reads them.
+    """
+    paths = sorted(str(Path(path).resolve()) for path in glob.glob(pattern, recursive=True))
+    if not paths:
+        msg = f"{source}({pattern!r}): no file matches; relative patterns begin at {Path.cwd()}"
+        raise UsageError(msg)
+    return paths
 
 
 def as_source(given: Source[T] | Generator[T] | Callable[[], T | None]) -> Source[T]:

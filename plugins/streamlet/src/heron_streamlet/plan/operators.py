@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from heron.errors import UserCodeError
 from heron_streamlet.connectors.sinks import Sink
 from heron_streamlet.connectors.sources import Source
 from heron_streamlet.connectors.transformer import Transformer
+from heron_streamlet.windowing.event_time import START_OF_TIME_US, EventClock
 from heron_streamlet.windowing.keyed_operators import KeyedOperator
 from heron_streamlet.windowing.window import SessionWindow, SlidingWindow
 
@@ -24,6 +26,7 @@ __all__ = [
     "Keyed",
     "Log",
     "Map",
+    "OfKind",
     "Operator",
     "Pass",
     "Read",
@@ -32,6 +35,7 @@ __all__ = [
     "Union",
     "Windowed",
     "Write",
+    "chosen_partition",
     "idle_after_s",
 ]
 
@@ -41,6 +45,18 @@ class Operator:
     """What a node does. `word` begins the default name of the node, as in Heron."""
 
     word: ClassVar[str] = "operator"
+
+
+class OfKind(Operator):
+    """An operator whose default name depends on the method that added it."""
+
+    __slots__ = ()
+    kind: str
+
+    @property
+    def word(self) -> str:  # type: ignore[override]  # by kind
+        """`Operator.word`."""
+        return self.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +127,21 @@ class AssignEventTime(Operator):
     """Whether the function gives an array of times for the rows of a batch."""
     word: ClassVar[str] = "eventtime"
 
+    def clock(self, latest_us: int | None, now_s: Callable[[], float]) -> EventClock:
+        """The clock of a source partition; `latest_us` is its largest event time of an earlier run, if there was one.
+
+        `now_s` gives the time in seconds since the epoch.
+        """
+        latest_us = START_OF_TIME_US if latest_us is None else latest_us
+        return EventClock(self.lag_us, latest_us, self.max_ahead_us, now_s)
+
 
 @dataclass(frozen=True, slots=True)
-class ColumnStep(Operator):
+class ColumnStep(OfKind):
     """Any number of elements for a batch: `step(batch, times, bounds)` returns them, each with its times and bounds."""
 
     step: Callable[[Any, Any, Any], Iterable[tuple[Any, Any, Any]]]
     kind: str
-
-    @property
-    def word(self) -> str:  # type: ignore[override]  # by kind
-        """`Operator.word`."""
-        return self.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,20 +169,15 @@ class Repartition(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class Keyed(Operator):
+class Keyed(OfKind):
     """An operator with state for each key, on pairs of key and value."""
 
     operator: KeyedOperator
     kind: str
 
-    @property
-    def word(self) -> str:  # type: ignore[override]  # by kind
-        """`Operator.word`."""
-        return self.kind
-
 
 @dataclass(frozen=True, slots=True)
-class Windowed(Operator):
+class Windowed(OfKind):
     """An operator on windows of time of each key; its inputs are pairs, or with `whole` any elements.
 
     With `columns` the inputs are batches, and these are the names of the columns of the key; with `whole` none.
@@ -174,11 +188,6 @@ class Windowed(Operator):
     kind: str
     whole: bool = False
     columns: tuple[str, ...] | None = None
-
-    @property
-    def word(self) -> str:  # type: ignore[override]  # by kind
-        """`Operator.word`."""
-        return self.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +219,19 @@ class Write(Operator):
 
     sink: Sink[Any]
     word: ClassVar[str] = "sink"
+
+
+def chosen_partition(function: Callable[[Any, int], int], element: object, partitions: int, operator: str) -> int:
+    """The partition that the function of `Repartition` gives an element.
+
+    Raises:
+        UserCodeError: when it is not a partition; `operator` is the name and place of the operator.
+    """
+    chosen = function(element, partitions)
+    if type(chosen) is not int or not 0 <= chosen < partitions:
+        msg = f"operator {operator}: the partition {chosen!r} is not an integer from 0 to {partitions - 1}"
+        raise UserCodeError(msg)
+    return chosen
 
 
 def idle_after_s(operators: Iterable[AssignEventTime]) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import cloudpickle
 
 from heron.api import Grouping, ICustomGrouping, TopologyContext
-from heron.errors import UserCodeError
+from heron_streamlet.plan.operators import chosen_partition
 
 __all__ = ["PartitionGrouping", "partition_grouping"]
 
@@ -33,11 +33,7 @@ class PartitionGrouping(ICustomGrouping):
         Raises:
             UserCodeError: when the function does not return the position of a task.
         """
-        chosen = self._function(values[0], len(self._tasks))
-        if type(chosen) is not int or not 0 <= chosen < len(self._tasks):
-            msg = f"operator {self._name}: the partition {chosen!r} is not an integer from 0 to {len(self._tasks) - 1}"
-            raise UserCodeError(msg)
-        return [self._tasks[chosen]]
+        return [self._tasks[chosen_partition(self._function, values[0], len(self._tasks), self._name)]]
 
 
 def partition_grouping(function: Callable[[Any, int], int], name: str) -> Grouping:

@@ -12,10 +12,10 @@ from heron.api import CountMetric, Spout, StatefulComponent, Stream, TopologyCon
 from heron.clock import Clock, SystemClock
 from heron_streamlet.connectors.sources import PlacedReader, Reader
 from heron_streamlet.failures import OperatorError
-from heron_streamlet.plan.operators import AssignEventTime, idle_after_s
+from heron_streamlet.plan.operators import idle_after_s
 from heron_streamlet.runtime.stage_code import StageCode
 from heron_streamlet.topology.task_host import TaskHost
-from heron_streamlet.windowing.event_time import START_OF_TIME_US, EventClock, source_watermark
+from heron_streamlet.windowing.event_time import EventClock, source_watermark
 
 __all__ = ["PARTITIONS_KEY", "PROGRESS", "OpenPartition", "SourceSpout"]
 
@@ -146,7 +146,7 @@ class SourceSpout(Spout, StatefulComponent):
             # Without checkpoints a position cannot move: tasks that an update adds read nothing.
             if context.owns(key) if self.host.saves else number % tasks == index:
                 position, done, latest = (self.saved.get(key) if self.host.saves else None) or _BEGIN
-                times = {node: self._event_clock(each, latest.get(node)) for node, each in clocks.items()}
+                times = {node: each.clock(latest.get(node), self.clock.wall_s) for node, each in clocks.items()}
                 reader = source.open(name, position, own)
                 partition = OpenPartition(key, reader, times, idle_after_s(clocks.values()), self.clock)
                 partition.skip(done)
@@ -235,10 +235,6 @@ class SourceSpout(Spout, StatefulComponent):
                 closing.callback(self.host.close)
             for partition in getattr(self, "partitions", ()):
                 closing.callback(partition.close)
-
-    def _event_clock(self, given: AssignEventTime, latest_us: int | None) -> EventClock:
-        latest_us = START_OF_TIME_US if latest_us is None else latest_us
-        return EventClock(given.lag_us, latest_us, given.max_ahead_us, self.clock.wall_s)
 
     def _mark(self, now_s: float, period_s: float) -> None:
         """Emits the watermark of the task, unless it did so a moment ago."""

@@ -39,8 +39,7 @@ class StageBolt(Bolt, ITwoPhaseStatefulComponent):
     def start(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Begin the stage."""
         del config, context
-        values = "v{0}, t, b" if self.host.stage.head.timed else "v{0},"
-        self.process = self.code.process("tup", [f"({values}) = tup.values"])  # type: ignore[method-assign]
+        self.process = self.code.process("tup", "tup.values")  # type: ignore[method-assign]
 
     def _acked(self, process: Callable[[Tuple], None]) -> Callable[[Tuple], None]:
         """What acks a tuple after `process`, also if that fails: an element that fails once would fail each time."""

@@ -15,7 +15,15 @@ from datetime import datetime, timedelta, timezone
 from heron.clock import wall_s
 from heron.errors import UserCodeError
 
-__all__ = ["END_OF_TIME_US", "EXACT_BELOW_S", "START_OF_TIME_US", "EventClock", "event_time_us", "source_watermark"]
+__all__ = [
+    "END_OF_TIME_US",
+    "EXACT_BELOW_S",
+    "LIMIT_US",
+    "START_OF_TIME_US",
+    "EventClock",
+    "event_time_us",
+    "source_watermark",
+]
 
 START_OF_TIME_US = -(2**62)
 """Before every event time: the bound of elements that are never late."""
@@ -25,7 +33,8 @@ END_OF_TIME_US = 2**62
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017  # read where `datetime.UTC` would hide the meaning
 EXACT_BELOW_S = 2**53 // 1_000_000 - 1
 """Seconds as a float are exact to the microsecond below this number; the year 2255."""
-_LIMIT_US = 2**53 - 1  # above it, seconds as a float are no longer exact to the microsecond; the year 2255
+LIMIT_US = 2**53 - 1
+"""Above this number of microseconds, seconds as a float are no longer exact to the microsecond; the year 2255."""
 
 
 def event_time_us(time: object) -> int:
@@ -47,7 +56,7 @@ def event_time_us(time: object) -> int:
     else:
         msg = f"event time {time!r} is neither a datetime with a time zone nor seconds since 1970 in UTC"
         raise UserCodeError(msg)
-    if abs(us) > _LIMIT_US:
+    if abs(us) > LIMIT_US:
         msg = f"event time {time!r} is beyond the years 1684 and 2255; are these milliseconds instead of seconds?"
         raise UserCodeError(msg)
     return us

@@ -77,6 +77,14 @@ class KeyedOperator(ABC):
 class FoldedWindows(KeyedOperator):
     """An operator whose windows have one result each, and therefore a result so far."""
 
+    fold: Fold
+
+    def results(self, key: object, closed: Any) -> Iterable[tuple[object, int]]:  # noqa: ANN401
+        """`KeyedOperator.results`: that of the accumulator."""
+        window, accumulator = closed
+        place = KeyedWindow(key, window) if self.keyed else window
+        return [((place, self.fold.result(accumulator)), window.end_us - 1)]
+
     @abstractmethod
     def starts(self, state: Any) -> Iterable[int]:  # noqa: ANN401  # a state of this operator
         """The starts of the open windows of a key."""
@@ -190,12 +198,6 @@ class WindowFold(AlignedWindows, FoldedWindows):
         state[start_us] = accumulator
         return state
 
-    def results(self, key: object, closed: Any) -> Iterable[tuple[object, int]]:  # noqa: ANN401
-        """`KeyedOperator.results`."""
-        window, accumulator = closed
-        place = KeyedWindow(key, window) if self.keyed else window
-        return [((place, self.fold.result(accumulator)), window.end_us - 1)]
-
     def copied(self, value: object) -> object:
         """`AlignedWindows.copied`."""
         return self.fold.copied(value)
@@ -253,12 +255,6 @@ class SessionFold(FoldedWindows):
         open_from_us = watermark_us - self.window.gap_us - self.window.allowed_lateness_us
         closed = [(Window(start_us, end_us), each) for start_us, end_us, each in state if end_us <= open_from_us]
         return [session for session in state if session[1] > open_from_us] or None, closed
-
-    def results(self, key: object, closed: Any) -> Iterable[tuple[object, int]]:  # noqa: ANN401
-        """`KeyedOperator.results`."""
-        window, accumulator = closed
-        place = KeyedWindow(key, window) if self.keyed else window
-        return [((place, self.fold.result(accumulator)), window.end_us - 1)]
 
     def timer_us(self, row: tuple[Any, ...]) -> int:
         """`KeyedOperator.timer_us`."""

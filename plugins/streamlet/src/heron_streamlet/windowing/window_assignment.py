@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from heron.errors import HeronError
@@ -10,7 +10,7 @@ from heron_streamlet.failures import OperatorError, failed_at, in_one
 from heron_streamlet.windowing.fold import Fold
 from heron_streamlet.windowing.window import SessionWindow, SlidingWindow
 
-__all__ = ["COMBINED_AT_MOST", "Combiner", "SessionAssignment", "WindowAssignment", "WindowRow"]
+__all__ = ["COMBINED_AT_MOST", "Combiner", "SessionAssignment", "WindowAssignment", "WindowRow", "send_each"]
 
 WindowRow: TypeAlias = tuple[object, int, int, object]
 """Key, start of the first window, number of windows that begin one slide after the other, and what they all get."""
@@ -60,16 +60,21 @@ class Combiner:
         ]
         self.windows.clear()
         self._size = 0
-        send, rest = self._sender(), iter(rows)
-        failed: list[OperatorError] = []
-        while True:
-            try:
-                for row in rest:
-                    send(row)
-            except HeronError as error:
-                failed.append(failed_at(self._operator, error))
-            else:
-                return failed
+        return send_each(rows, self._sender(), self._operator)
+
+
+def send_each(rows: Iterable[WindowRow], send: Callable[[WindowRow], object], operator: object) -> list[OperatorError]:
+    """Sends rows; returns an error of `operator` for each row that is refused."""
+    rest = iter(rows)
+    failed: list[OperatorError] = []
+    while True:
+        try:
+            for row in rest:
+                send(row)
+        except HeronError as error:
+            failed.append(failed_at(operator, error))
+        else:
+            return failed
 
 
 class WindowAssignment:
