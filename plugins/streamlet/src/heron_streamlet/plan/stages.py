@@ -8,7 +8,7 @@ ends a stream joins the stage of a source where the engine allows it: where noth
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -155,16 +155,7 @@ def fuse(graph: Graph, ends_in_sources: tuple[End, ...] = ()) -> StagePlan:
     Raises:
         TopologyError: when nothing reads the results of a source's stage.
     """
-    head_of: dict[int, int] = {}
-    for node in graph.nodes:
-        if not isinstance(node.operator, Union):
-            producers = _producers(graph, node)
-            parent = producers[0] if len(producers) == 1 else None
-            head_of[node.number] = node.number
-            if parent is not None and _fuses(node, parent, graph.nodes[parent.node]):
-                first = graph.nodes[head_of[parent.node]]
-                if not isinstance(node.operator, ENDS) or _may_end(node, first, ends_in_sources):
-                    head_of[node.number] = first.number
+    head_of = _heads(graph, ends_in_sources)
     behind_us = _delays(graph)
     stages = []
     for head in sorted(set(head_of.values())):
@@ -176,6 +167,27 @@ def fuse(graph: Graph, ends_in_sources: tuple[End, ...] = ()) -> StagePlan:
         by_clock = _by_clock(graph, graph.nodes[head])
         stages.append(Stage(graph.nodes[head], nodes, outlets, by_clock, 0 if by_clock else behind_us[head]))
     return StagePlan(graph, tuple(stages))
+
+
+def _heads(graph: Graph, ends_in_sources: tuple[End, ...]) -> dict[int, int]:
+    """The number of the head of each node's stage, by number of the node; unions have no stage."""
+    head_of: dict[int, int] = {}
+    for node in graph.nodes:
+        if not isinstance(node.operator, Union):
+            joined = _joined_head(graph, node, head_of, ends_in_sources)
+            head_of[node.number] = node.number if joined is None else joined
+    return head_of
+
+
+def _joined_head(graph: Graph, node: Node, head_of: Mapping[int, int], ends_in_sources: tuple[End, ...]) -> int | None:
+    """The head of the stage of its input that a node joins; None if it begins a stage."""
+    producers = _producers(graph, node)
+    if len(producers) != 1 or not _fuses(node, producers[0], graph.nodes[producers[0].node]):
+        return None
+    head = graph.nodes[head_of[producers[0].node]]
+    if isinstance(node.operator, ENDS) and not _may_end(node, head, ends_in_sources):
+        return None
+    return head.number
 
 
 def _delays(graph: Graph) -> list[int]:

@@ -151,42 +151,51 @@ class StageCode:
                 self._leave(depth, node, outlet, value)
 
     def _step(self, depth: int, node: Node, value: str) -> None:
-        number, operator = node.number, node.operator
-        result, function = f"v{number}", f"f{number}"
+        operator = node.operator
         if isinstance(operator, (Pass, Repartition)):
             self._continue(depth, node, value)
-            return
-        if isinstance(operator, AssignEventTime):
+        elif isinstance(operator, AssignEventTime):
             self._read_time(depth, node, operator, value)
             self._continue(depth, node, value)
-            return
-        if isinstance(operator, KeyBy):
+        elif isinstance(operator, KeyBy):
             self._key(depth, node, operator, value)
-            return
-        if isinstance(operator, (ColumnStep, Gather)):
+        elif isinstance(operator, (ColumnStep, Gather)):
             self._columns(depth, node, operator, value)
-            return
+        elif isinstance(operator, (Map, FlatMap, Transform, FilterBy)):
+            self._call(depth, node, value)
+        else:
+            self._end(depth, node, value)
+
+    def _call(self, depth: int, node: Node, value: str) -> None:
+        """An author's function that gives elements, or says whether an element stays."""
+        number, operator = node.number, node.operator
+        result, function = f"v{number}", f"f{number}"
         self.names[function] = self._function(operator)
         if isinstance(operator, Map):
             self._add(depth, number, f"{result} = {function}({value})")
             self._continue(depth, node, result)
-        elif isinstance(operator, (FlatMap, Transform)):
-            self._add(depth, number, f"for {result} in {function}({value}):")
-            self._continue(depth + 1, node, result)
-            self._add(depth + 1, number, "pass")
-        elif isinstance(operator, FilterBy):
+            return
+        if isinstance(operator, FilterBy):
             self._add(depth, number, f"if {function}({value}):")
-            self._continue(depth + 1, node, value)
-            self._add(depth + 1, number, "pass")
-        elif isinstance(self.stage.head.operator, Read):
-            # It shares the stage with other streams, which must not lose the element that it refuses.
-            self.names["refused"] = self.host.refused
-            self._add(depth, number, "try:")
-            self._add(depth + 1, number, f"{function}({value})")
-            self._add(depth, number, "except Exception as error:")
-            self._add(depth + 1, number, "refused.append(located(error))")
+            result = value
         else:
+            self._add(depth, number, f"for {result} in {function}({value}):")
+        self._continue(depth + 1, node, result)
+        self._add(depth + 1, number, "pass")
+
+    def _end(self, depth: int, node: Node, value: str) -> None:
+        """The end of a stream, where an element is consumed."""
+        number, function = node.number, f"f{node.number}"
+        self.names[function] = self._function(node.operator)
+        if not isinstance(self.stage.head.operator, Read):
             self._add(depth, number, f"{function}({value})")
+            return
+        # It shares the stage with other streams, which must not lose the element that it refuses.
+        self.names["refused"] = self.host.refused
+        self._add(depth, number, "try:")
+        self._add(depth + 1, number, f"{function}({value})")
+        self._add(depth, number, "except Exception as error:")
+        self._add(depth + 1, number, "refused.append(located(error))")
 
     def _function(self, operator: object) -> Callable[..., Any]:
         if isinstance(operator, (Map, FlatMap, FilterBy, Consume)):

@@ -27,7 +27,7 @@ from heron_streamlet.topology.task_host import STAGE_KEY, packed, stream_name
 from heron_streamlet.windowing.keyed_operators import WindowFold
 from heron_streamlet.windowing.window import SessionWindow
 
-__all__ = ["compile_topology"]
+__all__ = ["check_picklable", "compile_topology"]
 
 _CHECKPOINT_S = 10.0
 _KEY_GROUPS = 1024
@@ -52,31 +52,40 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
     specs: dict[int, HeronComponentSpec] = {}
     for stage in plan.stages:
         outputs = [Stream(fields=list(outlet.fields), name=stream_name(outlet)) for outlet in stage.outlets]
-        outputs += [PROGRESS] if isinstance(stage.head.operator, Read) and stage.ends else []
-        inputs = list(plan.inputs(stage))
-        own: dict[str, object] = {}
-        operator = stage.head.operator
-        if isinstance(operator, Read):  # before it is packed: a source may keep what it finds
-            groups = config.get(api_constants.TOPOLOGY_KEY_GROUPS, _KEY_GROUPS)
-            own[PARTITIONS_KEY] = _partitions(stage, operator, groups if type(groups) is int and groups > 0 else 1)
-        own[STAGE_KEY] = _packed(plan, stage)
-        if isinstance(operator, Read):
-            spec = SourceSpout.spec(stage.name, stage.head.partitions, own, outputs)
+        if isinstance(stage.head.operator, Read):
+            spec = _spout(plan, stage, stage.head.operator, outputs, config)
         else:
-            cls = _bolt_class(stage)
-            if stage.by_clock:
-                cls = ClockStageBolt
-                own[POSITIONS_KEY] = {f"{each.name}:{stream_name(outlet)}": outlet.position for each, outlet in inputs}
-            if (tick_s := _tick_s(plan, stage)) is not None:
-                own[api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS] = tick_s
-            groupings = {
-                specs[each.head.number][stream_name(outlet)]: _grouping(stage, keyed=outlet.form.keyed)
-                for each, outlet in inputs
-            }
-            spec = cls.spec(stage.name, groupings, stage.head.partitions, own, outputs)
+            spec = _bolt(plan, stage, specs, outputs)
         specs[stage.head.number] = spec
         builder.add_spec(spec)
     return builder
+
+
+def _spout(
+    plan: StagePlan, stage: Stage, read: Read, outputs: list[Stream], config: Mapping[str, object]
+) -> HeronComponentSpec:
+    groups = config.get(api_constants.TOPOLOGY_KEY_GROUPS, _KEY_GROUPS)
+    # The partitions come first: a source may keep what it finds, and is packed with it.
+    partitions = _partitions(stage, read, groups if type(groups) is int and groups > 0 else 1)
+    own: dict[str, object] = {PARTITIONS_KEY: partitions, STAGE_KEY: _packed(plan, stage)}
+    outputs = [*outputs, PROGRESS] if stage.ends else outputs
+    return SourceSpout.spec(stage.name, stage.head.partitions, own, outputs)
+
+
+def _bolt(
+    plan: StagePlan, stage: Stage, specs: Mapping[int, HeronComponentSpec], outputs: list[Stream]
+) -> HeronComponentSpec:
+    inputs = list(plan.inputs(stage))
+    own: dict[str, object] = {STAGE_KEY: _packed(plan, stage)}
+    if stage.by_clock:
+        own[POSITIONS_KEY] = {f"{each.name}:{stream_name(outlet)}": outlet.position for each, outlet in inputs}
+    if (tick_s := _tick_s(plan, stage)) is not None:
+        own[api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS] = tick_s
+    groupings = {
+        specs[each.head.number][stream_name(outlet)]: _grouping(stage, keyed=outlet.form.keyed)
+        for each, outlet in inputs
+    }
+    return _bolt_class(stage).spec(stage.name, groupings, stage.head.partitions, own, outputs)
 
 
 def _reads_once(config: Mapping[str, object]) -> bool:
@@ -86,6 +95,8 @@ def _reads_once(config: Mapping[str, object]) -> bool:
 
 
 def _bolt_class(stage: Stage) -> type[StageBolt]:
+    if stage.by_clock:
+        return ClockStageBolt
     operator = stage.head.operator
     if isinstance(operator, Windowed) and type(operator.operator) is WindowFold and not stage.early_nodes:
         return WindowStageBolt
