@@ -7,6 +7,8 @@ builder = Builder()
 bids = builder.new_columns(ParquetFiles("bids/*.parquet")).event_time("time", lag=5)
 bids.aggregate_by_key_and_window("auction", tumbling_window(10), bids=row_count(), total=sum_of("price")).log()
 Runner().run("bids", Config(), builder)
+
+It has no files: the streams are in `api.streamlet`, everything else is in `arrow`.
 """
 
 from heron_streamlet.api.streamlet import ColumnStreamlet, WindowedColumns

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import cloudpickle
+
 from heron.errors import TopologyError
 from heron_streamlet.plan.operators import (
     AssignEventTime,
@@ -22,7 +24,7 @@ from heron_streamlet.plan.operators import (
 from heron_streamlet.windowing.keyed_operators import FoldedWindows
 from heron_streamlet.windowing.window import SlidingWindow
 
-__all__ = ["EARLY", "LATE", "RESULTS", "Graph", "Input", "Node"]
+__all__ = ["EARLY", "LATE", "RESULTS", "Graph", "Input", "Node", "check_picklable", "checked_graph"]
 
 RESULTS = "results"
 LATE = "late"
@@ -121,6 +123,22 @@ def checked_graph(nodes: Sequence[Node]) -> Graph:
         if isinstance(node.operator, AssignEventTime):
             _check_order(graph, node)
     return graph
+
+
+def check_picklable(node: Node) -> None:
+    """Refuse an operator that cannot travel to a task.
+
+    Raises:
+        TopologyError: when it cannot be pickled.
+    """
+    try:
+        cloudpickle.dumps(node.operator)
+    except Exception as error:
+        msg = (
+            f"operator {node}: what it uses cannot be sent to its tasks: {error}; open files, locks and connections in "
+            "Transformer.setup, Sink.setup or Source.open"
+        )
+        raise TopologyError(msg) from error
 
 
 def _check_inputs(graph: Graph, node: Node) -> None:

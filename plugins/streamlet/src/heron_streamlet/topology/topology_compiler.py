@@ -5,13 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-import cloudpickle
-
 from heron.api import Grouping, HeronComponentSpec, Stream, TopologyBuilder, TopologyReliabilityMode, api_constants
 from heron.errors import TopologyError
 from heron.planner.key_group import key_group
 from heron.spi.engine import PIPELINE_KEY
-from heron_streamlet.plan.graph import Graph, Node
+from heron_streamlet.plan.graph import Graph, check_picklable
 from heron_streamlet.plan.operators import Keyed, Read, Repartition, Windowed
 from heron_streamlet.plan.stages import ENDS, Stage, StagePlan, fuse
 from heron_streamlet.topology.partition_grouping import partition_grouping
@@ -27,7 +25,7 @@ from heron_streamlet.topology.task_host import STAGE_KEY, packed, stream_name
 from heron_streamlet.windowing.keyed_operators import WindowFold
 from heron_streamlet.windowing.window import SessionWindow
 
-__all__ = ["check_picklable", "compile_topology"]
+__all__ = ["compile_topology"]
 
 _CHECKPOINT_S = 10.0
 _KEY_GROUPS = 1024
@@ -165,20 +163,4 @@ def _packed(plan: StagePlan, stage: Stage) -> str:
         for node in (*stage.nodes, *(plan.graph.nodes[number] for number in window_of)):
             check_picklable(node)
         msg = f"stage {stage.name!r} cannot be pickled: {error}"
-        raise TopologyError(msg) from error
-
-
-def check_picklable(node: Node) -> None:
-    """Refuse an operator that cannot travel to a task.
-
-    Raises:
-        TopologyError: when it cannot be pickled.
-    """
-    try:
-        cloudpickle.dumps(node.operator)
-    except Exception as error:
-        msg = (
-            f"operator {node}: what it uses cannot be sent to its tasks: {error}; open files, locks and connections in "
-            "Transformer.setup, Sink.setup or Source.open"
-        )
         raise TopologyError(msg) from error
