@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from heron.errors import TopologyError
 from heron_streamlet.api.checked_operators import called, event_time
 from heron_streamlet.arrow.aggregates import ColumnAggregate, ColumnFold, row_count
+from heron_streamlet.arrow.batches import as_schema
 from heron_streamlet.arrow.column_sources import MOST_ROWS, ColumnSource
 from heron_streamlet.arrow.steps import ColumnNamed, FilterRows, MapBatch, Select, SplitRows
 from heron_streamlet.connectors.sources import Generator, Source, as_source
@@ -37,15 +36,7 @@ class ColumnOperators:
         Raises:
             TopologyError: when the schema is none, or `rows` is out of its range.
         """
-        try:
-            made = pa.schema(schema)
-        except (TypeError, AttributeError, ValueError) as error:
-            what = "is neither a pyarrow.Schema nor a mapping of names to Arrow types"
-            msg = f"to_columns: {schema!r:.200} {what}: {error}"
-            raise TopologyError(msg) from error
-        if not made.names or len(set(made.names)) != len(made.names):
-            msg = f"to_columns: the schema has no field, or one name twice: {', '.join(made.names)}"
-            raise TopologyError(msg)
+        made = as_schema(schema, "to_columns")
         if type(rows) is not int or not 0 < rows <= MOST_ROWS:
             msg = f"to_columns: rows={rows!r} is not an integer from 1 to {MOST_ROWS}"
             raise TopologyError(msg)

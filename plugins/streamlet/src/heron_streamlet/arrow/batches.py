@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from heron.errors import UserCodeError
+from heron.errors import TopologyError, UserCodeError
 
-__all__ = ["as_batch", "column_of", "without_rest"]
+__all__ = ["as_batch", "as_schema", "column_of", "without_rest"]
 
 _SPARE = 2  # buffers are somewhat larger than what is in them
 
@@ -29,6 +29,24 @@ def as_batch(value: object, what: str) -> pa.RecordBatch:
         return pa.RecordBatch.from_pydict({name: _contiguous(column) for name, column in value.items()})
     msg = f"{what} {type(value).__name__}, not a RecordBatch, a Table, or a mapping of names to arrays"
     raise UserCodeError(msg)
+
+
+def as_schema(value: object, method: str) -> pa.Schema:
+    """A schema of at least one field, of what an author gives to a method: a schema, or a mapping of names to types.
+
+    Raises:
+        TopologyError: when it is neither, has no field, or has a name twice.
+    """
+    try:
+        made = pa.schema(value)
+    except (TypeError, AttributeError, ValueError) as error:
+        what = "is neither a pyarrow.Schema nor a mapping of names to Arrow types"
+        msg = f"{method}: {value!r:.200} {what}: {error}"
+        raise TopologyError(msg) from error
+    if not made.names or len(set(made.names)) != len(made.names):
+        msg = f"{method}: the schema has no field, or one name twice: {', '.join(made.names)}"
+        raise TopologyError(msg)
+    return made
 
 
 def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:

@@ -170,7 +170,7 @@ class StageCode:
         """An author's function that gives elements, or says whether an element stays."""
         number, operator = node.number, node.operator
         result, function = f"v{number}", f"f{number}"
-        self.names[function] = self._function(operator)
+        self.names[function] = _function_of(operator, self.host)
         if isinstance(operator, Map):
             self._add(depth, number, f"{result} = {function}({value})")
             self._continue(depth, node, result)
@@ -186,7 +186,7 @@ class StageCode:
     def _end(self, depth: int, node: Node, value: str) -> None:
         """The end of a stream, where an element is consumed."""
         number, function = node.number, f"f{node.number}"
-        self.names[function] = self._function(node.operator)
+        self.names[function] = _function_of(node.operator, self.host)
         if not isinstance(self.stage.head.operator, Read):
             self._add(depth, number, f"{function}({value})")
             return
@@ -196,15 +196,6 @@ class StageCode:
         self._add(depth + 1, number, f"{function}({value})")
         self._add(depth, number, "except Exception as error:")
         self._add(depth + 1, number, "refused.append(located(error))")
-
-    def _function(self, operator: object) -> Callable[..., Any]:
-        if isinstance(operator, (Map, FlatMap, FilterBy, Consume)):
-            return operator.function
-        if isinstance(operator, Transform):
-            return operator.transformer.transform
-        if isinstance(operator, Write):
-            return operator.sink.put
-        return self.host.log
 
     def _read_time(self, depth: int, node: Node, operator: AssignEventTime, value: str) -> None:
         """Event time and bound. The clock is in local variables while elements are read."""
@@ -373,6 +364,17 @@ _STEPS = (
     Log,
     Write,
 )
+
+
+def _function_of(operator: object, host: StageHost) -> Callable[..., Any]:
+    """What the text of a stage calls for an operator."""
+    if isinstance(operator, (Map, FlatMap, FilterBy, Consume)):
+        return operator.function
+    if isinstance(operator, Transform):
+        return operator.transformer.transform
+    if isinstance(operator, Write):
+        return operator.sink.put
+    return host.log
 
 
 def _parts(pair: str) -> list[str]:
