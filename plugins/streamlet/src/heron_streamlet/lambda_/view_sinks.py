@@ -26,7 +26,7 @@ Element = tuple[tuple[int, object], Any]
 
 
 class ViewSink(TransactionalSink[Element]):
-    """Writes a view. The pipeline's side, live or history, chooses the class (`heron_streamlet.sides`)."""
+    """Writes a view. The pipeline's side, live or history, chooses the class (`heron_streamlet.lambda_.sides`)."""
 
     clock: Clock = SystemClock()
 
