@@ -27,7 +27,7 @@ LARGE_CLASSES = {
     "Client": 34,
     "RemoteTopology": 35,
     "Sandbox": 24,
-    "Streamlet": 34,
+    "Streamlet": 30,
     # a dict, whose methods are those of a dict
     "StoredEntries": 24,
     # one subject each, on the tuple path or in the shell of a process
