@@ -39,7 +39,6 @@ LARGE_CLASSES = {
     "Task": 25,
     "CheckpointProgress": 28,
     "Leader": 26,
-    "Service": 24,
     "PeerLinks": 27,
     "StreamManager": 27,
     "Supervisor": 22,
