@@ -37,7 +37,6 @@ LARGE_CLASSES = {
     "KeyedStateStore": 29,
     "SpoutRunner": 32,
     "Task": 25,
-    "CheckpointProgress": 28,
     "Leader": 26,
     "PeerLinks": 27,
     "StreamManager": 27,
