@@ -38,7 +38,6 @@ LARGE_CLASSES = {
     "SpoutRunner": 32,
     "Task": 25,
     "Leader": 26,
-    "PeerLinks": 27,
     "StreamManager": 27,
     "Supervisor": 22,
     "SparkExecutors": 21,

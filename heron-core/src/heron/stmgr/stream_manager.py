@@ -26,6 +26,7 @@ from heron.stmgr.back_pressure import Culprits, Reporter
 from heron.stmgr.counters import TimerLateness
 from heron.stmgr.instance_links import InstanceLinks
 from heron.stmgr.link_context import LinkContext
+from heron.stmgr.peer_hub import PeerHub
 from heron.stmgr.peer_links import PeerLinks
 from heron.stmgr.peer_reach import ReachChanged
 from heron.stmgr.stmgr_metrics import (
@@ -65,6 +66,7 @@ class StreamManager:
         self._instances = InstanceLinks(
             context, self._forward_report, self._task_lost, self._forward, self._losses_are_handled
         )
+        self._peer_hub = PeerHub(context)
         self._peers = PeerLinks(context)
         spec, reactor = context.spec, context.reactor
         self._metrics = context.sockets.push_to(metricsmgr_endpoint(context.run_dir, spec.container_id))
@@ -96,7 +98,7 @@ class StreamManager:
         for each in self._context.pressure.take_changes():
             self._instances.throttle(each)
         self._instances.send_credits()
-        self._peers.send_credits()
+        self._peer_hub.send_credits()
         self._send_acks()
         self._report_left()
 
@@ -168,7 +170,7 @@ class StreamManager:
         hello = pb.StmgrHello(
             container_id=spec.container_id,
             incarnation=spec.incarnation,
-            endpoint=self._peers.endpoint,
+            endpoint=self._peer_hub.endpoint,
             host=socket.gethostname(),
             pid=os.getpid(),
             tasks=[each for each in self._instances.reports.all() if each not in self._leaving],
@@ -198,7 +200,7 @@ class StreamManager:
 
     def _beat(self) -> None:
         self._send_heartbeat()
-        self._peers.send_heartbeats()
+        self._peer_hub.send_heartbeats()
         for change in self._peers.reach.update(monotonic_s()):
             self._note_reach(change)
         self._report_causes()
@@ -244,6 +246,7 @@ class StreamManager:
         self._context.router.drops = bool(setting(index.plan.topology.config, TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE))
         self._context.pressure.set_plan(index, throttles=not self._context.router.drops)
         self._peers.set_plan(index)
+        self._peer_hub.set_plan(index.containers)
         self._instances.send_plan(envelope)
         _log.info("physical plan %d: %d tasks", plan.version, len(index.tasks))
 
@@ -328,7 +331,7 @@ class StreamManager:
             *routing_metrics(context.router, context.counters, self._culprits, monotonic_s()),
             *ack_metrics(context.acks.counters(), context.acks.in_flight()),
             *reach_metrics(self._peers.reach.silent_s(monotonic_s())),
-            *connection_metrics(self._peers.refused()),
+            *connection_metrics(self._peer_hub.refused()),
             *self._tmanager.metrics(),
             Metric(LATE_S, MetricKind.COUNTER, "s", self._lateness.total_s),
             *cpu_wait_metrics(),
