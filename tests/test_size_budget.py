@@ -38,7 +38,6 @@ LARGE_CLASSES = {
     "SpoutRunner": 32,
     "Task": 25,
     "Leader": 26,
-    "StreamManager": 27,
     "Supervisor": 22,
     "SparkExecutors": 21,
     "Observations": 21,
