@@ -34,7 +34,6 @@ LARGE_CLASSES = {
     "BoltRunner": 36,
     "ComponentRunner": 41,
     "Emitter": 21,
-    "KeyedStateStore": 29,
     "SpoutRunner": 32,
     "Task": 25,
     "Leader": 26,

@@ -27,7 +27,8 @@ from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes, routes_of
 from heron.instance.queues.flow_limits import OutputLimit
-from heron.instance.state.keyed_state import KeyedStateStore, has_single_keys, receives_by_key
+from heron.instance.state.keyed_state import KeyedStateStore
+from heron.instance.state.owned_groups import has_single_keys, receives_by_key
 from heron.instance.state.state_backends import task_store
 from heron.instance.user.task_context import QueuedCollector, QueuedTarget, TaskContext
 from heron.instance.user.user_component import UserPackage
