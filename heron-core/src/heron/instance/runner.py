@@ -189,25 +189,26 @@ class ComponentRunner(ABC):
             raise ComponentStartError(line) from error
 
     def _take_plan(self, plan: PhysicalPlan) -> None:
+        """Goes on under a newer plan, or restores the component if the plan orders it."""
         checkpoints = self.task.checkpoints
         if plan.precedes(self.task.index.plan):
             return
         orders = plan.checkpoints_of(self.task.spec.component) if checkpoints is not None else None
         if checkpoints is None or orders is None:
             self._switch_to(plan)
-            return
-        restores = checkpoints.is_restore(orders)
-        if restores and not self._survives(plan):
-            self._restore(plan)
-            return
-        if restores:
+        elif not checkpoints.is_restore(orders):
+            self._switch_to(plan)
+            checkpoints.set_plan(orders)
+            self._follow_checkpoints(checkpoints)
+        elif self._survives(plan):
             checkpoints.keep(orders)
             self.ended = checkpoints.ended
-        self._switch_to(plan)
-        checkpoints.set_plan(orders)
-        if restores:
+            self._switch_to(plan)
+            checkpoints.set_plan(orders)
             self._continue_restored()
-        self._follow_checkpoints(checkpoints)
+            self._follow_checkpoints(checkpoints)
+        else:
+            self._restore(plan)
 
     def _switch_to(self, plan: PhysicalPlan) -> None:
         """The component goes on with the routes, the tasks and the configuration of a plan."""
