@@ -35,7 +35,6 @@ LARGE_CLASSES = {
     "ComponentRunner": 41,
     "Emitter": 21,
     "SpoutRunner": 32,
-    "Task": 25,
     "Leader": 26,
     "Supervisor": 22,
     "SparkExecutors": 21,
