@@ -33,7 +33,7 @@ def write(folder: Path, site: Path) -> None:
 
 @main.command()
 def architecture() -> None:
-    """Write the rooms of the core and the command into ARCHITECTURE.md."""
+    """Write the rooms of packages into ARCHITECTURE.md."""
     page = _ROOT / "ARCHITECTURE.md"
     page.write_text(replaced(page.read_text(encoding="utf-8"), rooms_text(_ROOT)), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""The rooms of core and command for ARCHITECTURE.md, from the import contracts and the docstrings of the packages."""
+"""The rooms of packages for ARCHITECTURE.md, from the import contracts and the docstrings of the packages."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from heron.api import TopologyBuilder
 from heron_streamlet import Builder, Reader, Source, StageContext, TransactionalSink
-from heron_streamlet.topology_compiler import compile_topology
+from heron_streamlet.topology.topology_compiler import compile_topology
 
 BLOCK = 100_000
 """Events: ten seconds of event time, so windows of ten seconds contain a block."""

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple
 from heron_streamlet import Builder, Items, TransactionalSink, tumbling_window
-from heron_streamlet.topology_compiler import compile_topology
+from heron_streamlet.topology.topology_compiler import compile_topology
 
 KEYS = [f"key{number}" for number in range(5_000)]
 PER_S = 10_000

@@ -19,7 +19,7 @@ from replay import Tally
 from heron.api import TopologyBuilder
 from heron_streamlet import Builder, KeyedWindow, Streamlet, tumbling_window
 from heron_streamlet.columns import ColumnStreamlet
-from heron_streamlet.topology_compiler import compile_topology
+from heron_streamlet.topology.topology_compiler import compile_topology
 
 __all__ = ["WINDOW_S", "amount", "count_columns", "count_rows", "is_view", "joined", "projected"]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pytest
 
 from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
 from heron.tmanager.leader.checkpoint_progress import CheckpointProgress
+from heron.tmanager.leader.pending_checkpoint import PendingCheckpoint
 from parts.checkpoint_model import TopologyModel
 
 
@@ -49,21 +50,21 @@ def _no_loss(self: CheckpointProgress, container_id: int, incarnation: int, loss
     """Forgets the loss."""
 
 
-def _one_missing(self: CheckpointProgress) -> list[int]:
-    return MISSING(self)[1:]
+def _one_missing(self: PendingCheckpoint, task_ids: Collection[int]) -> list[int]:
+    return MISSING(self, task_ids)[1:]
 
 
 def _nobody(self: CheckpointProgress, number: int) -> list[int]:
     return []
 
 
-VERDICT, MISSING = ChannelAlignment.verdict, CheckpointProgress._missing
+VERDICT, MISSING = ChannelAlignment.verdict, PendingCheckpoint.missing
 SEEDS = 250
 
 GUARDS: dict[str, tuple[type, str, Callable[..., object]]] = {
     "segments from before a restore are dropped": (ChannelAlignment, "verdict", _any_age),
     "a loss restores": (CheckpointProgress, "losses_reported", _no_loss),
-    "a checkpoint waits for all tasks": (CheckpointProgress, "_missing", _one_missing),
+    "a checkpoint waits for all tasks": (PendingCheckpoint, "missing", _one_missing),
     "the end waits for all commits": (CheckpointProgress, "_uncommitted", _nobody),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar, Self
 
 import pytest
@@ -132,3 +133,33 @@ def test_role_processes_import_no_discovery_libraries() -> None:
         check=True,
     )
     assert done.stdout.strip() == "[]"
+
+
+OLD = """
+from heron.spi.metricsink import {lost}
+class Other:
+    spi_version = 7
+class Old(MetricsSink):
+    '''A class with a docstring.'''
+
+    spi_version: ClassVar[int] = {version}
+class Later:
+    spi_version = 8
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [(0, r"written for version 0 .* supports version 1; .* docs/plugins\.md"), (1, "does not import: ImportError")],
+)
+def test_a_driver_that_misses_a_name_is_refused_by_the_version_in_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int, message: str
+) -> None:
+    """Its import fails before anybody sees the version; the name that it misses would explain nothing."""
+    package = tmp_path / f"old_sinks_{version}"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .driver import Old\n")
+    (package / "driver.py").write_text(OLD.format(lost="NoSuchName", version=version))
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PluginError, match=message):
+        open_driver(DriverRef("metricsink", "old", f"{package.name}.driver:Old"), MetricsSink)

@@ -93,7 +93,7 @@ class Bench:
         return self.runner.component
 
     def record(self) -> tuple[Metric, ...]:
-        return self.task.record(self.runner.emitter).metrics
+        return self.task.telemetry.record(self.runner.emitter).metrics
 
     def output(self) -> list[object]:
         """The emitted values, ``"END"`` for the marker, and the phase of each report."""

@@ -212,7 +212,7 @@ def test_a_throttled_spout_is_not_called() -> None:
         bench.gateway.data_in.put(PlanReceived(plan_of()))  # each ends a wait at once
     bench.runner.run(ended=False)
     assert bench.gateway.throttle.total_s() > 0
-    assert "held-back-s" in {metric.name for metric in bench.task.record(bench.runner.emitter).metrics}
+    assert "held-back-s" in {metric.name for metric in bench.task.telemetry.record(bench.runner.emitter).metrics}
 
 
 def test_an_older_plan_is_ignored() -> None:
@@ -314,7 +314,7 @@ class Reporting(Counting):
 
 
 def backlogs(bench: Bench) -> list[object]:
-    return [each.value for each in bench.task.record(bench.runner.emitter).metrics if each.name == "backlog"]
+    return [each.value for each in bench.task.telemetry.record(bench.runner.emitter).metrics if each.name == "backlog"]
 
 
 @pytest.mark.parametrize(("waiting", "shown"), [(1200, [1200.0]), (0, [0.0]), (None, [])])
@@ -370,7 +370,7 @@ def test_another_use_of_the_name_backlog_is_no_error(capsys: pytest.CaptureFixtu
 
 
 def use_of(bench: Bench, use: str) -> float:
-    metrics = bench.task.record(bench.runner.emitter).metrics
+    metrics = bench.task.telemetry.record(bench.runner.emitter).metrics
     (value,) = (each.value for each in metrics if each.name == "task-time-s" and each.labels["use"] == use)
     assert isinstance(value, float)
     return value

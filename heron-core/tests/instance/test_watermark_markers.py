@@ -152,9 +152,9 @@ def test_a_watermark_stays_behind_the_tuples_before_it_and_what_is_emitted_for_i
 def test_the_metric_has_the_watermark_only_where_there_is_one() -> None:
     """Topologies without event time have one metric less."""
     bench = BoltBench()
-    assert "watermark" not in {each.name for each in bench.task.record(bench.runner.emitter).metrics}
+    assert "watermark" not in {each.name for each in bench.task.telemetry.record(bench.runner.emitter).metrics}
     bench.put(watermark(1, 2_500_000), watermark(2, 4_000_000))
-    found = {each.name: each.value for each in bench.task.record(bench.runner.emitter).metrics}
+    found = {each.name: each.value for each in bench.task.telemetry.record(bench.runner.emitter).metrics}
     assert found["watermark"] == 2.5
 
 
@@ -262,7 +262,7 @@ def test_a_restore_begins_without_a_watermark_and_drops_former_ones() -> None:
     bench = BoltBench(plan_of(checkpoints=CheckpointPlan()), CheckpointArchive(MemoryCheckpointStore(), "t"))
     bench.put(watermark(1, 8), watermark(2, 8))
     bench.runner.handle(PlanReceived(restored(2)))
-    assert "watermark" not in {each.name for each in bench.task.record(bench.runner.emitter).metrics}
+    assert "watermark" not in {each.name for each in bench.task.telemetry.record(bench.runner.emitter).metrics}
     assert bench.put(watermark(1, 9), watermark(2, 9)) == []
     assert bench.heard == []
     assert bench.put(watermark(1, 3, version=2), watermark(2, 4, version=2))[-1] == ("WATERMARK", 3, SINKS)

@@ -18,8 +18,8 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from heron_connector_delta import DeltaSink, transactions
-from heron_streamlet import staging
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors import staging
+from heron_streamlet.connectors.transformer import StageContext
 
 _CHECKPOINTS, _SIZE, _FATAL = 3, 10, 2
 

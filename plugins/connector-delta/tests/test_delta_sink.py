@@ -18,8 +18,8 @@ from deltalake import DeltaTable, write_deltalake
 from heron.errors import ConnectorError, UnreachableError, UsageError, UserCodeError
 from heron_connector_delta import DeltaSink, transactions
 from heron_connector_delta.table import Table
-from heron_streamlet.staging import StagingFolder
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors.staging import StagingFolder
+from heron_streamlet.connectors.transformer import StageContext
 
 PROGRAM = Path(__file__).with_name("dying_delta_sink.py")
 INSTANTS = (

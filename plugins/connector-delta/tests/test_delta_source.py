@@ -18,8 +18,8 @@ from pyarrow import parquet
 
 from heron.errors import ConnectorError, UnreachableError, UsageError
 from heron_connector_delta import DeltaSource
-from heron_streamlet.sources import Reader
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors.sources import Reader
+from heron_streamlet.connectors.transformer import StageContext
 
 CONTEXT = StageContext("visits")
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"

@@ -16,8 +16,8 @@ from typing import Any
 from confluent_kafka import Producer
 
 from heron_connector_kafka import KafkaSink, Transactions, cluster
-from heron_streamlet import staging
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors import staging
+from heron_streamlet.connectors.transformer import StageContext
 
 _CHECKPOINTS, _SIZE, _FATAL = 3, 10, 2
 

@@ -14,8 +14,8 @@ from heron_connector_kafka import KafkaSink, KafkaSource, Transactions
 from heron_connector_kafka import source as source_module
 from heron_connector_kafka.staging import Outgoing, append, records_of
 from heron_connector_kafka.transactions import is_written
-from heron_streamlet.staging import StagedFile, StagingFolder
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors.staging import StagedFile, StagingFolder
+from heron_streamlet.connectors.transformer import StageContext
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

@@ -17,8 +17,8 @@ from heron_connector_kafka import KafkaSink, Transactions, immediate, transactio
 from heron_connector_kafka.cluster import Cluster
 from heron_connector_kafka.staging import Outgoing, append
 from heron_connector_kafka.transactions import TransactionWriter
-from heron_streamlet.staging import StagingFolder
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors.staging import StagingFolder
+from heron_streamlet.connectors.transformer import StageContext
 from heron_testing_servers.kafka import KafkaServer
 from heron_testing_servers.kafka_topics import Topics
 

@@ -10,8 +10,8 @@ import pytest
 from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UsageError
 from heron_connector_kafka import KafkaSource, Record
-from heron_streamlet.sources import PlacedReader, Reader
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors.sources import PlacedReader, Reader
+from heron_streamlet.connectors.transformer import StageContext
 from heron_testing.waiting import Eventually
 from heron_testing_servers.kafka import KafkaServer
 from heron_testing_servers.kafka_topics import Topics

@@ -17,7 +17,7 @@ from heron_engine_spark.checkpoint_folder import CheckpointFolder
 from heron_engine_spark.compiler import BatchEngine, StreamingEngine
 from heron_engine_spark.spark_plan import SparkPlan, spark_plan, spark_stages
 from heron_streamlet import Builder, Items
-from heron_streamlet.graph import Graph
+from heron_streamlet.plan.graph import Graph
 
 
 def counts(source: str = "numbers", counted: str = "counts") -> Graph:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron_streamlet import Builder
-from heron_streamlet.graph import Graph
-from heron_streamlet.operators import Write
-from heron_streamlet.window import SlidingWindow
+from heron_streamlet.plan.graph import Graph
+from heron_streamlet.plan.operators import Write
+from heron_streamlet.windowing.window import SlidingWindow
 from heron_testing.pipelines.collected import COLLECTED
 from heron_testing.pipelines.column_chains import COLUMN_STEPS, TABLES, WINDOWS, in_batches, on_columns, on_records
 from heron_testing.pipelines.level_runs import LevelRun, plan_of

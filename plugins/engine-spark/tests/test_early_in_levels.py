@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron_streamlet import Builder, Items, session_window, tumbling_window
-from heron_streamlet.window import SessionWindow, SlidingWindow
+from heron_streamlet.windowing.window import SessionWindow, SlidingWindow
 from heron_testing.pipelines.collected import COLLECTED, Collect
 from heron_testing.pipelines.early_parts import EVENTS, WINDOWS, Gathered, check_growth, comparable, numbered, parts
 from heron_testing.pipelines.level_runs import LevelRun, plan_of

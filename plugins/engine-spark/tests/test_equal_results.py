@@ -23,8 +23,8 @@ from heron_engine_spark.pipeline_job import BatchResult, PipelineJob
 from heron_engine_spark.session import start_session
 from heron_spark_kit.java import check_java
 from heron_streamlet import Builder, Items, TextFiles, TextFolder, count_window
-from heron_streamlet.graph import Graph
-from heron_streamlet.operators import Log
+from heron_streamlet.plan.graph import Graph
+from heron_streamlet.plan.operators import Log
 from heron_testing.pipelines.level_runs import plan_of
 from heron_testing.pipelines.random_chains import CHAINS, RECORDS, STATEFUL, chained, timed_source
 from heron_testing.pipelines.reference_engine import results_of

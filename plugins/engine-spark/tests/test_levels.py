@@ -36,11 +36,11 @@ from heron_streamlet import (
     sliding_window,
     tumbling_window,
 )
-from heron_streamlet.graph import Graph
-from heron_streamlet.keyed_stage import KeyedStage
-from heron_streamlet.operators import Log
-from heron_streamlet.stage_code import StageCode
-from heron_streamlet.window import SessionWindow, SlidingWindow
+from heron_streamlet.plan.graph import Graph
+from heron_streamlet.plan.operators import Log
+from heron_streamlet.runtime.keyed_stage import KeyedStage
+from heron_streamlet.runtime.stage_code import StageCode
+from heron_streamlet.windowing.window import SessionWindow, SlidingWindow
 from heron_testing.pipelines.level_runs import LevelRun, plan_of
 from heron_testing.pipelines.random_chains import CHAINS, RECORDS, STATEFUL, WINDOWED, chained, timed_source
 from heron_testing.pipelines.reference_engine import results_of

@@ -7,18 +7,33 @@ from __future__ import annotations
 
 import importlib
 import logging
+import re
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from typing import TypeVar, cast
 
 from heron.driver_kit.redaction import redact
 from heron.errors import HeronError, PluginError
 from heron.spi.driver import Driver, DriverRef
 
-__all__ = ["checked_driver", "contract_version", "contract_versions", "deprecation", "load_object", "open_driver"]
+__all__ = [
+    "checked_driver",
+    "contract_version",
+    "contract_versions",
+    "deprecation",
+    "load_object",
+    "open_driver",
+    "refusal_by_source",
+]
 
 D = TypeVar("D", bound=Driver)
 
 _log = logging.getLogger(__name__)
+
+_STATED = r"^class {}\b(?:(?!^\S).)*?^ +spi_version\b[^=\n]*= *(\d+)"
+"""How the source of a class states the version of its contract; the class ends with the next line at the margin."""
 
 _CHANGES = "; the page docs/plugins.md says what changed in each version"
 
@@ -33,7 +48,13 @@ def open_driver(ref: DriverRef, base: type[D]) -> D:
     """
     what = f"{ref.family} driver {ref.name!r}"
     distribution = f"heron-{ref.family}-{ref.name}"
-    driver = checked_driver(load_object(ref.entry, what), base, what, distribution)
+    try:
+        found = load_object(ref.entry, what)
+    except PluginError as error:
+        if refusal := refusal_by_source(ref.entry, base, what, distribution):
+            raise PluginError(refusal) from error
+        raise
+    driver = checked_driver(found, base, what, distribution)
     if reason := deprecation(driver, base, what, distribution):
         _log.warning("%s", reason)
     try:
@@ -84,20 +105,22 @@ def checked_driver(found: object, base: type[D], what: str, distribution: str) -
     if not (isinstance(found, type) and issubclass(found, base)):
         msg = f"{what}: {found!r} is not a subclass of {base.__module__}.{base.__qualname__}"
         raise PluginError(msg)
-    supported = contract_versions(base)
-    stated = getattr(found, "spi_version", None)
-    if stated not in supported:
-        newer = isinstance(stated, int) and stated > supported[-1]
-        changes = _CHANGES if isinstance(stated, int) and not newer else ""
-        msg = (
-            f"{what} is written for version {stated} of its contract, this core supports {_spelled(supported)}; "
-            f"upgrade with `pip install -U {'heron-core' if newer else distribution}`{changes}"
-        )
-        raise PluginError(msg)
+    if refusal := _refusal(getattr(found, "spi_version", None), base, what, distribution):
+        raise PluginError(refusal)
     if missing := sorted(getattr(found, "__abstractmethods__", ())):
         msg = f"{what} lacks {', '.join(missing)}; upgrade with `pip install -U {distribution}`"
         raise PluginError(msg)
     return found
+
+
+def refusal_by_source(entry: str, base: type[Driver], what: str, distribution: str) -> str:
+    """Return why a driver that does not import is refused: its source states an unsupported version; else "".
+
+    A name that a contract has lost stops the import, so nobody sees the version of the class.
+    """
+    module_name, _, name = entry.partition(":")
+    stated = re.search(_STATED.format(re.escape(name)), _source(module_name), re.MULTILINE | re.DOTALL)
+    return _refusal(int(stated[1]), base, what, distribution) if stated else ""
 
 
 def contract_version(base: type[Driver]) -> int:
@@ -120,6 +143,32 @@ def deprecation(driver: type[Driver], base: type[Driver], what: str, distributio
         f"{what} is written for version {driver.spi_version} of its contract, which is deprecated; this core supports "
         f"{_spelled(supported)}; upgrade with `pip install -U {distribution}`{_CHANGES}"
     )
+
+
+def _refusal(stated: object, base: type[Driver], what: str, distribution: str) -> str:
+    supported = contract_versions(base)
+    if stated in supported:
+        return ""
+    newer = isinstance(stated, int) and stated > supported[-1]
+    changes = _CHANGES if isinstance(stated, int) and not newer else ""
+    return (
+        f"{what} is written for version {stated} of its contract, this core supports {_spelled(supported)}; "
+        f"upgrade with `pip install -U {'heron-core' if newer else distribution}`{changes}"
+    )
+
+
+def _source(module_name: str) -> str:
+    """Return the source of a module without importing it or its packages; "" if there is none."""
+    places: Sequence[str] | None = None
+    spec: ModuleSpec | None = None
+    parts = module_name.split(".")
+    try:
+        for count in range(len(parts)):
+            spec = PathFinder.find_spec(".".join(parts[: count + 1]), places)
+            places = (spec.submodule_search_locations if spec else None) or []
+        return Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else ""
+    except (OSError, ValueError):
+        return ""
 
 
 def _spelled(versions: range) -> str:

@@ -4,7 +4,7 @@ Two threads: the gateway owns the sockets, the task thread runs the author's com
 queues only. The rooms, from the one that knows all others to those that know none:
 
 - `main`, then `spout_runner` and `bolt_runner` on `runner`: the loops that call user code; `task`: what a runner uses;
-  `pacing` and `garbage`: when it flushes, and when Python looks for cycles
+  `task_telemetry`: what it tells others; `pacing` and `garbage`: when it flushes, and when Python looks for cycles
 - `gateway`: the sockets
 - `inspection`: answers commands that look inside the task
 - `input`: from received segments to calls of the author's methods, and the acks of what was received

@@ -282,7 +282,7 @@ class BoltRunner(ComponentRunner):
             self._process_columns(self._column_input.columns_of(batch), tracked, traces)
         if not self._executed_any:
             self._executed_any = True
-            self.task.note_first_tuple()
+            self.task.telemetry.note_first_tuple()
 
     def _process_batch(self, batch: ReceivedBatch, tracked: TrackedBatch | None, traces: ReceivedTraces | None) -> None:
         """Calls `process` slice by slice; see `SliceSize`."""
@@ -384,14 +384,14 @@ class BoltRunner(ComponentRunner):
             self._flush(now_s)
             self._wait_for_room()
         self._tick_if_due()
-        self.task.publish_if_due(self.emitter, now_s)
+        self.task.telemetry.publish_if_due(self.emitter, now_s)
 
     def _wait_for_room(self) -> None:
         """Waits within a batch: its output may be far larger than the batch, and must not pile up in data-out."""
         data_out = self.task.gateway.data_out
         while not (data_out.has_room() or self._signals.stop_requested):
             self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_WAIT_S))
-            self.task.publish_if_due(self.emitter, monotonic_s())
+            self.task.telemetry.publish_if_due(self.emitter, monotonic_s())
 
     def _idle(self) -> None:
         """Flushes when there is nothing to read, at some distance from the last flush; waits if nothing is due."""

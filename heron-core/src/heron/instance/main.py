@@ -67,7 +67,7 @@ def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals
         _runner(task, signals).run(ended, started=partial(_begin, task))
     except (ComponentStartError, ComponentStoppedError) as error:
         _log.critical("%s", error)
-        task.report_failure(str(error))
+        task.telemetry.report_failure(str(error))
         _wait_until_seen(gateway, signals)
         return EXIT_USER_INIT
     finally:
@@ -77,7 +77,7 @@ def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals
 
 def _begin(task: Task) -> None:
     freeze_start_up()
-    task.pauses.watch()
+    task.telemetry.pauses.watch()
 
 
 def _runner(task: Task, signals: Signals) -> ComponentRunner:

@@ -99,7 +99,7 @@ class ComponentRunner(ABC):
             self.work()
             self.task.queued.drain(self._queued_failed)
             self._settle_state()
-            self.task.publish_if_due(self.emitter, monotonic_s())
+            self.task.telemetry.publish_if_due(self.emitter, monotonic_s())
             if (checkpoints := self.task.checkpoints) is not None:
                 self._continue_saving(checkpoints)
             while (command := data_in.peek_command()) is not None:
@@ -117,7 +117,7 @@ class ComponentRunner(ABC):
             self._take_plan(command.plan)
         elif isinstance(command, SessionOpened):
             self._repeat_markers()
-            self.task.repeat_report()
+            self.task.telemetry.repeat_report()
         elif isinstance(command, FramesRefused):
             self.task.frames_refused(command.reason, command.rows)
 
@@ -125,7 +125,7 @@ class ComponentRunner(ABC):
         """Ends the task: sends END markers downstream, and reports to the topology manager."""
         self.ended = True
         self.emitter.send_marker(Marker.END, self._downstream())
-        self.task.report(pb.TASK_PHASE_LEFT if self.task.is_removed() else pb.TASK_PHASE_ENDED, self.emitter)
+        self.task.telemetry.report(pb.TASK_PHASE_LEFT if self.task.is_removed() else pb.TASK_PHASE_ENDED, self.emitter)
 
     def user_failed(self, doing: str, error: BaseException, remedy: str, record: object = None) -> None:
         """Shows and counts a failure of user code.
@@ -156,7 +156,7 @@ class ComponentRunner(ABC):
         self._repeat_markers()
         if self.task.paused:
             self.paused_changed(True)
-        self.task.report(pb.TASK_PHASE_RUNNING, self.emitter)
+        self.task.telemetry.report(pb.TASK_PHASE_RUNNING, self.emitter)
 
     def _make_component(self) -> None:
         self._guarded("the constructor", self._construct)
@@ -189,25 +189,26 @@ class ComponentRunner(ABC):
             raise ComponentStartError(line) from error
 
     def _take_plan(self, plan: PhysicalPlan) -> None:
+        """Goes on under a newer plan, or restores the component if the plan orders it."""
         checkpoints = self.task.checkpoints
         if plan.precedes(self.task.index.plan):
             return
         orders = plan.checkpoints_of(self.task.spec.component) if checkpoints is not None else None
         if checkpoints is None or orders is None:
             self._switch_to(plan)
-            return
-        restores = checkpoints.is_restore(orders)
-        if restores and not self._survives(plan):
-            self._restore(plan)
-            return
-        if restores:
+        elif not checkpoints.is_restore(orders):
+            self._switch_to(plan)
+            checkpoints.set_plan(orders)
+            self._follow_checkpoints(checkpoints)
+        elif self._survives(plan):
             checkpoints.keep(orders)
             self.ended = checkpoints.ended
-        self._switch_to(plan)
-        checkpoints.set_plan(orders)
-        if restores:
+            self._switch_to(plan)
+            checkpoints.set_plan(orders)
             self._continue_restored()
-        self._follow_checkpoints(checkpoints)
+            self._follow_checkpoints(checkpoints)
+        else:
+            self._restore(plan)
 
     def _switch_to(self, plan: PhysicalPlan) -> None:
         """The component goes on with the routes, the tasks and the configuration of a plan."""
@@ -273,7 +274,7 @@ class ComponentRunner(ABC):
         if self.ended:
             self.end()
         else:
-            self.task.report(pb.TASK_PHASE_RUNNING, self.emitter)
+            self.task.telemetry.report(pb.TASK_PHASE_RUNNING, self.emitter)
 
     def _leave(self, plan: PhysicalPlan) -> None:
         """An update has removed this task. A two-phase component discards what it has written since the checkpoint.
@@ -366,7 +367,7 @@ class ComponentRunner(ABC):
     def _close(self) -> None:
         self.emitter.flush()
         self._close_component()
-        self.task.publish(self.emitter, final=True)
+        self.task.telemetry.publish(self.emitter, final=True)
 
     def _close_component(self) -> None:
         self.task.metrics.backlog = None

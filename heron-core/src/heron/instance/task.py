@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,40 +14,24 @@ from heron.api.api_constants import TOPOLOGY_COMPONENT_OUTPUT_BPS, TOPOLOGY_RELI
 from heron.api.config import merged_config, setting
 from heron.api.definition import ComponentDefinition, ComponentKind, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
-from heron.clock import SystemClock, monotonic_s, wall_s
+from heron.clock import SystemClock
 from heron.errors import RemoteProtocolError
 from heron.instance.codec.serializers import Serializers
-from heron.instance.garbage import GarbagePauses
 from heron.instance.gateway.gateway import Gateway
-from heron.instance.metrics.spans import SpanBuffer
-from heron.instance.metrics.task_metrics import TaskMetrics, trace_metrics
-from heron.instance.output.emitter import Emitter
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes, routes_of
 from heron.instance.queues.flow_limits import OutputLimit
-from heron.instance.state.keyed_state import KeyedStateStore, has_single_keys, receives_by_key
+from heron.instance.state.keyed_state import KeyedStateStore
+from heron.instance.state.owned_groups import has_single_keys, receives_by_key
 from heron.instance.state.state_backends import task_store
+from heron.instance.task_telemetry import TaskTelemetry
 from heron.instance.user.task_context import QueuedCollector, QueuedTarget, TaskContext
 from heron.instance.user.user_component import UserPackage
-from heron.instance.user.user_errors import UserErrors
-from heron.ipc import control_pb2 as pb
-from heron.ipc.documents.metric_names import (
-    HELD_BACK,
-    IN_QUEUE_BYTES,
-    IN_QUEUE_CAPACITY,
-    OUT_QUEUE_BYTES,
-    OUT_QUEUE_CAPACITY,
-    OUTPUT_HELD,
-)
-from heron.ipc.envelope import Envelope
-from heron.ipc.frames.metrics_codec import publish_message
-from heron.ipc.process_metrics import process_metrics
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
 from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, UpdatePhase
-from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 
 if TYPE_CHECKING:  # topologies without checkpoints need not import them
     from heron.checkpoints.archive import CheckpointArchive
@@ -80,11 +63,9 @@ class Task:
         self.definition: ComponentDefinition = plan.topology.component(spec.component)
         self.config = merged_config(plan.topology.config, self.definition.config)
         self.serializers = Serializers(spec.serializers)
-        self.metrics = TaskMetrics()
-        self.spans = SpanBuffer(spec.component, spec.task_id)
-        self.pauses = GarbagePauses()
-        self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
-        self.metrics.on_broken = self._metric_failed
+        is_spout = self.definition.kind is ComponentKind.SPOUT
+        self.telemetry = telemetry = TaskTelemetry(spec, settings, gateway, self._restores, is_spout=is_spout)
+        self.metrics, self.errors, self.spans = telemetry.metrics, telemetry.errors, telemetry.spans
         groups, single = key_groups_of(plan.topology), has_single_keys(self.definition)
         store = task_store(spec, self.config)
         self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single, store=store)
@@ -101,13 +82,6 @@ class Task:
             )
         self._make_context()
         self.package = UserPackage(Path(spec.package_dir))
-        self.phase = pb.TASK_PHASE_UNSPECIFIED
-        self._events: list[Event] = []
-        self._final_events: list[
-            Event
-        ] = []  # sent again at the end: a short run may end before the metrics path delivers them
-        self._next_publish_s = monotonic_s() + settings.metrics_export_s
-        self._last_report: pb.TaskReport | None = None
         self._limit_output()
 
     @property
@@ -180,6 +154,9 @@ class Task:
         self.take_plan(plan)
         self._make_context()
 
+    def _restores(self) -> int:
+        return self.checkpoints.restores if self.checkpoints is not None else 0
+
     def _set_owned(self) -> None:
         strict = self.index.plan.checkpoints is not None or not receives_by_key(self.definition)
         self.keyed.set_owned(self._owned_groups, strict=strict)
@@ -191,88 +168,6 @@ class Task:
         self.queued_target = QueuedTarget()
         self.queued = QueuedCollector(self.queued_target, self.gateway.data_in.sleeper)
         self.context = TaskContext(self.index, self.spec.task_id, self.metrics, self.queued, self.keyed)
-
-    def report(self, phase: pb.TaskPhase, emitter: Emitter, error: str = "") -> None:
-        """Reports the phase of the task; the report is repeated to each new stream manager."""
-        self.phase = phase
-        report = pb.TaskReport(
-            task_id=self.spec.task_id,
-            incarnation=self.spec.incarnation,
-            phase=phase,
-            error=error,
-            restores=self.checkpoints.restores if self.checkpoints is not None else 0,
-        )
-        if phase != pb.TASK_PHASE_RUNNING:
-            report.totals.CopyFrom(publish_message(self.record(emitter, final=True)))
-        self._last_report = report
-        self.repeat_report()
-
-    def report_failure(self, error: str) -> None:
-        """Reports that the task failed; its process ends after this."""
-        self.phase = pb.TASK_PHASE_FAILED
-        report = pb.TaskReport(
-            task_id=self.spec.task_id,
-            incarnation=self.spec.incarnation,
-            phase=self.phase,
-            error=error,
-            restores=self.checkpoints.restores if self.checkpoints is not None else 0,
-        )
-        self.gateway.data_out.put_control(Envelope(task_report=report))
-
-    def repeat_report(self) -> None:
-        """Sends the last report again, to a stream manager that may be new."""
-        if self._last_report is not None:
-            self.gateway.data_out.put_control(Envelope(task_report=self._last_report))
-
-    def note_first_tuple(self) -> None:
-        """Records that a bolt has executed its first tuple."""
-        task_id = self.spec.task_id
-        first = Event(f"first-{task_id}-{self.spec.incarnation}", "first-tuple", wall_s(), f"task-{task_id}")
-        self._events.append(first)
-        self._final_events.append(first)
-        self._next_publish_s = 0.0
-
-    def publish_if_due(self, emitter: Emitter, now_s: float) -> None:
-        """Sends the metrics, once per export period."""
-        if now_s >= self._next_publish_s:
-            self._next_publish_s = now_s + self.settings.metrics_export_s
-            self.publish(emitter)
-
-    def publish(self, emitter: Emitter, *, final: bool = False) -> None:
-        """Sends the metrics, and the events and spans since the last record."""
-        self.gateway.publish(replace(self.record(emitter, final=final), spans=self.spans.take()))
-
-    def record(self, emitter: Emitter, *, final: bool = False) -> MetricsRecord:
-        """The task's metrics and new events now."""
-        spec, gauge = self.spec, MetricKind.GAUGE
-        emitted = [(name, emitter.emitted(name)) for name in emitter.streams]
-        metrics = self.metrics.snapshot(emitted, monotonic_s(), final=final)
-        is_spout = self.definition.kind is ComponentKind.SPOUT
-        tuples_in = None if is_spout else self.metrics.executed_total()
-        metrics += emitter.time.metrics(tuples_in, sum(count for _, count in emitted))
-        metrics += emitter.column_metrics()
-        metrics += trace_metrics(self.spans)
-        data_in, data_out = self.gateway.data_in, self.gateway.data_out
-        metrics += [
-            Metric(IN_QUEUE_BYTES, gauge, "bytes", data_in.queued_bytes()),
-            Metric(IN_QUEUE_CAPACITY, gauge, "bytes", data_in.capacity.current_bytes),
-            Metric(OUT_QUEUE_BYTES, gauge, "bytes", data_out.queued_bytes),
-            Metric(OUT_QUEUE_CAPACITY, gauge, "bytes", data_out.capacity_bytes),
-        ]
-        if data_out.limit is not None:
-            metrics.append(Metric(OUTPUT_HELD, MetricKind.COUNTER, "s", data_out.limit.delayed_s()))
-        metrics.extend(self.pauses.metrics())
-        if is_spout:
-            metrics.append(Metric(HELD_BACK, MetricKind.COUNTER, "s", self.gateway.throttle.total_s()))
-        metrics.extend(process_metrics())
-        if final:
-            self._events[:0] = [event for event in self._final_events if event not in self._events]
-        new_errors = self.errors.take_events()
-        self._final_events.extend(new_errors)  # bounded by UserErrors
-        events, self._events = (*self._events, *new_errors), []
-        process = f"{spec.component}-{spec.task_id}"
-        source = Source(spec.topology, spec.container_id, process, spec.incarnation, spec.component, spec.task_id)
-        return MetricsRecord(source, wall_s(), tuple(metrics), events)
 
     def _limit_output(self) -> None:
         """Divides the component's limit among its tasks, as in Heron."""
@@ -304,6 +199,3 @@ class Task:
     def _reject(self, stream: str, row: object, error: Exception) -> None:
         self.metrics.failed += 1
         self.errors.report(f"emit on stream {stream!r}", error, "the tuple is dropped and the task continues", row)
-
-    def _metric_failed(self, what: str, error: Exception, remedy: str) -> None:
-        self.errors.report(what, error, remedy)

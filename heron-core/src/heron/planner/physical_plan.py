@@ -209,37 +209,26 @@ class PlanIndex:
     )
 
     def __init__(self, plan: PhysicalPlan, viewer: int = 0) -> None:
+        update = plan.update
         self.plan = plan
-        self._has_new_routes = plan.update is not None and (
-            plan.update.phase is UpdatePhase.SWITCH or viewer in plan.update.added
-        )
         self.tasks: Mapping[int, TaskPlan] = MappingProxyType({task.task_id: task for task in plan.tasks})
         self.containers: Mapping[int, StreamManagerLocation] = MappingProxyType(
             {stmgr.container_id: stmgr for stmgr in plan.stmgrs}
         )
-        unrouted: frozenset[int] = frozenset()
-        if plan.update is not None:
-            unrouted = frozenset(plan.update.removed if self._has_new_routes else plan.update.added)
-        self._unrouted = unrouted
-        members: dict[str, list[int]] = {}
-        for task in sorted(plan.tasks, key=lambda task: (task.component_index, task.task_id)):
-            members.setdefault(task.component, []).append(task.task_id)
-        self._members = {component: tuple(tasks) for component, tasks in members.items()}
-        self._routed = (
-            {name: tuple(task for task in tasks if task not in unrouted) for name, tasks in members.items()}
-            if unrouted
-            else self._members
-        )
+        self._has_new_routes = update is not None and (update.phase is UpdatePhase.SWITCH or viewer in update.added)
+        self._unrouted = _unrouted(update, has_new_routes=self._has_new_routes)
+        self._members = _by_component(plan.tasks)
+        self._routed = _without(self._members, self._unrouted)
         self._key_owners: dict[str, tuple[int, ...]] = {}
-        self._upstream: dict[str, frozenset[int]] = {}
-        self._sources: dict[str, frozenset[str]] = {}
-        downstream: dict[str, set[int]] = {component.name: set() for component in plan.topology.components}
-        for component in plan.topology.components:
-            sources = self._sources[component.name] = frozenset(each.component for each in component.inputs)
-            self._upstream[component.name] = frozenset(task for source in sources for task in self.members_of(source))
-            for source in sources:
-                downstream[source].update(self.members_of(component.name))
-        self._downstream = {component: tuple(sorted(tasks)) for component, tasks in downstream.items()}
+        self._sources = {
+            component.name: frozenset(each.component for each in component.inputs)
+            for component in plan.topology.components
+        }
+        self._upstream = {
+            name: frozenset(task_id for source in sources for task_id in self.members_of(source))
+            for name, sources in self._sources.items()
+        }
+        self._downstream = _downstream(self._sources, self._members)
 
     def tasks_of(self, component: str) -> tuple[int, ...]:
         """The task ids of a component to which data is routed, by component index; empty if it has none."""
@@ -300,6 +289,38 @@ class PlanIndex:
         if component in self.plan.key_owners:
             return self.plan.key_owners[component].table()
         return even_owners(key_groups_of(self.plan.topology), self.tasks_of(component))
+
+
+def _unrouted(update: PlanUpdate | None, *, has_new_routes: bool) -> frozenset[int]:
+    """The members that data is not routed to: those that the update removes, or those that it adds."""
+    if update is None:
+        return frozenset()
+    return frozenset(update.removed if has_new_routes else update.added)
+
+
+def _by_component(tasks: Iterable[TaskPlan]) -> dict[str, tuple[int, ...]]:
+    """The task ids of each component, by component index."""
+    members: dict[str, list[int]] = {}
+    for task in sorted(tasks, key=lambda task: (task.component_index, task.task_id)):
+        members.setdefault(task.component, []).append(task.task_id)
+    return {component: tuple(task_ids) for component, task_ids in members.items()}
+
+
+def _without(members: dict[str, tuple[int, ...]], task_ids: frozenset[int]) -> dict[str, tuple[int, ...]]:
+    if not task_ids:
+        return members
+    return {name: tuple(each for each in own if each not in task_ids) for name, own in members.items()}
+
+
+def _downstream(
+    sources_of: Mapping[str, frozenset[str]], members: Mapping[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    """The members of the consumers of each component, ascending."""
+    found: dict[str, set[int]] = {name: set() for name in sources_of}
+    for name, sources in sources_of.items():
+        for source in sources:
+            found[source].update(members.get(name, ()))
+    return {name: tuple(sorted(task_ids)) for name, task_ids in found.items()}
 
 
 def physical_plan(  # noqa: PLR0913  # one for each part of the plan

@@ -64,7 +64,7 @@ class PipelineEngine(Driver):
 
         Args:
             name: the name of the topology.
-            pipeline: a `heron_streamlet.graph.Graph`; its operators and functions are the author's.
+            pipeline: a `heron_streamlet.plan.graph.Graph`; its operators and functions are the author's.
             config: the keys of the topology, `api_constants` and the author's own. The topology has those that concern
                 the author's code, and `PIPELINE_KEY`.
 

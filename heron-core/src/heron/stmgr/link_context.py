@@ -30,7 +30,10 @@ FRAMES_A_ROUND = 16
 
 @dataclass(frozen=True, slots=True)
 class LinkContext:
-    """The event loop, the sockets, the router and the settings of one stream manager."""
+    """The event loop, the sockets, the router and the settings of one stream manager.
+
+    It has ten parts because each kind of link uses seven or more of them, and only the process makes it.
+    """
 
     spec: StmgrSpec
     settings: EngineSettings

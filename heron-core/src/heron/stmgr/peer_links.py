@@ -1,6 +1,4 @@
-"""The links to the other stream managers: one hub that receives from them, and one channel to each of them.
-
-The hub is always read. Credit for each destination task limits what the peers send.
+"""The channels to the other stream managers, one to each of them; `peer_hub` receives from them.
 
 A network connection may break while both sides run. Then the sending side ends the session and opens a new one,
 because credit in transit may be lost and would be missing from the window. The hello of the new session has the number
@@ -16,14 +14,10 @@ import logging
 from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
-from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.frames.frame import WIRE_VERSION, FrameKind, parse_frame_header
-from heron.ipc.guarded_hub import open_guarded_hub
 from heron.planner.physical_plan import PlanIndex, StreamManagerLocation
-from heron.stmgr.back_pressure import Reporter
-from heron.stmgr.link_context import FRAMES_A_ROUND, LinkContext
+from heron.stmgr.link_context import LinkContext
 from heron.stmgr.peer_reach import PeerReach
-from heron.stmgr.peer_session import PeerInbound, PeerOutbound
+from heron.stmgr.peer_session import PeerOutbound
 
 __all__ = ["PeerLinks"]
 
@@ -34,35 +28,20 @@ _SILENT_BEATS = 3  # the missing heartbeats after which a peer is not reached
 
 
 class PeerLinks:
-    """All peers of a stream manager."""
+    """The sessions to all peers of a stream manager."""
 
     def __init__(self, context: LinkContext) -> None:
         self._context = context
         self._limits = context.limits
-        self._inbound: dict[bytes, PeerInbound] = {}
         self._outbound: dict[int, PeerOutbound] = {}
         self._locations: dict[int, StreamManagerLocation] = {}
         self._tasks_of: dict[int, tuple[int, ...]] = {}
         self._peer_of_task: dict[int, PeerOutbound] = {}
         self._container_of: dict[int, int] = {}
         self._loss_due: set[int] = set()
-        # Of ended sessions, by container: frames sent to its present location; its incarnation and frames received.
-        self._frames_sent: dict[int, int] = {}
-        self._frames_received: dict[int, tuple[int, int]] = {}
+        self._frames_sent: dict[int, int] = {}  # in ended sessions, by container: those to its present location
         self._sessions = itertools.count(1)
         self.reach = PeerReach(_SILENT_BEATS * context.settings.heartbeat_s)
-        self._hub = open_guarded_hub(context.sockets, context.settings.network_host, context.spec.peer_keys)
-        context.reactor.guard(self._hub)
-        context.reactor.on_readable(self._hub, self._read_hub)
-
-    @property
-    def endpoint(self) -> str:
-        """The address that peers connect to."""
-        return self._hub.endpoint
-
-    def refused(self) -> dict[str, int]:
-        """The number of refused connections, by reason."""
-        return self._hub.gate.refused()
 
     def container_of(self, task_id: int) -> int:
         """The container of a peer's task; 0 when the task is not in the plan."""
@@ -83,8 +62,6 @@ class PeerLinks:
         for container_id, location in former.items():
             if present.get(container_id) != location:
                 self._leave(container_id)
-        for container_id in former.keys() - present.keys():
-            self._forget_container(container_id)
         for container_id, location in present.items():
             if container_id not in self._outbound and former.get(container_id) != location:
                 self._open(location)
@@ -127,20 +104,6 @@ class PeerLinks:
         """Reports a culprit to every connected peer; the others receive it after their next hello."""
         for peer in self._outbound.values():
             peer.send_pressure(pressure)
-
-    def send_heartbeats(self) -> None:
-        """Sends a heartbeat to every peer that has a session here."""
-        spec = self._context.spec
-        frame = control_frame(
-            Envelope(heartbeat=pb.Heartbeat(container_id=spec.container_id, incarnation=spec.incarnation))
-        )
-        for identity in self._inbound:
-            self._hub.send(identity, frame)
-
-    def send_credits(self) -> None:
-        """Sends the credit of this round to every peer."""
-        for inbound in self._inbound.values():
-            inbound.send_credits(self._hub)
 
     def _assign(self, container_id: int) -> None:
         peer, task_ids = self._outbound[container_id], self._tasks_of[container_id]
@@ -213,93 +176,3 @@ class PeerLinks:
         if self._locations.get(container_id) == location and container_id not in self._outbound:
             self._open(location)
             self._assign(container_id)
-
-    def _read_hub(self) -> None:
-        for _ in range(FRAMES_A_ROUND):
-            message = self._hub.receive()
-            if message is None:
-                return
-            identity, frame = message
-            try:
-                self._handle(identity, frame)
-            except RemoteProtocolError as error:
-                self._refuse(identity, str(error))
-
-    def _refuse(self, identity: bytes, reason: str) -> None:
-        """Ends the session of a peer that broke the protocol, and says in which frame."""
-        inbound, refused = self._inbound.get(identity), pb.Refused(reason=reason)
-        peer = repr(identity)
-        if inbound is not None:
-            refused.frames.session, refused.frames.taken = inbound.session, inbound.taken
-            peer = f"container {inbound.container_id}"
-        message = f"session of {peer} ended in frame {refused.frames.taken + 1}: {reason}"
-        self._context.note_violation(message, reported=inbound is not None)
-        self._forget(identity)
-        self._hub.send(identity, control_frame(Envelope(refused=refused)))
-
-    def _handle(self, identity: bytes, frame: bytes) -> None:
-        kind, _, _ = parse_frame_header(frame)
-        if kind in (FrameKind.DATA, FrameKind.ACK):
-            inbound = self._inbound.get(identity)
-            if inbound is None:
-                self._context.counters.refused_frames += 1  # of an ended session: dropped until the next hello
-                return
-            inbound.handle(frame, self._context.router, self._context.counters)
-        elif kind == FrameKind.CONTROL:
-            self._handle_control(identity, parse_control(frame))
-        else:
-            msg = f"frame of kind {kind} from a peer"
-            raise RemoteProtocolError(msg)
-
-    def _handle_control(self, identity: bytes, envelope: Envelope) -> None:
-        body = body_of(envelope)
-        if body == "loss":
-            task_id = envelope.loss.task_id
-            self._context.acks.fail_all(f"task {task_id}" if task_id else "data under way")
-        elif body == "pressure":
-            inbound = self._inbound.get(identity)
-            if inbound is None:
-                self._context.counters.refused_frames += 1  # of an ended session: the next one reports it again
-                return
-            reporter = Reporter(inbound.container_id, inbound.incarnation)
-            self._context.pressure.report(envelope.pressure.task_id, reporter, on=envelope.pressure.on)
-        else:
-            self._handle_hello(identity, envelope)
-
-    def _handle_hello(self, identity: bytes, envelope: Envelope) -> None:
-        hello = envelope.peer_hello
-        if body_of(envelope) != "peer_hello" or hello.wire_version != WIRE_VERSION:
-            msg = f"{body_of(envelope)} of wire version {hello.wire_version} instead of a hello"
-            raise RemoteProtocolError(msg)
-        for known, inbound in tuple(self._inbound.items()):
-            if inbound.container_id == hello.container_id:
-                if hello.incarnation < inbound.incarnation:
-                    msg = f"incarnation {hello.incarnation} after {inbound.incarnation}"
-                    raise RemoteProtocolError(msg)
-                self._forget(known)
-        self._inbound[identity] = PeerInbound(hello, identity, self._limits)
-        welcome = pb.PeerWelcome(
-            container_id=self._context.spec.container_id,
-            incarnation=self._context.spec.incarnation,
-            session=hello.session,
-            window_bytes=self._context.settings.link_window_bytes,
-        )
-        self._hub.send(identity, control_frame(Envelope(peer_welcome=welcome)))
-
-        incarnation, frames = self._frames_received.pop(hello.container_id, (hello.incarnation, 0))
-        missing = hello.frames_before - frames if incarnation == hello.incarnation else hello.frames_before
-        self._context.counters.lost_frames += max(0, missing)
-
-    def _forget(self, identity: bytes) -> None:
-        inbound = self._inbound.pop(identity, None)
-        if inbound is not None:
-            self._frames_received[inbound.container_id] = (inbound.incarnation, inbound.frames)
-            self._context.pressure.forget(Reporter(inbound.container_id, inbound.incarnation))
-        for producer in inbound.producers() if inbound else ():
-            self._context.router.forget(producer)
-
-    def _forget_container(self, container_id: int) -> None:
-        """Forgets the sessions of a container that left the plan: its number does not come back."""
-        for identity in [each for each, inbound in self._inbound.items() if inbound.container_id == container_id]:
-            self._forget(identity)
-        self._frames_received.pop(container_id, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import os
 import socket
@@ -18,25 +17,21 @@ from heron.ipc.envelope import Envelope, body_of, control_frame
 from heron.ipc.frames.metrics_codec import publish_message
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.process_metrics import connection_metrics, cpu_wait_metrics, process_metrics
-from heron.ipc.task_question import TASK_QUESTIONS, task_request
+from heron.ipc.task_question import TASK_QUESTIONS
 from heron.planner.physical_plan import CheckpointPlan, HandledLosses, PhysicalPlan, PlanIndex
-from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
+from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, Source
 from heron.state_nodes.plans import decode_physical_plan
 from heron.stmgr.back_pressure import Culprits, Reporter
 from heron.stmgr.counters import TimerLateness
+from heron.stmgr.event_buffer import EventBuffer
 from heron.stmgr.instance_links import InstanceLinks
 from heron.stmgr.link_context import LinkContext
+from heron.stmgr.peer_hub import PeerHub
 from heron.stmgr.peer_links import PeerLinks
 from heron.stmgr.peer_reach import ReachChanged
-from heron.stmgr.stmgr_metrics import (
-    ack_metrics,
-    pressure_event,
-    reach_event,
-    reach_metrics,
-    routing_metrics,
-    violation_event,
-)
-from heron.stmgr.task_questions import TaskQuestions
+from heron.stmgr.pressure_reports import PressureReports
+from heron.stmgr.question_relay import QuestionRelay
+from heron.stmgr.stmgr_metrics import ack_metrics, reach_metrics, routing_metrics
 
 __all__ = ["StreamManager"]
 
@@ -53,18 +48,16 @@ class StreamManager:
         self._plan: PhysicalPlan | None = None
         self._stmgrs: dict[int, int] = {}
         self._culprits = Culprits()
-        self._causes: dict[int, str] = {}
         self._lateness = TimerLateness(_PULSE_S, monotonic_s())
-        self._event_numbers = itertools.count(1)
-        self._events: list[Event] = []
+        self._events = EventBuffer(context.spec.container_id)
         self._losses = 0
         self._restores = 0
         self._reported_losses: Counter[int] = Counter()  # by task; 0 if it is not one task
         self._leaving: list[pb.TaskReport] = []
-        self._questions = TaskQuestions()
         self._instances = InstanceLinks(
             context, self._forward_report, self._task_lost, self._forward, self._losses_are_handled
         )
+        self._peer_hub = PeerHub(context)
         self._peers = PeerLinks(context)
         spec, reactor = context.spec, context.reactor
         self._metrics = context.sockets.push_to(metricsmgr_endpoint(context.run_dir, spec.container_id))
@@ -76,6 +69,10 @@ class StreamManager:
             process="stmgr",
             on_connect=self._send_hello,
             on_envelope=self._handle,
+        )
+        self._questions = QuestionRelay(self._instances, self._tmanager)
+        self._pressure = PressureReports(
+            context, self._culprits, self._instances, self._peers, self._tmanager, self._events
         )
         reactor.every(context.settings.heartbeat_s, self._beat)
         reactor.every(context.settings.metrics_export_s, self._publish)
@@ -92,11 +89,11 @@ class StreamManager:
         router.release_held()
         congested = router.culprits_after(touched)
         if congested != self._culprits.present():
-            self._report_pressure(congested)
+            self._pressure.update(congested)
         for each in self._context.pressure.take_changes():
             self._instances.throttle(each)
         self._instances.send_credits()
-        self._peers.send_credits()
+        self._peer_hub.send_credits()
         self._send_acks()
         self._report_left()
 
@@ -117,58 +114,12 @@ class StreamManager:
         for task_id, segments in self._context.acks.take_settled().items():
             self._instances.send_acks(task_id, segments)
 
-    def _report_pressure(self, congested: frozenset[int]) -> None:
-        for change in self._culprits.update(congested, monotonic_s()):
-            cause = self._causes.pop(change.task_id, "")
-            if change.on:
-                cause = self._causes[change.task_id] = self._cause(change.task_id)
-            pressure = self._pressure(change.task_id, on=change.on)
-            self._tmanager.send(Envelope(pressure=pressure))
-            self._peers.send_pressure(pressure)
-            self._context.pressure.report_own(change.task_id, on=change.on)
-            number = next(self._event_numbers)
-            self._events.append(pressure_event(self._context.spec.container_id, number, change, cause, wall_s()))
-
-    def _pressure(self, task_id: int, *, on: bool) -> pb.Pressure:
-        outlet = self._context.router.outlets.get(task_id)
-        return pb.Pressure(
-            task_id=task_id,
-            container_id=self._context.spec.container_id,
-            on=on,
-            buffered_bytes=outlet.queued_bytes if outlet else 0,
-            cause=self._causes.get(task_id, ""),
-        )
-
-    def _cause(self, task_id: int) -> str:
-        """Why the outlet of a task is congested."""
-        context, outlet = self._context, self._context.router.outlets.get(task_id)
-        reached = outlet is None or outlet.window is not None
-        if task_id in context.local.ids:
-            if not reached:
-                return "the task is not running"
-            others = self._instances.waits_for(task_id)
-            return f"its output waits for task {', '.join(map(str, others))}" if others else "the task is slow"
-        container_id = self._peers.container_of(task_id)
-        if not reached or container_id in self._peers.reach.silent_s(monotonic_s()):
-            return f"container {container_id} is not reached"
-        # A slow task fills the outlet of its own stream manager first, which reports it before it holds credit back.
-        if context.pressure.is_reported_by(container_id, task_id):
-            return "the task is slow"
-        return f"the stream manager of container {container_id} is slow, or the network to it"
-
-    def _report_causes(self) -> None:
-        """Reports to the topology manager the culprits whose cause has changed."""
-        for task_id, before in tuple(self._causes.items()):
-            self._causes[task_id] = self._cause(task_id)
-            if self._causes[task_id] != before:
-                self._tmanager.send(Envelope(pressure=self._pressure(task_id, on=True)))
-
     def _send_hello(self) -> None:
         spec = self._context.spec
         hello = pb.StmgrHello(
             container_id=spec.container_id,
             incarnation=spec.incarnation,
-            endpoint=self._peers.endpoint,
+            endpoint=self._peer_hub.endpoint,
             host=socket.gethostname(),
             pid=os.getpid(),
             tasks=[each for each in self._instances.reports.all() if each not in self._leaving],
@@ -176,8 +127,7 @@ class StreamManager:
             lost_by_task=self._reported_losses,
         )
         self._tmanager.send(Envelope(stmgr_hello=hello))
-        for task_id in self._culprits.present():
-            self._tmanager.send(Envelope(pressure=self._pressure(task_id, on=True)))
+        self._pressure.repeat()
 
     def _pulse(self) -> None:
         now_s, context = monotonic_s(), self._context
@@ -198,16 +148,15 @@ class StreamManager:
 
     def _beat(self) -> None:
         self._send_heartbeat()
-        self._peers.send_heartbeats()
+        self._peer_hub.send_heartbeats()
         for change in self._peers.reach.update(monotonic_s()):
             self._note_reach(change)
-        self._report_causes()
+        self._pressure.report_causes()
 
     def _note_reach(self, change: ReachChanged) -> None:
         what = "is reached again after" if change.reached else "is not reached: no message for"
         _log.warning("the stream manager of container %d %s %.1f s", change.container_id, what, change.silent_s)
-        number = next(self._event_numbers)
-        self._events.append(reach_event(self._context.spec.container_id, number, change, wall_s()))
+        self._events.reach_changed(change)
 
     def _handle(self, envelope: Envelope) -> None:
         body = body_of(envelope)
@@ -216,19 +165,9 @@ class StreamManager:
         elif body == "task_report_seen":
             self._instances.send(envelope.task_report_seen.task_id, envelope)
         elif body in TASK_QUESTIONS:
-            request = task_request(envelope)
-            self._ask_task(request.request_id, request.task_id, envelope)
+            self._questions.ask(envelope)
         elif body == "refused":
             _log.error("refused by the topology manager: %s", envelope.refused.reason)
-
-    def _ask_task(self, number: int, task_id: int, question: Envelope) -> None:
-        if self._instances.send(task_id, question):
-            self._questions.asked(number, task_id)
-        else:
-            self._fail_question(number, f"the process of task {task_id} is not connected to its stream manager")
-
-    def _fail_question(self, number: int, reason: str) -> None:
-        self._tmanager.send(Envelope(task_answer=pb.TaskAnswer(request_id=number, failure=reason)))
 
     def _take_plan(self, envelope: Envelope) -> None:
         plan = decode_physical_plan(envelope.plan.document, "plan from the topology manager")
@@ -244,6 +183,7 @@ class StreamManager:
         self._context.router.drops = bool(setting(index.plan.topology.config, TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE))
         self._context.pressure.set_plan(index, throttles=not self._context.router.drops)
         self._peers.set_plan(index)
+        self._peer_hub.set_plan(index.containers)
         self._instances.send_plan(envelope)
         _log.info("physical plan %d: %d tasks", plan.version, len(index.tasks))
 
@@ -269,8 +209,7 @@ class StreamManager:
             self._context.pressure.forget(each)
 
     def _task_lost(self, task_id: int) -> None:
-        for number in self._questions.lost(task_id):
-            self._fail_question(number, f"the process of task {task_id} has ended before it answered")
+        self._questions.task_lost(task_id)
         self._context.acks.local_task_lost(task_id)
         self._peers.send_loss(task_id)
         self._note_loss(task_id)
@@ -298,9 +237,7 @@ class StreamManager:
             self._tmanager.send(Envelope(task_report=report))
 
     def _forward(self, envelope: Envelope) -> None:
-        if body_of(envelope) == "task_answer":
-            self._questions.answered(envelope.task_answer.request_id)
-        self._tmanager.send(envelope)
+        self._questions.forward(envelope)
 
     def _report_left(self) -> None:
         """Reports the tasks that have left.
@@ -315,12 +252,6 @@ class StreamManager:
             for report in reports:
                 self._tmanager.send(Envelope(task_report=report))
 
-    def _take_violations(self) -> list[Event]:
-        container_id, violations = self._context.spec.container_id, self._context.violations
-        events = [violation_event(container_id, next(self._event_numbers), each, wall_s()) for each in violations]
-        violations.clear()
-        return events
-
     def _publish(self) -> None:
         context = self._context
         spec = context.spec
@@ -328,7 +259,7 @@ class StreamManager:
             *routing_metrics(context.router, context.counters, self._culprits, monotonic_s()),
             *ack_metrics(context.acks.counters(), context.acks.in_flight()),
             *reach_metrics(self._peers.reach.silent_s(monotonic_s())),
-            *connection_metrics(self._peers.refused()),
+            *connection_metrics(self._peer_hub.refused()),
             *self._tmanager.metrics(),
             Metric(LATE_S, MetricKind.COUNTER, "s", self._lateness.total_s),
             *cpu_wait_metrics(),
@@ -337,7 +268,6 @@ class StreamManager:
             Source(spec.topology, spec.container_id, "stmgr", spec.incarnation),
             wall_s(),
             (*metrics, *process_metrics()),
-            (*self._events, *self._take_violations()),
+            self._events.take(context.violations),
         )
-        self._events.clear()
         self._metrics.send(control_frame(Envelope(metrics_publish=publish_message(record))))

@@ -3,7 +3,8 @@
 In: registrations, reports and metrics of all processes, and commands. Out: plans, answers, orders. One thread.
 
 - `main` joins the parts; `service` is the shell: it reads the socket, calls the leader and carries out its
-  instructions; `messages` checks who may send what; `task_relay` passes questions to tasks
+  instructions; `messages` checks who may send what; `command_requests` answers commands; `task_relay` passes questions
+  to tasks
 - `state`: the state nodes, the lease, and everything else that does I/O
 - `leader`: the decisions. Pure: events in, instructions out
 - `metrics`: the newest metrics and traces of every process

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from heron.checkpoints.archive import CheckpointArchive
@@ -13,9 +12,6 @@ from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, StateConflictError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.metric_names import LEADER_EPOCH, TAKEOVERS, TRACE_GAPS
-from heron.ipc.documents.metrics_table import encode_metrics
-from heron.ipc.documents.status import encode_status
-from heron.ipc.documents.traces_table import encode_traces
 from heron.ipc.envelope import Envelope, body_of, parse_control
 from heron.ipc.frames.metrics_codec import record_of
 from heron.ipc.guarded_hub import GuardedHub
@@ -26,10 +22,8 @@ from heron.ipc.task_question import TASK_QUESTIONS
 from heron.kernel.observer_threads import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
-from heron.planner.key_balance import decode_owners
-from heron.planner.runtime_config import decode_changes
 from heron.spi.metricsink import Metric, MetricKind
-from heron.state_nodes.plans import decode_packing_plan
+from heron.tmanager.command_requests import CommandRequests, Handler
 from heron.tmanager.leader.instructions import (
     EndTopology,
     Instruction,
@@ -99,7 +93,10 @@ class Service:
         if host.archive is not None:
             kept = host.settings.checkpoints_kept
             self._manifests = ManifestWriter(host.reactor, host.archive, kept, self._manifest_stored)
-        self._handlers: dict[str, Callable[[bytes, Envelope], list[Instruction]]] = {
+        requests = CommandRequests(
+            self._leader, self._containers, self._traces, self._plans, self._end, self._carry_out
+        )
+        self._handlers: dict[str, Handler] = {
             "stmgr_hello": self._stmgr_hello,
             "heartbeat": self._heartbeat,
             "task_report": self._task_report,
@@ -110,17 +107,8 @@ class Service:
             "checkpoint_report": lambda _, each: self._leader.checkpoint_reported(
                 checkpoint_report(each.checkpoint_report)
             ),
-            "status_request": self._status_request,
-            "metrics_request": self._metrics_request,
-            "traces_request": self._traces_request,
-            "change_state": self._change_state,
-            "begin_update": self._begin_update,
-            "change_config": self._change_config,
-            "withdraw_update": self._withdraw_update,
-            "take_checkpoint": lambda identity, each: self._confirm(
-                identity, each.take_checkpoint.request_id, self._leader.checkpoint_asked()
-            ),
             "long_call": lambda _, each: self._leader.long_call_reported(long_call_report(each.long_call)),
+            **requests.handlers(),
             **dict.fromkeys(TASK_QUESTIONS, self._relay.asked),
             "task_answer": self._relay.answered,
             "done": self._done,
@@ -250,57 +238,6 @@ class Service:
         return self._leader.pressure_reported(
             pressure.task_id, pressure.container_id, on=pressure.on, cause=pressure.cause
         )
-
-    def _status_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
-        reply = pb.StatusReply(
-            request_id=envelope.status_request.request_id, document=encode_status(self._leader.known.status())
-        )
-        self._containers.answer(identity, Envelope(status_reply=reply))
-        return []
-
-    def _metrics_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
-        request = envelope.metrics_request
-        selection = request.component, request.task_id
-        table = self._leader.known.metrics_table(*selection, by_task=request.by_task, names=request.names)
-        reply = pb.MetricsReply(request_id=request.request_id, document=encode_metrics(table))
-        self._containers.answer(identity, Envelope(metrics_reply=reply))
-        return []
-
-    def _traces_request(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
-        request = envelope.traces_request
-        reply = pb.TracesReply(request_id=request.request_id, document=encode_traces(self._traces.table(request.limit)))
-        self._containers.answer(identity, Envelope(traces_reply=reply))
-        return []
-
-    def _change_state(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
-        change = envelope.change_state
-        return self._confirm(identity, change.request_id, self._leader.state_asked(change.state))
-
-    def _begin_update(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
-        request = envelope.begin_update
-        target = decode_packing_plan(request.document, "the packing plan of an update")
-        owners = decode_owners(request.owners) if request.owners else {}
-        return self._confirm(identity, request.request_id, self._leader.update_asked(target, request.base, owners))
-
-    def _change_config(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
-        request = envelope.change_config
-        changes = decode_changes(request.document)
-        return self._confirm(identity, request.request_id, self._leader.config_asked(changes))
-
-    def _withdraw_update(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
-        request = envelope.withdraw_update
-        return self._confirm(identity, request.request_id, self._leader.withdrawal_asked(request.reason))
-
-    def _confirm(self, identity: bytes, request_id: int, instructions: list[Instruction]) -> list[Instruction]:
-        """Carries out what a command has changed, and answers when the change is written."""
-        self._carry_out(instructions)
-        answer = functools.partial(self._answer_change, identity, Envelope(done=pb.Done(request_id=request_id)))
-        self._plans.when_written(lambda: self._end.when_written(answer))
-        return []
-
-    def _answer_change(self, identity: bytes, done: Envelope) -> None:
-        if not self._containers.answer(identity, done):
-            _log.warning("a command left before the change that it requested was confirmed")
 
     def _done(self, identity: bytes, _envelope: Envelope) -> list[Instruction]:
         container_id = self._containers.executor_of(identity)

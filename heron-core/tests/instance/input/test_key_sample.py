@@ -173,6 +173,6 @@ def test_a_bolt_with_keys_reports_the_hot_one(grouping: tuple[str, ...], names: 
     frame = data_frame(*segments, end_marker((2,), 1))
     gateway.data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
     runner.run(ended=False)
-    found = {each.name: (each.labels, each.value) for each in task.record(runner.emitter).metrics}
+    found = {each.name: (each.labels, each.value) for each in task.telemetry.record(runner.emitter).metrics}
     assert {name for name in found if name == "hot-key-share"} == names
     assert not names or found["hot-key-share"] == ({"key": "hot"}, 1.0)

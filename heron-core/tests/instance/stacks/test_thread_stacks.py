@@ -36,7 +36,7 @@ ENGINE = str(Path(heron.instance.__file__).with_name("runner.py"))
         ("/home/me/heron/words.py", "words", CodeOrigin.USER),
         (ENGINE, "heron.instance.runner", CodeOrigin.ENGINE),
         ("<emit of stream 'default'>", "", CodeOrigin.ENGINE),
-        ("/src/plugins/streamlet/src/heron_streamlet/stage_host.py", "heron_streamlet.stage_host", CodeOrigin.ENGINE),
+        ("/src/heron_streamlet/runtime/stage_host.py", "heron_streamlet.runtime.stage_host", CodeOrigin.ENGINE),
         (json.__file__, "json", CodeOrigin.LIBRARY),
         (sysconfig.get_path("purelib") + "/numpy/core.py", "numpy.core", CodeOrigin.LIBRARY),
         ("<frozen importlib._bootstrap>", "importlib._bootstrap", CodeOrigin.LIBRARY),

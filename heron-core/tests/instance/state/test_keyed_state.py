@@ -17,7 +17,8 @@ from heron.api.definition import (
 )
 from heron.errors import CheckpointError, SerializationError, UsageError
 from heron.instance.output.stream_routes import KeyMemo
-from heron.instance.state.keyed_state import KeyedStateStore, receives_by_key
+from heron.instance.state.keyed_state import KeyedStateStore
+from heron.instance.state.owned_groups import receives_by_key
 from heron.planner.key_group import key_group
 from heron_testing.fake_clock import FakeClock
 

@@ -15,10 +15,10 @@ from heron.errors import ConnectorError, UnreachableError, UsageError, UserCodeE
 from heron_connector_delta.conform import conformed, row_of
 from heron_connector_delta.table import Options, Table, schema_of
 from heron_connector_delta.transactions import append, ensure_table, normal
-from heron_streamlet.columns.batches import as_batch
-from heron_streamlet.sinks import TransactionalSink
-from heron_streamlet.staging import SINK_ID, StagingFolder
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.arrow.batches import as_batch
+from heron_streamlet.connectors.sinks import TransactionalSink
+from heron_streamlet.connectors.staging import SINK_ID, StagingFolder
+from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["DeltaSink"]
 

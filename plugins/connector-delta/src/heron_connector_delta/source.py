@@ -13,9 +13,9 @@ from pyarrow import fs, parquet
 from heron.errors import ConnectorError, UnreachableError, UsageError, nearest
 from heron_connector_delta.data_files import DataFile, Pinned, pinned
 from heron_connector_delta.table import Options, Table, translated
-from heron_streamlet.columns.sources import ROWS, ParquetReader, check_rows
-from heron_streamlet.sources import Reader, Source
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.arrow.column_sources import ROWS, ParquetReader, check_rows
+from heron_streamlet.connectors.sources import Reader, Source
+from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["DeltaSource"]
 

@@ -22,7 +22,7 @@ from pyarrow import types
 from heron.errors import ConnectorError, UsageError, UserCodeError
 from heron_connector_delta.conform import conformed
 from heron_connector_delta.table import Table, schema_of, translated
-from heron_streamlet.staging import StagedFile
+from heron_streamlet.connectors.staging import StagedFile
 
 __all__ = ["append", "ensure_table", "marker_of", "normal"]
 

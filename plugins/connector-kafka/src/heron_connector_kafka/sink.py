@@ -14,9 +14,9 @@ from heron_connector_kafka.cluster import Cluster, Options
 from heron_connector_kafka.immediate import ImmediateWriter
 from heron_connector_kafka.staging import Outgoing, append
 from heron_connector_kafka.transactions import PRODUCER_OPTIONS, TransactionWriter
-from heron_streamlet.sinks import TransactionalSink
-from heron_streamlet.staging import SINK_ID, StagingFolder
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors.sinks import TransactionalSink
+from heron_streamlet.connectors.staging import SINK_ID, StagingFolder
+from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["KafkaSink", "Transactions"]
 

@@ -13,8 +13,8 @@ from heron.errors import ConnectorError, UsageError, nearest
 from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Options, Refusal, described
 from heron_connector_kafka.reader import READER_OPTIONS, PartitionReader
 from heron_connector_kafka.record import Record
-from heron_streamlet.sources import Reader, Source
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors.sources import Reader, Source
+from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["KafkaSource"]
 

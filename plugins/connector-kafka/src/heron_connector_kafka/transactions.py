@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from heron.errors import ConnectorError, UnreachableError
 from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Option, Refusal, described, is_passing
 from heron_connector_kafka.staging import records_of
-from heron_streamlet.staging import StagedFile
+from heron_streamlet.connectors.staging import StagedFile
 
 __all__ = ["PRODUCER_OPTIONS", "TransactionWriter", "is_written", "room"]
 

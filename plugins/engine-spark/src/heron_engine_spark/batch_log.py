@@ -14,8 +14,8 @@ from heron.errors import ConfigError
 from heron_engine_spark.checkpoint_folder import CheckpointFolder
 from heron_engine_spark.parcels import SlotVersion, packed, unpacked
 from heron_engine_spark.spark_plan import SparkPlan
-from heron_streamlet.graph import Node
-from heron_streamlet.operators import Keyed, Windowed
+from heron_streamlet.plan.graph import Node
+from heron_streamlet.plan.operators import Keyed, Windowed
 
 __all__ = ["BatchLog", "BatchRecord", "Pipeline"]
 

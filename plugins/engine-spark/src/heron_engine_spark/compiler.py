@@ -24,10 +24,9 @@ from heron_engine_spark.driver_spout import SETUP_KEY, BatchDriver, DriverSetup,
 from heron_engine_spark.options import BatchOptions, StreamingOptions
 from heron_engine_spark.spark_plan import SparkPlan, spark_plan, spark_stages
 from heron_spark_kit.java import check_java
-from heron_streamlet.graph import Graph
-from heron_streamlet.operators import Read
-from heron_streamlet.stages import StagePlan
-from heron_streamlet.topology_compiler import check_picklable
+from heron_streamlet.plan.graph import Graph, check_picklable
+from heron_streamlet.plan.operators import Read
+from heron_streamlet.plan.stages import StagePlan
 
 __all__ = ["BatchEngine", "StreamingEngine"]
 

@@ -24,8 +24,8 @@ from heron.clock import monotonic_s
 from heron.errors import HeronError, UserCodeError
 from heron_engine_spark.options import BatchOptions, StreamingOptions
 from heron_engine_spark.spark_plan import SparkPlan
-from heron_streamlet.event_time import END_OF_TIME_US
 from heron_streamlet.failures import OperatorError
+from heron_streamlet.windowing.event_time import END_OF_TIME_US
 
 if TYPE_CHECKING:  # the command that compiles a pipeline loads this module, but not Spark
     from pyspark.sql import DataFrame, SparkSession

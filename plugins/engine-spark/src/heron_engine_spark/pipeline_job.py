@@ -28,8 +28,8 @@ from heron_engine_spark.parcels import (
 )
 from heron_engine_spark.spark_plan import SparkPlan
 from heron_engine_spark.stage_task import Snapshot, run_level
-from heron_streamlet.sinks import TransactionalSink
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors.sinks import TransactionalSink
+from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["BatchResult", "PipelineJob"]
 

@@ -18,7 +18,7 @@ _FILES_AT_MOST = 10  # a worker that has not seen the slot before reads all of t
 
 
 class SlotStates:
-    """States by key (`heron_streamlet.keyed_stage.States`)."""
+    """States by key (`heron_streamlet.runtime.keyed_stage.States`)."""
 
     def __init__(self, folder: CheckpointFolder | None, version: SlotVersion) -> None:
         """Read the states of a version. Without a folder nothing is saved."""

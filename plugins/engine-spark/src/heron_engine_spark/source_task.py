@@ -15,11 +15,11 @@ from heron_engine_spark.failures import Failures
 from heron_engine_spark.parcels import DONE, Mark, PartitionState, Progress, packed, unpacked
 from heron_engine_spark.spark_host import SparkHost
 from heron_engine_spark.spark_plan import SourcePartition, SparkPlan
-from heron_streamlet.event_time import START_OF_TIME_US, EventClock, source_watermark
-from heron_streamlet.operators import AssignEventTime, idle_after_s
-from heron_streamlet.sources import Reader
-from heron_streamlet.stage_code import StageCode
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors.sources import Reader
+from heron_streamlet.connectors.transformer import StageContext
+from heron_streamlet.plan.operators import idle_after_s
+from heron_streamlet.runtime.stage_code import StageCode
+from heron_streamlet.windowing.event_time import source_watermark
 
 __all__ = ["ReadPin", "read_partition"]
 
@@ -80,7 +80,9 @@ class _Partition:
 
         self.host.set_up(context)
         self._times = self.host.event_times()
-        self.clocks = {node: self._clock(each, state.latest_us.get(node)) for node, each in self._times.items()}
+        self.clocks = {
+            node: each.clock(state.latest_us.get(node), self.clock.wall_s) for node, each in self._times.items()
+        }
         self.host.component.clocks = self.clocks
         self._feed: Callable[[Iterator[Any]], None] = self.code.feed()
         self.reader: Reader[Any] = self.host.source().open(own.name, state.position, context(own.operator))
@@ -176,10 +178,6 @@ class _Partition:
     def _until_s(self) -> float | None:
         limit_s = self.plan.time_limit_s
         return None if limit_s is None else self.clock.monotonic_s() + limit_s
-
-    def _clock(self, given: AssignEventTime, latest_us: int | None) -> EventClock:
-        latest_us = START_OF_TIME_US if latest_us is None else latest_us
-        return EventClock(given.lag_us, latest_us, given.max_ahead_us, self.clock.wall_s)
 
 
 def read_partition(plan: SparkPlan, number: int, packed_state: bytes | None, pin: ReadPin | None = None) -> Parcels:

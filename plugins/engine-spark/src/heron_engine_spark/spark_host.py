@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from heron.errors import UserCodeError
 from heron.planner.key_group import key_group
 from heron_engine_spark.parcels import DONE, Logged, Rows, packed
 from heron_engine_spark.spark_plan import SparkPlan
-from heron_streamlet.event_time import EventClock
 from heron_streamlet.failures import OperatorError, failed_at
-from heron_streamlet.operators import Repartition
-from heron_streamlet.stage_host import Send, StageHost
-from heron_streamlet.stages import Outlet, Stage
+from heron_streamlet.plan.operators import Repartition, chosen_partition
+from heron_streamlet.plan.stages import Outlet, Stage
+from heron_streamlet.runtime.stage_host import Send, StageHost
+from heron_streamlet.windowing.event_time import EventClock
 
 __all__ = ["SparkHost"]
 
@@ -132,8 +131,4 @@ def _by_function(
     name: str,
     row: tuple[Any, ...],
 ) -> None:
-    chosen = function(row[0], partitions)
-    if type(chosen) is not int or not 0 <= chosen < partitions:
-        msg = f"operator {name}: the partition {chosen!r} is not an integer from 0 to {partitions - 1}"
-        raise UserCodeError(msg)
-    rows[chosen % len(rows)].append(row)
+    rows[chosen_partition(function, row[0], partitions, name) % len(rows)].append(row)

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heron_streamlet.graph import Graph, Node
-from heron_streamlet.operators import Consume, Keyed, Log, Read, Windowed, Write
-from heron_streamlet.sinks import TransactionalSink
-from heron_streamlet.stages import Stage, StagePlan, fuse
+from heron_streamlet.connectors.sinks import TransactionalSink
+from heron_streamlet.plan.graph import Graph, Node
+from heron_streamlet.plan.operators import Consume, Keyed, Log, Read, Windowed, Write
+from heron_streamlet.plan.stages import Stage, StagePlan, fuse
 
 __all__ = ["SourcePartition", "SparkPlan", "spark_plan", "spark_stages"]
 

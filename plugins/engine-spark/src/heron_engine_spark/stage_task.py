@@ -17,14 +17,14 @@ from heron_engine_spark.parcels import DONE, Mark, Rows, SlotSaved, SlotVersion,
 from heron_engine_spark.slot_states import SlotStates
 from heron_engine_spark.spark_host import SparkHost
 from heron_engine_spark.spark_plan import SparkPlan
-from heron_streamlet.early_results import keyed_stage
-from heron_streamlet.event_time import END_OF_TIME_US
+from heron_streamlet.connectors.transformer import StageContext
 from heron_streamlet.failures import OperatorError
-from heron_streamlet.keyed_stage import KeyedStage, rows_by_clock
-from heron_streamlet.operators import Keyed, Windowed, Write
-from heron_streamlet.stage_code import StageCode
-from heron_streamlet.stages import Stage
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.plan.operators import Keyed, Windowed, Write
+from heron_streamlet.plan.stages import Stage
+from heron_streamlet.runtime.early_results import keyed_stage
+from heron_streamlet.runtime.keyed_stage import KeyedStage, rows_by_clock
+from heron_streamlet.runtime.stage_code import StageCode
+from heron_streamlet.windowing.event_time import END_OF_TIME_US
 
 __all__ = ["Snapshot", "run_level"]
 
@@ -128,8 +128,7 @@ class _StageRun:
             if version.watermark_us is not None:
                 self._keyed.watermark_us = version.watermark_us
         else:
-            values = "(v{0}, t, b)" if stage.head.timed else "(v{0},)"
-            self._process = self.code.process("row", [f"{values} = row"])
+            self._process = self.code.process("row", "row")
 
     def continues(self, snapshot: Snapshot) -> bool:
         """Begin another batch; returns whether the state here is that of the snapshot."""

@@ -8,15 +8,18 @@ lines.flat_map(str.split).key_by(str.lower).count_by_key().log()
 Runner().run("words", Config(), builder)
 """
 
-from heron_streamlet.builder import Builder
-from heron_streamlet.config import Config, Resources
-from heron_streamlet.fold import Aggregate
-from heron_streamlet.runner import Runner
-from heron_streamlet.sinks import Sink, TextFolder, TransactionalSink
-from heron_streamlet.sources import Generator, Items, Reader, Source, TextFiles
-from heron_streamlet.streamlet import KeyedStreamlet, Streamlet, WindowedStreamlet
-from heron_streamlet.transformer import StageContext, Transformer
-from heron_streamlet.window import (
+import sys
+
+from heron_streamlet.api.builder import Builder
+from heron_streamlet.api.config import Config, Resources
+from heron_streamlet.api.runner import Runner
+from heron_streamlet.api.streamlet import KeyedStreamlet, Streamlet, WindowedStreamlet
+from heron_streamlet.connectors.sinks import Sink, TextFolder, TransactionalSink
+from heron_streamlet.connectors.sources import Generator, Items, Reader, Source, TextFiles
+from heron_streamlet.connectors.transformer import StageContext, Transformer
+from heron_streamlet.moved_modules import MovedModules
+from heron_streamlet.windowing.fold import Aggregate
+from heron_streamlet.windowing.window import (
     CountWindow,
     KeyedWindow,
     SessionWindow,
@@ -59,3 +62,5 @@ __all__ = [
     "sliding_window",
     "tumbling_window",
 ]
+
+sys.meta_path.append(MovedModules())

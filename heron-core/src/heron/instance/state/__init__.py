@@ -3,6 +3,7 @@
 In: the author's reads and changes, and the orders of a plan or a marker. Out: payloads for a checkpoint store. Belongs
 to the task thread; `checkpoint_saver` stores on a thread of its own.
 
-Reading order: `keyed_state` and `state_table`, `stored_state` with `state_backends` (state on disk), `state_snapshot`,
-`state_payload` (its bytes), `task_checkpoints`, `checkpoint_saver`.
+Reading order: `keyed_state` with `owned_groups`, `state_migration` and `state_table`, `stored_state` with
+`state_backends` (state on disk), `state_snapshot`, `state_payload` (its bytes), `task_checkpoints`,
+`checkpoint_saver`.
 """

@@ -12,45 +12,27 @@ import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_origin
 
-from heron.api.definition import ComponentDefinition, GroupingKind
 from heron.api.keyed_state import CounterState, GroupEntries, KeyedState, ListState, MapState, ValueState, is_frozen
-from heron.api.state import StatefulComponent
 from heron.clock import Clock
-from heron.errors import CheckpointError, EmitError, KeyedStateError, UsageError, known
-from heron.instance.state.state_payload import SavedEntries, decode_group, encode_group
+from heron.errors import CheckpointError, KeyedStateError, UsageError, known
+from heron.instance.state.owned_groups import OwnedGroups
+from heron.instance.state.state_migration import StateMigration
+from heron.instance.state.state_payload import decode_group, encode_group
 from heron.instance.state.state_snapshot import StateSnapshot
 from heron.instance.state.state_table import GroupedTable
-from heron.planner.key_encoding import encode_key
-from heron.planner.key_group import key_group
 from heron.spi.state import TaskStore
 
 if TYPE_CHECKING:  # tasks that keep their state in dicts need not import it
     from heron.instance.state.stored_state import StateCache
 
-__all__ = ["KeyedStateStore", "has_single_keys", "receives_by_key"]
+__all__ = ["KeyedStateStore"]
 
 S = TypeVar("S", bound=KeyedState[Any])
 
 _CACHE_BYTES: Final = 32 * 1024 * 1024
 """The size of the records whose entries a task keeps in memory; as objects they may need several times as much."""
 
-_BY_KEY = (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
 _KINDS: dict[object, str] = {each: each.kind for each in (ValueState, CounterState, ListState, MapState)}
-
-
-def has_single_keys(definition: ComponentDefinition) -> bool:
-    """Whether each grouping of the component names one field, so that a key which is a tuple is one value."""
-    groupings = [each.grouping for each in definition.inputs]
-    return all(len(each.fields) == 1 for each in groupings if each.kind in _BY_KEY)
-
-
-def receives_by_key(definition: ComponentDefinition) -> bool:
-    """Whether an input of the component has a fields grouping.
-
-    Without checkpoints, tuples that were routed under another plan reach such a task during an update: with keys that
-    it owns no longer, or not yet. Their state belongs to it all the same. Only an aligned restore excludes that.
-    """
-    return any(each.grouping.kind is GroupingKind.FIELDS for each in definition.inputs)
 
 
 class KeyedStateStore:
@@ -72,17 +54,14 @@ class KeyedStateStore:
         `single`: see `has_single_keys`. `store` holds the entries, and a cache of `cache_bytes`
         bytes; None for dicts.
         """
-        self._groups = groups
-        self._find_owned: Callable[[], frozenset[int]] | None = None
-        self._owned: frozenset[int] | None = None
         self._clock = clock
         self._owner = f"task {task_id} of {component!r}"
-        self._single = single
-        self._strict = True
+        self._owned = OwnedGroups(self._owner, groups, self._groups_changed, single=single)
+        self.owns = self._owned.has_key
+        """`TopologyContext.owns`."""
+        self._migration = StateMigration(self._owner)
         self._tables: dict[str, GroupedTable] = {}
         self._handles: dict[str, tuple[tuple[object, ...], KeyedState[Any]]] = {}
-        self._version = 0
-        self._migrate: Callable[[str, int, object, Any], Any] | None = None
         self._changed: set[int] = set()
         self._saved: set[int] = set()  # groups of which a stored payload may be the newest
         self._loaded: set[int] = set()
@@ -91,7 +70,7 @@ class KeyedStateStore:
         if store is not None:
             from heron.instance.state.stored_state import StateCache  # noqa: PLC0415  # see above
 
-            self._cache = StateCache(store, self._encoded_key, cache_bytes)
+            self._cache = StateCache(store, self._owned.encoded, cache_bytes)
 
     @property
     def is_used(self) -> bool:
@@ -104,12 +83,9 @@ class KeyedStateStore:
 
     def serve(self, component: object) -> None:
         """Uses the `state_version` and `migrate_keyed` of this component. To be called before its `initialize`."""
-        if isinstance(component, StatefulComponent):
-            self._version, self._migrate = component.state_version, component.migrate_keyed
-        else:
-            self._version, self._migrate = 0, None
+        self._migration.serve(component)
         for table in self._tables.values():
-            table.version = self._version
+            table.version = self._migration.version
 
     def set_owned(self, owned: Callable[[], frozenset[int]], *, strict: bool = True) -> None:
         """Replaces the groups that the task owns; the entries of groups that it loses are dropped.
@@ -117,28 +93,12 @@ class KeyedStateStore:
         `owned` is called when the groups are needed: at once if there is a state. If not `strict`, keys of other groups
         have a state too: see `receives_by_key`.
         """
-        self._strict = strict
-        self._find_owned = owned
+        self._owned.set(owned, strict=strict)
         if self.is_used:
-            self._update_owned()
+            self._owned.update()
 
-    def owns(self, key: object) -> bool:
-        """`TopologyContext.owns`."""
-        return self._owns_group(self._group("owns", key))
-
-    def _owns_group(self, group: int) -> bool:
-        if self._find_owned is not None:
-            self._update_owned()
-        return self._owned is None or group in self._owned
-
-    def _update_owned(self) -> None:
-        find, self._find_owned = self._find_owned, None
-        before = self._owned
-        if find is not None:
-            self._owned = find()
-        if self._owned is None or self._owned == before:
-            return
-        lost = {group for table in self._tables.values() for group in table.groups} - self._owned
+    def _groups_changed(self, owned: frozenset[int]) -> None:
+        lost = {group for table in self._tables.values() for group in table.groups} - owned
         if self._snapshot is not None:
             for group in lost:
                 self._snapshot.freeze(group)
@@ -153,7 +113,7 @@ class KeyedStateStore:
     ) -> S:
         """`TopologyContext.keyed_state`."""
         made_of: type[S] = get_origin(kind) or kind
-        self._check(name, made_of, default, ttl_s, event_time=event_time)
+        _check(self._owner, name, made_of, default, ttl_s, event_time=event_time)
         arguments = (_KINDS[made_of], type(default), default, ttl_s, event_time)
         if name in self._handles:
             before, handle = self._handles[name]
@@ -231,19 +191,20 @@ class KeyedStateStore:
                 read, or has a state of another kind than the component asks for. Nothing was changed.
             UsageError: when the component cannot migrate it.
         """
-        place = self._place(group)
+        place = _place(self._owner, group)
         if group in self._loaded:
             msg = f"{place}: two tasks have saved this group; use another checkpoint"
             raise CheckpointError(msg)
-        if not self._owns_group(group):
+        if not self._owned.has(group):
             msg = f"{place}: this task does not own the group, so it cannot load it; load it in the task that owns it"
             raise CheckpointError(msg)
         found = decode_group(place, payload)
         for name, saved in found.items():
             if name in self._tables and self._tables[name].kind != saved.kind:
-                raise self._other_kind(name, saved.kind, self._tables[name].kind)
+                raise _other_kind(self._owner, name, saved.kind, self._tables[name].kind)
         migrated = {
-            name: self._migrated(name, saved) if name in self._handles else saved for name, saved in found.items()
+            name: self._migration.migrated(name, saved) if name in self._handles else saved
+            for name, saved in found.items()
         }
         for name, saved in migrated.items():
             self._table(name, saved.kind).load(group, saved)
@@ -269,18 +230,12 @@ class KeyedStateStore:
         table = self._tables.get(name)
         if table is None:
             make = GroupedTable if self._cache is None else self._cache.make_table
-            table = make(name, kind, self._owned_group, self._open, self._clock)
-            table.version = self._version
+            table = make(name, kind, self._owned.group_of, self._open, self._clock)
+            table.version = self._migration.version
             self._tables[name] = table
         elif table.kind != kind:
-            raise self._other_kind(name, table.kind, kind)
+            raise _other_kind(self._owner, name, table.kind, kind)
         return table
-
-    def _other_kind(self, name: str, saved: str, asked: str) -> CheckpointError:
-        return CheckpointError(
-            f"{self._owner}: keyed state {name!r} was saved as {saved}, the component asks for {asked}; "
-            "give the new state another name, or use another checkpoint"
-        )
 
     def _open(self, group: int) -> None:
         if self._snapshot is not None and self._cache is None:  # a view does not change with the group
@@ -293,84 +248,57 @@ class KeyedStateStore:
 
     def mark_changed(self, groups: Iterable[int]) -> None:
         """These groups belong to the next snapshot, as their stored payloads do not count or are to be replaced."""
-        marked = [group for group in groups if self._owns_group(group)]
+        marked = [group for group in groups if self._owned.has(group)]
         self._changed.update(marked)
         self._saved.update(marked)
 
-    def _entries(self, group: int, taken: dict[str, tuple[float, float | None]]) -> dict[str, SavedEntries]:
-        found = {name: self._tables[name].saved(group, *times_s) for name, times_s in taken.items()}
-        return {name: saved for name, saved in found.items() if saved is not None}
-
     def _encode(self, group: int, taken: dict[str, tuple[float, float | None]]) -> bytes | None:
-        entries = self._entries(group, taken)
+        found = {name: self._tables[name].saved(group, *times_s) for name, times_s in taken.items()}
+        entries = {name: saved for name, saved in found.items() if saved is not None}
         if not entries:
             self._saved.discard(group)
             return None
         self._saved.add(group)
-        return encode_group(self._place(group), entries)
-
-    def _place(self, group: int) -> str:
-        return f"{self._owner}: key group {group}"
-
-    def _group(self, name: str, key: object) -> int:
-        values = key if type(key) is tuple and not self._single else (key,)
-        try:
-            return key_group(values, self._groups)
-        except EmitError as error:
-            msg = f"{self._owner}: keyed state {name!r}: {error}"
-            raise UsageError(msg) from error
-
-    def _encoded_key(self, key: object) -> bytes:
-        return encode_key(key if type(key) is tuple and not self._single else (key,))
-
-    def _owned_group(self, name: str, key: object) -> int:
-        group = self._group(name, key)
-        if not self._owns_group(group) and self._strict:
-            msg = (
-                f"{self._owner}: keyed state {name!r}: key {key!r:.80} is in key group {group} of {self._groups}, "
-                "which this task does not own; use the key of a fields grouping, and group every input by that key"
-            )
-            raise UsageError(msg)
-        return group
+        return encode_group(_place(self._owner, group), entries)
 
     def _migrate_table(self, table: GroupedTable) -> None:
         """Brings loaded entries to the version of the component."""
         for group in tuple(table.groups):
             saved = table.saved(group, -math.inf, table.event_time_s)
-            if saved is not None and saved.version != self._version:
-                table.load(group, self._migrated(table.name, saved))
+            if saved is not None and saved.version != self._migration.version:
+                table.load(group, self._migration.migrated(table.name, saved))
                 self._changed.add(group)
 
-    def _migrated(self, name: str, saved: SavedEntries) -> SavedEntries:
-        if saved.version == self._version:
-            return saved
-        if self._migrate is None:
-            msg = (
-                f"{self._owner}: keyed state {name!r} was saved with state_version {saved.version}, the component has "
-                f"none; derive it from StatefulComponent and override migrate_keyed"
-            )
-            raise UsageError(msg)
-        entries = {key: self._migrate(name, saved.version, key, value) for key, value in saved.entries.items()}
-        return SavedEntries(saved.kind, self._version, entries, saved.times_s, saved.event_time_s)
 
-    def _check(self, name: str, kind: object, default: object, ttl_s: float | None, *, event_time: bool) -> None:
-        where = f"{self._owner}: keyed state {name!r}"
-        if not name:
-            msg = f"{where}: the name is not a text of at least one character"
-        elif kind not in _KINDS:
-            kinds = known(each.__name__ for each in (ValueState, CounterState, ListState, MapState))
-            msg = f"{where}: kind {kind!r} is not one of {kinds}"
-        elif default is not None and kind is not ValueState:
-            msg = f"{where}: a {_KINDS[kind]} has no default; leave it out"
-        elif not is_frozen(default):
-            msg = (
-                f"{where}: the default is of type {type(default).__name__}, and changes of it would be lost; leave it "
-                "out, and `put` a new object when `get` returns None"
-            )
-        elif ttl_s is not None and not 0 < ttl_s < math.inf:
-            msg = f"{where}: ttl_s {ttl_s} is not above 0 s; leave it out for entries that do not expire"
-        elif event_time and ttl_s is None:
-            msg = f"{where}: event_time=True needs ttl_s, the time to live in seconds"
-        else:
-            return
-        raise UsageError(msg)
+def _place(owner: str, group: int) -> str:
+    return f"{owner}: key group {group}"
+
+
+def _other_kind(owner: str, name: str, saved: str, asked: str) -> CheckpointError:
+    return CheckpointError(
+        f"{owner}: keyed state {name!r} was saved as {saved}, the component asks for {asked}; "
+        "give the new state another name, or use another checkpoint"
+    )
+
+
+def _check(owner: str, name: str, kind: object, default: object, ttl_s: float | None, *, event_time: bool) -> None:
+    where = f"{owner}: keyed state {name!r}"
+    if not name:
+        msg = f"{where}: the name is not a text of at least one character"
+    elif kind not in _KINDS:
+        kinds = known(each.__name__ for each in (ValueState, CounterState, ListState, MapState))
+        msg = f"{where}: kind {kind!r} is not one of {kinds}"
+    elif default is not None and kind is not ValueState:
+        msg = f"{where}: a {_KINDS[kind]} has no default; leave it out"
+    elif not is_frozen(default):
+        msg = (
+            f"{where}: the default is of type {type(default).__name__}, and changes of it would be lost; leave it "
+            "out, and `put` a new object when `get` returns None"
+        )
+    elif ttl_s is not None and not 0 < ttl_s < math.inf:
+        msg = f"{where}: ttl_s {ttl_s} is not above 0 s; leave it out for entries that do not expire"
+    elif event_time and ttl_s is None:
+        msg = f"{where}: event_time=True needs ttl_s, the time to live in seconds"
+    else:
+        return
+    raise UsageError(msg)

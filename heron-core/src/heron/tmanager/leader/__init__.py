@@ -2,6 +2,6 @@
 
 Reading order: `leader` and `instructions`; what it knows: `membership` (stream managers, and the plan that follows),
 `task_table`, `process_reports`, `back_pressure_reports`, `long_call_reports`; what it decides: `topology_state` (the
-life of a topology), `checkpoint_progress`, `update_progress`; what it tells: `status_parts`, `pressure_notes`,
-`task_questions`.
+life of a topology), `checkpoint_progress` with `checkpoint_run`, `pending_checkpoint` and `restores`,
+`update_progress`; what it tells: `status_parts`, `pressure_notes`, `task_questions`.
 """

@@ -12,7 +12,8 @@ from heron.kernel.settings import EngineSettings
 from heron.spi.metricsink import MetricsRecord
 from heron.state_machine import StateMachine
 from heron.tmanager.leader.back_pressure_reports import BackPressureReports
-from heron.tmanager.leader.checkpoint_progress import CheckpointProgress, checkpoint_run, first_checkpoints
+from heron.tmanager.leader.checkpoint_progress import CheckpointProgress
+from heron.tmanager.leader.checkpoint_run import checkpoint_run, first_checkpoints
 from heron.tmanager.leader.long_call_reports import LongCallReports
 from heron.tmanager.leader.membership import PlanMaker, Registry
 from heron.tmanager.leader.process_reports import ProcessTable
@@ -155,7 +156,7 @@ class Knowledge:
         return f"topology {name!r}, component {component!r}, task {task_id} (container {container_id})"
 
     def _restores_of(self, component: str) -> int:
-        return self.checkpoints.restores_of(component) if self.checkpoints is not None else 0
+        return self.checkpoints.restores.number_of(component) if self.checkpoints is not None else 0
 
     def _components(self) -> dict[int, str]:
         return {instance.task_id: instance.component for _, instance in self.plans.packing.instances()}

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from heron.api.definition import TopologyDefinition
+from heron.errors import HeronError
 from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import (
@@ -136,6 +137,17 @@ class PlanMaker:
         self.update = former.update if former else None
         self.checkpoints: CheckpointPlan | None = former.checkpoints if former else None
         self._made: tuple[PhysicalPlan, _Inputs] | None = None
+
+    def checkpoint_plan(self) -> CheckpointPlan:
+        """What the next plan orders for checkpoints.
+
+        Raises:
+            HeronError: when the topology takes none.
+        """
+        if self.checkpoints is None:
+            msg = f"topology {self.definition.name!r} has no checkpoints"
+            raise HeronError(msg)
+        return self.checkpoints
 
     def taken_over(self, plan: PhysicalPlan) -> PhysicalPlan:
         """A former leader's plan under this leader's epoch, with the same version: no process has to switch."""

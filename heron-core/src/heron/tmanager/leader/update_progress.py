@@ -241,7 +241,7 @@ class UpdateProgress:
                 return False
             self._note("complete", "")
             self._plans.complete()
-            checkpoints.restore(checkpoints.regions_of(changed))
+            checkpoints.restore(checkpoints.run.regions_of(changed))
             return True
         failures, error = checkpoints.failures
         if failures > self._failures:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from heron.api.config import takes_checkpoints
+from heron.api.definition import TopologyDefinition
 from heron.clock import wall_s
 from heron.errors import HeronError, StateConflictError, StateError, StateUnavailableError, TopologyFailedError
 from heron.ipc.documents.status import LeaderStatus, TopologyStatus
@@ -51,26 +52,14 @@ class StateStore:
         """
         troubles: list[str] = []
         submitted = self._submitted(troubles)
-        if submitted and submitted.topology_id != self._topology_id:
-            msg = (
-                f"topology {self._topology_id!r} is over: its name belongs to {submitted.topology_id!r} now; this "
-                "host was cut off when it was killed, end what is left of it here (`heron doctor`)"
-            )
-            raise TopologyFailedError(msg)
+        self._check_run(submitted)
         definition, _ = self._required(NodeKind.TOPOLOGY, decode_topology)
         packing, self._packing_version = self._required(NodeKind.PACKING_PLAN, decode_packing_plan)
         self._packing = packing
         started_at_s = submitted.submitted_at_s if submitted else wall_s()
         deactivated = submitted is not None and submitted.deactivated
         first = TopologyState.PAUSED if deactivated else TopologyState.RUNNING
-        readable = len(troubles)
-        plan, former_epoch = self._record.claim(definition, leader.epoch, first, troubles)
-        if takes_checkpoints(definition.config) and len(troubles) > readable:
-            msg = (
-                f"topology {self._topology!r}: its physical plan cannot be read, so its newest checkpoint is unknown: "
-                f"{troubles[-1]}; kill it, and submit it again with --from-checkpoint latest"
-            )
-            raise TopologyFailedError(msg)
+        plan, former_epoch = self._claim(definition, leader.epoch, first, troubles)
         report = self._report(plan, started_at_s, troubles)
         if plan.version and not report:
             plan, packing = self._reconcile(plan, packing)
@@ -119,6 +108,29 @@ class StateStore:
         """Writes the end of the topology into the plan, then the report. Raises as `save_plan` does."""
         self._record.end(TopologyState(report.state))
         self._statemgr.set(NodeKind.REPORT, self._topology, encode_report(LastReport(report)))
+
+    def _check_run(self, submitted: ExecutionState | None) -> None:
+        """Refuses to lead when a later run has the name of this one."""
+        if submitted and submitted.topology_id != self._topology_id:
+            msg = (
+                f"topology {self._topology_id!r} is over: its name belongs to {submitted.topology_id!r} now; this "
+                "host was cut off when it was killed, end what is left of it here (`heron doctor`)"
+            )
+            raise TopologyFailedError(msg)
+
+    def _claim(
+        self, definition: TopologyDefinition, epoch: int, first: TopologyState, troubles: list[str]
+    ) -> tuple[PhysicalPlan, int]:
+        """`PlanRecord.claim`. With checkpoints, the topology cannot go on without a plan that was damaged."""
+        readable = len(troubles)
+        plan, former_epoch = self._record.claim(definition, epoch, first, troubles)
+        if takes_checkpoints(definition.config) and len(troubles) > readable:
+            msg = (
+                f"topology {self._topology!r}: its physical plan cannot be read, so its newest checkpoint is unknown: "
+                f"{troubles[-1]}; kill it, and submit it again with --from-checkpoint latest"
+            )
+            raise TopologyFailedError(msg)
+        return plan, former_epoch
 
     def _reconcile(self, plan: PhysicalPlan, packing: PackingPlan) -> tuple[PhysicalPlan, PackingPlan]:
         """Makes the two plans agree; see `reconciled`. Afterwards a former leader cannot write the packing plan."""

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from stevedore.driver import DriverManager
 
-from heron.driver_kit.loading import checked_driver, deprecation
+from heron.driver_kit.loading import checked_driver, deprecation, refusal_by_source
 from heron.errors import MissingDriverError, PluginError, known, nearest
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.families import FAMILIES
@@ -184,7 +184,7 @@ class Drivers:
         try:
             found = _OneDriver(entry_points[0]).driver
         except (Exception, SystemExit) as error:
-            msg = (
+            msg = refusal_by_source(entry_points[0].value, FAMILIES[family], what, distribution) or (
                 f"{what} of {distribution} ({entry_points[0].value}) does not import: "
                 f"{type(error).__name__}: {error}; reinstall it or what it needs"
             )

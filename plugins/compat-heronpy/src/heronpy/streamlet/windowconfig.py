@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from heron_streamlet import sliding_window
-from heron_streamlet.window import SlidingWindow
+from heron_streamlet.windowing.window import SlidingWindow
 
 __all__ = ["WindowConfig"]
 

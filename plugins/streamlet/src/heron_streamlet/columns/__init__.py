@@ -7,19 +7,13 @@ builder = Builder()
 bids = builder.new_columns(ParquetFiles("bids/*.parquet")).event_time("time", lag=5)
 bids.aggregate_by_key_and_window("auction", tumbling_window(10), bids=row_count(), total=sum_of("price")).log()
 Runner().run("bids", Config(), builder)
+
+It has no files: the streams are in `api.streamlet`, everything else is in `arrow`.
 """
 
-from heron.errors import UsageError
-
-try:
-    import pyarrow as _  # noqa: F401  # whether it is there
-except ModuleNotFoundError as error:
-    _MISSING = "columns need pyarrow, which is not installed: pip install 'heron-streamlet[columns]'"
-    raise UsageError(_MISSING) from error
-
-from heron_streamlet.columns.aggregates import ColumnAggregate, max_of, mean_of, min_of, row_count, sum_of
-from heron_streamlet.columns.column_streamlet import ColumnStreamlet, WindowedColumns
-from heron_streamlet.columns.sources import ParquetFiles
+from heron_streamlet.api.streamlet import ColumnStreamlet, WindowedColumns
+from heron_streamlet.arrow.aggregates import ColumnAggregate, max_of, mean_of, min_of, row_count, sum_of
+from heron_streamlet.arrow.column_sources import ParquetFiles
 
 __all__ = [
     "ColumnAggregate",

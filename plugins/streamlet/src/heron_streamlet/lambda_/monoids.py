@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast
 import msgspec
 
 from heron.errors import UsageError
-from heron_streamlet.fold import Aggregate
+from heron_streamlet.windowing.fold import Aggregate
 
 __all__ = ["Count", "Max", "Min", "Monoid", "Ordered", "Sum", "TopK"]
 

@@ -8,9 +8,9 @@ from typing import Any, Generic, TypeVar
 
 from heron.api.names import is_a
 from heron.errors import StoreError, UsageError
+from heron_streamlet.connectors.sinks import Sink
 from heron_streamlet.lambda_.monoids import Monoid
-from heron_streamlet.sinks import Sink
-from heron_streamlet.window import Duration, SlidingWindow, micros
+from heron_streamlet.windowing.window import Duration, SlidingWindow, micros
 
 __all__ = ["View", "ViewTarget"]
 

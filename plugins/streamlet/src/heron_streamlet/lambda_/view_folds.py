@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from heron_streamlet.event_time import START_OF_TIME_US
-from heron_streamlet.keyed_operators import Results, WindowFold
+from heron_streamlet.windowing.event_time import START_OF_TIME_US
+from heron_streamlet.windowing.keyed_operators import Results, WindowFold
 
 __all__ = ["HistoryFold", "LiveFold"]
 

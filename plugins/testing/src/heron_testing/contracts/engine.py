@@ -17,7 +17,7 @@ from heron.spi.engine import PIPELINE_KEY, PipelineEngine
 from heron_testing.contracts.driver import DriverContract
 
 if TYPE_CHECKING:  # tests of other families need not have it
-    from heron_streamlet.graph import Graph
+    from heron_streamlet.plan.graph import Graph
 
 __all__ = ["PipelineEngineContract"]
 

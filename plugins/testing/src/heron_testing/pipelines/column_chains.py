@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heron_streamlet import Aggregate, Builder, Streamlet, sliding_window, tumbling_window
 from heron_streamlet.columns import ColumnStreamlet, max_of, mean_of, min_of, row_count, sum_of
-from heron_streamlet.window import SlidingWindow
+from heron_streamlet.windowing.window import SlidingWindow
 from heron_testing.pipelines.collected import Collect
 from heron_testing.pipelines.random_chains import Partitions
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heron_streamlet import Builder, Generator, Source, Streamlet, TextFolder
+from heron_streamlet.api.stream import Draft
+from heron_streamlet.api.streamlet import WindowedStreamlet
 from heron_streamlet.columns import ColumnStreamlet
-from heron_streamlet.operators import Write
-from heron_streamlet.stream import Draft
-from heron_streamlet.streamlet import WindowedStreamlet
+from heron_streamlet.plan.operators import Write
 from heron_testing.pipelines.collected import Collect
 from heron_testing.pipelines.column_chains import COLUMN_STEPS, SCHEMA, WINDOWS, in_batches, on_columns, on_records
 from heron_testing.pipelines.random_chains import KEYS, STATEFUL, STATELESS, Partitions, chained, timed_source

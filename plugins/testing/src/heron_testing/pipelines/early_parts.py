@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from heron_streamlet import Aggregate, KeyedWindow, WindowResult, session_window, sliding_window, tumbling_window
-from heron_streamlet.window import SessionWindow, SlidingWindow
+from heron_streamlet.windowing.window import SessionWindow, SlidingWindow
 from heron_testing.pipelines.random_chains import KEYS
 
 __all__ = ["EVENTS", "WINDOWS", "Gathered", "check_growth", "comparable", "numbered", "parts"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from heron_simulator import Simulation
 from heron_streamlet import Builder, Reader, Source, StageContext
-from heron_streamlet.topology_compiler import compile_topology
+from heron_streamlet.topology.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
 from heron_testing.pipelines.collected import COLLECTED
 

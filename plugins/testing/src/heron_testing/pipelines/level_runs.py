@@ -20,9 +20,9 @@ from heron_engine_spark.parcels import DONE, Counts, Failure, Logged, Progress, 
 from heron_engine_spark.source_task import ReadPin, read_partition
 from heron_engine_spark.spark_plan import SparkPlan, spark_plan, spark_stages
 from heron_engine_spark.stage_task import Snapshot, run_level
-from heron_streamlet.graph import Graph
-from heron_streamlet.sinks import TransactionalSink
-from heron_streamlet.transformer import StageContext
+from heron_streamlet.connectors.sinks import TransactionalSink
+from heron_streamlet.connectors.transformer import StageContext
+from heron_streamlet.plan.graph import Graph
 
 __all__ = ["LevelRun", "plan_of"]
 

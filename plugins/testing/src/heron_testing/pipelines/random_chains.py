@@ -20,7 +20,7 @@ from heron_streamlet import (
     sliding_window,
     tumbling_window,
 )
-from heron_streamlet.sources import Reader
+from heron_streamlet.connectors.sources import Reader
 
 __all__ = ["CHAINS", "KEYS", "RECORDS", "STATEFUL", "STATELESS", "WINDOWED", "Partitions", "chained", "timed_source"]
 

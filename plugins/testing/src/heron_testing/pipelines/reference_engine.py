@@ -11,20 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from heron_streamlet import KeyedWindow, StageContext, Window, WindowResult
-from heron_streamlet.event_time import event_time_us
-from heron_streamlet.fold import Fold
-from heron_streamlet.graph import EARLY, LATE, Graph, Node
-from heron_streamlet.keyed_operators import (
-    CountFold,
-    Distinct,
-    KeyedOperator,
-    MapWithState,
-    RunningFold,
-    SessionFold,
-    WindowFold,
-    WindowJoin,
-)
-from heron_streamlet.operators import (
+from heron_streamlet.plan.graph import EARLY, LATE, Graph, Node
+from heron_streamlet.plan.operators import (
     AssignEventTime,
     FilterBy,
     FlatMap,
@@ -34,7 +22,19 @@ from heron_streamlet.operators import (
     Read,
     Windowed,
 )
-from heron_streamlet.window import SessionWindow, SlidingWindow
+from heron_streamlet.windowing.event_time import event_time_us
+from heron_streamlet.windowing.fold import Fold
+from heron_streamlet.windowing.keyed_operators import (
+    CountFold,
+    Distinct,
+    KeyedOperator,
+    MapWithState,
+    RunningFold,
+    SessionFold,
+    WindowFold,
+    WindowJoin,
+)
+from heron_streamlet.windowing.window import SessionWindow, SlidingWindow
 
 __all__ = ["results_of"]
 

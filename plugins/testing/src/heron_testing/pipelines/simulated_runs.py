@@ -10,8 +10,8 @@ import pytest
 from heron.clock import Clock
 from heron_simulator import Simulation
 from heron_streamlet import Builder, Config
-from heron_streamlet.source_spout import SourceSpout
-from heron_streamlet.topology_compiler import compile_topology
+from heron_streamlet.topology.source_spout import SourceSpout
+from heron_streamlet.topology.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
 from heron_testing.pipelines.collected import COLLECTED
 

@@ -1,0 +1,104 @@
+"""What an author gives to a method of a stream becomes an operator, or an error that says what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from heron.errors import TopologyError
+from heron_streamlet.connectors.sinks import Sink
+from heron_streamlet.plan.operators import AssignEventTime, Early, Keyed, Windowed, Write
+from heron_streamlet.windowing.fold import Fold
+from heron_streamlet.windowing.keyed_operators import CountFold, KeyedOperator, SessionFold, WindowFold, WindowJoin
+from heron_streamlet.windowing.window import CountWindow, Duration, SessionWindow, SlidingWindow, micros
+
+__all__ = ["DAY_S", "called", "early", "event_time", "joined", "windowed", "write"]
+
+DAY_S = 86_400.0
+"""How far in the future an event time may be, if the author does not say."""
+
+
+def called(function: Any, method: str) -> Callable[..., Any]:  # noqa: ANN401  # authors break annotations
+    """A function of an author.
+
+    Raises:
+        TopologyError: when it cannot be called.
+    """
+    if not callable(function):
+        msg = f"{method}: {function!r:.60} cannot be called; give a function"
+        raise TopologyError(msg)
+    found: Callable[..., Any] = function
+    return found
+
+
+def event_time(
+    function: Callable[[Any], object],
+    lag: Duration,
+    idle_after: Duration | None,
+    max_ahead: Duration | None,
+    *,
+    columns: bool = False,
+) -> AssignEventTime:
+    """The operator of `Streamlet.event_time`; with `columns`, that of `ColumnStreamlet.event_time`.
+
+    Raises:
+        UsageError: when a duration is wrong.
+    """
+    return AssignEventTime(
+        function,
+        micros(lag, "event_time: lag", zero=True),
+        None if idle_after is None else micros(idle_after, "event_time: idle_after"),
+        None if max_ahead is None else micros(max_ahead, "event_time: max_ahead"),
+        columns,
+    )
+
+
+def windowed(window: object, fold: Fold, kind: str, *, whole: bool = False) -> Keyed | Windowed:
+    """The operator that folds windows; with `whole` those of the whole stream, which cannot be windows of count.
+
+    Raises:
+        TopologyError: when `window` is not a window for it.
+    """
+    if isinstance(window, CountWindow) and not whole:
+        return Keyed(CountFold(window, fold), kind)
+    if isinstance(window, SlidingWindow):
+        operator: KeyedOperator = WindowFold(window, fold, not whole)
+    elif isinstance(window, SessionWindow):
+        operator = SessionFold(window, fold, not whole)
+    else:
+        msg = f"{kind}: {window!r:.60} is not a window for it; give tumbling_window, sliding_window, session_window"
+        raise TopologyError(msg)
+    return Windowed(operator, window, kind, whole)
+
+
+def joined(window: object, function: object, *, left_outer: bool = False, right_outer: bool = False) -> Windowed:
+    """The operator that joins two streams by key and window.
+
+    Raises:
+        TopologyError: when `window` is not a window for it, or the function cannot be called.
+    """
+    if not isinstance(window, SlidingWindow):
+        msg = f"join: {window!r:.60} is not a window for it; give tumbling_window or sliding_window"
+        raise TopologyError(msg)
+    return Windowed(WindowJoin(window, called(function, "join"), left_outer, right_outer), window, "join")
+
+
+def early(every: object) -> Early:
+    """The operator that reads the early results of windows.
+
+    Raises:
+        UsageError: when `every` is not a duration.
+    """
+    return Early(micros(every, "early: every"))
+
+
+def write(sink: object) -> Write:
+    """The operator that writes to a sink.
+
+    Raises:
+        TopologyError: when `sink` is not a `Sink`.
+    """
+    if not isinstance(sink, Sink):
+        msg = f"to_sink({sink!r:.60}): not a Sink; for a function use consume"
+        raise TopologyError(msg)
+    return Write(sink)

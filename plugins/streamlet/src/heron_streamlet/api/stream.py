@@ -1,0 +1,116 @@
+"""What streams of records and streams of columns have in common: an operator with a name and a number of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from heron.api.names import is_a
+from heron.errors import TopologyError
+from heron_streamlet.api.checked_operators import called, write
+from heron_streamlet.connectors.sinks import Sink
+from heron_streamlet.plan.graph import Input
+from heron_streamlet.plan.operators import Consume, Operator
+
+__all__ = ["Draft", "Stream"]
+
+T = TypeVar("T")
+
+
+class Drafts(Protocol):
+    """Where the operators of a pipeline are added: `heron_streamlet.api.builder.Builder`."""
+
+    def add(self, draft: Draft) -> Draft:
+        """Add an operator, which gets its number and place."""
+        ...
+
+
+@dataclass(slots=True)
+class Draft:
+    """An operator of a pipeline that is not complete yet. Authors do not use it."""
+
+    builder: Drafts
+    operator: Operator
+    inputs: tuple[Input, ...]
+    columns: bool = False
+    word: str = ""
+    name: str = ""
+    partitions: int | None = None
+    number: int = -1
+    place: str = ""
+
+
+class Stream(Generic[T]):
+    """A stream of a pipeline. `elements` says what it consists of."""
+
+    elements = "records"
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._output = Input(draft.number)
+
+    def set_name(self, name: str) -> Self:
+        """Name the operator. Its name is part of checkpoints and metrics; return this stream.
+
+        Raises:
+            TopologyError: when the name is empty, not a string, or has a slash or dot.
+        """
+        if not is_a(name, str) or not name or set(name) & set("/."):
+            msg = f"name {name!r} is not a text with at least one character and without slash and dot"
+            raise TopologyError(msg)
+        self._draft.name = name
+        return self
+
+    def get_name(self) -> str:
+        """Return the name that was set; empty if the name will be made."""
+        return self._draft.name
+
+    def set_num_partitions(self, num_partitions: int) -> Self:
+        """Set the number of tasks of the operator; without it the operator has that of its (left) input.
+
+        Raises:
+            TopologyError: when the number is not an integer of at least 1.
+        """
+        if type(num_partitions) is not int or num_partitions < 1:
+            msg = f"{num_partitions!r} partitions: not an integer of at least 1"
+            raise TopologyError(msg)
+        self._draft.partitions = num_partitions
+        return self
+
+    def get_num_partitions(self) -> int:
+        """Return the number of tasks that was set; 0 if the operator has that of its input."""
+        return self._draft.partitions or 0
+
+    def consume(self, function: Callable[[T], object]) -> None:
+        """Call a function with each element, for its effect."""
+        self._add(Consume(called(function, "consume")))
+
+    def to_sink(self, sink: Sink[T]) -> None:
+        """Write each element to a sink.
+
+        Raises:
+            TopologyError: when `sink` is not a `Sink`.
+        """
+        self._add(write(sink))
+
+    def _add(
+        self, operator: Operator, *others: Stream[Any], columns: bool = False, partitions: int | None = None
+    ) -> Draft:
+        """Add an operator that reads this stream and `others`; with `columns` its results are batches."""
+        builder = self._draft.builder
+        for other in others:
+            if not is_a(other, Stream) or other.elements != self.elements:
+                has = f" of {other.elements}" if is_a(other, Stream) else ""
+                msg = f"{operator.word}: {other!r:.60}{has} is not a stream of {self.elements}, as the left one"
+                raise TopologyError(msg)
+            if other._draft.builder is not builder:
+                msg = f"{operator.word}: the streams belong to two builders; add both sources to the same one"
+                raise TopologyError(msg)
+        inputs = (self._output, *(other._output for other in others))
+        return builder.add(Draft(builder, operator, inputs, columns, word=operator.word, partitions=partitions))
+
+    def _read(self, output: str, operator: Operator, word: str, *, columns: bool = False) -> Draft:
+        """Add an operator that reads another output of the operator of this stream."""
+        builder = self._draft.builder
+        return builder.add(Draft(builder, operator, (Input(self._draft.number, output),), columns, word=word))

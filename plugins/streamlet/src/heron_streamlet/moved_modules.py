@@ -1,0 +1,54 @@
+"""The paths that modules had before this package had rooms. They work for one version, with a DeprecationWarning.
+
+Programs import them, and stored values name them: the pickled stages of a topology, and authors' values in checkpoints,
+such as a `Window`. The module of an old path has the same classes as that of the new path. Delete this module in
+the version after 0.1.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+__all__ = ["MOVED", "MovedModules"]
+
+_PACKAGE = "heron_streamlet"
+_ROOMS = {
+    "api": ("builder", "config", "runner", "stream", "streamlet"),
+    "connectors": ("sinks", "sources", "staging", "transformer"),
+    "plan": ("graph", "operators", "stages"),
+    "runtime": ("early_results", "keyed_stage", "stage_code", "stage_host", "timers"),
+    "topology": ("partition_grouping", "source_spout", "stage_bolts", "task_host", "topology_compiler"),
+    "windowing": ("event_time", "fold", "keyed_operators", "window", "window_assignment"),
+}
+_OF_COLUMNS = ("aggregates", "assignment", "batches", "combiner", "gatherer", "steps", "times")
+
+MOVED = {f"{_PACKAGE}.{name}": f"{_PACKAGE}.{room}.{name}" for room, names in _ROOMS.items() for name in names}
+MOVED |= {f"{_PACKAGE}.columns.{name}": f"{_PACKAGE}.arrow.{name}" for name in _OF_COLUMNS}
+MOVED |= {
+    f"{_PACKAGE}.columns.sources": f"{_PACKAGE}.arrow.column_sources",
+    f"{_PACKAGE}.columns.column_streamlet": f"{_PACKAGE}.api.streamlet",
+}
+"""The present path of each path that moved."""
+
+
+class MovedModules(MetaPathFinder, Loader):
+    """Finds and loads the old paths, in `sys.meta_path`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a path that moved; None for every other path."""
+        del path, target
+        return ModuleSpec(fullname, self) if fullname in MOVED else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module the names of the present one."""
+        present = MOVED[module.__name__]
+        warnings.warn(f"{module.__name__} has moved to {present}", DeprecationWarning, stacklevel=2)
+        names = vars(importlib.import_module(present))
+        vars(module).update({name: value for name, value in names.items() if not name.startswith("__")})

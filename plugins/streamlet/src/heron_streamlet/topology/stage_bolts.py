@@ -1,0 +1,204 @@
+"""The bolts that run stages: one for elements, one for operators with state by key, one for windows by the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heron.api import Bolt, ITwoPhaseStatefulComponent, TopologyContext, Tuple, ValueState
+from heron.clock import Clock, SystemClock
+from heron_streamlet.failures import OperatorError, in_one
+from heron_streamlet.runtime.early_results import keyed_stage
+from heron_streamlet.runtime.keyed_stage import rows_by_clock
+from heron_streamlet.runtime.stage_code import StageCode
+from heron_streamlet.topology.task_host import TaskHost
+from heron_streamlet.windowing.event_time import END_OF_TIME_US
+from heron_streamlet.windowing.keyed_operators import WindowFold
+
+__all__ = ["POSITIONS_KEY", "ClockStageBolt", "KeyedStageBolt", "StageBolt", "WindowStageBolt"]
+
+
+class StageBolt(Bolt, ITwoPhaseStatefulComponent):
+    """Runs a stage that begins with operators without state."""
+
+    clock: Clock = SystemClock()
+    host: TaskHost
+    anchors: tuple[Tuple, ...] | None = None
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Generate the code of the stage."""
+        self.host = TaskHost(self, config, context)
+        self.code = StageCode(self.host.stage, self.host)
+        self.start(config, context)
+        if self.host.tracked:
+            self.process = self._acked(self.process)  # type: ignore[method-assign,assignment]
+
+    def process(self, tup: Tuple) -> None:
+        """Process a row; `start` replaces this method by the generated function."""
+
+    def start(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Begin the stage."""
+        del config, context
+        self.process = self.code.process("tup", "tup.values")  # type: ignore[method-assign]
+
+    def _acked(self, process: Callable[[Tuple], None]) -> Callable[[Tuple], None]:
+        """What acks a tuple after `process`, also if that fails: an element that fails once would fail each time."""
+
+        def acked(tup: Tuple) -> None:
+            self.anchors = (tup,)
+            try:
+                process(tup)
+            except OperatorError as error:
+                self.report_error(error)
+            self.ack(tup)
+
+        return acked
+
+    def send(self, values: tuple[Any, ...], stream: str) -> None:
+        """Emit a row that belongs to the tuple at hand, if there is one."""
+        self.emit(values, stream=stream, anchors=self.anchors)
+
+    def process_watermark(self, time_s: float) -> None:
+        """Send what is combined; the watermark follows it."""
+        self.leave(round(time_s * 1_000_000))
+
+    def process_tick(self, tup: Tuple) -> None:  # the clock tells
+        """Send what is combined, for early results downstream: it would wait for the next watermark."""
+        self.leave()
+
+    def leave(self, watermark_us: int | None = None) -> None:
+        """Send what is combined, after the results of the windows that a watermark closes. What fails is reported."""
+        self.anchors = None
+        failed = [] if watermark_us is None else self.reach(watermark_us)
+        for error in (*failed, *self.host.flush()):
+            self.report_error(error)
+
+    def reach(self, watermark_us: int) -> list[OperatorError]:
+        """The watermark has this time; return what failed."""
+        del watermark_us
+        return []
+
+    def finish(self) -> None:
+        """Close all windows; without checkpoints, commit transactions."""
+        self.leave(END_OF_TIME_US)
+        if not self.host.saves:
+            self.host.commit_all()
+
+    def pre_save(self, checkpoint_id: str) -> None:
+        """Send what is combined, before the marker of the checkpoint; prepare transactions."""
+        self.leave()
+        for sink in self.host.transactions:
+            sink.prepare(int(checkpoint_id))
+
+    def post_save(self, checkpoint_id: str) -> None:
+        """Commit transactions."""
+        for sink in self.host.transactions:
+            sink.commit(int(checkpoint_id))
+
+    def pre_restore(self, checkpoint_id: str) -> None:
+        """Discard transactions that are newer than the checkpoint."""
+        for sink in self.host.transactions:
+            sink.restore(int(checkpoint_id or 0))
+
+    def close(self) -> None:
+        """Close the authors' objects."""
+        if hasattr(self, "host"):  # `initialize` may have failed
+            self.host.close()
+
+
+class KeyedStageBolt(StageBolt):
+    """Runs a stage that begins with an operator with state for each key."""
+
+    def start(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Take the state of the keys of this task."""
+        node = self.host.stage.head
+        self.states: ValueState[Any, Any] = context.keyed_state(node.name, ValueState)
+        self.keyed = keyed_stage(self.host.keyed_operator(), self.code, self.states, repeats=True)
+        self.receive = self.keyed.receive
+
+    def process(self, tup: Tuple) -> None:
+        """Add a row to the state of its key."""
+        self.receive(tuple(tup.values))
+
+    def reach(self, watermark_us: int) -> list[OperatorError]:
+        """`StageBolt.reach`."""
+        return self.keyed.reach(watermark_us)
+
+    def process_tick(self, tup: Tuple) -> None:  # the clock tells
+        """Give the early results that are due."""
+        self.anchors = None
+        for error in self.keyed.give_early(self.clock.monotonic_s()):
+            self.report_error(error)
+        self.leave()
+
+
+class WindowStageBolt(KeyedStageBolt):
+    """Runs a stage that begins with folded windows of event time: `KeyedStageBolt`, with fewer calls for each row."""
+
+    def start(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """As `KeyedStageBolt.start`."""
+        super().start(config, context)
+        operator = self.keyed.operator
+        assert isinstance(operator, WindowFold)  # noqa: S101  # chosen by the compiler
+        self.span_us = operator.window.size_us + operator.window.allowed_lateness_us
+        self.aligned = operator
+        self.merge = operator.fold.merger()
+
+    def process(self, tup: Tuple) -> None:
+        """Merge an accumulator into those of its key and windows."""
+        key, start_us, windows, accumulator = tup.values
+        if windows == 1:
+            self._merge(key, start_us, accumulator)
+            return
+        failed = []
+        for row in self.keyed.shared_out(self.aligned, start_us, windows, accumulator):
+            try:
+                self._merge(key, *row)
+            except OperatorError as error:  # the other windows are not lost
+                failed.append(error)
+        if failed:
+            raise in_one(failed)
+
+    def _merge(self, key: object, start_us: int, accumulator: object) -> None:
+        if start_us + self.span_us <= self.keyed.watermark_us:
+            self.keyed.missed(key, (start_us, accumulator))
+        elif (state := self.states.get(key)) is None:
+            self.states.put(key, {start_us: accumulator})
+            self.keyed.timers.add(start_us + self.span_us, key)
+        elif start_us in state:
+            try:
+                state[start_us] = self.merge(state[start_us], accumulator)
+            except Exception as error:
+                raise self.code.located(error) from error
+        else:
+            state[start_us] = accumulator
+            self.keyed.timers.add(start_us + self.span_us, key)
+
+
+class ClockStageBolt(KeyedStageBolt):
+    """Runs a stage that begins with windows by the clock of the task. Ticks close them."""
+
+    def start(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """As `KeyedStageBolt.start`; learn which input is which."""
+        super().start(config, context)
+        self._positions = config[POSITIONS_KEY]
+
+    def process(self, tup: Tuple) -> None:
+        """Assign a pair to the windows of now."""
+        # A clock that is set back opens no window again.
+        now_us = max(round(self.clock.wall_s() * 1_000_000), self.keyed.watermark_us)
+        key, value = tup.values
+        side = self._positions[f"{tup.component}:{tup.stream}"]
+        for row in rows_by_clock(self.keyed.operator, side, value, now_us):
+            self.keyed.add(key, row)
+
+    def process_tick(self, tup: Tuple) -> None:  # the clock tells
+        """Close the windows that have ended; give early results of the others."""
+        self.leave(round(self.clock.wall_s() * 1_000_000))
+        super().process_tick(tup)
+
+    def process_watermark(self, time_s: float) -> None:
+        """Event time does not close these windows."""
+
+
+POSITIONS_KEY = "heron.streamlet.positions"
