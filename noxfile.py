@@ -94,8 +94,8 @@ def e2e(session: nox.Session) -> None:
     named = [path for path in _contract_paths() if _contract_words(path).intersection(session.posargs[:1])]
     if named:
         # Side by side, the longest by itself: both wait for servers most of the time.
-        longest = f"tests/e2e/test_on_{session.posargs[0]}.py"
-        halves = [[path for path in named if (path == longest) is alone] for alone in (True, False)]
+        longest = f"test_on_{session.posargs[0]}"
+        halves = [[path for path in named if (Path(path).stem == longest) is alone] for alone in (True, False)]
         pytest = [sys.executable, "-m", "pytest", "-m", f"servers and {_LONG}"]
         _together(session, [[*pytest, *half, *session.posargs[1:]] for half in halves if half])
     else:
@@ -174,7 +174,8 @@ def scenarios(session: nox.Session) -> None:
 @nox.session
 def pictures(session: nox.Session) -> None:
     """Take the pictures of the web UI in docs/images, and measure how fast its pages appear."""
-    _python_pytest(session, sys.executable, "-s", "--timeout=600", "tests/e2e/pictures_of_ui.py", *session.posargs)
+    pages = "tests/e2e/operating/pictures_of_ui.py"
+    _python_pytest(session, sys.executable, "-s", "--timeout=600", pages, *session.posargs)
 
 
 @nox.session
@@ -444,7 +445,7 @@ def _editables() -> list[str]:
 
 def _contract_paths() -> list[str]:
     """Where tests of servers are."""
-    return _plugin_tests() + _relative("tests/contract/test_*.py") + _relative("tests/e2e/test_on_*.py")
+    return _plugin_tests() + _relative("tests/contract/test_*.py") + _relative("tests/e2e/*/test_on_*.py")
 
 
 def _is_by_itself(path: str) -> bool:

@@ -8,24 +8,27 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "e2e"
-ROW = re.compile(r"^\| (.+) \| (.+) \| `(test_\w+\.py)::(test_\w+)` \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (.+) \| (.+) \| `(\w+/test_\w+\.py)::(test_\w+)` \|$", re.MULTILINE)
 LINK = re.compile(r"\]\(([\w/.-]+)\)")
+FOLDER_TABLE = re.compile(r"^\| folder of .*\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
 MARK = "pytest.mark.guarantee"
 LINE = re.compile(r"^Guarantee: (.+)\.\Z", re.MULTILINE | re.DOTALL)
 MOST = 70
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ROWS = [match.groups() for match in ROW.finditer(TEXT)]
+FOLDERS = re.findall(r"^\| `(\w+)` \|", "".join(FOLDER_TABLE.findall(TEXT)), re.MULTILINE)
+FILES = sorted(FOLDER.rglob("test_*.py"))
 
 
 def marked() -> dict[tuple[str, str], str]:
     """The guarantee that the docstring of each marked test ends with, by file and test."""
     found = {}
-    for path in sorted(FOLDER.glob("test_*.py")):
+    for path in FILES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and any(MARK in ast.unparse(each) for each in node.decorator_list):
                 line = LINE.search(ast.get_docstring(node) or "")
-                found[path.name, node.name] = " ".join(line[1].split()) if line else ""
+                found[path.relative_to(FOLDER).as_posix(), node.name] = " ".join(line[1].split()) if line else ""
     return found
 
 
@@ -47,3 +50,20 @@ def test_each_guarantee_names_the_documents_that_promise_it() -> None:
         assert documents, f"{guarantee!r} names no document"
         for document in documents:
             assert (ROOT / document).is_file(), f"{guarantee!r}: there is no {document}"
+
+
+def test_the_table_of_folders_has_each_folder_with_tests() -> None:
+    """A contributor finds there where a new test belongs; a file outside the folders belongs to no kind."""
+    assert sorted(FOLDERS) == sorted({path.parent.relative_to(FOLDER).as_posix() for path in FILES})
+
+
+def test_the_table_of_guarantees_has_the_order_of_the_folders() -> None:
+    """A reader of one kind of guarantees finds all of them together."""
+    places = [FOLDERS.index(file.partition("/")[0]) for _, _, file, _ in ROWS]
+    assert places == sorted(places)
+
+
+def test_no_two_end_to_end_files_have_the_same_name() -> None:
+    """A recorded suite has the name of its file, without the folder."""
+    names = [path.name for path in FILES]
+    assert sorted(names) == sorted(set(names))

@@ -100,8 +100,8 @@ TREE = {
     ),
     "tests/e2e/conftest.py": "",
     "tests/e2e/flowing.py": "",
-    "tests/e2e/test_quick.py": "import pytest\n\n\n@pytest.mark.guarantee\ndef test_it(tmp_path):\n    pass\n",
-    "tests/e2e/test_on_s3.py": 'from flowing import x\n\n\ndef test_on_s3(s3):\n    run("steady.py")\n',
+    "tests/e2e/security/test_quick.py": "import pytest\n\n\n@pytest.mark.guarantee\ndef test_it(tmp_path):\n    pass\n",
+    "tests/e2e/faults/test_on_s3.py": 'from flowing import x\n\n\ndef test_on_s3(s3):\n    run("steady.py")\n',
     "tests/e2e/topologies/steady.py": "",
     "docs/index.md": "# Pages\n",
 }
@@ -151,7 +151,7 @@ def test_suites_are_plugins_with_servers_and_files_of_server_tests(root: Path) -
     found = {suite.name: (suite.kind, suite.path) for suite in finder(root).suites}
     assert found == {
         "contract-policy": (Kind.FILE, "tests/contract/test_policy.py"),
-        "on-s3": (Kind.END_TO_END, "tests/e2e/test_on_s3.py"),
+        "on-s3": (Kind.END_TO_END, "tests/e2e/faults/test_on_s3.py"),
         "uploader-s3": (Kind.PLUGIN, "plugins/uploader-s3/tests"),
     }
 
@@ -159,15 +159,15 @@ def test_suites_are_plugins_with_servers_and_files_of_server_tests(root: Path) -
 def test_tests_that_are_no_guarantee_are_suites(root: Path) -> None:
     """Of each end-to-end file that has one outside the long runs, and of each other file that says so."""
     plain = "def test_more(tmp_path):\n    pass\n"
-    write(root, "tests/e2e/test_quick.py", TREE["tests/e2e/test_quick.py"] + "\n\n" + plain)
-    write(root, "tests/e2e/test_long.py", f"import pytest\n\npytestmark = [pytest.mark.soak]\n\n\n{plain}")
+    write(root, "tests/e2e/security/test_quick.py", TREE["tests/e2e/security/test_quick.py"] + "\n\n" + plain)
+    write(root, "tests/e2e/faults/test_long.py", f"import pytest\n\npytestmark = [pytest.mark.soak]\n\n\n{plain}")
     write(root, "heron-core/tests/stmgr/test_router_model.py", f"import pytest\n\n\n@pytest.mark.matrix\n{plain}")
     found = {suite.name: suite for suite in finder(root).suites}
     assert set(found) == {
         "contract-policy", "e2e-quick", "matrix-heron-core-stmgr-router-model", "on-s3", "uploader-s3"
     }  # fmt: skip
     chosen = "matrix and not soak and not chaos"
-    assert found["e2e-quick"].command == ("python", "-m", "pytest", "-m", chosen, "tests/e2e/test_quick.py")
+    assert found["e2e-quick"].command == ("python", "-m", "pytest", "-m", chosen, "tests/e2e/security/test_quick.py")
 
 
 def test_sessions_are_suites_with_inputs_of_their_own(root: Path) -> None:
@@ -237,7 +237,7 @@ def test_keys_do_not_depend_on_the_place(root: Path, tmp_path_factory: pytest.Te
     [
         "docs/index.md",
         "README.md",
-        "tests/e2e/test_quick.py",
+        "tests/e2e/security/test_quick.py",
         f"{SERVERS}/hdfs.py",
         "plugins/testing/src/heron_testing/statemgr.py",
         "plugins/statemgr-localfs/tests/test_localfs.py",
@@ -331,6 +331,11 @@ def test_end_to_end_suites_depend_on_what_they_share_and_run(root: Path) -> None
     assert changed(root, "tests/e2e/topologies/other.py", "x = 2\n") == {}
     write(root, "tests/e2e/flowing.py", 'import_module("other")\n')
     assert changed(root, "tests/e2e/topologies/other.py", "x = 3\n") == {"on-s3": ["shared"]}
+    hook = "tests/e2e/faults/held/site.py"  # beside the tests that put its folder on the path
+    write(root, hook, "x = 1\n")
+    assert changed(root, hook, "x = 2\n") == {}
+    write(root, "tests/e2e/flowing.py", 'HOOK = HERE.with_name("held")\n')
+    assert changed(root, hook, "x = 3\n") == {"on-s3": ["shared"]}
     assert changed(root, "plugins/uploader-s3/src/heron_s3/driver.py", "x = 1\n")["on-s3"] == ["plugins"]
 
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from verify.import_graph import ImportGraph
 from verify.named_files import NamedFiles
-from verify.suites import SERVERS, Kind, Suite, server_fixtures
+from verify.suites import SERVERS, TEST_FILE, Kind, Suite, server_fixtures
 from verify.workspace import Distribution, Workspace
 
 __all__ = ["OWN", "SANDBOX", "Group", "InputFinder", "Inputs"]
@@ -24,6 +24,7 @@ _CORE = "heron-core"
 _SITE = "docs_site"
 _CONTENTS = f"{_SITE}/contents.yml"
 _SESSIONS = "noxfile.py"
+_END_TO_END = "tests/e2e"
 _PROGRAMS = "topologies"  # the folder of programs that end-to-end tests start, each by its name
 _EXAMPLE = "examples/word_count.py"  # what ./dev wheel runs
 _OF_SESSIONS = frozenset({Kind.WHEEL, Kind.WHEELS, Kind.INTERPRETER, Kind.SITE})
@@ -82,6 +83,9 @@ class InputFinder:
         for path in self._sources:
             if not path.endswith(".py"):
                 self._data[path.rpartition("/")[0]].add(path)
+        below = workspace.below(_END_TO_END)
+        of_tests = {_END_TO_END, *(path.rpartition("/")[0] for path in below if TEST_FILE.fullmatch(path))}
+        self._programs = [path for path in below if path.rpartition("/")[0] not in of_tests]
         self._imported: dict[str, set[str]] = {}
         self._projects = {f"{each.folder}/pyproject.toml" for each in self._distributions.values()}
         self._scripts = {script for each in self._distributions.values() for script in each.scripts}
@@ -149,12 +153,10 @@ class InputFinder:
         tests = files - self._sources - self._servers
         found = {each for path in tests for each in self._named.named(path)}
         if suite.kind is Kind.END_TO_END:
-            beside = suite.path.rpartition("/")[0]
-            programs = [path for path in self._workspace.below(beside) if path.rpartition("/")[0] != beside]
-            facts = [self._graph.facts(path) for path in tests.difference(programs)]
+            facts = [self._graph.facts(path) for path in tests.difference(self._programs)]
             names = set().union(*(each.paths | each.imports | each.programs for each in facts))
             # By the name of a module, or of its folder for a hook that is put on the path.
-            found.update(path for path in programs if not names.isdisjoint(_names_of(path)))
+            found.update(path for path in self._programs if not names.isdisjoint(_names_of(path)))
         return found
 
     def _asked_for(self, files: set[str]) -> set[str]:

@@ -24,7 +24,7 @@ _OTHER_PYTHONS = ("3.12", "3.13")
 
 _PLUGIN_TESTS = re.compile(r"plugins/([^/]+)/tests/(?:.+/)?test_\w+\.py")
 _CONTRACT_TESTS = re.compile(r"tests/contract/test_(\w+)\.py")
-_END_TO_END_TESTS = re.compile(r"tests/e2e/test_(\w+)\.py")
+_END_TO_END_TESTS = re.compile(r"tests/e2e/(?:\w+/)*test_(\w+)\.py")
 
 
 class Kind(Enum):

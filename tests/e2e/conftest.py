@@ -11,9 +11,9 @@ _IN_DEV_TEST = ("guarantee", "starts_nothing")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the mark `matrix` to each test of this folder that `./dev test` does not run."""
+    """Give the mark `matrix` to each test below this folder that `./dev test` does not run."""
     for item in items:
-        if item.path.parent == _HERE and not any(map(item.get_closest_marker, _IN_DEV_TEST)):
+        if item.path.is_relative_to(_HERE) and not any(map(item.get_closest_marker, _IN_DEV_TEST)):
             item.add_marker("matrix")
 
 

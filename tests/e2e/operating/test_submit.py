@@ -141,7 +141,7 @@ def test_a_finished_topology_is_listed_and_its_name_is_free(sandbox: Sandbox) ->
 )
 def test_invalid_targets_are_refused_before_any_change(sandbox: Sandbox, where: str, output: str) -> None:
     """They become parts of lists, events and paths."""
-    file = Path(__file__).parent / "topologies" / "steady.py"
+    file = Path(__file__).parents[1] / "topologies" / "steady.py"
     error = sandbox.heron("submit", where, str(file), "--", "--out", "x", code=2).stderr
     assert output in error
     assert error.count("\n") == 1

@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "client.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "client.md"
 WORDS = """
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder
 

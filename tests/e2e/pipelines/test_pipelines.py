@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-TOPOLOGIES = Path(__file__).parent / "topologies"
+TOPOLOGIES = Path(__file__).parents[1] / "topologies"
 
 FIRST_HALF = 6_000  # elements that the file `gated.py` lets through, in both partitions
 

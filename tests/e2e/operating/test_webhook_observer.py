@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "plugins" / "observer-webhook"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "plugins" / "observer-webhook"
 
 
 class Listener(ThreadingHTTPServer):

@@ -53,7 +53,7 @@ class WatchedView:
 
 def author_file(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Import the author's file again."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parent / "topologies"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "topologies"))
     for name in ("viewed_counts", "gated", "recording"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     import viewed_counts  # noqa: PLC0415  # only with the path

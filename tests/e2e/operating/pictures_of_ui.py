@@ -18,7 +18,7 @@ from watched_pages import WatchedPage, start_ui
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PICTURES = ROOT / "docs" / "images"
 TASKS = 1000
 MOST_BYTES = 150_000

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(240)
 
-TOPOLOGIES = Path(__file__).parent / "topologies"
+TOPOLOGIES = Path(__file__).parents[1] / "topologies"
 NAME = "exactly_once"
 
 

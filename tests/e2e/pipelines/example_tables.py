@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 __all__ = ["EXAMPLE_TABLES", "ExampleTable", "loaded", "recommended", "visited"]
 
-PIPELINES = Path(__file__).parents[2] / "examples" / "pipelines"
+PIPELINES = Path(__file__).parents[3] / "examples" / "pipelines"
 _DAYS, _CUSTOMERS = 4, 30
 
 

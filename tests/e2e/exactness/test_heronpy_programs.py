@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-TOPOLOGIES = Path(__file__).parent / "topologies"
+TOPOLOGIES = Path(__file__).parents[1] / "topologies"
 NUMBERS = set(range(100))
 ODD = {number for number in NUMBERS if number % 2}
 EMITS = len(NUMBERS) + len(ODD) + 2  # 7 fails once, and comes again on both streams

@@ -13,7 +13,7 @@ from heron.clock import monotonic_s, wall_s
 from heron_testing_servers.carbon import CarbonServer
 from heron_testing_servers.prometheus import PrometheusServer
 from heron_testing_servers.scribe import ScribeServer
-from test_tracker import TrackerProcess
+from tracker_process import TrackerProcess
 from watched_words import OUTAGE, MetricsServers, WatchedWords
 
 if TYPE_CHECKING:

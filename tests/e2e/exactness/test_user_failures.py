@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
-TOPOLOGIES = Path(__file__).parent / "topologies"
+TOPOLOGIES = Path(__file__).parents[1] / "topologies"
 NUMBERS = 90
 TIMES = 3
 
