@@ -119,14 +119,13 @@ class RootStream(TrackedStream):
             self._await_outcomes(base, [0] * batch.num_rows if ids is None else range(batch.num_rows))
         return before + segments
 
-    def flush_rows(self) -> list[bytes]:
+    def segments_of(self, rows: list[object]) -> list[bytes]:
         """Makes roots of the rows that have an id; a batch without any id is sent untracked."""
-        rows = self.take_rows()
         ids = self.ids[: len(rows)]
         del self.ids[: len(rows)]
         untracked = ids.count(None)
         if untracked == len(ids):
-            return self.segments_of(rows)
+            return super().segments_of(rows)
         if untracked:
             with_id = [row for row, tup_id in enumerate(ids) if tup_id is not None]
             base = self.pending.open([ids[row] for row in with_id])
@@ -252,16 +251,15 @@ class AnchoredStream(TrackedStream):
         parts = columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
         return self.flush() + _flush_arrays().anchored_columns(self, columns, parts, batch.num_rows, parents)
 
-    def flush_rows(self) -> list[bytes]:
+    def segments_of(self, rows: list[object]) -> list[bytes]:
         """Sends rows without any anchor untracked.
 
         The batches of the anchors learn the keys of the copies here; their acks must wait for this flush.
         """
-        rows = self.take_rows()
         self.anchors.resolve(self.tracker.in_work, len(rows))
         regular, irregular = self.anchors.take()
         if not regular and not irregular:
-            return self.segments_of(rows)
+            return super().segments_of(rows)
         return _flush_arrays().anchored_segments(self, rows, regular, irregular)
 
 
