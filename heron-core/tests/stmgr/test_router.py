@@ -73,12 +73,19 @@ def take_all(router: Router, task_id: int) -> list[bytes]:
     return taken
 
 
+def sent_bytes(router: Router, task_id: int) -> int:
+    window = router.outlets[task_id].window
+    assert window is not None
+    return window.sent_bytes
+
+
 def test_segments_reach_their_tasks_in_order() -> None:
     """Each task gets its segments of a frame in the order of sending."""
     router, room = router_of(1, 2, 3), Room()
     first, both, last = tuples([1], b"a"), tuples([2, 1], b"b"), tuples([2], b"c" * 100)
     router.route(data_frame(first, both, last), room)
-    assert router.touched == {1, 2}
+    assert router.take_changed() == {1, 2}
+    assert router.take_changed() == set()
     assert take_all(router, 1) == [first, both]
     assert take_all(router, 2) == [both, last]
     assert take_all(router, 3) == []
@@ -163,17 +170,16 @@ def test_the_culprits_after_a_round_are_those_of_all_outlets() -> None:
     draw, router, room = random.Random(1), router_of(1, 2, 3, 4), Room()
     seen = 0
     for _ in range(300):
-        router.touched.clear()
         for _ in range(draw.randrange(3)):
             task_id = draw.choice([1, 2, 3, 4])
             if draw.random() < 0.5:
                 router.route(data_frame(tuples([task_id], b"x" * draw.choice([50, 150, 300]))), room)
             elif task_id in router.outlets:
                 take_all(router, task_id)
-                router.touched.add(task_id)
+                router.credit_arrived(task_id, sent_bytes(router, task_id))
         if draw.random() < 0.05:
             router.set_tasks(draw.sample([1, 2, 3, 4], 3))
-        assert router.culprits_after(router.touched) == router.culprits()
+        assert router.culprits_after(router.take_changed()) == router.culprits()
         seen += bool(router.culprits())
     assert 50 < seen < 300
 
@@ -217,10 +223,28 @@ def test_markers_are_sent_again_behind_queued_segments() -> None:
     assert len(take_all(router, 1)) == 4
     waiting = tuples([1], b"b")
     router.route(data_frame(waiting), room)
-    router.resend_markers(1)
+    router.outlets[1].close()
+    router.open_outlet(1, 1_000_000)
     again = take_all(router, 1)
     assert again[0] == waiting
     assert [parse_segment(each, 0).source_task for each in again[1:]] == [5, 6]
+
+
+def test_credit_and_a_new_session_let_a_round_send_what_waits() -> None:
+    """A round sends only the outlets that have changed; what waits in others would stay until their next segment."""
+    router, room = router_of(1, 2), Room()
+    router.route(data_frame(tuples([1])), room)
+    router.take_changed()
+    router.credit_arrived(1, 10)  # of a session that has ended
+    router.credit_arrived(3, 10)  # of a task that has left
+    assert router.take_changed() == set()
+    router.open_outlet(1, 1_000_000)
+    assert router.take_changed() == {1}
+    take_all(router, 1)
+    router.open_outlet(1, 1_000_000)
+    assert router.take_changed() == set()
+    router.credit_arrived(1, sent_bytes(router, 1))
+    assert router.take_changed() == {1}
 
 
 def test_markers_of_end_and_plan_are_kept_the_newest_of_each_source() -> None:

@@ -137,10 +137,7 @@ class InstanceLink:
             return frame
         if kind == FrameKind.CREDIT:
             self._sent.confirm(sequence)
-            outlet = router.outlets.get(self.task_id)
-            if outlet is not None and outlet.window is not None:
-                outlet.window.release(parse_credit(frame)[1])
-                router.touched.add(self.task_id)
+            router.credit_arrived(self.task_id, parse_credit(frame)[1])
             return None
         if kind not in (FrameKind.DATA, FrameKind.ACK):
             msg = f"frame of kind {kind} from an instance"
@@ -355,12 +352,7 @@ class InstanceLinks:
             return
         link.has_plan = True
         link.send_control(self._plan)
-        router = self._context.router
-        outlet = router.outlets.get(link.task_id)
-        if outlet is not None and outlet.window is None:
-            outlet.open(self._context.settings.link_window_bytes)
-            router.resend_markers(link.task_id)
-            router.touched.add(link.task_id)
+        self._context.router.open_outlet(link.task_id, self._context.settings.link_window_bytes)
 
     def _read(self, link: InstanceLink) -> None:
         try:

@@ -95,11 +95,7 @@ class PeerOutbound:
         self._limits.check(kind, len(frame))
         if kind == FrameKind.CREDIT and session == self._lane.session:
             self._sent.confirm(sequence)
-            task_id, released_bytes = parse_credit(frame)
-            outlet = router.outlets.get(task_id)
-            if outlet is not None and outlet.window is not None:
-                outlet.window.release(released_bytes)
-                router.touched.add(task_id)
+            router.credit_arrived(*parse_credit(frame))
         elif kind == FrameKind.CONTROL:
             self._handle_welcome(parse_control(frame), router)
 
@@ -140,11 +136,7 @@ class PeerOutbound:
 
     def _open_outlets(self, router: Router, window_bytes: int) -> None:
         for task_id in self.task_ids:
-            outlet = router.outlets.get(task_id)
-            if outlet is not None and outlet.window is None:
-                outlet.open(window_bytes)
-                router.resend_markers(task_id)
-                router.touched.add(task_id)
+            router.open_outlet(task_id, window_bytes)
 
 
 def next_segments(outlets: Iterable[Outlet], limit_bytes: int) -> list[Segment]:

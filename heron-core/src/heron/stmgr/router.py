@@ -91,8 +91,7 @@ class Router:
         self._congested: frozenset[int] = frozenset()
         self._has_plan = False
         self.outlets: dict[int, Outlet] = {}
-        self.touched: set[int] = set()
-        """The tasks whose outlets have changed in this round; the owner of the router clears it."""
+        self._changed: set[int] = set()
         self.markers = LastMarkers()
         self.unroutable_segments = 0
         self.drops = False
@@ -163,10 +162,32 @@ class Router:
                 raise RemoteProtocolError(msg)
             self._acks.take(data, start, end, destinations[0])
 
-    def resend_markers(self, task_id: int) -> None:
-        """Puts the markers for a task behind its queued segments, because its session is new."""
-        for marker in self.markers.of(task_id):
-            self._put(task_id, marker)
+    def open_outlet(self, task_id: int, window_bytes: int) -> None:
+        """A new session leads to a task: its queued segments may leave, and behind them the markers for it.
+
+        An outlet that is open stays as it is.
+        """
+        outlet = self.outlets.get(task_id)
+        if outlet is not None and outlet.window is None:
+            outlet.open(window_bytes)
+            for marker in self.markers.of(task_id):
+                self._put(task_id, marker)
+            self._changed.add(task_id)
+
+    def credit_arrived(self, task_id: int, released_bytes: int) -> None:
+        """The session that leads to a task has given back the credit of `released_bytes` in all."""
+        outlet = self.outlets.get(task_id)
+        if outlet is not None and outlet.window is not None:
+            outlet.window.release(released_bytes)
+            self._changed.add(task_id)
+
+    def take_changed(self) -> set[int]:
+        """The tasks whose outlets have got segments or credit since the last call.
+
+        Nothing is sent before: at the end of each round the stream manager takes these tasks, and sends their outlets.
+        """
+        changed, self._changed = self._changed, set()
+        return changed
 
     def release_held(self) -> None:
         """Gives back the credit that outlets held, where they have room again."""
@@ -181,11 +202,11 @@ class Router:
         """The tasks whose outlets are congested."""
         return frozenset(task_id for task_id, outlet in self.outlets.items() if outlet.congested)
 
-    def culprits_after(self, touched: set[int]) -> frozenset[int]:
-        """The same, when only the outlets of `touched` have changed since the last call: a plan may have thousands."""
-        now = {task_id for task_id in touched if task_id in self.outlets and self.outlets[task_id].congested}
-        if now != self._congested & touched:
-            self._congested = self._congested - touched | now
+    def culprits_after(self, changed: set[int]) -> frozenset[int]:
+        """The same, when only the outlets of `changed` have changed since the last call: a plan may have thousands."""
+        now = {task_id for task_id in changed if task_id in self.outlets and self.outlets[task_id].congested}
+        if now != self._congested & changed:
+            self._congested = self._congested - changed | now
         return self._congested
 
     def waits_for(self, producer: Producer) -> tuple[int, ...]:
@@ -210,7 +231,7 @@ class Router:
             self.dropped_tuples[task_id] = self.dropped_tuples.get(task_id, 0) + parse_segment(bytes(segment), 0).rows
             return None
         outlet.put(segment)
-        self.touched.add(task_id)
+        self._changed.add(task_id)
         return outlet
 
     def _matters(self, segment: Segment) -> bool:

@@ -83,11 +83,11 @@ class StreamManager:
         """Sends the segments that this round has gathered, and then the credit that sending them has released."""
         router = self._context.router
         self._report_losses()
-        touched, router.touched = router.touched, set()
-        if touched:
-            self._peers.pump({task_id for task_id in touched if not self._instances.pump(task_id)})
+        changed = router.take_changed()
+        if changed:
+            self._peers.pump({task_id for task_id in changed if not self._instances.pump(task_id)})
         router.release_held()
-        congested = router.culprits_after(touched)
+        congested = router.culprits_after(changed)
         if congested != self._culprits.present():
             self._pressure.update(congested)
         for each in self._context.pressure.take_changes():

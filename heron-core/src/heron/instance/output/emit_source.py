@@ -4,11 +4,11 @@ A general collector would look up at each emit what never changes while a compon
 groupings, whether ids are wanted. A function that is generated for these answers makes the whole engine 1.9 times as
 fast (measured). The text for a stream of one field, grouped by that field, without ids:
 
-    def emit(values, stream='default', anchors=None, direct_task=None, need_task_ids=False):
-        if stream != 'default' or direct_task is not None or need_task_ids:
+    def emit(values, stream=DEFAULT, anchors=None, direct_task=None, need_task_ids=False):
+        if stream is not DEFAULT or direct_task is not None or need_task_ids:
             return slow(values, stream, anchors, direct_task, need_task_ids)
         try:
-            (v0, ) = values
+            (v0,) = values
         except (TypeError, ValueError):
             raise wrong_values(values) from None
         try:
@@ -29,7 +29,7 @@ from heron.api.definition import DEFAULT_STREAM
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.tracked_stream import UNANCHORED, AnchoredStream, RootStream
 
-__all__ = ["BOLT_SIGNATURE", "SPOUT_SIGNATURE", "make_add", "make_emit"]
+__all__ = ["BOLT_SIGNATURE", "SPOUT_SIGNATURE", "emit_text", "make_add", "make_emit"]
 
 SPOUT_SIGNATURE = "values, tup_id=None, stream=DEFAULT, direct_task=None, need_task_ids=False"
 BOLT_SIGNATURE = "values, stream=DEFAULT, anchors=None, direct_task=None, need_task_ids=False"
@@ -72,16 +72,20 @@ def make_emit(
 ) -> Callable[..., list[int] | None]:
     """Makes the `emit` of a component: appends rows of this stream itself, and calls `slow` for everything else."""
     names = _names(stream, overflow, ids) | {"slow": slow, "DEFAULT": DEFAULT_STREAM}
+    return _made(emit_text(stream, signature, with_ids=ids is not None), "emit", names)
+
+
+def emit_text(stream: OutStream, signature: str, *, with_ids: bool) -> str:
+    """The text of the `emit` of a stream; `with_ids`: a spout at most once wants the ids of its tuples."""
     arguments = ", ".join(part.split("=")[0] for part in signature.split(", "))
-    text = f"def emit({signature}):\n{_GUARD.format(arguments=arguments)}{_body(stream, ids is not None)}"
-    return _made(text, "emit", names)
+    return f"def emit({signature}):\n{_GUARD.format(arguments=arguments)}{_body(stream, with_ids)}"
 
 
 def _body(stream: OutStream, with_ids: bool) -> str:
     routes = stream.routes
     values = [f"v{position}" for position in range(stream.arity)]
     row = values[0] if stream.arity == 1 else f"({', '.join(values)})"
-    unpacked = "".join(f"{value}, " for value in values)
+    unpacked = ", ".join(values) + ("," if stream.arity == 1 else "")
     lines = [
         "try:",
         f"    ({unpacked}) = values",

@@ -86,11 +86,7 @@ class OutStream:
     def flush(self) -> list[bytes]:
         """Takes the batches and rows that wait, and returns their segments. Batches were emitted before rows."""
         if self.columns is not None and self.columns.rows:
-            return [*self.columns.flush(), *self.flush_rows()]
-        return self.flush_rows()
-
-    def flush_rows(self) -> list[bytes]:
-        """Takes the rows and returns their segments."""
+            return [*self.columns.flush(), *self.segments_of(self.take_rows())]
         return self.segments_of(self.take_rows())
 
     def waiting(self) -> int:
@@ -110,7 +106,7 @@ class OutStream:
         return [*self.flush(), *columns.segments_of(parts, batch.num_rows)]
 
     def segments_of(self, rows: list[object]) -> list[bytes]:
-        """The segments of rows that were taken from the head of the log."""
+        """The segments of rows that were taken from the head of the log; tracked streams add roots and keys."""
         if not rows:
             return []
         if self.points:

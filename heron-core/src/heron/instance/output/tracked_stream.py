@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol, cast
 
 from heron.api.definition import StreamDefinition
@@ -41,7 +40,6 @@ __all__ = [
     "Anchors",
     "Parents",
     "RootStream",
-    "TrackedStream",
     "checked_anchors",
 ]
 
@@ -52,38 +50,7 @@ UNANCHORED = Tuple()
 """Marks a row without anchor; its place is -1, which is no place of a batch."""
 
 
-class TrackedStream(OutStream):
-    """A stream that is flushed in parts, each of which is encoded with the numbers of its rows."""
-
-    def parts(self, count: int) -> list[tuple[tuple[int, ...], list[int]]]:
-        """``(tasks, row numbers)`` of each part of a flush, with ascending numbers."""
-        everything = list(range(count))
-        parts = [(self.routes.whole, everything)] if self.routes.whole else []
-        for splitter in self.routes.splitters:
-            parts += [((task,), chosen) for task, chosen in splitter.split(everything)]  # type: ignore[arg-type, misc]
-        self.tasks_of_last = tuple(task for tasks, _ in parts for task in tasks)
-        return parts
-
-    def encoded(self, rows: list[object], numbers: list[int], bad: set[int]) -> list[tuple[list[int], bytes]]:
-        """``(row numbers, payload)`` of a part; adds the numbers of rows that cannot be encoded to `bad`."""
-        chosen = rows if len(numbers) == len(rows) else _chosen(rows, numbers)
-        encoded: list[tuple[list[int], bytes]] = []
-        at = 0
-
-        def reject(row: object, error: Exception) -> None:
-            nonlocal at
-            bad.add(numbers[at])
-            at += 1
-            self.origin.rejected(self.definition.name, row, error)
-
-        for part, payload in self.origin.encoded(chosen, self.definition.fields, reject):
-            self.adapt(len(part), len(payload))
-            encoded.append((numbers[at : at + len(part)], payload))
-            at += len(part)
-        return encoded
-
-
-class RootStream(TrackedStream):
+class RootStream(OutStream):
     """A stream whose rows are roots: of a spout, or of a bolt in `finish`."""
 
     __slots__ = ("ids", "pending")
@@ -119,14 +86,13 @@ class RootStream(TrackedStream):
             self._await_outcomes(base, [0] * batch.num_rows if ids is None else range(batch.num_rows))
         return before + segments
 
-    def flush_rows(self) -> list[bytes]:
+    def segments_of(self, rows: list[object]) -> list[bytes]:
         """Makes roots of the rows that have an id; a batch without any id is sent untracked."""
-        rows = self.take_rows()
         ids = self.ids[: len(rows)]
         del self.ids[: len(rows)]
         untracked = ids.count(None)
         if untracked == len(ids):
-            return self.segments_of(rows)
+            return super().segments_of(rows)
         if untracked:
             with_id = [row for row, tup_id in enumerate(ids) if tup_id is not None]
             base = self.pending.open([ids[row] for row in with_id])
@@ -193,7 +159,7 @@ class AnchorHost(Protocol):
         ...
 
 
-class AnchoredStream(TrackedStream):
+class AnchoredStream(OutStream):
     """A bolt's stream: its rows are anchored to received tuples, or to nothing."""
 
     __slots__ = ("anchors", "tracker")
@@ -252,16 +218,15 @@ class AnchoredStream(TrackedStream):
         parts = columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
         return self.flush() + _flush_arrays().anchored_columns(self, columns, parts, batch.num_rows, parents)
 
-    def flush_rows(self) -> list[bytes]:
+    def segments_of(self, rows: list[object]) -> list[bytes]:
         """Sends rows without any anchor untracked.
 
         The batches of the anchors learn the keys of the copies here; their acks must wait for this flush.
         """
-        rows = self.take_rows()
         self.anchors.resolve(self.tracker.in_work, len(rows))
         regular, irregular = self.anchors.take()
         if not regular and not irregular:
-            return self.segments_of(rows)
+            return super().segments_of(rows)
         return _flush_arrays().anchored_segments(self, rows, regular, irregular)
 
 
@@ -359,20 +324,15 @@ class Anchors:
                 self._irregular[row] = list(dict.fromkeys(places))  # tuples of a unit are one row
 
 
-def _chosen(rows: list[object], numbers: list[int]) -> list[object]:
-    # one call for all rows is twice as fast as one per row (measured); for a single row `itemgetter` returns no tuple
-    return list(itemgetter(*numbers)(rows)) if len(numbers) > 1 else [rows[number] for number in numbers]
-
-
 def _reported_later(_row: object, _error: Exception) -> None:
-    """A row that cannot be encoded is seen again by `encoded`, which reports it."""
+    """A row that cannot be encoded is seen again by `flush_arrays`, which reports it."""
 
 
 class _FlushArrays(Protocol):
     """`heron.instance.output.flush_arrays.FlushArrays`, which imports this module."""
 
     def root_segments(
-        self, stream: TrackedStream, rows: list[object], base: int, with_id: list[int] | None
+        self, stream: RootStream, rows: list[object], base: int, with_id: list[int] | None
     ) -> list[bytes]: ...
 
     def anchored_segments(

@@ -153,7 +153,7 @@ class PlanMaker:
         """A former leader's plan under this leader's epoch, with the same version: no process has to switch."""
         return replace(plan, epoch=self._epoch)
 
-    def begin_update(self, index: PlanIndex, target: PackingPlan, owners: Mapping[str, KeyOwners]) -> PlanUpdate:
+    def prepare(self, index: PlanIndex, target: PackingPlan, owners: Mapping[str, KeyOwners]) -> None:
         """Begins an update: the next plan has the members of both packing plans.
 
         `owners` are those of key groups, for components whose tasks stay.
@@ -161,7 +161,6 @@ class PlanMaker:
         update = begin_update(index, target, index.plan.version + 1)
         self.update = replace(update, key_owners={**update.key_owners, **owners})
         self.packing = merged(self.packing, target)
-        return self.update
 
     def switch(self) -> None:
         """Data takes the new routes from the next plan on."""

@@ -1,6 +1,11 @@
 """The update of a running topology, phase by phase: what may begin, and what each phase waits for. Pure.
 
-See `docs/decisions/020-live-plans.md` for the protocol.
+Each update begins with the phase PREPARE. Two protocols end it:
+
+- by switch, without checkpoints: the phase SWITCH follows, until all removed tasks have left
+  (`docs/decisions/020-live-plans.md`);
+- by restore, with checkpoints: a checkpoint is taken in PREPARE, and the next plan restores it with the new tasks.
+  There is no phase SWITCH (`docs/decisions/021-checkpoints-in-the-plan.md`).
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from heron.errors import HeronError, known
 from heron.ipc.documents.status import UpdateStatus
 from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import PackingPlan
-from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase, at_parallelism_of
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, UpdatePhase, at_parallelism_of
 from heron.planner.plan_update import has_key_groups
 from heron.planner.verify import verify
 from heron.tmanager.leader.checkpoint_progress import CheckpointProgress
@@ -47,7 +52,7 @@ class UpdateProgress:
         clock: Clock,
         checkpoints: CheckpointProgress | None = None,
     ) -> None:
-        """`limit_s` is how long the first phase may take. With checkpoints an update ends by a restore."""
+        """`limit_s` is how long the phase PREPARE may take. With `checkpoints`, updates are updates by restore."""
         self._checkpoints = checkpoints
         self._checkpoint = 0
         self._failures = 0
@@ -92,7 +97,7 @@ class UpdateProgress:
         _check_places(packing, target)
         self._check_changes(index, definition, target)
         self._check_owners(index, target, owners)
-        self._plans.begin_update(index, target, owners)
+        self._plans.prepare(index, target, owners)
         self._deadline_s = self._clock.monotonic_s() + self._limit_s
         return True
 
@@ -178,17 +183,7 @@ class UpdateProgress:
         update = self._plans.update
         if update is None:
             return False
-        if update.phase is UpdatePhase.PREPARE:
-            return self._prepared()
-        if not [task for task in update.removed if self._tasks.state(task) not in _GONE]:
-            self._note("complete", "")
-            self._plans.complete()
-            return True
-        absent = tuple(each.task_id for each in self._tasks.statuses() if self._tasks.state(each.task_id) in _BROKEN)
-        if absent == update.absent:
-            return False
-        self._plans.set_absent(absent)
-        return True
+        return self._step_in_prepare(update) if update.phase is UpdatePhase.PREPARE else self._step_in_switch(update)
 
     def prepares(self, task_id: int) -> bool:
         """Whether no data is routed to this task yet: if it does not run, the update is withdrawn, and nothing else."""
@@ -204,9 +199,7 @@ class UpdateProgress:
             update.number, update.phase.value, update.target, update.added, update.removed, self._waits_for()
         )
 
-    def _prepared(self) -> bool:
-        update = self._plans.update
-        assert update is not None  # noqa: S101  # `step` has checked it
+    def _step_in_prepare(self, update: PlanUpdate) -> bool:
         broken = [task for task in update.added if self._tasks.state(task) in _BROKEN]
         if broken:
             component, container_id = self._tasks.place(broken[0])
@@ -215,30 +208,30 @@ class UpdateProgress:
         elif ended := self._ended():
             self.withdraw(f"component {self._tasks.place(ended[0])[0]!r} has ended at task {ended[0]}")
         elif not self._missing() and not self._starting():
-            if self._checkpoints is None:
-                self._plans.switch()
-            elif not self._checkpoint_taken(self._checkpoints):
-                return self._plans.update is None
+            if self._checkpoints is not None:
+                return self._end_by_restore(update, self._checkpoints)
+            self._plans.switch()
         elif self._clock.monotonic_s() >= self._deadline_s:
             self.withdraw(f"{self._waits_for()} is missing after {self._limit_s:g} s (heron.update.prepare.s)")
         else:
             return False
         return True
 
-    def _checkpoint_taken(self, checkpoints: CheckpointProgress) -> bool:
-        """Asks for a checkpoint, or takes the one under way; when all tasks have committed it, the plan restores it."""
+    def _end_by_restore(self, update: PlanUpdate, checkpoints: CheckpointProgress) -> bool:
+        """An update by restore: takes a checkpoint, or the one under way, and restores it when all have committed it.
+
+        Returns whether the plan changes: by the restore, or because the update is withdrawn.
+        """
         if not self._checkpoint:
             self._checkpoint, self._failures = checkpoints.join(), checkpoints.failures[0]
         if checkpoints.is_committed(self._checkpoint):
-            update = self._plans.update
-            assert update is not None  # noqa: S101  # only for an update under way
             added = Counter(self._tasks.place(each)[0] for each in update.added)
             removed = Counter(self._tasks.place(each)[0] for each in update.removed)
             changed = {*added, *removed, *update.key_owners}
             moved = {each for each in changed if 0 < added[each] == removed[each]}  # state goes with the index
             if undivided := self._undivided(changed - moved):
                 self.withdraw(undivided)
-                return False
+                return True
             self._note("complete", "")
             self._plans.complete()
             checkpoints.restore(checkpoints.run.regions_of(changed))
@@ -248,7 +241,19 @@ class UpdateProgress:
             self.withdraw(f"its checkpoint failed: {error}")
         elif self._clock.monotonic_s() >= self._deadline_s:
             self.withdraw(f"its checkpoint is not complete after {self._limit_s:g} s (heron.update.prepare.s)")
-        return False
+        return self._plans.update is None
+
+    def _step_in_switch(self, update: PlanUpdate) -> bool:
+        """An update by switch: it is complete when all removed tasks have left."""
+        if not [task for task in update.removed if self._tasks.state(task) not in _GONE]:
+            self._note("complete", "")
+            self._plans.complete()
+            return True
+        absent = tuple(each.task_id for each in self._tasks.statuses() if self._tasks.state(each.task_id) in _BROKEN)
+        if absent == update.absent:
+            return False
+        self._plans.set_absent(absent)
+        return True
 
     def _undivided(self, components: Iterable[str]) -> str:
         """Why one of these components cannot have other tasks: its state belongs to one task. "" if all can."""
