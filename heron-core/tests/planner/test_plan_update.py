@@ -16,7 +16,7 @@ from heron.api.definition import (
 from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, UpdatePhase, physical_plan
-from heron.planner.plan_update import begin_update, merged, reconciled, without
+from heron.planner.plan_update import merged, planned_update, reconciled, without
 from heron.state_nodes.plans import decode_physical_plan, encode_plan
 
 _WORD = (StreamDefinition("default", ("word",)),)
@@ -66,7 +66,7 @@ def _plan(packing: PackingPlan) -> PhysicalPlan:
 
 def test_new_tasks_are_members_before_they_are_routed_to() -> None:
     """Segments for a task that no stream manager knows would be lost."""
-    update = begin_update(PlanIndex(_plan(BEFORE)), LARGER, 2)
+    update = planned_update(PlanIndex(_plan(BEFORE)), LARGER, 2)
     assert (update.number, update.phase, update.added, update.removed) == (2, UpdatePhase.PREPARE, (4, 5), ())
     plan = replace(_plan(merged(BEFORE, LARGER)), update=update)
     prepared = PlanIndex(plan)
@@ -81,7 +81,7 @@ def test_new_tasks_are_members_before_they_are_routed_to() -> None:
 
 def test_removed_tasks_are_members_until_they_have_left() -> None:
     """Their consumers wait for the data that they still send."""
-    update = begin_update(PlanIndex(_plan(BEFORE)), SMALLER, 2)
+    update = planned_update(PlanIndex(_plan(BEFORE)), SMALLER, 2)
     assert (update.added, update.removed) == ((), (3,))
     plan = replace(_plan(merged(BEFORE, SMALLER)), update=replace(update, phase=UpdatePhase.SWITCH))
     switched = PlanIndex(plan)
@@ -98,16 +98,16 @@ def test_a_task_that_moves_gives_all_its_groups_to_the_one_that_replaces_it() ->
         three, containers=(_container(1, 300, "words-1-0", "count-3-1", "count-4-2"), _container(2, 100, "count-5-0"))
     )
     even = PlanIndex(replace(_plan(three), key_owners={"count": KeyOwners.of((2, 2, 2, 3, 3, 4, 4, 4))}))
-    assert begin_update(even, moved, 2).key_owners["count"].table() == (5, 5, 5, 3, 3, 4, 4, 4)
-    assert begin_update(index, moved, 2).key_owners["count"].table() == (5, 5, 3, 3, 4, 4, 4, 4)
+    assert planned_update(even, moved, 2).key_owners["count"].table() == (5, 5, 5, 3, 3, 4, 4, 4)
+    assert planned_update(index, moved, 2).key_owners["count"].table() == (5, 5, 3, 3, 4, 4, 4, 4)
 
 
 def test_owners_outlive_the_update() -> None:
     """After it the ranges are broken, so they cannot be computed from the tasks."""
-    update = begin_update(PlanIndex(_plan(BEFORE)), LARGER, 2)
+    update = planned_update(PlanIndex(_plan(BEFORE)), LARGER, 2)
     after = PlanIndex(replace(_plan(LARGER), key_owners=update.key_owners))
     assert after.key_owners("count") == (2, 2, 4, 4, 3, 3, 5, 5)
-    again = begin_update(after, LARGER, 3)
+    again = planned_update(after, LARGER, 3)
     assert not again.added
     assert not again.removed
     assert not again.key_owners
@@ -132,14 +132,14 @@ def test_ids_of_removed_tasks_are_not_used_again() -> None:
 
 def test_a_plan_with_an_update_is_a_document() -> None:
     """A standby reads the phase from it."""
-    update = begin_update(PlanIndex(_plan(BEFORE)), LARGER, 2)
+    update = planned_update(PlanIndex(_plan(BEFORE)), LARGER, 2)
     plan = replace(_plan(merged(BEFORE, LARGER)), update=update, key_owners=update.key_owners)
     assert decode_physical_plan(encode_plan(plan), "test") == plan
 
 
 def test_a_leader_that_died_between_two_writes_leaves_plans_that_can_be_reconciled() -> None:
     """It writes the physical plan first, so the packing plan may be that of the phase before."""
-    update = begin_update(PlanIndex(_plan(BEFORE)), LARGER, 2)
+    update = planned_update(PlanIndex(_plan(BEFORE)), LARGER, 2)
     both = merged(BEFORE, LARGER)
     prepared = replace(_plan(both), update=update)
     assert reconciled(prepared, both) == (prepared, both)

@@ -15,7 +15,7 @@ from heron.planner.packing_plan import ContainerPlan, PackingPlan, Resource
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, UpdatePhase, at_parallelism_of
 from heron.planner.plan_draft import fingerprint
 
-__all__ = ["begin_update", "has_key_groups", "merged", "reconciled", "without"]
+__all__ = ["has_key_groups", "merged", "planned_update", "reconciled", "without"]
 
 _KEYED = (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
 
@@ -25,7 +25,7 @@ def has_key_groups(component: ComponentDefinition) -> bool:
     return any(each.grouping.kind in _KEYED for each in component.inputs)
 
 
-def begin_update(index: PlanIndex, target: PackingPlan, number: int) -> PlanUpdate:
+def planned_update(index: PlanIndex, target: PackingPlan, number: int) -> PlanUpdate:
     """The first phase of the update from the plan of `index` to `target`."""
     places = {instance.task_id: instance.component for _, instance in target.instances()}
     added = tuple(sorted(places.keys() - index.tasks.keys()))

@@ -13,7 +13,7 @@ from heron.errors import StateConflictError, StateUnavailableError
 from heron.ipc.documents.status import LeaderStatus
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, physical_plan
-from heron.planner.plan_update import begin_update, merged
+from heron.planner.plan_update import merged, planned_update
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.plans import decode_packing_plan, encode_plan
 from heron.tmanager.leader.topology_state import Takeover
@@ -47,7 +47,7 @@ class Environment:
         self.plan = physical_plan(
             before, definition, (), version=4, epoch=1, topology_id="wc-1", state=TopologyState.RUNNING
         )
-        update = begin_update(PlanIndex(self.plan), larger, 5)
+        update = planned_update(PlanIndex(self.plan), larger, 5)
         members = physical_plan(
             self.both, definition, (), version=5, epoch=1, topology_id="wc-1", state=TopologyState.RUNNING
         )

@@ -20,7 +20,7 @@ from heron.planner.physical_plan import (
     UpdatePhase,
     physical_plan,
 )
-from heron.planner.plan_update import begin_update, merged, without
+from heron.planner.plan_update import merged, planned_update, without
 
 __all__ = ["PlanMaker", "Registration", "Registry"]
 
@@ -158,7 +158,7 @@ class PlanMaker:
 
         `owners` are those of key groups, for components whose tasks stay.
         """
-        update = begin_update(index, target, index.plan.version + 1)
+        update = planned_update(index, target, index.plan.version + 1)
         self.update = replace(update, key_owners={**update.key_owners, **owners})
         self.packing = merged(self.packing, target)
 

@@ -20,7 +20,7 @@ from heron.planner.key_balance import encode_owners
 from heron.planner.key_owners import KeyOwners, moved_groups
 from heron.planner.packing_plan import NO_RESOURCE, PackingPlan, Resource, check_standbys
 from heron.planner.physical_plan import PlanIndex
-from heron.planner.plan_update import begin_update, without
+from heron.planner.plan_update import planned_update, without
 from heron.planner.regions import regions_of
 from heron.spi.packing import Packing
 from heron.spi.scheduler import ContainerSpec, Scheduler
@@ -132,7 +132,7 @@ def plan_update(
         return TopologyUpdate(name, before, before, {})
     settings = engine_settings(environment.profile.engine, definition, environment.profile.engine.on_failure)
     check_standbys(name, after, settings.standbys)
-    owners = begin_update(index, after, index.plan.version + 1).key_owners
+    owners = planned_update(index, after, index.plan.version + 1).key_owners
     return _with_moves(environment, index, TopologyUpdate(name, before, after, {}), owners)
 
 
