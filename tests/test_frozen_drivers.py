@@ -197,6 +197,7 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("outside")
+@pytest.mark.filterwarnings("ignore:.* has moved to:DeprecationWarning")  # an old path warns, and works
 def test_frozen_drivers_are_found_and_load() -> None:
     """By the catalog of the command, which looks for entry points and compares the numbers."""
     add_plugin_path([FOLDER / name for name in SUPPORTED])
