@@ -339,13 +339,14 @@ def test_end_to_end_suites_depend_on_what_they_share_and_run(root: Path) -> None
     assert changed(root, "plugins/uploader-s3/src/heron_s3/driver.py", "x = 1\n")["on-s3"] == ["plugins"]
 
 
-def test_a_driver_that_a_test_names_is_an_input(root: Path) -> None:
-    """Profiles name drivers; the kernel loads them by entry point."""
-    project = '[project]\nname = "x"\n[project.entry-points."heron.sink"]\nxx = "x:X"\n'
+@pytest.mark.parametrize("group", ["heron.sink", "heron.command"])
+def test_a_driver_or_command_that_a_test_names_is_an_input(root: Path, group: str) -> None:
+    """Profiles name drivers, tests run commands; both are loaded by entry point."""
+    project = f'[project]\nname = "x"\n[project.entry-points."{group}"]\nxx = "x:X"\n'
     write(root, "plugins/sink-x/pyproject.toml", project)
     write(root, "plugins/sink-x/src/x/__init__.py", "")
     assert changed(root, "plugins/sink-x/src/x/__init__.py", "x = 1\n") == {}
-    write(root, "tests/e2e/flowing.py", 'PROFILE = "sink: {driver: xx}"\n')
+    write(root, "tests/e2e/flowing.py", 'USE = "sink: {driver: xx}"\n')
     assert changed(root, "plugins/sink-x/src/x/__init__.py", "x = 2\n") == {"on-s3": ["core"]}
 
 

@@ -166,7 +166,7 @@ class InputFinder:
         return {self._fixtures[name] for each in facts for name in self._fixtures.keys() & each.arguments}
 
     def _run_by(self, suite: Suite, files: set[str]) -> list[Distribution]:
-        """The distributions of which tests start programs or load drivers by name, and those that these need."""
+        """The distributions of which tests start programs, or name a driver or a command, and those that these need."""
         tests = files - self._sources - self._servers
         facts = [self._graph.facts(path) for path in tests]
         folders = {path.removeprefix("/") for each in facts for path in each.paths}
@@ -177,7 +177,7 @@ class InputFinder:
             found += [each for each in self._distributions.values() if each.scripts or each.folder == _BUNDLE]
         if runs_heron or _FINDS_DRIVERS in self._imports(files):
             words = {part for each in facts for word in each.words for part in word.split(".")}
-            found += [each for each in self._distributions.values() if each.drivers & words]
+            found += [each for each in self._distributions.values() if (each.drivers | each.commands) & words]
         return self._with_required(found)
 
     def _with_required(self, distributions: list[Distribution]) -> list[Distribution]:

@@ -17,17 +17,19 @@ __all__ = ["Distribution", "Workspace", "normalized"]
 
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules"}
 _SKIPPED_ENDS = (".pyc", ".egg-info")
+_COMMANDS = "heron.command"
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """What the ``pyproject.toml`` in `folder` says. `drivers` are the names that profiles use."""
+    """What the ``pyproject.toml`` in `folder` says; `drivers` are names in profiles, `commands` are of ``heron NAME``."""
 
     name: str
     folder: str
     requires: frozenset[str]
     scripts: frozenset[str]
     drivers: frozenset[str]
+    commands: frozenset[str]
     pytest_plugins: tuple[str, ...]
 
 
@@ -107,6 +109,7 @@ class Workspace:
             requires=frozenset(normalized(re.split(r"[^\w.-]", each)[0]) for each in requires),
             scripts=frozenset(_table(project, "scripts")),
             drivers=frozenset(name for group in points if _holds_drivers(group) for name in _table(points, group)),
+            commands=frozenset(_table(points, _COMMANDS)),
             pytest_plugins=tuple(map(str, _table(project, "entry-points", "pytest11").values())),
         )
 
@@ -117,7 +120,7 @@ def normalized(name: str) -> str:
 
 
 def _holds_drivers(entry_points: str) -> bool:
-    return entry_points.startswith("heron.") and entry_points != "heron.command"
+    return entry_points.startswith("heron.") and entry_points != _COMMANDS
 
 
 def _is_skipped(name: str) -> bool:
