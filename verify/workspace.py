@@ -22,7 +22,7 @@ _COMMANDS = "heron.command"
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """What the ``pyproject.toml`` in `folder` says; `drivers` are names in profiles, `commands` are of ``heron NAME``."""
+    """What the ``pyproject.toml`` in `folder` says; `drivers` are names in profiles, `commands` those of ``heron``."""
 
     name: str
     folder: str

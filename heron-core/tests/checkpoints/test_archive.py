@@ -164,7 +164,7 @@ def test_errors_of_the_store_reach_the_caller(archive: CheckpointArchive, store:
         lambda: archive.save_manifest(manifest),
         lambda: archive.manifest(manifest.id),
         archive.checkpoints,
-        lambda: archive.keep("words-1", [manifest], 9),
+        lambda: archive.dispose_others("words-1", [manifest], 9),
         lambda: archive.delete(manifest.id, []),
     ):
         with pytest.raises(CheckpointError, match="the store is away"):
@@ -203,7 +203,7 @@ def test_nothing_that_a_checkpoint_needs_is_ever_removed(data: st.DataObject) ->
         try:
             if step == "keep" and present:
                 kept = [archive.manifest(each) for each in present[-data.draw(st.integers(1, 3)) :]]
-                archive.keep(run.run, kept, kept[-1].number)
+                archive.dispose_others(run.run, kept, kept[-1].number)
                 folders = {f"words/words-1/{each.number:010d}/manifest" for each in kept}
                 needed = folders | {name for each in kept for name in each.objects()}
                 older = {name for name in store.objects if int(name.split("/")[2]) < kept[-1].number}
@@ -228,7 +228,7 @@ def test_deleting_every_checkpoint_of_a_run_leaves_nothing(
     for groups in ([0, 1], [1], [1], [0]):
         run.save(groups)
     manifests = {each: archive.manifest(each) for each in run.complete}
-    archive.keep("words-1", [manifests[each] for each in list(manifests)[2:]], 3)
+    archive.dispose_others("words-1", [manifests[each] for each in list(manifests)[2:]], 3)
     assert "words/words-1/0000000001/task-1" in store.objects
     for at in archive.checkpoints():
         archive.delete(at, [manifests[each] for each in archive.checkpoints() if each != at])
@@ -255,5 +255,5 @@ def test_clean_up_leaves_checkpoints_under_way_alone(archive: CheckpointArchive,
     run.save([0], completes=False)
     archive.delete(older.id, [newest])
     assert "words/words-1/0000000003/task-1" in store.objects
-    archive.keep("words-1", [newest], newest.number)
+    archive.dispose_others("words-1", [newest], newest.number)
     assert "words/words-1/0000000003/task-1" in store.objects

@@ -94,8 +94,10 @@ class CheckpointArchive:
         runs = sorted(found, key=lambda each: -ages_s[each])
         return tuple(CheckpointId(each, number) for each in runs for number in sorted(found[each]))
 
-    def keep(self, run: str, kept: Iterable[CheckpointManifest], before: int) -> None:
+    def dispose_others(self, run: str, kept: Iterable[CheckpointManifest], before: int) -> None:
         """Disposes the objects of a run's checkpoints with a number below `before` that no kept checkpoint needs.
+
+        `heron.tmanager.state.manifest_writer` chooses `kept`.
 
         A process that dies in the middle leaves no checkpoint without its payloads.
 

@@ -18,7 +18,10 @@ _DEFAULT_PENDING = 60_000  # roots; more gain nothing (measured)
 
 
 class FlushPacer:
-    """The time since the last flush, against the linger and the shortest distance of two flushes."""
+    """The time since the last flush, against the linger and the shortest distance of two flushes.
+
+    For the task thread, between calls of user code; within a call a timer of the gateway applies.
+    """
 
     def __init__(self, linger_s: float) -> None:
         self._linger_s = linger_s

@@ -26,7 +26,8 @@ from heron.instance.state.keyed_state import KeyedStateStore
 from heron.instance.state.owned_groups import has_single_keys, receives_by_key
 from heron.instance.state.state_backends import task_store
 from heron.instance.task_telemetry import TaskTelemetry
-from heron.instance.user.task_context import QueuedCollector, QueuedTarget, TaskContext
+from heron.instance.user.queued_collector import QueuedCollector, QueuedTarget
+from heron.instance.user.task_context import TaskContext
 from heron.instance.user.user_component import UserPackage
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings

@@ -1,6 +1,7 @@
 """The regions of a topology: its components that are connected by streams, directly or through others. Pure.
 
 No data passes between two regions, so a loss in one of them changes nothing in the others.
+`heron.tmanager.leader.restores` decides which of them are restored.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Every destination has an outlet. It holds the segments that the credit of the task's session does not allow yet. From
 the high watermark to the low one the task is a culprit, and the spouts that feed it are throttled. Bolts continue,
 because their pending work must leave them. Above the hard limit the outlet also holds releases, so no producer gets
-credit back for data in it. An outlet therefore holds at most the hard limit plus one window of each producer, and
-nothing is dropped. No cycle of waiting can form: topologies have no cycles, and credit between two stream managers is
-counted for each destination task.
+credit back for data in it. An outlet therefore holds at most the hard limit plus one window of each producer, and drops
+nothing; the router may drop tuples before (``topology.droptuples.upon.backpressure``). No cycle of waiting can form:
+topologies have no cycles, and credit between two stream managers is counted for each destination task.
 """
 
 from __future__ import annotations

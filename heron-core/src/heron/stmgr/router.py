@@ -220,6 +220,10 @@ class Router:
             outlet.forget(producer)
 
     def _put(self, task_id: int, segment: Segment) -> Outlet | None:
+        """Puts a segment into the outlet of a task; None if it is dropped and counted instead.
+
+        It is dropped if the task is not in the plan, or if the task is congested and tuples may be dropped.
+        """
         outlet = self.outlets.get(task_id)
         if outlet is None:
             if self._has_plan:

@@ -69,12 +69,12 @@ def lead(
         host = ServiceHost(settings, reactor, hub, store, telemetry, hooks, archive)
         Service(host, store.take_over(leader)).begin()
 
-    def check_lease() -> None:
+    def end_if_lease_is_lost() -> None:
         if lease.lost():
             msg = f"another topology manager may lead {spec.topology!r} now; this one ends and stands by"
             raise StateConflictError(msg)
 
-    reactor.every(settings.heartbeat_s, check_lease)
+    reactor.every(settings.heartbeat_s, end_if_lease_is_lost)
     lease.take(location, begin)
     return lease
 

@@ -6,7 +6,7 @@ import threading
 
 from heron.api.tuple import Tuple
 from heron.instance.queues.data_queue import Sleeper
-from heron.instance.user.task_context import QueuedCollector, QueuedTarget
+from heron.instance.user.queued_collector import QueuedCollector, QueuedTarget
 
 
 class Calls:

@@ -30,7 +30,8 @@ from heron.clock import monotonic_s
 from heron.errors import UsageError
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.queues.data_queue import Sleeper
-from heron.instance.user.task_context import QueuedCollector, QueuedTarget, TaskContext
+from heron.instance.user.queued_collector import QueuedCollector, QueuedTarget
+from heron.instance.user.task_context import TaskContext
 from heron.instance.user.user_component import initialise, specialise
 from heron.kernel.user_code import load_class
 from heron.planner.logical_plan import logical_plan

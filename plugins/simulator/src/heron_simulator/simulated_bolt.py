@@ -15,7 +15,7 @@ from heron.instance.input.undecodable_rows import LostRow, report_lost
 from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, watermark_sources
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import TickTimer
-from heron.instance.user.task_context import QueuedTarget
+from heron.instance.user.queued_collector import QueuedTarget
 from heron.instance.user.user_component import BoltHookCalls
 from heron.ipc.frames.frame import Marker, SegmentKind, marker_value
 from heron.planner.physical_plan import TaskPlan

@@ -12,7 +12,7 @@ from heron.instance.acks.pending_roots import ImmediateAcks
 from heron.instance.acks.replays import Replays
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.pacing import Backoff
-from heron.instance.user.task_context import QueuedTarget
+from heron.instance.user.queued_collector import QueuedTarget
 from heron.instance.user.user_component import SpoutHookCalls
 from heron.planner.physical_plan import TaskPlan
 from heron_simulator.delivery import TrackedSpoutEmitter

@@ -24,7 +24,8 @@ from heron.instance.output.stream_routes import routes_of
 from heron.instance.queues.data_queue import Sleeper
 from heron.instance.state.keyed_state import KeyedStateStore
 from heron.instance.state.owned_groups import has_single_keys
-from heron.instance.user.task_context import QueuedCollector, QueuedTarget, TaskContext
+from heron.instance.user.queued_collector import QueuedCollector, QueuedTarget
+from heron.instance.user.task_context import TaskContext
 from heron.instance.user.user_component import initialise
 from heron.instance.user.user_errors import UserErrors
 from heron.ipc.frames.frame import Marker

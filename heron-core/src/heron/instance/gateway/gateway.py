@@ -240,6 +240,7 @@ class Gateway:
             self._session.send_control(self._channel, envelope)
 
     def _end_linger(self) -> None:
+        """The linger after a flush, which `_end_round` began, is over: the next emit flushes (`Emitter.end_linger`)."""
         self._linger = None
         self.data_out.end_linger()
 

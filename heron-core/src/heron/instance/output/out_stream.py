@@ -45,9 +45,9 @@ class OutStream:
     """The log of one stream.
 
     `limit` is the number of rows that make the next flush. The generated emit compares the log with it and reads no
-    clock: when the linger after a flush is over, the gateway sets `limit` to zero, and the next emit flushes. It also
-    starts at zero. `direct` holds the task of the present emit, if that emit names one. `points` are the traced rows of
-    the flush under way; only a task that traces has `traces`.
+    clock: when the linger after a flush is over, `Emitter.end_linger` sets `limit` to zero, and the next emit flushes.
+    It also starts at zero. `direct` holds the task of the present emit, if that emit names one. `points` are the traced
+    rows of the flush under way; only a task that traces has `traces`.
     """
 
     __slots__ = (

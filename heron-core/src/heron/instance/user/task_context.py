@@ -1,11 +1,8 @@
-"""What a component is given besides its collector: the context, and the collector for threads that it starts itself."""
+"""What a component is given besides its collector: the context of its task."""
 
 from __future__ import annotations
 
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from heron.api.component import ThreadsafeCollector
@@ -14,18 +11,13 @@ from heron.api.context import ITaskHook, S, TopologyContext
 from heron.api.definition import ComponentDefinition, GroupingDefinition
 from heron.api.metrics import IMetric
 from heron.api.stream_id import GlobalStreamId
-from heron.api.tuple import Tuple
 from heron.clock import SystemClock
 from heron.errors import UsageError, known, nearest
 from heron.instance.metrics.task_metrics import TaskMetrics
-from heron.instance.queues.data_queue import Sleeper
 from heron.instance.state.keyed_state import KeyedStateStore
 from heron.planner.physical_plan import PlanIndex
 
-__all__ = ["QueuedCollector", "QueuedTarget", "TaskContext"]
-
-_MOST_CALLS = 10_000  # a thread that calls faster than the task thread executes the calls waits
-_LOOK_EVERY_S = 0.25
+__all__ = ["TaskContext"]
 
 
 class TaskContext(TopologyContext):
@@ -129,84 +121,3 @@ class TaskContext(TopologyContext):
             names = [component.name for component in topology.components]
             msg = f"unknown component {component_id!r}{nearest(component_id, names)}; known: {known(names)}"
             raise UsageError(msg) from None
-
-
-class QueuedTarget:
-    """The component's methods that queued calls go to; set when the component is constructed."""
-
-    def __init__(self) -> None:
-        self.emit: Callable[..., object] | None = None
-        self.ack: Callable[[Tuple], None] | None = None
-        self.fail: Callable[[Tuple], None] | None = None
-        self.end: Callable[[], None] | None = None
-
-    def clear(self) -> None:
-        """Calls have no effect any more."""
-        self.emit = self.ack = self.fail = self.end = None
-
-
-class QueuedCollector:
-    """`heron.api.ThreadsafeCollector`: queues calls of other threads for the task thread."""
-
-    def __init__(self, target: QueuedTarget, sleeper: Sleeper) -> None:
-        self._target = target
-        self._sleeper = sleeper
-        self._calls: deque[Callable[[], object]] = deque()
-        self._room = threading.Event()
-        self._task_thread = threading.get_ident()
-
-    def emit(
-        self,
-        values: Sequence[object],
-        stream: str = "default",
-        *,
-        tup_id: object = None,
-        anchors: Iterable[Tuple] | None = None,
-        direct_task: int | None = None,
-    ) -> None:
-        """Queues an emit."""
-        row = tuple(values)
-        extra = {"anchors": tuple(anchors)} if anchors is not None else {"tup_id": tup_id} if tup_id is not None else {}
-        emit = self._target.emit
-        if emit is not None:
-            self._queue(partial(emit, row, stream=stream, direct_task=direct_task, **extra))
-
-    def ack(self, tup: Tuple) -> None:
-        """Queues an ack."""
-        ack = self._target.ack
-        if ack is not None:
-            self._queue(partial(ack, tup))
-
-    def fail(self, tup: Tuple) -> None:
-        """Queues a fail."""
-        fail = self._target.fail
-        if fail is not None:
-            self._queue(partial(fail, tup))
-
-    def end(self) -> None:
-        """Queues the end of this spout task."""
-        end = self._target.end
-        if end is not None:
-            self._queue(end)
-
-    def drain(self, failed: Callable[[Exception], None]) -> None:
-        """Task thread: executes the queued calls; passes each exception to `failed`."""
-        while self._calls:
-            try:
-                self._calls.popleft()()
-            except Exception as error:
-                failed(error)
-            if len(self._calls) < _MOST_CALLS and not self._room.is_set():
-                self._room.set()
-
-    def __len__(self) -> int:
-        """The number of queued calls."""
-        return len(self._calls)
-
-    def _queue(self, call: Callable[[], object]) -> None:
-        while len(self._calls) >= _MOST_CALLS and threading.get_ident() != self._task_thread:
-            self._room.clear()
-            if len(self._calls) >= _MOST_CALLS:  # read after the change, so that no waiter is missed
-                self._room.wait(_LOOK_EVERY_S)
-        self._calls.append(call)
-        self._sleeper.nudge()

@@ -21,7 +21,7 @@ _SETTLE_S = 0.2  # one death is reported by several stream managers; a restore w
 
 
 class Restores:
-    """The losses since the last restore, and the regions that have lost data."""
+    """Decides which regions are restored, by the losses that stream managers report, and orders the restore."""
 
     def __init__(self, run: CheckpointRun, plans: PlanMaker, tasks: TaskTable, clock: Clock) -> None:
         self._run = run

@@ -72,7 +72,7 @@ class Lease:
         on_taken(self._hold.epoch)
 
     def lost(self) -> bool:
-        """Whether another topology manager may lead."""
+        """Whether another topology manager may lead; `heron.tmanager.main` asks at each heartbeat, and ends then."""
         return self._hold is not None and self._hold.lost()
 
     def release(self) -> None:

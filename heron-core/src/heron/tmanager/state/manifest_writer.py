@@ -57,17 +57,19 @@ class ManifestWriter:
             self._outcomes.append((manifest.number, error))
             self._wakeup.wake()
             if not error and not keeps_older:
-                self._clean_up(manifest)
+                self._dispose_older(manifest)
 
-    def _clean_up(self, newest: CheckpointManifest) -> None:
-        """Disposes older checkpoints. A failure costs space only: the next checkpoint tries again.
+    def _dispose_older(self, newest: CheckpointManifest) -> None:
+        """Chooses the checkpoints that stay, and disposes what none of them needs.
+
+        A failure costs space only: the next checkpoint tries again.
 
         One more is kept than asked for: the plan names the checkpoint before this one until the leader has written it.
         """
         try:
             kept = self._archive.checkpoints(newest.run)[-self._kept - 1 :]
             manifests = [self._archive.manifest(each) for each in kept if each != newest.id]
-            self._archive.keep(newest.run, [*manifests, newest], before=newest.number)
+            self._archive.dispose_others(newest.run, [*manifests, newest], before=newest.number)
         except Exception as error:
             _log.warning("old checkpoints cannot be removed, the next checkpoint tries again: %s", error)
 

@@ -115,7 +115,7 @@ class KeyedStage:
         timer_us = operator.timer_us(row)
         if timer_us > START_OF_TIME_US:
             if timer_us <= self.watermark_us:
-                self.missed(key, row)
+                self.drop_late(key, row)
                 return None
             self.timers.add(timer_us, key)
         state = self.states.get(key)
@@ -162,8 +162,11 @@ class KeyedStage:
         del now_s
         return []
 
-    def missed(self, key: object, row: tuple[Any, ...]) -> None:
-        """A row arrives after its window closed: its source was idle, or sends it again."""
+    def drop_late(self, key: object, row: tuple[Any, ...]) -> None:
+        """Drop and count a row that arrives after its window closed, or send it to the late stream.
+
+        Its source was idle, or sends it again.
+        """
         host = self.code.host
         host.late(1)
         value = _element(self.operator, row)

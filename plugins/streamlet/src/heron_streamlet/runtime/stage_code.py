@@ -280,6 +280,7 @@ class StageCode:
         self._add(depth, number, host.row(outlet, f"({', '.join(values)},)"))
 
     def _assign(self, depth: int, outlet: Outlet, key: str, second: str, value: str) -> None:
+        """Assigns an element to windows; a late one is dropped and counted, or sent to the late stream."""
         number, name = outlet.source, f"assign{outlet.number}"
         assigned = self.host.assignment(outlet)
         self.names |= {name: assigned.add, "late": self.host.late}

@@ -161,7 +161,7 @@ class WindowStageBolt(KeyedStageBolt):
 
     def _merge(self, key: object, start_us: int, accumulator: object) -> None:
         if start_us + self.span_us <= self.keyed.watermark_us:
-            self.keyed.missed(key, (start_us, accumulator))
+            self.keyed.drop_late(key, (start_us, accumulator))
         elif (state := self.states.get(key)) is None:
             self.states.put(key, {start_us: accumulator})
             self.keyed.timers.add(start_us + self.span_us, key)

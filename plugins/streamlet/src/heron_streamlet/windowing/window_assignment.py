@@ -111,7 +111,10 @@ class WindowAssignment:
         self.pane_windows = window.size_us // window.slide_us if even else 0
 
     def add(self, key: object, value: object, time_us: int, bound_us: int) -> int:
-        """Assigns a value; returns for how many windows it is late. They are the first, because they close first."""
+        """Assigns a value; returns for how many windows it is late. They are the first, because they close first.
+
+        The generated stage counts them (`StageCode._assign`), and sends the element to the late stream if there is one.
+        """
         starts = self.window.starts_of(time_us)
         late = sum(start_us + self.span_us <= bound_us for start_us in starts)
         starts = starts[late:]
