@@ -150,13 +150,17 @@ def test_forked_processes_do_not_share_random_numbers(tmp_path: Path) -> None:
 def test_an_instance_finds_the_modules_of_a_new_interpreter(tmp_path: Path) -> None:
     """A module of the author hides one of a library if the engine has not imported it; so nothing may be added."""
     (tmp_path / "loaded.py").write_text("import heron.instance.main, json, sys; print(json.dumps(sorted(sys.modules)))")
-    start = 'children.start("word-1", [sys.executable, "-P", "-m", "loaded", "heron.instance.main"], output)'
-    own = ["from heron.executor.main import SHARED", "import importlib"]
+    start = 'start("loaded")'
+    as_executor = [
+        "server.close()",
+        "from heron.executor.main import SHARED",
+        "import importlib",
+        "[importlib.import_module(each) for each in SHARED]",
+        'imports = {"loaded": ("heron.executor.main", "heron.instance.main")}',
+        'starter._server = ForkServer.fork("c1.json", imports=imports)',
+    ]
     sets = []
-    for before in (
-        [*own, "[importlib.import_module(each) for each in SHARED]"],
-        ["server.close(); children = Children()"],
-    ):
+    for before in (as_executor, ["server.close(); children = Children()"]):
         (tmp_path / "output").unlink(missing_ok=True)
         result(tmp_path, *before, start, "end()", "print(0)")
         sets.append(set(json.loads((tmp_path / "output").read_text().splitlines()[-1])))
@@ -164,7 +168,7 @@ def test_an_instance_finds_the_modules_of_a_new_interpreter(tmp_path: Path) -> N
 
 
 EXECUTORS = {"_posixsubprocess", "fcntl", "subprocess", "pwd", "grp"}
-"""The test's program has imported `Children`; an executor does so after the fork."""
+"""What starts a process imports it, before the server is forked."""
 
 
 def test_a_killed_server_leaves_its_processes_and_the_next_is_a_new_interpreter(tmp_path: Path) -> None:

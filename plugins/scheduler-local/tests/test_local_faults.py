@@ -89,6 +89,8 @@ def test_executors_are_forked_and_a_killed_fork_server_harms_none(
     os.kill(first.pid, signal.SIGKILL)
     successor = bench.wait("t", 0, 2)
     assert runs(second.pid)
+    log = (bench.log_dir("t") / "supervisor.log").read_text(encoding="utf-8")
+    assert log.count("processes start as new interpreters from now on: ") == 1, "the first ones were forked"
     scheduler.kill("t")
     assert not runs(successor.pid)
 

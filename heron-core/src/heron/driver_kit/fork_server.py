@@ -13,7 +13,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, NoReturn
 
@@ -31,6 +31,8 @@ __all__ = [
     "fork_obstacle",
     "start_obstacle",
 ]
+
+NOTHING: Mapping[str, Sequence[str]] = {}
 
 _OPTIONS = ["-P", "-m"]
 _ANSWER_S = 10.0  # imports and a fork on a busy machine; a server that needs longer hangs
@@ -86,14 +88,23 @@ class ForkServer:
         channel.settimeout(_ANSWER_S)
 
     @classmethod
-    def fork(cls, shown: str, death_signal: signal.Signals = signal.SIGKILL) -> ForkServer:
-        """Forks a server. `shown` is in its command line; `death_signal` is what its processes get if this one ends."""
+    def fork(
+        cls, shown: str, death_signal: signal.Signals = signal.SIGKILL, imports: Mapping[str, Sequence[str]] = NOTHING
+    ) -> ForkServer:
+        """Forks a server.
+
+        `shown` is in its command line; `death_signal` is what its processes get if this one ends. Before it forks the
+        first process of a module in `imports`, it imports the modules there.
+
+        Raises:
+            OSError: when the system refuses.
+        """
         owner_pid = os.getpid()
         ours, servers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = os.fork()
         if pid == 0:
             ours.close()
-            _be_server(servers, owner_pid, death_signal, shown)
+            _be_server(servers, owner_pid, death_signal, imports, shown)
         servers.close()
         return cls(pid, ours)
 
@@ -137,12 +148,18 @@ class ForkServer:
         return b""
 
 
-def _be_server(channel: socket.socket, owner_pid: int, death_signal: signal.Signals, shown: str) -> NoReturn:
+def _be_server(
+    channel: socket.socket,
+    owner_pid: int,
+    death_signal: signal.Signals,
+    imports: Mapping[str, Sequence[str]],
+    shown: str,
+) -> NoReturn:
     os.setpgid(0, 0)  # the signals of a terminal are for the owner
     show_command_line((sys.executable, *_OPTIONS, COMMAND, shown))
     os.closerange(3, channel.fileno())
     os.closerange(channel.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
-    serve(channel, owner_pid, death_signal)
+    serve(channel, owner_pid, death_signal, imports)
     sys.exit()
 
 

@@ -19,7 +19,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -39,10 +39,6 @@ MODULE = 3
 """The index of the module in a command line ``python -P -m MODULE ARGUMENT``."""
 
 _REQUEST_BYTES = 1 << 16
-_INSTANCE, _EXECUTOR = "heron.instance.main", "heron.executor.main"
-_MANY = {_INSTANCE: (_INSTANCE,), _EXECUTOR: (_EXECUTOR, _INSTANCE)}
-"""Roles of which there are many, and what the server imports before it forks the first one."""
-
 _GO = b"g"
 
 
@@ -54,7 +50,9 @@ class ForkAnswer:
     error: str = ""
 
 
-def serve(channel: socket.socket, owner_pid: int, death_signal: signal.Signals) -> None:
+def serve(
+    channel: socket.socket, owner_pid: int, death_signal: signal.Signals, imports: Mapping[str, Sequence[str]]
+) -> None:
     """Serves until the owner has closed the channel. Returns only in a process that was forked, after its end."""
     set_parent_death_signal(signal.SIGKILL, owner_pid)
     loaded: set[str] = set()
@@ -64,9 +62,10 @@ def serve(channel: socket.socket, owner_pid: int, death_signal: signal.Signals) 
             os._exit(0)
         words = msgspec.json.decode(request, type=tuple[str, ...])
         try:
-            for name in set(_MANY.get(words[MODULE], ())) - loaded:
-                _import(name)
-                loaded.add(name)
+            for name in imports.get(words[MODULE], ()):
+                if name not in loaded:
+                    _import(name)
+                    loaded.add(name)
             check_single_thread()
             child = _fork()
         except Exception as error:  # the owner starts a new interpreter, which meets the same error and reports it

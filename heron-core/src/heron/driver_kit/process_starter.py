@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Protocol
 
 from heron.driver_kit.child_processes import spawn
-from heron.driver_kit.fork_server import ForkServer, ForkServerError, can_fork, fork_obstacle
+from heron.driver_kit.fork_server import NOTHING, ForkServer, ForkServerError, can_fork, fork_obstacle
 
-__all__ = ["ProcessStarter", "StartedProcess"]
+__all__ = ["PROCESS_START", "ProcessStarter", "StartedProcess"]
+
+PROCESS_START = "heron.executor.process.start"
+"""The setting that says whether processes are forked: ``fork`` or ``exec``."""
 
 _log = logging.getLogger(__name__)
 
@@ -32,8 +35,12 @@ class ProcessStarter:
     It has no server before `fork`, and none after the first failure of a server.
     """
 
-    def __init__(self, death_signal: signal.Signals = signal.SIGKILL) -> None:
+    def __init__(
+        self, death_signal: signal.Signals = signal.SIGKILL, imports: Mapping[str, Sequence[str]] = NOTHING
+    ) -> None:
+        """Before a server forks the first process of a module in `imports`, it imports the modules there."""
         self._death_signal = death_signal
+        self._imports = imports
         self._server: ForkServer | None = None
         self.obstacle = "no server was asked for"
         """Why there is no server; "" if there is one."""
@@ -45,7 +52,10 @@ class ProcessStarter:
         """
         self.obstacle = fork_obstacle()
         if not self.obstacle:
-            self._server = ForkServer.fork(shown, self._death_signal)
+            try:
+                self._server = ForkServer.fork(shown, self._death_signal, self._imports)
+            except OSError as error:
+                self.obstacle = f"the system refuses a fork server: {error.strerror}"
 
     def start(self, argv: Sequence[str], output: IO[bytes]) -> StartedProcess:
         """Starts a child in a new process group, with stdin closed and its output in the file.
@@ -58,11 +68,11 @@ class ProcessStarter:
                 return self._server.start(argv, output)
             except ForkServerError as error:
                 _log.warning("processes start as new interpreters from now on: %s", error)
-                self._server = None
+                self._server, self.obstacle = None, str(error)
         return spawn(argv, stdout=output, death_signal=self._death_signal)
 
-    def close(self) -> None:
+    def close(self, reason: str = "it is closed") -> None:
         """Ends the server; the processes that it has started stay. Idempotent."""
         if self._server is not None:
             self._server.close()
-            self._server = None
+            self._server, self.obstacle = None, reason

@@ -12,7 +12,7 @@ from typing import NoReturn
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.log import configure
 from heron.driver_kit.private_files import make_private_dir
-from heron.driver_kit.process_starter import ProcessStarter
+from heron.driver_kit.process_starter import PROCESS_START, ProcessStarter
 from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, StateError
 from heron.executor.container_processes import container_processes
@@ -86,7 +86,7 @@ def _run(
 ) -> int:
     settings = EngineSettings.from_keys(spec.settings)
     if settings.process_start == "exec":
-        starter.close()
+        starter.close(f"{PROCESS_START} is exec")
     with signals.abrupt():  # a store may answer late, and SIGTERM must not wait for it
         packing = _packing_plan(statemgr, spec.topology)
         processes = container_processes(spec.container_id, packing, settings.standbys, spec.services)

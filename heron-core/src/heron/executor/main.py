@@ -1,7 +1,7 @@
 """Entry point of an executor: ``python -m heron.executor.main SPECFILE``.
 
 The fork server is forked before anything else. What only the executor needs is imported afterwards, so the processes of
-the container have the modules that a new interpreter would have.
+the container have the modules that a new interpreter would have, and those of `subprocess`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ SHARED = (
 )
 """What the executor needs, and each role of its container too."""
 
+_INSTANCE = "heron.instance.main"  # a container has many of this role
+
 if __name__ == "__main__":
     for module in SHARED:
         importlib.import_module(module)
-    starter = ProcessStarter()
+    starter = ProcessStarter(imports={_INSTANCE: (_INSTANCE,)})
     starter.fork(sys.argv[-1])
     cast("Callable[[ProcessStarter], None]", load_object("heron.executor.container_run:run_container"))(starter)

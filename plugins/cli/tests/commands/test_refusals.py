@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,6 +149,16 @@ def test_unknown_commands_and_options_are_refused_by_click() -> None:
     """The exit code is 2 too."""
     assert command("rum").exit_code == 2
     assert command("run", "--unknown").exit_code == 2
+
+
+@pytest.mark.parametrize("words", [("plan",), ("run",), ("submit", "here")])
+def test_a_wrong_choice_does_not_start_the_authors_file(
+    words: tuple[str, ...], words_file: WordsFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file may do anything when it is loaded."""
+    module = import_module(f"heron_cli.commands.{words[0]}")
+    monkeypatch.setattr(module, "LoadingTopology", lambda *_, **__: pytest.fail("the file was started"))
+    assert "nonsense" in refused(command(*words, str(words_file(CLASS)), "--set", "nonsense"))
 
 
 def test_a_plan_is_a_tree_or_json_and_changes_nothing(words_file: WordsFile, profiles: Path, tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ class _StageRun:
             if version.watermark_us is not None:
                 self._keyed.watermark_us = version.watermark_us
         else:
-            self._process = self.code.process("row", "row")
+            self._process = self.code.process_row("row", "row")
 
     def continues(self, snapshot: Snapshot) -> bool:
         """Begin another batch; returns whether the state here is that of the snapshot."""

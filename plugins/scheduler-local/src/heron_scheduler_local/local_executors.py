@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+import logging
 import selectors
 import signal
 import sys
 
 from heron.driver_kit.child_processes import ProcessIdentity
+from heron.driver_kit.fork_server import can_fork
 from heron.driver_kit.private_files import write_private
-from heron.driver_kit.process_starter import ProcessStarter
+from heron.driver_kit.process_starter import PROCESS_START, ProcessStarter
 from heron_scheduler_kit.executor_process import ExecutorProcess
 from heron_scheduler_kit.executors import Executors, Exit, Placement
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 
 __all__ = ["LocalExecutors"]
 
+_log = logging.getLogger(__name__)
+
 # -P: a file in the user's folder must not replace a module of Heron.
 _EXECUTOR = (sys.executable, "-P", "-m", "heron.executor.main")
-_PROCESS_START = "heron.executor.process.start"
 _CONTAINER = "{container}"  # in the command: the id of the container
 
 
@@ -38,14 +41,18 @@ class LocalExecutors(Executors):
         words = map(str, launcher) if isinstance(launcher, list) else ()
         self._command = (*words, *(record.executor or _EXECUTOR))
         self._running: dict[int, ExecutorProcess] = {}
+        if not can_fork([*self._command, ""]):
+            self._starter.close("executors start with another command")
+        if self._starter.obstacle:
+            _log.info("executors start as new programs: %s", self._starter.obstacle)
 
     def start(self, container_id: int, attempt: int) -> None:
         spec_file = self.folder.spec_file(container_id)
         spec = {**json.loads(spec_file.read_bytes()), "attempt": attempt}
         write_private(spec_file, json.dumps(spec).encode())
         command = [word.replace(_CONTAINER, str(container_id)) for word in self._command]
-        if spec["settings"].get(_PROCESS_START) == "exec":
-            self._starter.close()
+        if spec["settings"].get(PROCESS_START) == "exec":
+            self._starter.close(f"{PROCESS_START} is exec")
         self._running[container_id] = ExecutorProcess(command, spec_file, spec, self._starter)
 
     def terminate(self, container_id: int) -> None:

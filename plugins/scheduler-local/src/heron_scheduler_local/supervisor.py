@@ -17,7 +17,9 @@ from heron_scheduler_local.local_executors import LocalExecutors
 
 __all__: list[str] = []
 
+EXECUTOR = "heron.executor.main"
+
 if __name__ == "__main__":
-    starter = ProcessStarter(signal.SIGTERM)
+    starter = ProcessStarter(signal.SIGTERM, {EXECUTOR: (EXECUTOR, "heron.instance.main")})
     fork = functools.partial(starter.fork, sys.argv[1])
     sys.exit(supervise(functools.partial(LocalExecutors, starter=starter), *sys.argv[1:], begin=fork))

@@ -36,8 +36,9 @@ def plan(
     verbose: bool,
 ) -> None:
     """Shows the logical, packing and physical plan of the topology of a Python file; runs and changes nothing."""
+    choice = options.choose(profile)  # a mistake here must not start the author's file
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
-        show_plan(options.choose(profile), loading, interrupts, packing, as_json)
+        show_plan(choice, loading, interrupts, packing, as_json)
 
 
 def show_plan(

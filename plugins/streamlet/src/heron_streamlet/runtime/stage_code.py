@@ -74,10 +74,14 @@ class StageCode:
         """The function that takes results of the head, with event time and bound."""
         return self._made("def follow(v{0}, t, b):", [])
 
-    def process(self, parameter: str, row: str) -> Callable[..., None]:
+    def process(self, parameters: str, prologue: Sequence[str]) -> Callable[..., None]:
+        """A function that takes rows of elements. The prologue sets ``v{0}``, and ``t`` and ``b`` if rows are timed."""
+        return self._made(f"def process({parameters}):", prologue)
+
+    def process_row(self, parameter: str, row: str) -> Callable[..., None]:
         """The function that takes rows of elements; `row` is the text of the row that is in the parameter."""
         values = "v{0}, t, b" if self.stage.head.timed else "v{0},"
-        return self._made(f"def process({parameter}):", [f"({values}) = {row}"])
+        return self.process(parameter, [f"({values}) = {row}"])
 
     def behind(self, node: Node) -> Callable[[Any, Any, Any], None]:
         """The function that takes results of another node than the head, as `follow` those of the head."""

@@ -39,7 +39,7 @@ class StageBolt(Bolt, ITwoPhaseStatefulComponent):
     def start(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Begin the stage."""
         del config, context
-        self.process = self.code.process("tup", "tup.values")  # type: ignore[method-assign]
+        self.process = self.code.process_row("tup", "tup.values")  # type: ignore[method-assign]
 
     def _acked(self, process: Callable[[Tuple], None]) -> Callable[[Tuple], None]:
         """What acks a tuple after `process`, also if that fails: an element that fails once would fail each time."""
