@@ -23,7 +23,7 @@ from heron_streamlet.plan.operators import Keyed, Windowed, Write
 from heron_streamlet.plan.stages import Stage
 from heron_streamlet.runtime.early_results import keyed_stage
 from heron_streamlet.runtime.keyed_stage import KeyedStage, rows_by_clock
-from heron_streamlet.runtime.stage_code import StageCode
+from heron_streamlet.runtime.stage_code import StageCode, row_prologue
 from heron_streamlet.windowing.event_time import END_OF_TIME_US
 
 __all__ = ["Snapshot", "run_level"]
@@ -128,7 +128,7 @@ class _StageRun:
             if version.watermark_us is not None:
                 self._keyed.watermark_us = version.watermark_us
         else:
-            self._process = self.code.process_row("row", "row")
+            self._process = self.code.process("row", row_prologue(self.code.stage, "row"))
 
     def continues(self, snapshot: Snapshot) -> bool:
         """Begin another batch; returns whether the state here is that of the snapshot."""

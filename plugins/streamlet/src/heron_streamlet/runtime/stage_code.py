@@ -46,7 +46,7 @@ from heron_streamlet.runtime.stage_host import StageHost
 from heron_streamlet.windowing.event_time import EXACT_BELOW_S, event_time_us
 from heron_streamlet.windowing.window_assignment import Combiner, WindowAssignment
 
-__all__ = ["StageCode"]
+__all__ = ["StageCode", "row_prologue"]
 
 
 @dataclass(slots=True)
@@ -77,11 +77,6 @@ class StageCode:
     def process(self, parameters: str, prologue: Sequence[str]) -> Callable[..., None]:
         """A function that takes rows of elements. The prologue sets ``v{0}``, and ``t`` and ``b`` if rows are timed."""
         return self._made(f"def process({parameters}):", prologue)
-
-    def process_row(self, parameter: str, row: str) -> Callable[..., None]:
-        """The function that takes rows of elements; `row` is the text of the row that is in the parameter."""
-        values = "v{0}, t, b" if self.stage.head.timed else "v{0},"
-        return self.process(parameter, [f"({values}) = {row}"])
 
     def behind(self, node: Node) -> Callable[[Any, Any, Any], None]:
         """The function that takes results of another node than the head, as `follow` those of the head."""
@@ -386,3 +381,9 @@ def _parts(pair: str) -> list[str]:
     """Key and value of the text that `StageCode._key` makes."""
     key, _, value = pair[1:-1].partition(", ")
     return [key, value]
+
+
+def row_prologue(stage: Stage, row: str) -> tuple[str]:
+    """The prologue of `StageCode.process` for a row of elements; `row` is the text that gives it."""
+    values = "v{0}, t, b" if stage.head.timed else "v{0},"
+    return (f"({values}) = {row}",)

@@ -10,7 +10,7 @@ from heron.clock import Clock, SystemClock
 from heron_streamlet.failures import OperatorError, in_one
 from heron_streamlet.runtime.early_results import keyed_stage
 from heron_streamlet.runtime.keyed_stage import rows_by_clock
-from heron_streamlet.runtime.stage_code import StageCode
+from heron_streamlet.runtime.stage_code import StageCode, row_prologue
 from heron_streamlet.topology.task_host import TaskHost
 from heron_streamlet.windowing.event_time import END_OF_TIME_US
 from heron_streamlet.windowing.keyed_operators import WindowFold
@@ -39,7 +39,7 @@ class StageBolt(Bolt, ITwoPhaseStatefulComponent):
     def start(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Begin the stage."""
         del config, context
-        self.process = self.code.process_row("tup", "tup.values")  # type: ignore[method-assign]
+        self.process = self.code.process("tup", row_prologue(self.code.stage, "tup.values"))  # type: ignore[method-assign]
 
     def _acked(self, process: Callable[[Tuple], None]) -> Callable[[Tuple], None]:
         """What acks a tuple after `process`, also if that fails: an element that fails once would fail each time."""
