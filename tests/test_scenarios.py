@@ -27,12 +27,14 @@ def test_ds2_reaches_the_known_optimum_in_two_steps_at_most(scenario: Scenario) 
         assert outcome.settled_s <= 180
 
 
+@pytest.mark.matrix  # a long model
 def test_dhalion_needs_more_steps() -> None:
     """It sees one bottleneck at a time; so the model is not one on which every policy is right."""
     up, _ = step(SCENARIOS[0], DhalionPolicy)
     assert up.steps > 2 * step(SCENARIOS[0], Ds2Policy)[0].steps
 
 
+@pytest.mark.matrix  # a long model
 def test_a_day_of_load_needs_few_changes_and_no_waiting() -> None:
     """From 1 to 12 tasks and back. Each component needs four changes up and four down at least."""
     found = day(Ds2Policy)
@@ -43,6 +45,7 @@ def test_a_day_of_load_needs_few_changes_and_no_waiting() -> None:
     assert found.task_hours <= 1.1 * found.optimum_hours
 
 
+@pytest.mark.matrix
 def test_the_document_has_the_newest_figures() -> None:
     """`./dev scenarios` writes them. Models have no clock and no luck, so they are the same on every machine."""
     text = DOCUMENT.read_text(encoding="utf-8")

@@ -184,7 +184,7 @@ class HttpReceiver(Receiver):
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self.address = "127.0.0.1", self._server.server_port
-        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
         self._thread.start()
 
     def close(self) -> None:
@@ -457,7 +457,7 @@ def test_a_web_server_is_no_collector() -> None:
             """Writes nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         sink = OtlpSink.open({"endpoint": f"http://127.0.0.1:{server.server_port}", "protocol": "http"})
         with pytest.raises(SinkError, match="is it a collector of OTLP"):

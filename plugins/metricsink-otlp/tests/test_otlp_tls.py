@@ -79,7 +79,7 @@ def over_http(certificate: trustme.LeafCert, names: Names) -> Iterator[int]:
     certificate.configure_cert(context)
     with Server(("127.0.0.1", 0), Handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield server.server_port

@@ -195,7 +195,7 @@ class WebServer(BaseRequestHandler):
 def test_a_server_of_another_protocol_is_an_outage() -> None:
     """With a wrong port the sink keeps the records, and does not wait for a gigabyte."""
     with ThreadingTCPServer(("127.0.0.1", 0), WebServer) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         port = server.server_address[1]
         sink = ScribeSink.open({"host": "127.0.0.1", "port": port})

@@ -34,7 +34,7 @@ class Page(BaseHTTPRequestHandler):
 def server() -> Iterator[HTTPServer]:
     """A page at a free port."""
     with HTTPServer(("127.0.0.1", 0), Page) as made:
-        threading.Thread(target=made.serve_forever, daemon=True).start()
+        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
         yield made
         made.shutdown()
 

@@ -91,7 +91,7 @@ class OtherServer(BaseHTTPRequestHandler):
 def test_another_server_at_the_address_is_reported(code: int) -> None:
     """The RPC port of the name node, or the port of a data node, is the most common mistake."""
     server = HTTPServer(("127.0.0.1", 0), type("Handler", (OtherServer,), {"code": code}))
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     manager = HdfsStateManager.open({"url": f"http://127.0.0.1:{server.server_port}"})
     try:
@@ -233,7 +233,7 @@ class RefusingNameNode(BaseHTTPRequestHandler):
 def test_a_refused_token_is_reported() -> None:
     """The token is secret, so no message shows it. The error is final, so callers do not retry."""
     with HTTPServer(("127.0.0.1", 0), RefusingNameNode) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}"
         manager = HdfsStateManager.open({"url": url, "token": "kept-to-itself"})

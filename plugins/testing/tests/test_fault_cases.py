@@ -143,7 +143,7 @@ class TestServerCases(UploaderFaultCases):
     def relay(self) -> Iterator[Relay]:
         """The relay between the driver and its server."""
         with Store() as store:
-            serving = threading.Thread(target=store.serve_forever)
+            serving = threading.Thread(target=store.serve_forever, args=(0.01,))
             serving.start()
             relay = Relay(("127.0.0.1", store.server_port))
             yield relay

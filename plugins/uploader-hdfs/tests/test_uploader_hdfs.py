@@ -243,7 +243,7 @@ class RefusingNameNode(BaseHTTPRequestHandler):
 def test_the_error_of_an_expired_token_names_the_remedy(package: Path) -> None:
     """A token is a secret like a password, so the message does not show it."""
     with HTTPServer(("127.0.0.1", 0), RefusingNameNode) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}"
         with pytest.raises(PackageError, match=r"has expired; set uploader\.token to a new one") as caught:
@@ -290,7 +290,7 @@ def test_an_upload_fails_when_each_attempt_of_a_part_is_cut(package: Path) -> No
     """Bytes move in each attempt, but sending the same bytes again is no progress."""
     package.write_bytes(bytes(16 * 2**20))  # more than the buffers of a connection hold
     with HTTPServer(("127.0.0.1", 0), CuttingGateway) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}"
         with in_time(STALL_S), pytest.raises(PackageError, match=url):
@@ -306,8 +306,13 @@ def test_the_error_of_a_token_without_the_right_names_its_owner(opened: Opener, 
         opened(user="", token="of-nobody").upload(package, "words")
 
 
-def test_an_upload_to_a_name_node_that_never_answers_fails(package: Path) -> None:
+@pytest.mark.parametrize("answer_s", [1.0, pytest.param(None, marks=pytest.mark.soak)])
+def test_an_upload_to_a_name_node_that_never_answers_fails(
+    package: Path, answer_s: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server accepts connections and sends nothing; the command must still end."""
+    if answer_s is not None:
+        monkeypatch.setattr("heron_hdfs_kit.web_hdfs._ANSWER_S", answer_s)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with (

@@ -215,7 +215,7 @@ class ForgetfulHandler(BaseHTTPRequestHandler):
 def test_an_upload_fails_when_the_server_confirms_and_stores_nothing(package: Path) -> None:
     """A cache in front, or a page that answers every request. Containers would never find the package."""
     server = HTTPServer(("127.0.0.1", 0), ForgetfulHandler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         message = refusal({"url": f"http://127.0.0.1:{server.server_port}/packages"}, package)

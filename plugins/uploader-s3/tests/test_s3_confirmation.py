@@ -67,7 +67,7 @@ def serve() -> Iterator[Serve]:
     def start(hidden: int) -> dict[str, object]:
         server = HTTPServer(("127.0.0.1", 0), type("Handler", (LateHandler,), {"hidden": hidden}))
         servers.append(server)
-        threading.Thread(target=server.serve_forever).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
         url = f"http://127.0.0.1:{server.server_port}"
         keys = {"access_key_id": "a", "secret_access_key": "s"}
         return {"bucket": "b", "endpoint_url": url, "addressing": "path", "region": "us-east-1", **keys}
@@ -90,8 +90,13 @@ def test_an_upload_waits_until_the_server_lists_the_object(serve: Serve, package
     assert S3Uploader.open(serve(3)).upload(package, "words").startswith("s3://b/words-")
 
 
-def test_an_upload_fails_when_the_server_never_lists_the_object(serve: Serve, package: Path) -> None:
+@pytest.mark.parametrize("appears_s", [1.0, pytest.param(None, marks=pytest.mark.soak)])
+def test_an_upload_fails_when_the_server_never_lists_the_object(
+    serve: Serve, package: Path, appears_s: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without this check containers would look for the package for ever."""
+    if appears_s is not None:
+        monkeypatch.setattr("heron_uploader_s3.uploader._APPEARS_S", appears_s)
     uploader = S3Uploader.open(serve(10**9))
     with in_time(STALL_S), pytest.raises(PackageError, match=r"confirmed words-\w+\.tar\.gz but does not list it"):
         uploader.upload(package, "words")

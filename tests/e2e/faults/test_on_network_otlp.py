@@ -171,7 +171,7 @@ def over_http(address: str, collected: Collected) -> Iterator[str]:
 
     with http.server.ThreadingHTTPServer((address, 0), Handler) as server:
         server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield f"{address}:{server.server_port}"

@@ -64,7 +64,7 @@ def listener(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     subprocess.run([*install, "--target", str(site), "--python", sys.executable, str(EXAMPLE)], check=True)
     monkeypatch.setenv("PYTHONPATH", str(site))
     with Listener() as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         (sandbox.home / ".heron").mkdir()
         target = {"url": f"http://127.0.0.1:{server.server_port}/heron", "headers": {"Authorization": "Bearer x"}}
