@@ -6,6 +6,7 @@ from dataclasses import fields
 
 import pytest
 
+from heron.driver_kit.process_starter import PROCESS_START
 from heron.errors import ConfigError
 from heron.kernel.settings import EngineSettings
 
@@ -41,6 +42,11 @@ def test_invalid_value_is_refused(key: str, value: object, message: str) -> None
     """The message has the key, the value, the limit and its unit."""
     with pytest.raises(ConfigError, match=message):
         EngineSettings.from_keys({key: value})
+
+
+def test_schedulers_know_the_setting_of_process_starts() -> None:
+    """They may not import the settings; and the settings, which every process reads, import no start of processes."""
+    assert EngineSettings.from_keys({PROCESS_START: "exec"}).process_start == "exec"
 
 
 def test_every_setting_is_documented() -> None:

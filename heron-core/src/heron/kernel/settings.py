@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
-from heron.driver_kit.process_starter import PROCESS_START
 from heron.errors import ConfigError, known, nearest
 
 __all__ = ["EngineSettings", "checked_setting"]
@@ -177,7 +176,7 @@ class EngineSettings:
     process_start: str = field(
         default="fork",
         metadata={
-            "key": PROCESS_START,
+            "key": "heron.executor.process.start",
             "unit": "",
             "low": None,
             "meaning": "fork or exec: processes of containers are forked from one that has the imports, or are new",
@@ -221,7 +220,7 @@ class EngineSettings:
             raise ConfigError(msg)
         _one_of("topology.on.failure", settings.on_failure, "restart", "stop")
         _one_of("heron.stmgr.backpressure.spouts", settings.backpressure_spouts, "feeders", "all")
-        _one_of(PROCESS_START, settings.process_start, "fork", "exec")
+        _one_of("heron.executor.process.start", settings.process_start, "fork", "exec")
         return settings
 
     def to_keys(self) -> dict[str, object]:
