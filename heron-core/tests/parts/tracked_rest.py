@@ -60,7 +60,7 @@ class Rest:
         decide: Decide,
         until: Callable[[Rest], bool],
         streams: Sequence[str] = ("default",),
-        **config: int,
+        **config: float,
     ) -> None:
         definition = topology(
             spout("spout", *[stream("v", name=name) for name in streams]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from heron.api.definition import DEAD_LETTERS, ComponentDefinition, ComponentKind, StreamDefinition
 from heron.api.tuple import Tuple
 
-__all__ = ["DeadLetter", "with_dead_letters"]
+__all__ = ["DEAD_LETTER_STREAM", "DeadLetter", "with_dead_letters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,12 @@ class DeadLetter:
         return cls(*tup.values)
 
 
-_STREAM = StreamDefinition(DEAD_LETTERS, tuple(each.name for each in fields(DeadLetter)))
+DEAD_LETTER_STREAM = StreamDefinition(DEAD_LETTERS, tuple(each.name for each in fields(DeadLetter)))
+"""The stream that `with_dead_letters` adds; its fields are the attributes of `DeadLetter`."""
 
 
 def with_dead_letters(spout: ComponentDefinition) -> ComponentDefinition:
     """Return the spout with the stream of its dead letters, unless it declares one of that name itself."""
     if spout.kind is not ComponentKind.SPOUT or spout.output(DEAD_LETTERS) is not None:
         return spout
-    return replace(spout, outputs=(*spout.outputs, _STREAM))
+    return replace(spout, outputs=(*spout.outputs, DEAD_LETTER_STREAM))

@@ -9,7 +9,7 @@ import msgspec
 
 from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
 from heron.api.config import setting
-from heron.api.dead_letter import DeadLetter
+from heron.api.dead_letter import DEAD_LETTER_STREAM, DeadLetter
 from heron.api.definition import DEAD_LETTERS, StreamDefinition
 from heron.clock import monotonic_s, wall_s
 from heron.errors import HeronError
@@ -19,6 +19,7 @@ from heron.instance.output.kept_stream import KeptRootStream
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes
+from heron.instance.own_replays import OwnReplays
 from heron.instance.replay.dead_letter_file import DeadLetterFile
 from heron.instance.replay.failure_cause import FailureCause, decode_cause, encode_cause
 from heron.instance.replay.kept_roots import ColumnRoot, KeptRoot
@@ -33,38 +34,55 @@ from heron.spi.metricsink import Metric, MetricKind
 __all__ = ["SpoutReplays"]
 
 
-class SpoutReplays:
+class SpoutReplays(OwnReplays):
     """What a spout's runner needs of the replays. Belongs to the task thread."""
 
     def __init__(self, policy: ReplayPolicy, task: Task, emitter: SpoutEmitter, pending: PendingRoots) -> None:
+        super().__init__(pending)
         self.replayer = Replayer(policy, monotonic_s, self._give_up)
         self._task = task
         self._emitter = emitter
-        self._pending = pending
         size_bytes = int(str(setting(task.config, TOPOLOGY_DEAD_LETTERS_BYTES)))
         self._file = DeadLetterFile(Path(task.spec.log_dir) / f"dead-letters-{task.spec.task_id}.jsonl", size_bytes)
         self._numbers = itertools.count(1)
         self._letters = 0
         task.metrics.replays = self
 
+    @property
+    def waiting(self) -> int:
+        """`OwnReplays.waiting`."""
+        return self.replayer.waiting
+
     def make_stream(
         self, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
     ) -> OutStream:
-        """`heron.instance.task.StreamMaker`."""
+        """`OwnReplays.make_stream`."""
         return KeptRootStream(number, definition, routes, origin, self._pending, self.replayer)
 
+    def is_due(self) -> bool:
+        """`OwnReplays.is_due`."""
+        return self.replayer.is_due()
+
+    def is_full(self) -> bool:
+        """`OwnReplays.is_full`."""
+        return self.replayer.is_full()
+
     def wait_s(self, most_s: float) -> float:
-        """How long the task may wait: until the next replay, at most `most_s`."""
+        """`OwnReplays.wait_s`."""
         return min(most_s, max(0.0, self.replayer.due_s - monotonic_s()))
 
     def emit_due(self, most: float) -> None:
-        """Emits up to `most` of the roots that are due, and flushes them."""
+        """`OwnReplays.emit_due`."""
         for root in self.replayer.take_due(most):
             try:
                 self._emit(root)
             except HeronError as error:  # its stream or its direct task is gone, or the author's grouping raised
                 self._not_emitted(root, error)
         self._emitter.flush()
+
+    def forget(self) -> None:
+        """`OwnReplays.forget`."""
+        self.replayer.forget()
 
     def metrics(self) -> list[Metric]:
         """`heron.instance.metrics.task_metrics.MetricSource`."""
@@ -103,7 +121,7 @@ class SpoutReplays:
         self._letters += 1
         letter = self._letter(given_up)
         out = self._emitter.streams.get(DEAD_LETTERS)
-        if out is not None and out.routes.has_receivers:
+        if out is not None and out.definition == DEAD_LETTER_STREAM and out.routes.has_receivers:
             values = tuple(getattr(letter, name) for name in out.definition.fields)
             self._emitter.add(values, DEAD_LETTERS, None, need_task_ids=False, tup_id=self.replayer.letter_id())
             return
@@ -124,10 +142,10 @@ class SpoutReplays:
             replay.tup_id,
             replay.failures,
             given_up.outcome.name.lower(),
-            "" if cause is None else cause.component,
-            0 if cause is None else cause.task_id,
-            "" if cause is None else cause.error,
-            "" if cause is None else cause.trace,
+            cause.component,
+            cause.task_id,
+            cause.error,
+            cause.trace,
             now_s - (monotonic_s() - replay.since_s),
             now_s,
         )

@@ -7,7 +7,6 @@ import traceback
 import msgspec
 
 from heron.clock import wall_s
-from heron.errors import RemoteProtocolError
 from heron.ipc.frames.tracking import MAX_CAUSE_BYTES
 
 __all__ = ["FailureCause", "decode_cause", "encode_cause"]
@@ -49,16 +48,11 @@ def encode_cause(cause: FailureCause) -> bytes:
     return data
 
 
-def decode_cause(data: bytes) -> FailureCause | None:
-    """The cause in a document; None for the empty one.
-
-    Raises:
-        RemoteProtocolError: when it is garbled.
-    """
+def decode_cause(data: bytes) -> FailureCause:
+    """The cause in a document; without component for the empty one, and for one that cannot be read."""
     if not data:
-        return None
+        return FailureCause("", 0)
     try:
         return msgspec.json.decode(data, type=FailureCause)
-    except msgspec.MsgspecError as error:
-        msg = f"the cause of a failed tuple is garbled: {error}"
-        raise RemoteProtocolError(msg) from error
+    except msgspec.MsgspecError as error:  # of a peer: the letter is worth more than its cause
+        return FailureCause("", 0, error=f"the cause cannot be read: {error}")

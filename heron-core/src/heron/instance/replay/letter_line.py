@@ -17,8 +17,8 @@ _VALUE_CHARACTERS = 200
 class LetterLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the file of dead letters has of each; see `heron.api.DeadLetter`.
 
-    `id` is unique in the topology. `shown` are the values as text, at most 200 characters each. `payload` are the values
-    as the serializer of the number `encoding` encodes them; empty if it cannot, which then was the error.
+    `id` is unique in the topology. `shown` are the values as text, at most 200 characters each. `payload` are the
+    values as the serializer of the number `encoding` encodes them; empty if it cannot, which then was the error.
     """
 
     id: str
