@@ -66,7 +66,7 @@ def always(how: str, *values: object) -> Decide:
 
 def test_a_failed_root_is_emitted_again_and_the_spout_hears_only_the_ack(tmp_path: Path) -> None:
     """The spout has ended meanwhile; the task ends when the replay is acked."""
-    rest = Rest("spout", first_time("fail", 1, 3), sent_end, **REPLAYS)
+    rest = Rest("spout", first_time("fail", 1, 3), sent_end, config=REPLAYS)
     component = run(rest, tmp_path)
     assert rest.events[:5] == [0, 1, 2, 3, 4]
     assert sorted(map(str, rest.events[5:])) == ["1", "3", "END"]
@@ -78,7 +78,7 @@ def test_a_failed_root_is_emitted_again_and_the_spout_hears_only_the_ack(tmp_pat
 
 def test_a_root_that_always_fails_becomes_a_dead_letter(tmp_path: Path) -> None:
     """Its neighbours are acked; `fail` is called once, after the last attempt; only the owner can read the file."""
-    rest = Rest("spout", always("fail", 2), sent_end, **REPLAYS)
+    rest = Rest("spout", always("fail", 2), sent_end, config=REPLAYS)
     component = run(rest, tmp_path)
     assert rest.events.count(2) == 3
     assert component.outcomes.count(("fail", "id-2")) == 1
@@ -102,7 +102,7 @@ def test_a_full_budget_stops_new_roots_and_drops_nothing(tmp_path: Path) -> None
                 self.end()
 
     first = "0" * 2000
-    rest = Rest("spout", always("fail", first), sent_end, **REPLAYS, **{TOPOLOGY_REPLAY_BYTES: 1024})
+    rest = Rest("spout", always("fail", first), sent_end, config={**REPLAYS, TOPOLOGY_REPLAY_BYTES: 1024})
     component = run(rest, tmp_path, Large)
     assert rest.events[:3] == [first] * 3, "the first root uses the budget until it is given up"
     assert sorted(component.outcomes) == [("ack", 1), ("ack", 2), ("ack", 3), ("ack", 4), ("fail", 0)]
@@ -114,7 +114,7 @@ def test_full_files_drop_the_oldest_letters_and_count_them(tmp_path: Path) -> No
     class Many(Numbers):
         count = 400
 
-    rest = Rest("spout", lambda _value: "fail", sent_end, **REPLAYS, **{TOPOLOGY_DEAD_LETTERS_BYTES: 64 * 1024})
+    rest = Rest("spout", lambda _value: "fail", sent_end, config={**REPLAYS, TOPOLOGY_DEAD_LETTERS_BYTES: 64 * 1024})
     run(rest, tmp_path, Many)
     parts = sorted(tmp_path.iterdir())
     assert [each.name for each in parts] == ["dead-letters-1.jsonl", "dead-letters-1.jsonl.1"]
@@ -127,7 +127,7 @@ def test_full_files_drop_the_oldest_letters_and_count_them(tmp_path: Path) -> No
 
 def test_a_letter_that_cannot_be_written_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The spout goes on."""
-    rest = Rest("spout", always("fail", 0), sent_end, **REPLAYS)
+    rest = Rest("spout", always("fail", 0), sent_end, config=REPLAYS)
     run(rest, tmp_path / "absent")
     assert "writing a dead letter" in capsys.readouterr().err
 

@@ -197,8 +197,8 @@ def test_dead_letters_need_a_spout_that_replays() -> None:
     spout = with_dead_letters(_spout())
     with pytest.raises(TopologyError, match=r"'count': its input words:dead_letters stays empty.*attempts is not set"):
         verify(_topology(spout, _bolt("count", LETTERS)))
-    replays = {"topology.replay.attempts": 3}
-    once = {"topology.reliability.mode": "ATLEAST_ONCE"}
+    replays: dict[str, object] = {"topology.replay.attempts": 3}
+    once: dict[str, object] = {"topology.reliability.mode": "ATLEAST_ONCE"}
     verify(_topology(spout, _bolt("count", LETTERS), config={**replays, **once}))
     verify(_topology(replace(spout, config=replays), _bolt("count", LETTERS), config=once))
     own = _spout(outputs=(StreamDefinition("dead_letters", ("v",)),))
@@ -209,6 +209,6 @@ def test_dead_letters_need_a_spout_that_replays() -> None:
 @pytest.mark.parametrize("mode", ["ATMOST_ONCE", "EFFECTIVELY_ONCE"])
 def test_replays_need_roots(mode: str) -> None:
     """The other modes track none."""
-    config = {"topology.replay.attempts": 3, "topology.reliability.mode": mode}
+    config: dict[str, object] = {"topology.replay.attempts": 3, "topology.reliability.mode": mode}
     with pytest.raises(TopologyError, match=f"attempts is 3, and nothing is replayed with .* {mode}; set ATLEAST_ONCE"):
         verify(_topology(_spout(), _bolt(), config=config))

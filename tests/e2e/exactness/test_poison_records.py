@@ -19,8 +19,9 @@ POISON = list(range(0, NUMBERS, 100))
 def check_letters(run: HeronRun) -> None:
     """Exactly the poison is given up, with its reason; everything else is acked."""
     for source in ("rows", "blocks"):
-        ((acked, failed),) = run.results(source).values()
-        assert (acked, failed) == (NUMBERS - len(POISON), POISON), source
+        (outcomes,) = run.results(source).values()
+        settled: list[object] = [NUMBERS - len(POISON), POISON]
+        assert outcomes == settled, source
     letters = [row for rows in run.results("letters").values() for row in rows]
     expected = [[[each, str(each)], each, FAILURES, "check_rows", f"ValueError: poison {each}"] for each in POISON]
     assert sorted(letters) == expected
@@ -42,7 +43,7 @@ def test_exactly_the_poison_becomes_dead_letters(sandbox: Sandbox) -> None:
     run.finished()
     check_letters(run)
     for source in ("rows", "blocks"):
-        times = dict(pair for rows in run.results(f"check_{source}").values() for pair in rows)
+        times = {number: count for rows in run.results(f"check_{source}").values() for number, count in rows}
         assert len(times) == NUMBERS
         assert {times[each] for each in POISON} == {3}
         assert {each for each, count in times.items() if count == 2} == {7, 1007}
