@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from functools import partial
 
 from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
@@ -42,6 +43,13 @@ class KeptLetters:
     def keep(self, letter: DeadLetter, line: LetterLine) -> None:
         """`heron.instance.spout_replays.LetterStore.keep`."""
         self.letters.append(letter)
+
+    def take(self, ids: Collection[str]) -> list[LetterLine]:
+        """`heron.instance.spout_replays.LetterStore.take`: no command asks a simulation."""
+        return []
+
+    def restore(self, line: LetterLine) -> None:
+        """`heron.instance.spout_replays.LetterStore.restore`: nothing was taken."""
 
 
 class SimulatedSpout(SimulatedTask):
