@@ -22,10 +22,11 @@ from heron.instance.own_replays import OwnReplays
 from heron.instance.replay.dead_letter_file import DeadLetterFile
 from heron.instance.replay.failure_cause import FailureCause, decode_cause, encode_cause
 from heron.instance.replay.kept_roots import ColumnRoot, KeptRoot
-from heron.instance.replay.letter_line import LetterLine, letter_line
+from heron.instance.replay.letter_line import letter_line, values_of
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.replay.replayer import GivenUp, Replayer
 from heron.instance.task import Task
+from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT, DEAD_LETTERS_DROPPED, REPLAY_BYTES, REPLAY_COUNT
 from heron.ipc.frames.tracking import RootOutcome
 from heron.spi.metricsink import Metric, MetricKind
@@ -149,7 +150,7 @@ class SpoutReplays(OwnReplays):
         return dict.fromkeys((line.id for line in self._store.take(ids)), "")
 
     def _emit_letter(self, line: LetterLine) -> None:
-        values, again = line.values(), self.replayer.stored_id(line.tup_id)
+        values, again = values_of(line), self.replayer.stored_id(line.tup_id)
         if isinstance(values, list):
             self._emitter.emit(values, again, line.stream)
         else:

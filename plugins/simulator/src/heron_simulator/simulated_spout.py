@@ -15,12 +15,12 @@ from heron.instance.acks.replays import Replays
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff
-from heron.instance.replay.letter_line import LetterLine
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.replay.replayer import Replayer
 from heron.instance.spout_replays import SpoutName, SpoutReplays
 from heron.instance.user.queued_collector import QueuedTarget
 from heron.instance.user.user_component import SpoutHookCalls
+from heron.ipc.documents.letter_line import LetterLine
 from heron.planner.physical_plan import TaskPlan
 from heron_simulator.ack_ledger import TreeOutcome
 from heron_simulator.delivery import TrackedSpoutEmitter

@@ -10,7 +10,7 @@ import msgspec
 
 from heron.api.dead_letter import DeadLetter
 from heron.driver_kit.private_files import write_private
-from heron.instance.replay.letter_line import LetterLine, read_line
+from heron.ipc.documents.letter_line import LetterLine, read_line
 
 __all__ = ["DeadLetterFile"]
 

@@ -9,61 +9,30 @@ import pickle
 import reprlib
 from collections.abc import Iterable
 
-import msgspec
-
 from heron.api.dead_letter import DeadLetter
 from heron.errors import SerializationError
+from heron.ipc.documents.letter_line import LetterLine
 
-__all__ = ["LetterLine", "letter_line", "read_line"]
+__all__ = ["letter_line", "values_of"]
 
 _VALUE_CHARACTERS = 200
 _PROTOCOL = 5
 
 
-class LetterLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the file of dead letters has of each; see `heron.api.DeadLetter`.
+def values_of(line: LetterLine) -> object:
+    """What the spout emitted: a list of values, or a batch of columns.
 
-    `id` is unique in the topology. `shown` are the values as text, at most 200 characters each. `payload` is a pickle
-    of the values; empty if they have none, and such a letter cannot be emitted again.
+    Raises:
+        SerializationError: when there is no pickle of them, or it does not load.
     """
-
-    id: str
-    spout: str
-    stream: str
-    shown: tuple[str, ...]
-    tup_id: str
-    failures: int
-    outcome: str
-    component: str = ""
-    task_id: int = 0
-    error: str = ""
-    trace: str = ""
-    emitted_s: float = 0.0
-    failed_s: float = 0.0
-    payload: bytes = b""
-
-    def values(self) -> object:
-        """What the spout emitted: a list of values, or a batch of columns.
-
-        Raises:
-            SerializationError: when there is no pickle of them, or it does not load.
-        """
-        if not self.payload:
-            msg = f"dead letter {self.id}: its values have no pickle, so it cannot be emitted again; drop it"
-            raise SerializationError(msg)
-        try:
-            return pickle.loads(self.payload)  # noqa: S301  # this task wrote it, into a file of its owner
-        except Exception as error:
-            msg = f"dead letter {self.id}: its values do not load: {type(error).__name__}: {error}; drop it"
-            raise SerializationError(msg) from error
-
-
-def read_line(line: bytes) -> LetterLine | None:
-    """The letter in a line of the file; None if the line is broken, such as the last one of a task that was killed."""
+    if not line.payload:
+        msg = f"dead letter {line.id}: its values have no pickle, so it cannot be emitted again; drop it"
+        raise SerializationError(msg)
     try:
-        return msgspec.json.decode(line, type=LetterLine)
-    except msgspec.MsgspecError:
-        return None
+        return pickle.loads(line.payload)  # noqa: S301  # this task wrote it, into a file of its owner
+    except Exception as error:
+        msg = f"dead letter {line.id}: its values do not load: {type(error).__name__}: {error}; drop it"
+        raise SerializationError(msg) from error
 
 
 def letter_line(letter: DeadLetter, number: str, spout: str) -> LetterLine:
