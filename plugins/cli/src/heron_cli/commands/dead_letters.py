@@ -6,7 +6,7 @@ import click
 
 from heron.clock import wall_s
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
-from heron_cli.topologies.dead_letters import chosen_letters, stored_letters
+from heron_cli.topologies.logs.dead_letters import chosen_letters, stored_letters
 from heron_cli.view.dead_letter_text import letter_fields, letter_lines, letters_lines
 from heron_cli.view.text import print_json
 

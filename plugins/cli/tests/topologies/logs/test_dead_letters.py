@@ -9,7 +9,7 @@ import pytest
 
 from heron.errors import UsageError
 from heron.ipc.documents.letter_line import LetterLine
-from heron_cli.topologies.dead_letters import chosen_letters, stored_letters
+from heron_cli.topologies.logs.dead_letters import chosen_letters, stored_letters
 from heron_cli.view.dead_letter_text import letter_fields, letter_lines, letters_lines
 
 
