@@ -23,8 +23,8 @@ from heron_service_tracker.application import application
 from heron_service_tracker.explain_command import ExplainCommand, ExplanationAnswer
 from heron_service_tracker.health_answer import HealthDecisionsAnswer
 from heron_service_tracker.observations import Observations
-from heron_service_tracker.problems import NotYetKnownError
 from heron_service_tracker.questions import Questions
+from heron_service_tracker.request_errors import NotYetKnownError
 
 WORDS = "/api/v1/clusters/near/topologies/words"
 SLOW = Diagnosis("slow-task", Subject("count", 2), 0.9, ("count/2 is busy 98 % of the time", "its host is idle"))

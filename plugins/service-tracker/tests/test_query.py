@@ -19,10 +19,10 @@ from heron_service_tracker.address import Address
 from heron_service_tracker.application import application
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.observations import Observations
-from heron_service_tracker.problems import MalformedQueryError
 from heron_service_tracker.query.answer import QueryAnswer
 from heron_service_tracker.query.expression import Operation, Read, parse_query
 from heron_service_tracker.query.timelines import Timeline, evaluated
+from heron_service_tracker.request_errors import MalformedQueryError
 from heron_service_tracker.task_figures import figures_of_tasks
 from heron_testing.fake_clock import FakeClock
 

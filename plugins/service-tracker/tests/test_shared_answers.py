@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from heron.errors import UnreachableError
-from heron_service_tracker.problems import BusyError
+from heron_service_tracker.request_errors import BusyError
 from heron_service_tracker.shared_answers import SharedAnswers
 
 

@@ -24,8 +24,8 @@ from heron_service_tracker.answer_parts import components_with_tuples
 from heron_service_tracker.application import application
 from heron_service_tracker.flow import task_rows
 from heron_service_tracker.observations import Observations
-from heron_service_tracker.problems import BusyError
 from heron_service_tracker.questions import Questions
+from heron_service_tracker.request_errors import BusyError
 from heron_service_tracker.task_observers import TaskObservers
 
 TASK = "/api/v1/clusters/near/topologies/words/tasks/2"

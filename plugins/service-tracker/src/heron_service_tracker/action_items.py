@@ -8,7 +8,7 @@ import msgspec
 
 from heron.errors import UsageError
 from heron.spi.typed_values import decode_json
-from heron_service_tracker.problems import MalformedQueryError
+from heron_service_tracker.request_errors import MalformedQueryError
 
 __all__ = ["ActionItem", "ActionRequest", "ActionsAnswer", "decode_request"]
 

@@ -19,7 +19,7 @@ from heron.errors import HeronError, StoreError
 from heron_cli.client import Client
 from heron_service_tracker.action_items import ActionItem, ActionRequest
 from heron_service_tracker.audit_file import AuditFile
-from heron_service_tracker.problems import BusyError
+from heron_service_tracker.request_errors import BusyError
 from heron_service_tracker.task_observers import OpenCluster
 
 __all__ = ["Actions"]

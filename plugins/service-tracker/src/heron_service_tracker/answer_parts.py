@@ -27,7 +27,7 @@ from heron_service_tracker.answers import (
 )
 from heron_service_tracker.health_answer import health_sentence
 from heron_service_tracker.observed import ObservedCluster, ObservedTopology, age_s
-from heron_service_tracker.problems import NotYetKnownError
+from heron_service_tracker.request_errors import NotYetKnownError
 from heron_service_tracker.trouble import troubles
 
 __all__ = [

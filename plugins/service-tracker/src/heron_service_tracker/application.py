@@ -34,9 +34,10 @@ from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.openapi import HISTORY_PATH, QUERY_PATH, openapi_document
 from heron_service_tracker.operations import API, OPERATIONS, Operation
 from heron_service_tracker.parameters import parsed
-from heron_service_tracker.problems import NotYetKnownError, problem_response, status_of
+from heron_service_tracker.problems import problem_response, status_of
 from heron_service_tracker.query.answer import QUERY_PARAMETERS, query_answer
 from heron_service_tracker.questions import Questions
+from heron_service_tracker.request_errors import NotYetKnownError
 from heron_service_tracker.task_routes import task_routes
 
 __all__ = ["Pages", "application"]

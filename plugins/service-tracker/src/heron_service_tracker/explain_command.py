@@ -13,7 +13,7 @@ import msgspec
 
 from heron.spi.typed_values import decode_json
 from heron_cli.command_entries import has_command
-from heron_service_tracker.problems import NotYetKnownError
+from heron_service_tracker.request_errors import NotYetKnownError
 
 __all__ = ["ExplainCommand", "ExplainedProblem", "ExplanationAnswer", "explain_installed"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from heron_cli.client import TopologyPlans, TopologyStatus
 from heron_service_tracker.answer_parts import components_with_tuples, exception_items
-from heron_service_tracker.flow_answers import FlowEdge, FlowNode, TaskRow
+from heron_service_tracker.flow_items import FlowEdge, FlowNode, TaskRow
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.task_figures import TaskFigures, median_without, share
 

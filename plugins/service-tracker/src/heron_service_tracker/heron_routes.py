@@ -36,11 +36,12 @@ from heron_service_tracker.heron_answers import (
 )
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.metrics_wait import wait_for_metrics
-from heron_service_tracker.observations import Observations, UnknownPlaceError
+from heron_service_tracker.observations import Observations
 from heron_service_tracker.observed import ObservedTopology
 from heron_service_tracker.parameters import Parameter, Values, parsed
 from heron_service_tracker.query.answer import heron_interval, heron_query, heron_timeline
 from heron_service_tracker.questions import Questions
+from heron_service_tracker.request_errors import UnknownPlaceError
 
 __all__ = ["heron_routes"]
 

@@ -16,8 +16,9 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from heron_service_tracker.observations import Observations, UnknownPlaceError
+from heron_service_tracker.observations import Observations
 from heron_service_tracker.observed import ObservedTopology
+from heron_service_tracker.request_errors import UnknownPlaceError
 
 __all__ = ["LiveStream"]
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from heron.clock import Clock
-from heron.errors import UsageError, known, nearest
+from heron.errors import known, nearest
 from heron.spi.scheduler import JobLink
 from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
 from heron_service_tracker.observed import (
@@ -27,10 +27,11 @@ from heron_service_tracker.observed import (
 from heron_service_tracker.plan_changes import new_versions
 from heron_service_tracker.recent_failures import failures_after
 from heron_service_tracker.recent_memory import memory_after
+from heron_service_tracker.request_errors import UnknownPlaceError
 from heron_service_tracker.status_events import events_between
 from heron_service_tracker.task_figures import FiguresOfTasks, figures_of_tasks
 
-__all__ = ["METRICS_S", "Observations", "Reading", "UnknownPlaceError"]
+__all__ = ["METRICS_S", "Observations", "Reading"]
 
 Listener = Callable[[ObservedTopology], None]
 
@@ -58,10 +59,6 @@ class _Look:
 
     def goes_on(self, now_s: float) -> bool:
         return now_s - self.last_s < _LOOKED_S
-
-
-class UnknownPlaceError(UsageError):
-    """No cluster, topology, component or task has that name."""
 
 
 class Observations:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from heron.spi.scheduler import JobLink
 from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
-from heron_service_tracker.flow_answers import FlowEdge, FlowNode, TaskRow
+from heron_service_tracker.flow_items import FlowEdge, FlowNode, TaskRow
 from heron_service_tracker.recent_failures import Failures
 from heron_service_tracker.recent_memory import RecentMemory
 from heron_service_tracker.task_figures import FiguresOfTasks

@@ -39,9 +39,10 @@ from heron_service_tracker.answers import (
 from heron_service_tracker.flow import flow, task_rows
 from heron_service_tracker.flow_answers import FlowAnswer, TasksAnswer
 from heron_service_tracker.health_answer import HealthDecisionsAnswer, decision_items
-from heron_service_tracker.observations import Observations, Reading, UnknownPlaceError
+from heron_service_tracker.observations import Observations, Reading
 from heron_service_tracker.observed import ObservedTopology, age_s
 from heron_service_tracker.parameters import Parameter, Values
+from heron_service_tracker.request_errors import UnknownPlaceError
 
 __all__ = ["API", "OPERATIONS", "Operation"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from heron.errors import known, nearest
-from heron_service_tracker.problems import MalformedQueryError
+from heron_service_tracker.request_errors import MalformedQueryError
 
 __all__ = ["Parameter", "Values", "parsed"]
 

@@ -7,17 +7,9 @@ from starlette.responses import Response
 
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import AccessError, HeronError, UsageError
-from heron_service_tracker.observations import UnknownPlaceError
+from heron_service_tracker.request_errors import BusyError, NotYetKnownError, RefusedByOperatorError, UnknownPlaceError
 
-__all__ = [
-    "BusyError",
-    "MalformedQueryError",
-    "NotYetKnownError",
-    "Problem",
-    "RefusedByOperatorError",
-    "problem_response",
-    "status_of",
-]
+__all__ = ["Problem", "problem_response", "status_of"]
 
 PROBLEM_TYPE = "application/problem+json"
 
@@ -33,22 +25,6 @@ _TITLES = {
     500: "the tracker failed",
     503: "not known yet",
 }
-
-
-class MalformedQueryError(UsageError):
-    """A parameter of a request is unknown, repeated, missing or out of its range."""
-
-
-class BusyError(UsageError):
-    """Another action on the topology is under way, or another observation of the task."""
-
-
-class NotYetKnownError(HeronError):
-    """The tracker knows the topology, but has not read that part of it yet."""
-
-
-class RefusedByOperatorError(UsageError):
-    """The tracker could answer, but was started without the option that allows it."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):

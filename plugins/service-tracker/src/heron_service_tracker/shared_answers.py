@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from heron_service_tracker.problems import BusyError
+from heron_service_tracker.request_errors import BusyError
 
 __all__ = ["SharedAnswers"]
 

@@ -15,7 +15,7 @@ from heron.errors import RefusedError
 from heron_cli.client import Client, RemoteTopology, function_times, line_times, speedscope_file
 from heron_service_tracker.daemon_thread import in_daemon
 from heron_service_tracker.flow_answers import MemoryAnswer, ProfileAnswer, TuplesAnswer
-from heron_service_tracker.problems import BusyError
+from heron_service_tracker.request_errors import BusyError
 
 __all__ = ["OpenCluster", "TaskObservers"]
 

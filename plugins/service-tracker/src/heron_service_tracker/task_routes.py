@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from heron.errors import AccessError, HeronError, UsageError
 from heron_service_tracker.answer_parts import components_with_tuples
-from heron_service_tracker.observations import Observations, UnknownPlaceError
+from heron_service_tracker.observations import Observations
 from heron_service_tracker.openapi import (
     EXPLANATION_PATH,
     LOGS_PARAMETERS,
@@ -27,8 +27,8 @@ from heron_service_tracker.openapi import (
     TUPLES_PATH,
 )
 from heron_service_tracker.parameters import Parameter, Values, parsed
-from heron_service_tracker.problems import BusyError, NotYetKnownError, RefusedByOperatorError
 from heron_service_tracker.questions import Questions
+from heron_service_tracker.request_errors import BusyError, NotYetKnownError, RefusedByOperatorError, UnknownPlaceError
 
 __all__ = ["task_routes"]
 

@@ -9,9 +9,9 @@ from heron_service_tracker.history.buckets import resolution_for
 from heron_service_tracker.history.history_file import SeriesPoints
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.history.series import METRICS
-from heron_service_tracker.observations import Observations, UnknownPlaceError
+from heron_service_tracker.observations import Observations
 from heron_service_tracker.parameters import Parameter, Values
-from heron_service_tracker.problems import MalformedQueryError, NotYetKnownError
+from heron_service_tracker.request_errors import MalformedQueryError, NotYetKnownError, UnknownPlaceError
 
 __all__ = ["HISTORY_PARAMETERS", "history_answer"]
 

@@ -12,10 +12,10 @@ from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.history.series import TASK_METRICS
 from heron_service_tracker.observed import ObservedTopology, age_s
 from heron_service_tracker.parameters import Parameter, Values
-from heron_service_tracker.problems import MalformedQueryError, NotYetKnownError
 from heron_service_tracker.query.expression import MOST_CHARACTERS, Read, parse_query
 from heron_service_tracker.query.task_history import TaskHistory, minutes_between
 from heron_service_tracker.query.timelines import MINUTE_S, Timeline, evaluated
+from heron_service_tracker.request_errors import MalformedQueryError, NotYetKnownError
 
 __all__ = [
     "QUERY_PARAMETERS",
