@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.spi.health_section import ComponentBounds, HealthSection
+from heron.spi.health_section import ComponentBounds
 from heron.spi.health_values import ActionKind, ComponentShape, Subscription, TopologyShape
-from heron_health_manager.bounds import bounded, limits_of
+from heron_health_manager.bounds import bounded
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.policy_round import Round, run_round
 from heron_testing.topology_model.fluid_model import Model, Part
@@ -107,11 +107,3 @@ def test_the_smaller_of_two_bounds_counts() -> None:
     assert (lines.least, lines.most) == (1, None)
     (count, _) = bounded(shape, {"count": ComponentBounds(max=3)}).components
     assert (count.least, count.most) == (1, 3)
-
-
-def test_the_limits_of_safety_are_those_of_the_section() -> None:
-    """Each key of the section arrives."""
-    section = HealthSection(cool_down_s=1.0, effect_s=2.0, blacklist_s=3.0, least_confidence=0.4, max_containers=5)
-    limits = limits_of(section)
-    assert (limits.cool_down_s, limits.effect_s, limits.blacklist_s, limits.least_confidence) == (1.0, 2.0, 3.0, 0.4)
-    assert limits.max_containers == 5

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heron.spi.health_section import HealthSection
 from heron.spi.health_values import (
     Action,
     ActionKind,
@@ -21,7 +22,7 @@ from heron.spi.health_values import (
     Subject,
     TopologyShape,
 )
-from heron_health_manager.safety import Limits, Verdict, effect_of, permission, too_many_containers
+from heron_health_manager.safety import Limits, Verdict, effect_of, limits_of, permission, too_many_containers
 
 LIMITS = Limits()
 NOW_S = 1_000_000.0
@@ -265,3 +266,11 @@ def test_never_acts_while_something_is_under_way_or_cools_down(
     carried_out = [age_s for age_s, state, _ in taken if state not in (DecisionState.ADVISED, DecisionState.STARTED)]
     if carried_out and 0 <= carried_out[-1] < LIMITS.cool_down_s:
         assert verdict is Verdict.WAIT
+
+
+def test_the_limits_of_safety_are_those_of_the_section() -> None:
+    """Each key of the section arrives."""
+    section = HealthSection(cool_down_s=1.0, effect_s=2.0, blacklist_s=3.0, least_confidence=0.4, max_containers=5)
+    limits = limits_of(section)
+    assert (limits.cool_down_s, limits.effect_s, limits.blacklist_s, limits.least_confidence) == (1.0, 2.0, 3.0, 0.4)
+    assert limits.max_containers == 5

@@ -1,26 +1,14 @@
-"""The bounds of the profile: how many tasks and containers the health manager gives a topology by itself."""
+"""The bounds of the profile: how many tasks the health manager gives a component by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from heron.spi.health_section import ComponentBounds, HealthSection
+from heron.spi.health_section import ComponentBounds
 from heron.spi.health_values import ComponentShape, TopologyShape
-from heron_health_manager.safety import Limits
 
-__all__ = ["bounded", "limits_of"]
-
-
-def limits_of(section: HealthSection) -> Limits:
-    """The limits of `safety` that the section sets."""
-    return Limits(
-        cool_down_s=section.cool_down_s,
-        effect_s=section.effect_s,
-        blacklist_s=section.blacklist_s,
-        least_confidence=section.least_confidence,
-        max_containers=section.max_containers,
-    )
+__all__ = ["bounded"]
 
 
 def bounded(shape: TopologyShape, bounds: Mapping[str, ComponentBounds]) -> TopologyShape:

@@ -17,13 +17,13 @@ from heron.spi.health_section import HealthSection
 from heron.spi.health_values import DecisionState, Observation
 from heron_health_manager.acting import Attempt, Carries, attempt
 from heron_health_manager.agreement import Agreement
-from heron_health_manager.bounds import limits_of
 from heron_health_manager.pace import Pace
 from heron_health_manager.pilot import Mode, next_step
 from heron_health_manager.policy_round import Round
 from heron_health_manager.policy_runner import PolicyRunner
 from heron_health_manager.record_book import KeptRecords, RecordBook
 from heron_health_manager.recovery import PlanFacts, recovered
+from heron_health_manager.safety import limits_of
 
 __all__ = ["HealthManager", "Observed"]
 

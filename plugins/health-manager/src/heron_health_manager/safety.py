@@ -16,9 +16,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from heron.spi.health_section import HealthSection
 from heron.spi.health_values import Action, ActionKind, Decision, DecisionState, Diagnosis, Measurements, TopologyShape
 
-__all__ = ["Limits", "Permission", "Verdict", "age_s_of", "effect_of", "permission", "too_many_containers"]
+__all__ = ["Limits", "Permission", "Verdict", "age_s_of", "effect_of", "limits_of", "permission", "too_many_containers"]
 
 _CARRIED_OUT = frozenset(
     {DecisionState.EFFECTIVE, DecisionState.INEFFECTIVE, DecisionState.UNMEASURED, DecisionState.FAILED}
@@ -45,6 +46,17 @@ class Limits:
     repeats: int = 2
     least_confidence: float = 0.7
     max_containers: int | None = None
+
+
+def limits_of(section: HealthSection) -> Limits:
+    """The limits that the section of a profile sets."""
+    return Limits(
+        cool_down_s=section.cool_down_s,
+        effect_s=section.effect_s,
+        blacklist_s=section.blacklist_s,
+        least_confidence=section.least_confidence,
+        max_containers=section.max_containers,
+    )
 
 
 class Verdict(enum.Enum):

@@ -7,8 +7,7 @@ from heron_health_manager.cause_sensors import CallSensor, CrossingSensor, HotKe
 from heron_health_manager.flow_sensors import QueueSensor, RestartSensor
 from heron_health_manager.host_sensor import HostSensor
 from heron_health_manager.objectives.latency_sensor import LatencySensor
-from heron_health_manager.task_sensors import StreamSensor, TaskSensor
-from heron_health_manager.tuning import BatchSensor
+from heron_health_manager.task_sensors import BatchSensor, StreamSensor, TaskSensor
 
 __all__ = ["SENSORS"]
 

@@ -9,7 +9,7 @@ from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Subject
 from heron_health_manager.window import OBSTRUCTED, Window, by_task, labels_of, tasks_of
 
-__all__ = ["StreamSensor", "TaskSensor"]
+__all__ = ["BatchSensor", "StreamSensor", "TaskSensor"]
 
 _USEFUL = ("user-cpu", "user-blocked", "engine")
 _MOST_WAIT = 0.9  # of the time for a processor: what is left would say nothing about the task
@@ -91,3 +91,21 @@ class StreamSensor(Sensor):
             if done > 0:
                 for stream, rate in streams.items():
                     yield Measurement("ratio", Subject(component.name), rate / done, stream)
+
+
+class BatchSensor(Sensor):
+    """The tuples in a batch that a task receives, and the share of its time that the engine needs for them."""
+
+    metrics: ClassVar[frozenset[str] | None] = frozenset({"execute-count", "execute-batch-count", "task-time-s"})
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        kept = Window.over(window)
+        came, batches = by_task(kept.rates("execute-count")), by_task(kept.rates("execute-batch-count"))
+        uses = kept.rates("task-time-s", "use")
+        for component, task in tasks_of(kept):
+            subject = Subject(component.name, task)
+            if batches.get(task):
+                yield Measurement("rows-per-batch", subject, came.get(task, 0.0) / batches[task])
+            if (engine := uses.get((task, "engine"))) is not None:
+                yield Measurement("engine-share", subject, engine)

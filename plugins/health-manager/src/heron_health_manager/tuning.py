@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
 
 from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
-from heron.spi.health import Diagnoser, Resolver, Sensor
+from heron.spi.health import Diagnoser, Resolver
 from heron.spi.health_values import (
     Action,
     ActionKind,
     Diagnosis,
     Expectation,
-    Measurement,
     Measurements,
-    Observation,
     Subject,
     Symptom,
 )
 from heron_health_manager.detectors import symptoms_of
-from heron_health_manager.window import Window, by_task, tasks_of
 
-__all__ = ["SMALL_BATCHES", "TOO_FEW_PENDING", "BatchSensor", "SmallBatches", "TooFewPending", "TuningResolver"]
+__all__ = ["SMALL_BATCHES", "TOO_FEW_PENDING", "SmallBatches", "TooFewPending", "TuningResolver"]
 
 TOO_FEW_PENDING, SMALL_BATCHES = "too-few-pending", "small-batches"
 
@@ -47,24 +43,6 @@ _ENGINE = 0.5  # of the useful time of a task
 _MOST_TIMES = 4.0  # in one step: beyond, what was measured says little about the rate of the source
 _SPARE = 1.25
 _FASTER = 1.1
-
-
-class BatchSensor(Sensor):
-    """The tuples in a batch that a task receives, and the share of its time that the engine needs for them."""
-
-    metrics: ClassVar[frozenset[str] | None] = frozenset({"execute-count", "execute-batch-count", "task-time-s"})
-
-    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
-        """`Sensor.measure`."""
-        kept = Window.over(window)
-        came, batches = by_task(kept.rates("execute-count")), by_task(kept.rates("execute-batch-count"))
-        uses = kept.rates("task-time-s", "use")
-        for component, task in tasks_of(kept):
-            subject = Subject(component.name, task)
-            if batches.get(task):
-                yield Measurement("rows-per-batch", subject, came.get(task, 0.0) / batches[task])
-            if (engine := uses.get((task, "engine"))) is not None:
-                yield Measurement("engine-share", subject, engine)
 
 
 class TooFewPending(Diagnoser):
