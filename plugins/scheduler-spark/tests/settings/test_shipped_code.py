@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heron.errors import SchedulerError
-from heron_scheduler_spark.shipped_code import check_code, code_names, shipped_code
+from heron_scheduler_spark.settings.shipped_code import check_code, code_names, shipped_code
 
 
 def test_archives_and_the_folders_of_modules_are_found_wherever_spark_puts_them(tmp_path: Path) -> None:

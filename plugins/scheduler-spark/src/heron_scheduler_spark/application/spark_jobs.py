@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from heron.clock import monotonic_s
-from heron_scheduler_spark.container_request import ContainerRequest
+from heron_scheduler_spark.settings.container_request import ContainerRequest
 
 __all__ = ["ApplicationState", "JobOver", "JvmThread", "SparkJobs", "check_application"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from heron.errors import SchedulerError
-from heron_scheduler_spark.master import Cluster, find_master
-from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.settings.master import Cluster, find_master
+from heron_scheduler_spark.settings.options import SparkOptions
 
 _PREFIX = "yarn.resourcemanager"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from heron.errors import SchedulerError
-from heron_scheduler_spark.container_request import ContainerRequest
-from heron_scheduler_spark.master import Cluster, Master
-from heron_scheduler_spark.network import check_network, is_here, listens
+from heron_scheduler_spark.settings.container_request import ContainerRequest
+from heron_scheduler_spark.settings.master import Cluster, Master
+from heron_scheduler_spark.settings.network import check_network, is_here, listens
 
 __all__ = ["ClusterView", "WorkerSize", "check_cluster", "check_largest", "check_size", "fits"]
 

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from heron.errors import SchedulerError, known
-from heron_scheduler_spark.master import Master
-from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.settings.master import Master
+from heron_scheduler_spark.settings.options import SparkOptions
 
 __all__ = ["DriverAddress", "address_towards", "check_network", "driver_address", "is_here", "is_loopback", "listens"]
 

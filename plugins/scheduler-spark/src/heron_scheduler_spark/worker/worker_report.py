@@ -17,7 +17,7 @@ from heron.spi.checkpoint import CheckpointStore
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind
 from heron.spi.uploader import Uploader
-from heron_scheduler_spark.redacted_spec import resolve_driver
+from heron_scheduler_spark.settings.redacted_spec import resolve_driver
 
 __all__ = ["Question", "check_core", "report"]
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from heron.clock import monotonic_s
 from heron.driver_kit.private_files import make_private_dir
-from heron_scheduler_spark.log_transfer import LogShipper
-from heron_scheduler_spark.task_link import TaskLink
-from heron_scheduler_spark.task_messages import LogText
+from heron_scheduler_spark.messages.log_transfer import LogShipper
+from heron_scheduler_spark.messages.task_messages import LogText
+from heron_scheduler_spark.worker.task_link import TaskLink
 
 __all__ = ["ContainerLogs", "LogEcho"]
 

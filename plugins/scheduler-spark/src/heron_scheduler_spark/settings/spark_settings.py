@@ -8,10 +8,10 @@ from pyspark.find_spark_home import _find_spark_home
 
 from heron.driver_kit.log import MAX_BYTES, OLDER_FILES
 from heron.errors import SchedulerError
-from heron_scheduler_spark.container_request import ContainerRequest, largest
-from heron_scheduler_spark.master import Cluster, Master
-from heron_scheduler_spark.network import DriverAddress
-from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.settings.container_request import ContainerRequest, largest
+from heron_scheduler_spark.settings.master import Cluster, Master
+from heron_scheduler_spark.settings.network import DriverAddress
+from heron_scheduler_spark.settings.options import SparkOptions
 
 __all__ = ["DYNAMIC", "executor_requests", "is_elastic", "is_guarded", "master_url", "spark_settings"]
 

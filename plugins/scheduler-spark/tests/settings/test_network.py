@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from heron.errors import SchedulerError
-from heron_scheduler_spark.cluster_check import check_cluster
-from heron_scheduler_spark.master import Cluster, Master, parse_master
-from heron_scheduler_spark.network import DriverAddress, address_towards, check_network, driver_address
-from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.application.cluster_check import check_cluster
+from heron_scheduler_spark.settings.master import Cluster, Master, parse_master
+from heron_scheduler_spark.settings.network import DriverAddress, address_towards, check_network, driver_address
+from heron_scheduler_spark.settings.options import SparkOptions
 
 LOCAL = parse_master("local")
 ABROAD = "192.0.2.99"  # for documentation, see RFC 5737

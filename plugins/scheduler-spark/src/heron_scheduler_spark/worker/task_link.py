@@ -9,7 +9,7 @@ import msgspec
 from heron.clock import monotonic_s
 from heron.driver_kit.links import ClientKeys, SocketContext, open_watched_channel
 from heron.errors import HeronError, SchedulerError
-from heron_scheduler_spark.task_messages import DriverCommand, TaskHeartbeat, TaskHello, TaskMessage
+from heron_scheduler_spark.messages.task_messages import DriverCommand, TaskHeartbeat, TaskHello, TaskMessage
 
 __all__ = ["TaskLink"]
 

@@ -11,7 +11,7 @@ import pytest
 from heron.errors import SchedulerError
 from heron.spi.driver import DriverRef, ReferringOption
 from heron.spi.scheduler import ContainerSpec, ServiceSpec
-from heron_scheduler_spark.redacted_spec import redact_spec, resolve_spec
+from heron_scheduler_spark.settings.redacted_spec import redact_spec, resolve_spec
 
 SECRET = "kept-to-itself-4711"
 

@@ -14,10 +14,10 @@ from heron.planner.packing_plan import Resource
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
-from heron_scheduler_spark.container_request import ContainerRequest
-from heron_scheduler_spark.master import parse_master
-from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.orders import Orders
+from heron_scheduler_spark.application.orders import Orders
+from heron_scheduler_spark.settings.container_request import ContainerRequest
+from heron_scheduler_spark.settings.master import parse_master
+from heron_scheduler_spark.settings.options import SparkOptions
 
 _MB = 1024 * 1024
 _UNUSED = DriverRef("none", "none", "none:None")

@@ -14,7 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from heron.errors import SchedulerError
-from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.settings.options import SparkOptions
 
 __all__ = ["Cluster", "Master", "export_hadoop_conf", "find_master", "parse_master"]
 

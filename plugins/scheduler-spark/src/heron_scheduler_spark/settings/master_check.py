@@ -14,8 +14,8 @@ from http.client import HTTPException
 from pyspark.version import __version__
 
 from heron.errors import SchedulerError
-from heron_scheduler_spark.master import Cluster, Master
-from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.settings.master import Cluster, Master
+from heron_scheduler_spark.settings.options import SparkOptions
 
 __all__ = ["check_master", "check_version"]
 

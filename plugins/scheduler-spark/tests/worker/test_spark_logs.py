@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from heron.driver_kit.log import rename_older, truncate_when_full
-from heron_scheduler_spark.container_logs import LogEcho
-from heron_scheduler_spark.log_transfer import LogMirror, LogShipper
+from heron_scheduler_spark.messages.log_transfer import LogMirror, LogShipper
+from heron_scheduler_spark.worker.container_logs import LogEcho
 
 _SOON_S = 20.0
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-from heron_scheduler_spark.cluster_check import WorkerSize
+from heron_scheduler_spark.application.cluster_check import WorkerSize
 
 __all__ = ["largest_on_yarn", "standalone_workers"]
 

@@ -22,14 +22,14 @@ from pyspark.resource import (
 )
 
 from heron.errors import SchedulerError
-from heron_scheduler_spark.cluster_check import WorkerSize
-from heron_scheduler_spark.cluster_view import largest_on_yarn, standalone_workers
-from heron_scheduler_spark.container_request import ContainerRequest
-from heron_scheduler_spark.container_task import run_container
-from heron_scheduler_spark.spark_failure import format_failure
-from heron_scheduler_spark.spark_jobs import JobOver
-from heron_scheduler_spark.spark_settings import DYNAMIC
-from heron_scheduler_spark.worker_report import report
+from heron_scheduler_spark.application.cluster_check import WorkerSize
+from heron_scheduler_spark.application.cluster_view import largest_on_yarn, standalone_workers
+from heron_scheduler_spark.application.spark_failure import format_failure
+from heron_scheduler_spark.application.spark_jobs import JobOver
+from heron_scheduler_spark.settings.container_request import ContainerRequest
+from heron_scheduler_spark.settings.spark_settings import DYNAMIC
+from heron_scheduler_spark.worker.container_task import run_container
+from heron_scheduler_spark.worker.worker_report import report
 from heron_spark_kit.spark_context import start_context
 
 __all__ = ["Application"]

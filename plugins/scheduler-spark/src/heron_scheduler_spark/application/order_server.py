@@ -25,11 +25,17 @@ from heron.clock import monotonic_s
 from heron.driver_kit.links import GuardedHub
 from heron.errors import HeronError
 from heron_scheduler_kit.control import Message
-from heron_scheduler_spark.log_transfer import LogMirror
-from heron_scheduler_spark.message_stream import MessageStream
-from heron_scheduler_spark.orders import Orders
-from heron_scheduler_spark.spark_jobs import ApplicationState, JobOver, JvmThread, SparkJobs, check_application
-from heron_scheduler_spark.task_messages import (
+from heron_scheduler_spark.application.orders import Orders
+from heron_scheduler_spark.application.spark_jobs import (
+    ApplicationState,
+    JobOver,
+    JvmThread,
+    SparkJobs,
+    check_application,
+)
+from heron_scheduler_spark.messages.log_transfer import LogMirror
+from heron_scheduler_spark.messages.message_stream import MessageStream
+from heron_scheduler_spark.messages.task_messages import (
     ContainerEnded,
     DriverCommand,
     ExecutorStarted,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from heron.driver_kit.child_processes import ProcessIdentity
-from heron_scheduler_spark.executor_record import ExecutorRecord, remove_stale_run_dirs
+from heron_scheduler_spark.worker.executor_record import ExecutorRecord, remove_stale_run_dirs
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from itertools import product
 import pytest
 
 from heron.errors import SchedulerError
-from heron_scheduler_spark.cluster_check import WorkerSize, check_largest, check_size, fits
-from heron_scheduler_spark.container_request import ContainerRequest
-from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.spark_settings import executor_requests
+from heron_scheduler_spark.application.cluster_check import WorkerSize, check_largest, check_size, fits
+from heron_scheduler_spark.settings.container_request import ContainerRequest
+from heron_scheduler_spark.settings.options import SparkOptions
+from heron_scheduler_spark.settings.spark_settings import executor_requests
 
 SMALL = ContainerRequest(1, 512, 512)
 LARGE = ContainerRequest(5, 6144, 512)

@@ -10,9 +10,9 @@ import pytest
 from pyspark.version import __version__
 
 from heron.errors import SchedulerError
-from heron_scheduler_spark.master import parse_master
-from heron_scheduler_spark.master_check import check_master, check_version
-from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.settings.master import parse_master
+from heron_scheduler_spark.settings.master_check import check_master, check_version
+from heron_scheduler_spark.settings.options import SparkOptions
 
 MASTER = parse_master("spark://127.0.0.1:7077")
 

@@ -17,12 +17,12 @@ from heron.planner.packing_plan import Resource
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import NodeKind
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
-from heron_scheduler_spark.container_request import ContainerRequest, container_request
-from heron_scheduler_spark.master import Master
-from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.redacted_spec import redact_spec
-from heron_scheduler_spark.shipped_code import code_names
-from heron_scheduler_spark.task_messages import Order
+from heron_scheduler_spark.messages.task_messages import Order
+from heron_scheduler_spark.settings.container_request import ContainerRequest, container_request
+from heron_scheduler_spark.settings.master import Master
+from heron_scheduler_spark.settings.options import SparkOptions
+from heron_scheduler_spark.settings.redacted_spec import redact_spec
+from heron_scheduler_spark.settings.shipped_code import code_names
 
 __all__ = ["Orders"]
 
