@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-WITH_ROOMS = ("heron_cli", "heron_health_manager", "heron_service_tracker")
+WITH_ROOMS = ("heron_cli", "heron_health_manager", "heron_scheduler_spark", "heron_service_tracker")
 SOURCES = {name: next(ROOT.glob(f"plugins/*/src/{name}")) for name in WITH_ROOMS}
 PACKAGES = sorted(path.parent for source in SOURCES.values() for path in source.rglob("__init__.py"))
 PUBLIC = {"heron_cli/client", "heron_cli/profiles"}
