@@ -14,8 +14,8 @@ from heron.errors import StoreError
 from heron.spi.options import option_fields
 from heron.spi.store import Batch, ViewStore
 from heron_testing.contracts.driver import DriverContract, in_time, needed
-from heron_testing.contracts.second_process import second_process
-from heron_testing.contracts.store_writers import KEYS, SPAN_US, seen, total
+from heron_testing.contracts.parts.second_process import second_process
+from heron_testing.contracts.parts.store_writers import KEYS, SPAN_US, seen, total
 from heron_testing.faults import Faults
 
 __all__ = ["ViewStoreFaultCases"]

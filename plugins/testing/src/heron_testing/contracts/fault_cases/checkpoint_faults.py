@@ -14,7 +14,7 @@ from heron.errors import CheckpointError
 from heron.spi.checkpoint import CheckpointStore
 from heron.spi.options import option_fields
 from heron_testing.contracts.driver import DriverContract, in_time, needed
-from heron_testing.contracts.second_process import pattern, second_process
+from heron_testing.contracts.parts.second_process import pattern, second_process
 from heron_testing.faults import FULL_BYTES, Faults
 
 __all__ = ["CheckpointStoreFaultCases"]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from heron.clock import wall_s
 from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, MetricsSink, Source
 from heron_testing.contracts.driver import DriverContract, in_time, needed, requires
-from heron_testing.contracts.second_process import numbered, second_process
+from heron_testing.contracts.parts.second_process import numbered, second_process
 from heron_testing.faults import FULL_BYTES, Faults
 from heron_testing.waiting import wait_until
 

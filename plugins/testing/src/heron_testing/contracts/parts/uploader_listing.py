@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heron.spi.uploader import Uploader
 from heron_testing.contracts.driver import DriverContract, in_time, requires
-from heron_testing.contracts.uploader_weight import peak_bytes
+from heron_testing.contracts.parts.uploader_weight import peak_bytes
 
 __all__ = ["MOST_BYTES", "UploaderListingCases"]
 

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from heron.errors import StoreError
 from heron.spi.store import Batch, ViewStore
-from heron_testing.contracts.store_writers import seen
+from heron_testing.contracts.parts.store_writers import seen
 from heron_testing.memory_views import MemoryViewStore
 
 __all__ = ["ViewStoreMachine"]

@@ -1,6 +1,6 @@
 """A second process that uses a driver, for the cases in which a process is killed or several processes take part.
 
-``python -m heron_testing.contracts.second_process FAMILY ENTRY OPTIONS ARGUMENTS`` opens the driver ENTRY, a
+``python -m heron_testing.contracts.parts.second_process FAMILY ENTRY OPTIONS ARGUMENTS`` opens the driver ENTRY, a
 ``module:Class``, with OPTIONS as JSON. It reports its progress as lines on stdout. The test kills it, or waits for its
 end.
 
@@ -38,7 +38,7 @@ from heron.spi.serializer import Serializer
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager
 from heron.spi.store import ViewStore
 from heron.spi.uploader import Uploader
-from heron_testing.contracts.store_writers import WRITERS
+from heron_testing.contracts.parts.store_writers import WRITERS
 
 __all__ = ["numbered", "pattern", "second_process"]
 

@@ -14,8 +14,8 @@ import pytest
 from heron.errors import SchedulerError
 from heron.spi.scheduler import Job, JobStatus, Scheduler, SchedulerState
 from heron_testing.contracts.driver import DriverContract, in_time, needed
-from heron_testing.contracts.scheduler_bench import GONE_S, START_S, Bench
-from heron_testing.contracts.second_process import second_process
+from heron_testing.contracts.parts.scheduler_bench import GONE_S, START_S, Bench
+from heron_testing.contracts.parts.second_process import second_process
 from heron_testing.fake_executor import alive
 from heron_testing.faults import Faults
 from heron_testing.waiting import wait_until

@@ -11,7 +11,7 @@ import pytest
 from heron.errors import PackageError
 from heron.spi.uploader import Uploader
 from heron_testing.contracts.driver import DriverContract, in_time, needed
-from heron_testing.contracts.second_process import second_process
+from heron_testing.contracts.parts.second_process import second_process
 from heron_testing.faults import FULL_BYTES, Faults
 
 __all__ = ["UploaderFaultCases"]
