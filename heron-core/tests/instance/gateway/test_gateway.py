@@ -16,10 +16,6 @@ from heron.instance.gateway.gateway import Gateway
 from heron.instance.queues.data_queue import Command, FramesRefused, PlanReceived, ReportSeen, SessionOpened
 from heron.instance.queues.flow_limits import OutputLimit
 from heron.ipc import control_pb2 as pb
-from heron.ipc.documents.task_memory import decode_memory
-from heron.ipc.documents.task_profile import decode_profile
-from heron.ipc.documents.task_stacks import decode_stacks
-from heron.ipc.documents.task_tuples import decode_tuples
 from heron.ipc.endpoint import container_dir, metricsmgr_endpoint, registration_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frames.frame import (
@@ -34,6 +30,10 @@ from heron.ipc.frames.frame import (
 from heron.ipc.socket import Channel, SocketContext
 from heron.kernel.settings import EngineSettings
 from heron.spi.metricsink import MetricsRecord, Source
+from heron.spi.task_memory import decode_memory
+from heron.spi.task_profile import decode_profile
+from heron.spi.task_stacks import decode_stacks
+from heron.spi.task_tuples import decode_tuples
 from heron.state_nodes.plans import encode_plan
 from heron_testing.builders import physical_plan, spout, topology
 from heron_testing.fake_clock import FakeClock

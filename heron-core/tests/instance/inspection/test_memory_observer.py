@@ -16,7 +16,7 @@ from heron.instance.inspection.memory_look import HeldNow, held_growth, look_at_
 from heron.instance.inspection.memory_observer import MemoryObserver
 from heron.instance.inspection.process_memory import allocator_free_bytes, parsed_rollup, resident_bytes
 from heron.instance.metrics.inspected_task import InspectedTask
-from heron.ipc.documents.task_memory import TaskMemory, decode_memory, encode_memory
+from heron.spi.task_memory import TaskMemory, decode_memory, encode_memory
 from heron_testing.waiting import Eventually
 from parts import instance_spec
 

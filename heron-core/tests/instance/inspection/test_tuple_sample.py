@@ -17,9 +17,9 @@ from heron.instance.inspection.value_text import ValueText
 from heron.instance.metrics.inspected_task import InspectedTask, TupleSampler
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_routes import routes_of
-from heron.ipc.documents.task_tuples import SampledTuple, TaskTuples, decode_tuples, encode_tuples
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.driver import DriverRef
+from heron.spi.task_tuples import SampledTuple, TaskTuples, decode_tuples, encode_tuples
 from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
 from heron_testing.waiting import Eventually
 from parts import instance_spec, stream_origin

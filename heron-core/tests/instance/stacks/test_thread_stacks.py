@@ -19,9 +19,9 @@ from heron.instance.queues.data_queue import DataIn
 from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.stacks.thread_stacks import stack_frames, stacks_now, state_of, thread_usages
 from heron.instance.stacks.thread_usage import ThreadUsage, thread_usage, wait_of
-from heron.ipc.documents.task_stacks import decode_stacks, encode_stacks
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
+from heron.spi.task_stacks import decode_stacks, encode_stacks
 from heron_testing.waiting import Eventually
 from parts import instance_spec
 

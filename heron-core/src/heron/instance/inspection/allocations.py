@@ -13,7 +13,7 @@ from pathlib import Path
 
 from heron.instance.stacks.code_origin import CodeOrigin, code_origin
 from heron.instance.stacks.source_line import source_line
-from heron.ipc.documents.task_memory import AllocatingLine
+from heron.spi.task_memory import AllocatingLine
 
 __all__ = ["AllocationTrace", "HeldByLine", "allocating_lines", "held_by_line"]
 

@@ -15,11 +15,11 @@ from heron.instance.metrics.inspected_task import InspectedTask
 from heron.instance.stacks.thread_stacks import stacks_now, thread_usages
 from heron.instance.stacks.thread_usage import ThreadUsage
 from heron.ipc import control_pb2 as pb
-from heron.ipc.documents.task_stacks import encode_stacks
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
 from heron.ipc.task_question import TaskRequest
 from heron.kernel.role_spec import InstanceSpec
+from heron.spi.task_stacks import encode_stacks
 
 if TYPE_CHECKING:  # see below
     from heron.instance.inspection.memory_observer import MemoryObserver

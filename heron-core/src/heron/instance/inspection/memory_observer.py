@@ -12,8 +12,8 @@ from heron.instance.inspection.memory_holders import lines_with, module_files
 from heron.instance.inspection.memory_look import MOST_BLOCKS, SeenMemory, held_growth, look_at_memory, type_growth
 from heron.instance.inspection.task_observer import TaskObserver
 from heron.instance.metrics.inspected_task import InspectedTask
-from heron.ipc.documents.task_memory import AllocatingLine, HeldMemory, TaskMemory, encode_memory
 from heron.kernel.role_spec import InstanceSpec
+from heron.spi.task_memory import AllocatingLine, HeldMemory, TaskMemory, encode_memory
 
 __all__ = ["MemoryObserver"]
 

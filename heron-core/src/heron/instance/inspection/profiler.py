@@ -16,9 +16,9 @@ from heron.clock import monotonic_s, thread_cpu_clock, wall_s
 from heron.instance.inspection.task_observer import TaskObserver
 from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.stacks.source_line import source_line
-from heron.ipc.documents.task_profile import ProfiledStack, TaskProfile, encode_profile
-from heron.ipc.documents.task_stacks import StackFrame
 from heron.kernel.role_spec import InstanceSpec
+from heron.spi.task_profile import ProfiledStack, TaskProfile, encode_profile
+from heron.spi.task_stacks import StackFrame
 
 __all__ = ["PERIOD_S", "Profiler", "StackTimes"]
 

@@ -17,10 +17,10 @@ from heron.driver_kit.redaction import names_secret
 from heron.instance.inspection.task_observer import TaskObserver
 from heron.instance.inspection.value_text import ValueText
 from heron.instance.metrics.inspected_task import FirstRows, InspectedTask
-from heron.ipc.documents.task_tuples import SampledTuple, TaskTuples, encode_tuples
 from heron.kernel.role_spec import InstanceSpec
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.serializer import UndecodableValue
+from heron.spi.task_tuples import SampledTuple, TaskTuples, encode_tuples
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch, Scalar

@@ -20,8 +20,8 @@ from heron.clock import wall_s
 from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.stacks.source_line import source_line
 from heron.instance.stacks.thread_usage import ThreadUsage, thread_usage, wait_of
-from heron.ipc.documents.task_stacks import StackFrame, TaskStacks, ThreadStack
 from heron.kernel.role_spec import InstanceSpec
+from heron.spi.task_stacks import StackFrame, TaskStacks, ThreadStack
 
 __all__ = ["engine_wait", "main_thread_frame", "stack_frames", "stacks_now", "state_of", "thread_usages"]
 
