@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import heron.instance
+from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.queues.data_queue import DataIn
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.stacks.thread_stacks import stack_frames, stacks_now, state_of, thread_usages
 from heron.instance.stacks.thread_usage import ThreadUsage, thread_usage, wait_of
 from heron.ipc.wakeup import Wakeup

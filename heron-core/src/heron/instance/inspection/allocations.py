@@ -11,7 +11,7 @@ import tracemalloc
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
+from heron.driver_kit.code_origin import CodeOrigin, code_origin
 from heron.instance.stacks.source_line import source_line
 from heron.spi.task_memory import AllocatingLine
 

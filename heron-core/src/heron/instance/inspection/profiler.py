@@ -13,8 +13,8 @@ import threading
 from types import CodeType, FrameType
 
 from heron.clock import monotonic_s, thread_cpu_clock, wall_s
+from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.inspection.task_observer import TaskObserver
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.stacks.source_line import source_line
 from heron.kernel.role_spec import InstanceSpec
 from heron.spi.task_profile import ProfiledStack, TaskProfile, encode_profile

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
 
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
+from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.stacks.thread_stacks import engine_wait
 
 __all__ = ["LongCall", "LongCalls", "look_period_s"]

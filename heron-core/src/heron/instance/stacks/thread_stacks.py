@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 
 from heron.clock import wall_s
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
+from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.stacks.source_line import source_line
 from heron.instance.stacks.thread_usage import ThreadUsage, thread_usage, wait_of
 from heron.kernel.role_spec import InstanceSpec
