@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 from heron.driver_kit.native_memory import return_large_blocks
-from heron.instance.inspection.process_memory import resident_bytes
+from heron_task_inspector.process_memory import resident_bytes
 return_large_blocks()
 before = resident_bytes()[0]
 for _ in range(3):

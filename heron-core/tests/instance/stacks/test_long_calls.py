@@ -11,10 +11,10 @@ import pytest
 
 from heron.instance.queues.data_queue import DataIn, DataOut
 from heron.instance.stacks.long_calls import LongCall, LongCalls, look_period_s
-from heron.instance.stacks.thread_stacks import engine_wait
 from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
+from heron_task_inspector.thread_stacks import engine_wait
 from heron_testing.waiting import Eventually
 
 LIMITS = FrameLimits(4_000_000)

@@ -19,11 +19,9 @@ from heron.errors import HeronError, RemoteProtocolError
 from heron.instance.gateway.lock_interval import LockInterval
 from heron.instance.gateway.session import Session
 from heron.instance.inspection.inspection import Inspection
-from heron.instance.metrics.inspected_task import InspectedTask
 from heron.instance.queues.data_queue import DataIn, DataOut, FramesRefused, PlanReceived, ReportSeen, SessionOpened
 from heron.instance.queues.flow_limits import SpoutThrottle
 from heron.instance.stacks.long_calls import LongCalls, look_period_s
-from heron.instance.stacks.thread_stacks import main_thread_frame
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registration_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
@@ -36,8 +34,10 @@ from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
+from heron.spi.inspected_task import InspectedTask
 from heron.spi.metricsink import MetricsRecord
 from heron.state_nodes.plans import decode_physical_plan
+from heron_task_inspector.thread_stacks import main_thread_frame
 
 __all__ = ["Gateway"]
 

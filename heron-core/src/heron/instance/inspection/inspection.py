@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, cast
 
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import load_object
-from heron.instance.inspection.profiler import Profiler
-from heron.instance.inspection.task_observer import TaskObserver
-from heron.instance.metrics.inspected_task import InspectedTask
-from heron.instance.stacks.thread_stacks import stacks_now, thread_usages
-from heron.instance.stacks.thread_usage import ThreadUsage
+from heron.instance.inspection.observation import TaskObserver
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
 from heron.ipc.task_question import TaskRequest
 from heron.kernel.role_spec import InstanceSpec
+from heron.spi.inspected_task import InspectedTask
 from heron.spi.task_stacks import encode_stacks
+from heron_task_inspector.profiler import Profiler
+from heron_task_inspector.thread_stacks import stacks_now, thread_usages
+from heron_task_inspector.thread_usage import ThreadUsage
 
 if TYPE_CHECKING:  # see below
-    from heron.instance.inspection.memory_observer import MemoryObserver
-    from heron.instance.inspection.tuple_sample import TupleObserver
+    from heron_task_inspector.memory_observer import MemoryObserver
+    from heron_task_inspector.tuple_sample import TupleObserver
 
 __all__ = ["Inspection"]
 
@@ -31,8 +31,8 @@ _BETWEEN_LOOKS_S = 0.1  # long enough to tell a thread that computes from one th
 
 _POLL_S = 0.05  # how late an answer is sent
 
-_MEMORY_OBSERVER = "heron.instance.inspection.memory_observer:MemoryObserver"
-_TUPLE_OBSERVER = "heron.instance.inspection.tuple_sample:TupleObserver"
+_MEMORY_OBSERVER = "heron_task_inspector.memory_observer:MemoryObserver"
+_TUPLE_OBSERVER = "heron_task_inspector.tuple_sample:TupleObserver"
 """Loaded by name, because a task needs them and what they import only when it is asked."""
 
 _log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
-from heron.instance.stacks.thread_stacks import engine_wait
+from heron_task_inspector.thread_stacks import engine_wait
 
 __all__ = ["LongCall", "LongCalls", "look_period_s"]
 

@@ -7,13 +7,13 @@ import socket
 from dataclasses import replace
 
 from heron.clock import monotonic_s
-from heron.instance.inspection.allocations import AllocationTrace, allocating_lines
-from heron.instance.inspection.memory_holders import lines_with, module_files
-from heron.instance.inspection.memory_look import MOST_BLOCKS, SeenMemory, held_growth, look_at_memory, type_growth
-from heron.instance.inspection.task_observer import TaskObserver
-from heron.instance.metrics.inspected_task import InspectedTask
+from heron.instance.inspection.observation import TaskObserver
 from heron.kernel.role_spec import InstanceSpec
+from heron.spi.inspected_task import InspectedTask
 from heron.spi.task_memory import AllocatingLine, HeldMemory, TaskMemory, encode_memory
+from heron_task_inspector.allocations import AllocationTrace, allocating_lines
+from heron_task_inspector.memory_holders import lines_with, module_files
+from heron_task_inspector.memory_look import MOST_BLOCKS, SeenMemory, held_growth, look_at_memory, type_growth
 
 __all__ = ["MemoryObserver"]
 

@@ -7,11 +7,11 @@ import pyarrow as pa
 from heron.api.definition import StreamDefinition
 from heron.instance.input.batch_reader import ReceivedBatch
 from heron.instance.input.tuple_pool import TupleSource
-from heron.instance.inspection.tuple_sample import TupleSample
-from heron.instance.inspection.value_text import ValueText
-from heron.instance.metrics.inspected_task import InspectedTask
 from heron.kernel.role_spec import InstanceSpec
+from heron.spi.inspected_task import InspectedTask
 from heron_serializer_arrow import ArrowSerializer
+from heron_task_inspector.tuple_sample import TupleSample
+from heron_task_inspector.value_text import ValueText
 
 SOURCE = TupleSource("words", StreamDefinition("default", ("word", "n")), 3)
 SPEC = InstanceSpec("t", "t-1", 1, 3, "count", 0, 0, "/run", "/log", "/package")

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from heron.clock import monotonic_s, wall_s
 from heron.driver_kit.redaction import names_secret
-from heron.instance.inspection.task_observer import TaskObserver
-from heron.instance.inspection.value_text import ValueText
-from heron.instance.metrics.inspected_task import FirstRows, InspectedTask
+from heron.instance.inspection.observation import TaskObserver
 from heron.kernel.role_spec import InstanceSpec
 from heron.planner.physical_plan import PlanIndex
+from heron.spi.inspected_task import FirstRows, InspectedTask
 from heron.spi.serializer import UndecodableValue
 from heron.spi.task_tuples import SampledTuple, TaskTuples, encode_tuples
+from heron_task_inspector.value_text import ValueText
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch, Scalar

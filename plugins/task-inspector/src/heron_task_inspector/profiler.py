@@ -14,11 +14,11 @@ from types import CodeType, FrameType
 
 from heron.clock import monotonic_s, thread_cpu_clock, wall_s
 from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
-from heron.instance.inspection.task_observer import TaskObserver
-from heron.instance.stacks.source_line import source_line
+from heron.instance.inspection.observation import TaskObserver
 from heron.kernel.role_spec import InstanceSpec
 from heron.spi.task_profile import ProfiledStack, TaskProfile, encode_profile
 from heron.spi.task_stacks import StackFrame
+from heron_task_inspector.source_line import source_line
 
 __all__ = ["PERIOD_S", "Profiler", "StackTimes"]
 

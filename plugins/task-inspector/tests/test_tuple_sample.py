@@ -12,14 +12,14 @@ from heron.api.stream import ICustomGrouping
 from heron.errors import RemoteProtocolError
 from heron.instance.input.batch_reader import ReceivedBatch
 from heron.instance.input.tuple_pool import TupleSource
-from heron.instance.inspection.tuple_sample import TupleObserver, TupleSample, secrets_of
-from heron.instance.inspection.value_text import ValueText
-from heron.instance.metrics.inspected_task import InspectedTask, TupleSampler
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_routes import routes_of
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.driver import DriverRef
+from heron.spi.inspected_task import InspectedTask, TupleSampler
 from heron.spi.task_tuples import SampledTuple, TaskTuples, decode_tuples, encode_tuples
+from heron_task_inspector.tuple_sample import TupleObserver, TupleSample, secrets_of
+from heron_task_inspector.value_text import ValueText
 from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
 from heron_testing.waiting import Eventually
 from parts import instance_spec, stream_origin

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from heron.instance.inspection import allocations
-from heron.instance.inspection.allocations import AllocationTrace, allocating_lines, held_by_line
+from heron_task_inspector import allocations
+from heron_task_inspector.allocations import AllocationTrace, allocating_lines, held_by_line
 
 USER, OTHER, LIBRARY = "/home/me/words.py", "/home/me/other.py", json.__file__
 ENGINE = allocations.__file__.replace("allocations.py", "profiler.py")

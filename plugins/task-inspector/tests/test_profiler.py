@@ -10,8 +10,8 @@ import pytest
 
 from heron.clock import monotonic_s, thread_cpu_clock
 from heron.errors import RemoteProtocolError
-from heron.instance.inspection.profiler import Profiler, StackTimes
 from heron.spi.task_profile import ProfiledStack, TaskProfile, decode_profile, encode_profile
+from heron_task_inspector.profiler import Profiler, StackTimes
 from heron_testing.waiting import Eventually
 from parts import instance_spec
 

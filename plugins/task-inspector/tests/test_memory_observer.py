@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import pytest
 
 from heron.errors import RemoteProtocolError
-from heron.instance.inspection import memory_look
-from heron.instance.inspection.memory_holders import holders_of, lines_with
-from heron.instance.inspection.memory_look import HeldNow, held_growth, look_at_memory, type_growth
-from heron.instance.inspection.memory_observer import MemoryObserver
-from heron.instance.inspection.process_memory import allocator_free_bytes, parsed_rollup, resident_bytes
-from heron.instance.metrics.inspected_task import InspectedTask
+from heron.spi.inspected_task import InspectedTask
 from heron.spi.task_memory import TaskMemory, decode_memory, encode_memory
+from heron_task_inspector import memory_look
+from heron_task_inspector.memory_holders import holders_of, lines_with
+from heron_task_inspector.memory_look import HeldNow, held_growth, look_at_memory, type_growth
+from heron_task_inspector.memory_observer import MemoryObserver
+from heron_task_inspector.process_memory import allocator_free_bytes, parsed_rollup, resident_bytes
 from heron_testing.waiting import Eventually
 from parts import instance_spec
 
@@ -118,7 +118,7 @@ def test_the_bound_of_the_tracer_ends_the_observation(
     task: InspectedTask, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A task that keeps millions of objects would pay for all of them."""
-    monkeypatch.setattr("heron.instance.inspection.allocations._MOST_BYTES", 10_000)
+    monkeypatch.setattr("heron_task_inspector.allocations._MOST_BYTES", 10_000)
     memory = observed(task, 300.0, eventually)
     assert memory.traced_s < 60.0
     assert [each for each in memory.notes if each.startswith("tracing ended after ")]

@@ -17,11 +17,11 @@ import pytest
 import heron.instance
 from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
 from heron.instance.queues.data_queue import DataIn
-from heron.instance.stacks.thread_stacks import stack_frames, stacks_now, state_of, thread_usages
-from heron.instance.stacks.thread_usage import ThreadUsage, thread_usage, wait_of
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
 from heron.spi.task_stacks import decode_stacks, encode_stacks
+from heron_task_inspector.thread_stacks import stack_frames, stacks_now, state_of, thread_usages
+from heron_task_inspector.thread_usage import ThreadUsage, thread_usage, wait_of
 from heron_testing.waiting import Eventually
 from parts import instance_spec
 

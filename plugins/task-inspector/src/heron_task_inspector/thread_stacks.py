@@ -18,10 +18,10 @@ from types import CodeType, FrameType
 
 from heron.clock import wall_s
 from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
-from heron.instance.stacks.source_line import source_line
-from heron.instance.stacks.thread_usage import ThreadUsage, thread_usage, wait_of
 from heron.kernel.role_spec import InstanceSpec
 from heron.spi.task_stacks import StackFrame, TaskStacks, ThreadStack
+from heron_task_inspector.source_line import source_line
+from heron_task_inspector.thread_usage import ThreadUsage, thread_usage, wait_of
 
 __all__ = ["engine_wait", "main_thread_frame", "stack_frames", "stacks_now", "state_of", "thread_usages"]
 
