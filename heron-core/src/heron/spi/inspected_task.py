@@ -1,16 +1,16 @@
-"""What the gateway thread and observers may know of their task: set by the task thread."""
+"""What an inspector is given of its task."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType
 from typing import TYPE_CHECKING, Protocol
-
-from heron.planner.physical_plan import PlanIndex
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-__all__ = ["FirstRows", "InspectedTask", "TupleSampler"]
+__all__ = ["FirstRows", "InspectedTask", "TaskIdentity", "TupleSampler"]
 
 
 FirstRows = Callable[[int], Sequence[Sequence[object]]]
@@ -18,31 +18,63 @@ FirstRows = Callable[[int], Sequence[Sequence[object]]]
 
 
 class TupleSampler(Protocol):
-    """Takes tuples of a task; the inspection makes it when a command asks for tuples."""
+    """Takes tuples of a task. An inspector makes one, and sets it in `InspectedTask.sample`.
 
-    def receive(self, key: tuple[str, str], task_id: int, first_rows: FirstRows, index: PlanIndex) -> None:
-        """Takes rows of a received batch; `key` is the component and the stream of the task that sent it."""
+    The task calls it for each batch and each flush as long as it is set. A call must take at most 1 ms, and must not
+    raise or keep the rows: the values belong to user code.
+    """
+
+    def receive(
+        self, key: tuple[str, str], task_id: int, fields: Sequence[str], first_rows: FirstRows
+    ) -> None:  # on the task thread
+        """Take rows of a received batch; `key` is the component and the stream of the task that sent it."""
         ...
 
     def emit(self, stream: str, fields: Sequence[str], rows: Sequence[object]) -> None:
-        """Takes emitted rows. A row of a stream with one field is the value itself."""
+        """Take emitted rows, on the task or the gateway thread. A row of a stream with one field is the value."""
         ...
 
     def emit_columns(self, stream: str, fields: Sequence[str], batch: RecordBatch) -> None:
-        """Takes rows of a batch that was emitted as columns."""
+        """Take rows of a batch that was emitted as columns, on the task thread."""
         ...
 
 
-class InspectedTask:
-    """The component, None before it is made; the parts of its keyed states by name; the number of inputs and outputs.
+@dataclass(frozen=True, slots=True)
+class TaskIdentity:
+    """The task that a process runs, as its answers name it; `incarnation` counts its processes."""
 
-    `sample` is set by an observer, and filled by the task thread.
+    topology: str = ""
+    component: str = ""
+    task_id: int = 0
+    container_id: int = 0
+    incarnation: int = 0
+
+
+def _no_wait(_calls: Iterable[CodeType]) -> str:
+    return ""
+
+
+@dataclass(slots=True, eq=False)
+class InspectedTask:
+    """A task as its inspector sees it. The task thread changes it at any time.
+
+    - `identity` names the task. `secrets` are the texts of its drivers that no answer may contain.
+    - `gateway_thread` is the identifier (`threading.get_ident`) of the thread that owns the sockets of the task. The
+      component runs on the main thread of the process.
+    - `engine_wait` says what the engine waits for in these calls of a thread, innermost first: ``input``, ``room for
+      its output``, or "" when the engine does not wait for either.
+    - `component` is the author's object, None before it is made. `states` returns the parts of each keyed state, by its
+      name.
+    - `inputs` and `outputs` are the numbers of its streams.
+    - `sample` takes its tuples while an inspector sets it.
     """
 
-    __slots__ = ("component", "inputs", "outputs", "sample", "states")
-
-    def __init__(self) -> None:
-        self.component: object = None
-        self.states: Callable[[], Mapping[str, Sequence[object]]] = dict
-        self.inputs = self.outputs = 0
-        self.sample: TupleSampler | None = None
+    identity: TaskIdentity = TaskIdentity()
+    secrets: tuple[str, ...] = ()
+    gateway_thread: int = 0
+    engine_wait: Callable[[Iterable[CodeType]], str] = _no_wait
+    component: object = None
+    states: Callable[[], Mapping[str, Sequence[object]]] = dict
+    inputs: int = 0
+    outputs: int = 0
+    sample: TupleSampler | None = None

@@ -1,4 +1,4 @@
-"""The stacks of all threads of this process, as values. Runs on the gateway thread.
+"""The stacks of all threads of this process but the one that looks, as values.
 
 The thread that looks holds the interpreter lock, so a thread that computes waits for that lock at this moment. Only its
 processor time between two looks tells it from a thread that waits for something else.
@@ -13,29 +13,24 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import CodeType, FrameType
 
 from heron.clock import wall_s
-from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
-from heron.kernel.role_spec import InstanceSpec
+from heron.driver_kit.code_origin import code_origin, module_of
+from heron.spi.inspected_task import InspectedTask
 from heron.spi.task_stacks import StackFrame, TaskStacks, ThreadStack
 from heron_task_inspector.source_line import source_line
 from heron_task_inspector.thread_usage import ThreadUsage, thread_usage, wait_of
 
-__all__ = ["engine_wait", "main_thread_frame", "stack_frames", "stacks_now", "state_of", "thread_usages"]
+__all__ = ["stack_frames", "stacks_now", "state_of", "thread_usages"]
 
 _BUSY = 0.05  # a thread that waits uses less of a processor, even when it wakes often
 _FRAMES_EACH_END = 60  # of a deep recursion
 _THREADS = 200
-_ENGINE_WAITS = {"DataIn.wait": "input", "DataOut.wait_for_room": "room for its output"}
 
 _Call = tuple[CodeType, int, dict[str, object]]  # with the line, and the names of the module
-
-
-def main_thread_frame() -> FrameType | None:
-    """The innermost frame of the thread that runs the component."""
-    return sys._current_frames().get(threading.main_thread().ident or 0)
 
 
 def thread_usages() -> dict[int, ThreadUsage]:
@@ -44,25 +39,22 @@ def thread_usages() -> dict[int, ThreadUsage]:
     return {native_id: usage for native_id, usage in found.items() if usage is not None}
 
 
-def stacks_now(spec: InstanceSpec, before: Mapping[int, ThreadUsage], elapsed_s: float) -> TaskStacks:
-    """All threads now; `before` is their usage `elapsed_s` seconds ago."""
+def stacks_now(task: InspectedTask, before: Mapping[int, ThreadUsage], elapsed_s: float) -> TaskStacks:
+    """All other threads now; `before` is their usage `elapsed_s` seconds ago."""
     calls = {ident: [*_walk(frame)] for ident, frame in tuple(sys._current_frames().items())[:_THREADS]}
-    now = thread_usages()
-    names = {each.ident: each for each in threading.enumerate()}
-    stacks = []
-    for ident, of_thread in calls.items():
-        thread = names.get(ident)
-        native_id = (thread.native_id if thread is not None else None) or 0
-        name = thread.name if thread is not None else "a thread of a library"
-        stacks.append(_stack(name, native_id, ident, of_thread, before, now, elapsed_s))
+    calls.pop(threading.get_ident(), None)
+    look = _Look(task, before, thread_usages(), elapsed_s)
+    threads = {each.ident: each for each in threading.enumerate()}
+    stacks = [look.stack(ident, threads.get(ident), of_thread) for ident, of_thread in calls.items()]
     order = ("task", "gateway", "other")
     stacks.sort(key=lambda each: (order.index(each.role), each.native_id))
+    identity = task.identity
     return TaskStacks(
-        topology=spec.topology,
-        component=spec.component,
-        task_id=spec.task_id,
-        container_id=spec.container_id,
-        incarnation=spec.incarnation,
+        topology=identity.topology,
+        component=identity.component,
+        task_id=identity.task_id,
+        container_id=identity.container_id,
+        incarnation=identity.incarnation,
         pid=os.getpid(),
         host=socket.gethostname(),
         at_s=wall_s(),
@@ -83,37 +75,33 @@ def stack_frames(frame: FrameType | None) -> tuple[tuple[StackFrame, ...], int]:
     return _shown_frames([*_walk(frame)])
 
 
-def engine_wait(frame: FrameType) -> str:
-    """What the engine's innermost frames wait for, unless they wait on behalf of other code."""
-    return _engine_wait(_walk(frame))
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The usage of the threads `elapsed_s` seconds ago and now."""
 
+    task: InspectedTask
+    before: Mapping[int, ThreadUsage]
+    now: Mapping[int, ThreadUsage]
+    elapsed_s: float
 
-def _stack(  # the values of one thread
-    name: str,
-    native_id: int,
-    ident: int,
-    calls: Sequence[_Call],
-    before: Mapping[int, ThreadUsage],
-    now: Mapping[int, ThreadUsage],
-    elapsed_s: float,
-) -> ThreadStack:
-    role = _role(ident)
-    frames, omitted = _shown_frames(calls)
-    usage = now.get(native_id)
-    state, share = ("unknown", 0.0) if usage is None else state_of(before.get(native_id), usage, elapsed_s)
-    if role == "gateway":
-        state = "running"  # it answers
-    waits_for = ""
-    if state == "waits" and usage is not None:
-        waits_for = _engine_wait(calls) or wait_of(usage.syscall)
-    cpu_s = round(usage.cpu_s, 6) if usage is not None else 0.0
-    return ThreadStack(name, native_id, role, state, round(share, 3), cpu_s, waits_for, frames, omitted)
+    def stack(self, ident: int, thread: threading.Thread | None, calls: Sequence[_Call]) -> ThreadStack:
+        native_id = (thread.native_id if thread is not None else None) or 0
+        name = thread.name if thread is not None else "a thread of a library"
+        frames, omitted = _shown_frames(calls)
+        usage = self.now.get(native_id)
+        state, share, cpu_s, waits_for = "unknown", 0.0, 0.0, ""
+        if usage is not None:
+            state, share = state_of(self.before.get(native_id), usage, self.elapsed_s)
+            cpu_s = usage.cpu_s
+            if state == "waits":
+                waits_for = self.task.engine_wait(code for code, _, _ in calls) or wait_of(usage.syscall)
+        role = self._role(ident)
+        return ThreadStack(name, native_id, role, state, round(share, 3), round(cpu_s, 6), waits_for, frames, omitted)
 
-
-def _role(ident: int) -> str:
-    if ident == threading.main_thread().ident:
-        return "task"
-    return "gateway" if ident == threading.get_ident() else "other"
+    def _role(self, ident: int) -> str:
+        if ident == threading.main_thread().ident:
+            return "task"
+        return "gateway" if ident == self.task.gateway_thread else "other"
 
 
 def _walk(frame: FrameType | None) -> Iterator[_Call]:
@@ -127,16 +115,6 @@ def _shown_frames(calls: Sequence[_Call]) -> tuple[tuple[StackFrame, ...], int]:
     omitted = max(0, len(calls) - 2 * _FRAMES_EACH_END)
     kept = calls if not omitted else [*calls[:_FRAMES_EACH_END], *calls[-_FRAMES_EACH_END:]]
     return tuple(_described(each) for each in reversed(kept)), omitted
-
-
-def _engine_wait(calls: Iterable[_Call]) -> str:
-    for code, _, _ in calls:
-        origin = code_origin(code.co_filename)
-        if origin is CodeOrigin.USER:
-            return ""
-        if origin is CodeOrigin.ENGINE and code.co_qualname in _ENGINE_WAITS:
-            return _ENGINE_WAITS[code.co_qualname]
-    return ""
 
 
 def _described(call: _Call) -> StackFrame:

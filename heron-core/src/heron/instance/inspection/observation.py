@@ -1,30 +1,38 @@
-"""A thread that observes its task for some seconds, because a command has asked. There is none while nobody asks."""
+"""A thread that asks the inspector one question, because a command has asked. There is none while nobody asks."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import msgspec
 
 from heron.clock import monotonic_s
+from heron.errors import PluginError
+from heron.ipc import control_pb2 as pb
 
-__all__ = ["TaskObserver"]
+__all__ = ["Observation"]
+
+_STOP_S = 2.0  # the contract gives a question 1 s to end; the process does not wait longer for a plugin
 
 _log = logging.getLogger(__name__)
 
 
-class TaskObserver(ABC):
-    """One observation. A subclass sets its own attributes, and then calls `__init__`, which begins at once."""
+class Observation:
+    """One question; begins at once. `what` is what is being done to the task: it follows ``task 7 is being``.
 
-    what = ""
-    """What is being done to the task: it follows ``task 7 is being``."""
+    It ends with the encoded answer of the inspector, with a refusal if there is no inspector, or with a failure.
+    """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, name: str, what: str, seconds: float, ask: Callable[[threading.Event], object]) -> None:
+        self.what = what
+        self._document = b""
+        self._refusal = self._failure = ""
+        self._ask = ask
         self._stop = threading.Event()
         self._ends_s = monotonic_s() + seconds
-        self._document = b""
-        self._thread = threading.Thread(target=self._run, name=type(self).__name__.lower(), daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"inspection-{name}", daemon=True)
         self._thread.start()
 
     def left_s(self) -> float:
@@ -35,28 +43,24 @@ class TaskObserver(ABC):
         """Whether it is under way."""
         return self._thread.is_alive()
 
-    def document(self) -> bytes:
-        """The encoded answer, when it is complete.
-
-        Raises:
-            RuntimeError: when it has failed; the log of the task has the reason.
-        """
-        if not self._document:
-            msg = f"the {type(self).__name__} has failed; see the log of the task"
-            raise RuntimeError(msg)
-        return self._document
+    def answer(self, number: int) -> pb.TaskAnswer:
+        """What is sent when it has ended; `number` is that of the request."""
+        if self._refusal:
+            return pb.TaskAnswer(request_id=number, refusal=self._refusal)
+        if self._failure:
+            return pb.TaskAnswer(request_id=number, failure=self._failure)
+        return pb.TaskAnswer(request_id=number, document=self._document)
 
     def stop(self) -> None:
         """Ends it early, and waits for its thread."""
         self._stop.set()
-        self._thread.join()
-
-    @abstractmethod
-    def _observe(self) -> bytes:
-        """Observes until `_ends_s` or `_stop`, whichever is first; returns the encoded answer."""
+        self._thread.join(_STOP_S)
 
     def _run(self) -> None:
         try:
-            self._document = self._observe()
-        except Exception:
-            _log.exception("an observation of this task has failed")
+            self._document = msgspec.json.encode(self._ask(self._stop))
+        except PluginError as error:
+            self._refusal = str(error)
+        except (Exception, SystemExit) as error:  # a question must not end the process of the task
+            _log.exception("a question about this task cannot be answered")
+            self._failure = f"looking into the task raised {error!r}; see its log"
