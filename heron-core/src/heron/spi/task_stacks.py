@@ -47,7 +47,10 @@ class ThreadStack(msgspec.Struct, frozen=True):
 
 
 class TaskStacks(msgspec.Struct, frozen=True):
-    """The threads of the process of a task but the one that looks, that of the component first; `at_s` is wall-clock."""
+    """The threads of the process of a task but the one that looks, that of the component first.
+
+    `at_s` is wall-clock seconds.
+    """
 
     topology: str
     component: str

@@ -249,7 +249,7 @@ def test_it_answers_for_the_task_while_output_waits_for_credit(site: Site) -> No
         site.gateway.data_out.put([b"a" * 3000])
     assert parse_frame_header(receive(channel)) == (FrameKind.DATA, 1, 1)
     assert site.inspectors == []
-    ask(channel, stack_request=pb.StackRequest(request_id=5, task_id=7, wait_s=5))
+    ask(channel, Envelope(stack_request=pb.StackRequest(request_id=5, task_id=7, wait_s=5)))
     answer = parse_control(receive(channel)).task_answer
     assert answer.request_id == 5
     stacks = decode_stacks(answer.document)
@@ -257,14 +257,12 @@ def test_it_answers_for_the_task_while_output_waits_for_credit(site: Site) -> No
     assert site.inspectors[0].task.gateway_thread in {each.ident for each in threading.enumerate()}
 
 
-def ask(
-    channel: Channel, **question: pb.StackRequest | pb.ProfileRequest | pb.MemoryRequest | pb.TuplesRequest
-) -> None:
-    channel.send(control_frame(Envelope(**question), 1))
+def ask(channel: Channel, question: Envelope) -> None:
+    channel.send(control_frame(question, 1))
 
 
 def ask_for_profile(channel: Channel, number: int, seconds: float = 0.3) -> None:
-    ask(channel, profile_request=pb.ProfileRequest(request_id=number, task_id=7, wait_s=5, seconds=seconds))
+    ask(channel, Envelope(profile_request=pb.ProfileRequest(request_id=number, task_id=7, wait_s=5, seconds=seconds)))
 
 
 def test_it_takes_one_profile_at_a_time(site: Site) -> None:
@@ -287,20 +285,20 @@ def test_one_observation_declines_every_other_kind(site: Site) -> None:
     """They would disturb each other: a tracer of allocations would be most of a profile. Stacks disturb nothing."""
     channel = site.session(1)
     ask_for_profile(channel, 5, 1.0)
-    ask(channel, memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=1))
+    ask(channel, Envelope(memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=1)))
     assert parse_control(receive(channel)).task_answer.refusal.startswith("task 7 is being profiled already")
-    ask(channel, tuples_request=pb.TuplesRequest(request_id=7, task_id=7, wait_s=5, seconds=1, tuples=1))
+    ask(channel, Envelope(tuples_request=pb.TuplesRequest(request_id=7, task_id=7, wait_s=5, seconds=1, tuples=1)))
     assert parse_control(receive(channel)).task_answer.refusal.startswith("task 7 is being profiled already")
-    ask(channel, stack_request=pb.StackRequest(request_id=8, task_id=7, wait_s=5))
+    ask(channel, Envelope(stack_request=pb.StackRequest(request_id=8, task_id=7, wait_s=5)))
     assert [parse_control(receive(channel)).task_answer.request_id for _ in range(2)] == [8, 5]
 
 
 def test_it_asks_for_memory_and_tuples(site: Site) -> None:
     """What the question says is what the inspector is asked."""
     channel = site.session(1)
-    ask(channel, memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=0.25))
+    ask(channel, Envelope(memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=0.25)))
     assert decode_memory(parse_control(receive(channel)).task_answer.document).traced_s == 0.25
-    ask(channel, tuples_request=pb.TuplesRequest(request_id=7, task_id=7, wait_s=5, seconds=0.05, tuples=3))
+    ask(channel, Envelope(tuples_request=pb.TuplesRequest(request_id=7, task_id=7, wait_s=5, seconds=0.05, tuples=3)))
     tuples = decode_tuples(parse_control(receive(channel)).task_answer.document)
     assert (tuples.wanted, tuples.lasted_s) == (3, 0.05)
 
@@ -320,7 +318,7 @@ def test_without_an_inspector_a_question_is_refused(site: Site) -> None:
 def test_an_inspector_that_raises_is_a_failure_of_the_question(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """The session of the task goes on."""
     channel = site.session(1)
-    ask(channel, memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=-1))
+    ask(channel, Envelope(memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=-1)))
     failure = parse_control(receive(channel)).task_answer.failure
     assert failure == "looking into the task raised ValueError('seconds: -1.0'); see its log"
     assert "a question about this task cannot be answered" in caplog.text
