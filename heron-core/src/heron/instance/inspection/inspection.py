@@ -26,7 +26,8 @@ if TYPE_CHECKING:  # a task imports it at the first question
 
 __all__ = ["Inspection", "open_installed"]
 
-_POLL_S = 0.02  # how late an answer is sent
+_POLL_S = 0.05  # how late the answer of an observation is sent
+_LOOK_POLL_S = 0.02  # a look at the threads takes 0.1 s
 
 _OPEN = "heron.kernel.installed_inspector:open_inspector"
 
@@ -59,7 +60,7 @@ class Inspection:
         """Looks at the threads; then answers. Other questions may be under way."""
         look = self._begin("stacks", "", 0.0, lambda inspector, stop: inspector.stacks(self._task, stop))
         self._looks.append(look)
-        self._await(envelope.stack_request.request_id, look)
+        self._await(envelope.stack_request.request_id, look, _LOOK_POLL_S)
 
     def profile_asked(self, envelope: Envelope) -> None:
         """Samples the task thread for some seconds; then answers."""
@@ -102,7 +103,7 @@ class Inspection:
             self._send(Envelope(task_answer=pb.TaskAnswer(request_id=request.request_id, refusal=refusal)))
             return
         self._observation = self._begin(name, what, request.seconds, ask)
-        self._await(request.request_id, self._observation)
+        self._await(request.request_id, self._observation, _POLL_S)
 
     def _begin(self, name: str, what: str, seconds: float, ask: _Ask) -> Observation:
         return Observation(name, what, seconds, lambda stop: ask(self._opened(), stop))
@@ -114,9 +115,9 @@ class Inspection:
                 self._inspector = self._open()
             return self._inspector
 
-    def _await(self, number: int, observation: Observation) -> None:
+    def _await(self, number: int, observation: Observation, poll_s: float) -> None:
         if observation.is_alive():
-            self._reactor.after(_POLL_S, partial(self._await, number, observation))
+            self._reactor.after(poll_s, partial(self._await, number, observation, poll_s))
             return
         if observation is self._observation:
             self._observation = None

@@ -33,7 +33,10 @@ class Observation:
         self._stop = threading.Event()
         self._ends_s = monotonic_s() + seconds
         self._thread = threading.Thread(target=self._run, name=f"inspection-{name}", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # the limit of threads; a question must not end the gateway
+            self._fail(error)
 
     def left_s(self) -> float:
         """The seconds until it is complete, at least."""
@@ -62,5 +65,8 @@ class Observation:
         except PluginError as error:
             self._refusal = str(error)
         except (Exception, SystemExit) as error:  # a question must not end the process of the task
-            _log.exception("a question about this task cannot be answered")
-            self._failure = f"looking into the task raised {error!r}; see its log"
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        _log.error("a question about this task cannot be answered", exc_info=error)
+        self._failure = f"looking into the task raised {error!r}; see its log"

@@ -163,6 +163,7 @@ class RemoteTopology:
         """Return the threads of a task, with the calls in which they are.
 
         Raises:
+            RefusedError: also when the task has no inspector.
             UnreachableError: also when the task itself does not answer within `timeout_s`; the message has its process.
         """
         return self._reached(
@@ -175,7 +176,7 @@ class RemoteTopology:
         The call takes `seconds` longer than others.
 
         Raises:
-            RefusedError: also when the task is being profiled already.
+            RefusedError: also when the task is being profiled already, or has no inspector.
             UnreachableError: also when the task ends meanwhile, or does not answer.
         """
         wait_s = min(self.timeout_s, _LONGEST_S)
@@ -187,7 +188,7 @@ class RemoteTopology:
         The call takes `seconds` longer than others, and the task is slower meanwhile.
 
         Raises:
-            RefusedError: also when the task is being observed already.
+            RefusedError: also when the task is being observed already, or has no inspector.
             UnreachableError: also when the task ends meanwhile, or does not answer.
         """
         wait_s = min(self.timeout_s, _LONGEST_S)
@@ -197,7 +198,8 @@ class RemoteTopology:
         """Return the next `tuples` (1 to 100) that a task receives and emits, or those of `seconds` (at most 300).
 
         Raises:
-            RefusedError: also when the topology does not allow it, or the task is being observed already.
+            RefusedError: also when the topology does not allow it, the task is being observed already, or it has no
+                inspector.
             UnreachableError: also when the task ends meanwhile, or does not answer.
         """
         wait_s = min(self.timeout_s, _LONGEST_S)
