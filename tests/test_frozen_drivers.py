@@ -46,6 +46,7 @@ FROZEN = {
     "state-1/suite.py": "state-1/heron_state_dicts.py",
     "statemgr-1/suite.py": "statemgr-1/heron_statemgr_shared.py",
     "store-1/suite.py": "store-1/heron_store_files.py",
+    "task-1/suite.py": "task-1/heron_task_plain.py",
     "uploader-1/suite.py": "uploader-1/heron_uploader_shelf.py",
 }
 NAMES = [each.partition("/")[0] for each in FROZEN]

@@ -35,6 +35,7 @@ from heron.ipc.frames.frame import (
 )
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import TaskPlan
+from heron.spi.inspected_task import FirstRows
 from heron.spi.metricsink import Metric
 from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
 from heron_testing.fake_clock import FakeClock
@@ -487,3 +488,38 @@ def test_blocked_output_stops_a_batch_between_slices() -> None:
     assert most[0] < 100_000 + 8 * 41_000  # the first slice has eight tuples
     uses = {each.labels["use"]: each.value for each in bench.record() if each.name == "task-time-s"}
     assert uses["room"] > 0.1, "most flushes wait for one of the 20 ms rounds"  # type: ignore[operator]  # a counter
+
+
+class Sampler:
+    """Keeps what the task gives to a sample."""
+
+    def __init__(self) -> None:
+        self.received: list[tuple[object, ...]] = []
+        self.emitted: list[tuple[str, tuple[str, ...], object]] = []
+
+    def receive(self, key: tuple[str, str], task_id: int, fields: Sequence[str], first_rows: FirstRows) -> None:
+        self.received.append((key, task_id, tuple(fields), first_rows(1)))
+
+    def emit(self, stream: str, fields: Sequence[str], rows: Sequence[object]) -> None:
+        self.emitted += [(stream, tuple(fields), each) for each in rows]
+
+    def emit_columns(self, stream: str, fields: Sequence[str], batch: object) -> None:
+        raise AssertionError(stream, fields, batch)
+
+
+class Doubling(Bolt):
+    """Emits twice the number of each tuple."""
+
+    def process(self, tup: Tuple) -> None:
+        self.emit([2 * tup.values[1]])
+
+
+def test_a_task_fills_the_sample_that_an_inspector_has_set() -> None:
+    """Received rows come with their source and its fields, emitted ones with those of their stream."""
+    bench, sampler = Bench(Doubling), Sampler()
+    bench.gateway.inspected.sample = sampler
+    bench.put(tuples([("x", 1), ("y", 2)], source=2))
+    bench.run()
+    bench.gateway.inspected.sample = None
+    assert sampler.received == [(("spout", "default"), 2, ("batch", "number"), [("x", 1)])]
+    assert sampler.emitted == [("default", ("value",), 2), ("default", ("value",), 4)]

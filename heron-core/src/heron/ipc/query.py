@@ -13,15 +13,15 @@ from heron.errors import AccessError, RefusedError, RemoteProtocolError, Unreach
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow, decode_metrics, read_metrics
 from heron.ipc.documents.status import StatusReader, TopologyStatus
-from heron.ipc.documents.task_memory import TaskMemory, decode_memory
-from heron.ipc.documents.task_profile import TaskProfile, decode_profile
-from heron.ipc.documents.task_stacks import TaskStacks, decode_stacks
-from heron.ipc.documents.task_tuples import TaskTuples, decode_tuples
 from heron.ipc.documents.traces_table import TracesTable, decode_traces
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys
 from heron.ipc.socket import SocketContext
 from heron.ipc.watched_channel import ConnectionEnd, open_watched_channel
+from heron.spi.task_memory import TaskMemory, decode_memory
+from heron.spi.task_profile import TaskProfile, decode_profile
+from heron.spi.task_stacks import TaskStacks, decode_stacks
+from heron.spi.task_tuples import TaskTuples, decode_tuples
 
 __all__ = ["TManagerClient"]
 

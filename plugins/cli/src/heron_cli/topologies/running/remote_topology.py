@@ -27,13 +27,13 @@ from heron.errors import (
 )
 from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow
 from heron.ipc.documents.status import TopologyStatus
-from heron.ipc.documents.task_memory import TaskMemory
-from heron.ipc.documents.task_profile import TaskProfile
-from heron.ipc.documents.task_stacks import TaskStacks
-from heron.ipc.documents.task_tuples import TaskTuples
 from heron.ipc.documents.traces_table import TracesTable
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.spi.task_memory import TaskMemory
+from heron.spi.task_profile import TaskProfile
+from heron.spi.task_stacks import TaskStacks
+from heron.spi.task_tuples import TaskTuples
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords, decode_health_records
 from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location

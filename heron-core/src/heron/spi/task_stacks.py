@@ -27,7 +27,7 @@ class StackFrame(msgspec.Struct, frozen=True):
 
 
 class ThreadStack(msgspec.Struct, frozen=True):
-    """A thread. `role` is ``task`` (it runs the component), ``gateway`` (it answers the question) or ``other``.
+    """A thread. `role` is ``task`` (it runs the component), ``gateway`` (it owns the sockets) or ``other``.
 
     `state` is ``running`` (on a processor for part of the last 100 ms), ``ready`` (it waits for a processor) or
     ``waits``. Then `waits_for` says for what, "" where that is unknown. `cpu_share` is the part of the last 100 ms on a
@@ -47,7 +47,10 @@ class ThreadStack(msgspec.Struct, frozen=True):
 
 
 class TaskStacks(msgspec.Struct, frozen=True):
-    """All threads of the process of a task, that of the component first; `at_s` is wall-clock seconds."""
+    """The threads of the process of a task but the one that looks, that of the component first.
+
+    `at_s` is wall-clock seconds.
+    """
 
     topology: str
     component: str

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from heron.driver_kit.redaction import names_secret
-from heron.instance.inspection.value_text import LONGEST, ValueText
+from heron_task_inspector.value_text import LONGEST, ValueText
 
 
 @dataclass
@@ -193,6 +193,6 @@ def test_a_value_that_changes_meanwhile_is_said() -> None:
         raise RuntimeError(msg)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("heron.instance.inspection.value_text.first_entries", raising)
+        patched.setattr("heron_task_inspector.value_text.first_entries", raising)
         assert ValueText().of("value", table).startswith("<")
         assert ValueText().of("value", [table]).endswith("list, which cannot be shown: RuntimeError>")

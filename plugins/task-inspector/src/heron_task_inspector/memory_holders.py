@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import islice
 from types import FunctionType, ModuleType
 
-from heron.instance.inspection.object_sizes import attributes_of, entries_of, is_program, type_name
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
-from heron.instance.stacks.source_line import source_line
-from heron.ipc.documents.task_memory import CodeLine
+from heron.driver_kit.code_origin import CodeOrigin, code_origin
+from heron.spi.task_memory import CodeLine
+from heron_task_inspector.object_sizes import attributes_of, entries_of, is_program, type_name
+from heron_task_inspector.source_line import source_line
 
 __all__ = ["Holder", "holders_of", "lines_with", "module_files"]
 

@@ -6,19 +6,18 @@ import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from heron.errors import RemoteProtocolError
-from heron.instance.inspection import memory_look
-from heron.instance.inspection.memory_holders import holders_of, lines_with
-from heron.instance.inspection.memory_look import HeldNow, held_growth, look_at_memory, type_growth
-from heron.instance.inspection.memory_observer import MemoryObserver
-from heron.instance.inspection.process_memory import allocator_free_bytes, parsed_rollup, resident_bytes
-from heron.instance.metrics.inspected_task import InspectedTask
-from heron.ipc.documents.task_memory import TaskMemory, decode_memory, encode_memory
-from heron_testing.waiting import Eventually
-from parts import instance_spec
+from heron.spi.inspected_task import InspectedTask, TaskIdentity
+from heron.spi.task_memory import TaskMemory, decode_memory, encode_memory
+from heron_task_inspector import memory_look
+from heron_task_inspector.memory_holders import holders_of, lines_with
+from heron_task_inspector.memory_look import HeldNow, held_growth, look_at_memory, type_growth
+from heron_task_inspector.memory_observer import MemoryObserver
+from heron_task_inspector.process_memory import allocator_free_bytes, parsed_rollup, resident_bytes
 
 pytestmark = pytest.mark.leaks_nothing
 
@@ -54,7 +53,7 @@ def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def task() -> Iterator[InspectedTask]:
     """A task whose component leaks."""
-    made = InspectedTask()
+    made = InspectedTask(TaskIdentity("t", "count", 3))
     made.component = Leaking()
     counts = [{f"one {number}": number for number in range(30_000)}, {"two": 2, "three": 3}]
     made.states = lambda: {"counts": counts}
@@ -62,21 +61,21 @@ def task() -> Iterator[InspectedTask]:
     made.component = None
 
 
-def observed(task: InspectedTask, seconds: float, eventually: Eventually) -> TaskMemory:
+def observed(task: InspectedTask, seconds: float) -> TaskMemory:
     """The answer of an observation, while the component leaks."""
-    observer = MemoryObserver(instance_spec("count", 3), seconds, task)
     component = task.component
-    while observer.is_alive():
-        if isinstance(component, Leaking) and tracemalloc.is_tracing() and tracemalloc.get_traceback_limit() > 1:
-            component.leak(20)
-        threading.Event().wait(0.001)
-    eventually(lambda: not observer.is_alive(), what="the end of the observation")
-    return decode_memory(observer.document())
+    with ThreadPoolExecutor(1) as question:
+        asked = question.submit(MemoryObserver(task, seconds, threading.Event()).observe)
+        while not asked.done():
+            if isinstance(component, Leaking) and tracemalloc.is_tracing() and tracemalloc.get_traceback_limit() > 1:
+                component.leak(20)
+            threading.Event().wait(0.001)
+        return asked.result()
 
 
-def test_the_line_that_leaks_is_the_first_one(task: InspectedTask, eventually: Eventually) -> None:
+def test_the_line_that_leaks_is_the_first_one(task: InspectedTask) -> None:
     """With the type that it makes, and the attribute that holds it; tracing ends with the observation."""
-    memory = observed(task, 0.4, eventually)
+    memory = observed(task, 0.4)
     assert not tracemalloc.is_tracing()
     assert (memory.component, memory.task_id) == ("count", 3)
     lines = [each for each in memory.lines if each.origin == "user"]
@@ -98,40 +97,35 @@ def test_the_line_that_leaks_is_the_first_one(task: InspectedTask, eventually: E
     assert memory.second.share > 0
 
 
-def test_a_single_look_traces_nothing(task: InspectedTask, eventually: Eventually) -> None:
+def test_a_single_look_traces_nothing(task: InspectedTask) -> None:
     """It costs the least, and shows what is held."""
-    memory = observed(task, 0.0, eventually)
+    memory = observed(task, 0.0)
     assert (memory.lines, memory.traced_s, memory.first) == ((), 0.0, memory.second)
     assert any(each.name == "self.image" for each in memory.held)
 
 
 def test_an_observation_ends_early_with_its_process() -> None:
     """A process that stops does not wait for minutes, and leaves no tracer behind."""
-    observer = MemoryObserver(instance_spec("count", 3), 300.0, InspectedTask())
-    observer.stop()
-    assert not observer.is_alive()
+    stop = threading.Event()
+    stop.set()
+    assert MemoryObserver(InspectedTask(), 300.0, stop).observe().traced_s < 60.0
     assert not tracemalloc.is_tracing()
-    assert decode_memory(observer.document()).traced_s < 60.0
 
 
-def test_the_bound_of_the_tracer_ends_the_observation(
-    task: InspectedTask, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bound_of_the_tracer_ends_the_observation(task: InspectedTask, monkeypatch: pytest.MonkeyPatch) -> None:
     """A task that keeps millions of objects would pay for all of them."""
-    monkeypatch.setattr("heron.instance.inspection.allocations._MOST_BYTES", 10_000)
-    memory = observed(task, 300.0, eventually)
+    monkeypatch.setattr("heron_task_inspector.allocations._MOST_BYTES", 10_000)
+    memory = observed(task, 300.0)
     assert memory.traced_s < 60.0
     assert [each for each in memory.notes if each.startswith("tracing ended after ")]
 
 
-def test_a_component_that_traces_is_not_disturbed(
-    task: InspectedTask, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_component_that_traces_is_not_disturbed(task: InspectedTask, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the answer comes all the same."""
     monkeypatch.setattr(memory_look, "_SAMPLE", 2_000)
     tracemalloc.start()
     try:
-        memory = observed(task, 0.1, eventually)
+        memory = observed(task, 0.1)
         assert tracemalloc.is_tracing()
     finally:
         tracemalloc.stop()

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from heron.instance.inspection import allocations
-from heron.instance.inspection.allocations import AllocationTrace, allocating_lines, held_by_line
+import heron.clock
+from heron_task_inspector import allocations
+from heron_task_inspector.allocations import AllocationTrace, allocating_lines, held_by_line
 
 USER, OTHER, LIBRARY = "/home/me/words.py", "/home/me/other.py", json.__file__
-ENGINE = allocations.__file__.replace("allocations.py", "profiler.py")
+ENGINE = heron.clock.__file__
 
 
 @pytest.fixture

@@ -5,15 +5,15 @@ from __future__ import annotations
 import linecache
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from heron.clock import monotonic_s, thread_cpu_clock
 from heron.errors import RemoteProtocolError
-from heron.instance.inspection.profiler import Profiler, StackTimes
-from heron.ipc.documents.task_profile import ProfiledStack, TaskProfile, decode_profile, encode_profile
-from heron_testing.waiting import Eventually
-from parts import instance_spec
+from heron.spi.inspected_task import InspectedTask, TaskIdentity
+from heron.spi.task_profile import ProfiledStack, TaskProfile, decode_profile, encode_profile
+from heron_task_inspector.profiler import StackTimes, profile_of
 
 pytestmark = pytest.mark.leaks_nothing
 
@@ -46,15 +46,15 @@ def test_the_stacks_with_the_most_time_stay_when_there_are_too_many() -> None:
     assert other == (0.01, 0.0)
 
 
-def test_a_profile_shows_where_the_main_thread_is(eventually: Eventually) -> None:
-    """It samples while the main thread computes and while it waits, and its thread ends with it."""
-    profiler = Profiler(instance_spec("count", 3), 0.5)
-    until_s = monotonic_s() + 0.25
-    while monotonic_s() < until_s:
-        sum(range(100))
-    assert profiler.left_s() < 0.5
-    eventually(lambda: not profiler.is_alive(), what="the end of the profile")
-    profile = decode_profile(profiler.document())
+def test_a_profile_shows_where_the_main_thread_is() -> None:
+    """It samples while the main thread computes and while it waits."""
+    task = InspectedTask(TaskIdentity("t", "count", 3))
+    with ThreadPoolExecutor(1) as question:
+        asked = question.submit(profile_of, task, 0.5, threading.Event())
+        until_s = monotonic_s() + 0.25
+        while monotonic_s() < until_s:
+            sum(range(100))
+        profile = asked.result(60)
     assert (profile.component, profile.task_id) == ("count", 3)
     assert profile.samples > 5
     assert profile.lasted_s >= 0.499  # whenever its thread begins
@@ -71,14 +71,6 @@ def test_a_profile_shows_where_the_main_thread_is(eventually: Eventually) -> Non
     assert all(each.source == "" for each in profile.frames if each.origin != "user")
     assert sum(each.on_s for each in own) > 0.02
     assert sum(each.off_s for each in own) > 0.02
-
-
-def test_a_profile_can_be_ended_early() -> None:
-    """A process that stops does not wait for minutes."""
-    profiler = Profiler(instance_spec("count", 3), 300.0)
-    profiler.stop()
-    assert not profiler.is_alive()
-    assert decode_profile(profiler.document()).lasted_s < 60.0
 
 
 def test_the_clock_of_a_thread_counts_its_processor_time() -> None:

@@ -1,4 +1,4 @@
-"""Samples the calls of the task thread: a thread that exists only while a profile is taken.
+"""Samples the calls of the task thread.
 
 Each sample stands for the time since the last one. The part of it that the task thread was on a processor, by the clock
 of that thread, counts as on, the rest as off. So a sample that comes late, on a busy machine, counts as it should.
@@ -13,14 +13,13 @@ import threading
 from types import CodeType, FrameType
 
 from heron.clock import monotonic_s, thread_cpu_clock, wall_s
-from heron.instance.inspection.task_observer import TaskObserver
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
-from heron.instance.stacks.source_line import source_line
-from heron.ipc.documents.task_profile import ProfiledStack, TaskProfile, encode_profile
-from heron.ipc.documents.task_stacks import StackFrame
-from heron.kernel.role_spec import InstanceSpec
+from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
+from heron.spi.inspected_task import InspectedTask
+from heron.spi.task_profile import ProfiledStack, TaskProfile
+from heron.spi.task_stacks import StackFrame
+from heron_task_inspector.source_line import source_line
 
-__all__ = ["PERIOD_S", "Profiler", "StackTimes"]
+__all__ = ["PERIOD_S", "StackTimes", "profile_of"]
 
 PERIOD_S = 0.0125  # 80 samples a second: a call of 1 % of the time has 8 samples in 10 s
 _DEEPEST = 120
@@ -71,44 +70,35 @@ class StackTimes:
         return tuple(numbers), tuple(stacks), (round(other[0], 6), round(other[1], 6))
 
 
-class Profiler(TaskObserver):
-    """One profile of the main thread of this process; begins at once."""
-
-    what = "profiled"
-
-    def __init__(self, spec: InstanceSpec, seconds: float) -> None:
-        self._spec = spec
-        self._ident = threading.main_thread().ident or 0
-        super().__init__(seconds)
-
-    def _observe(self) -> bytes:
-        times, cpu_s, began_at_s = StackTimes(), thread_cpu_clock(self._ident), wall_s()
-        before_s, before_cpu_s = monotonic_s(), cpu_s()
-        self._ends_s = before_s + self._seconds  # this thread may have begun late
-        while before_s < self._ends_s and not self._stop.wait(PERIOD_S):
-            stack = _stack_of(sys._current_frames().get(self._ident))
-            now_s, now_cpu_s = monotonic_s(), cpu_s()
-            times.add(stack, now_s - before_s, now_cpu_s - before_cpu_s)
-            before_s, before_cpu_s = now_s, now_cpu_s
-        frames, stacks, (other_on_s, other_off_s) = times.most()
-        spec = self._spec
-        profile = TaskProfile(
-            topology=spec.topology,
-            component=spec.component,
-            task_id=spec.task_id,
-            container_id=spec.container_id,
-            incarnation=spec.incarnation,
-            pid=os.getpid(),
-            host=socket.gethostname(),
-            began_at_s=began_at_s,
-            lasted_s=round(times.lasted_s, 6),
-            samples=times.samples,
-            frames=frames,
-            stacks=stacks,
-            other_on_s=other_on_s,
-            other_off_s=other_off_s,
-        )
-        return encode_profile(profile)
+def profile_of(task: InspectedTask, seconds: float, stop: threading.Event) -> TaskProfile:
+    """A profile of the main thread of this process over some seconds; `stop` ends it early."""
+    ident = threading.main_thread().ident or 0
+    times, cpu_s, began_at_s = StackTimes(), thread_cpu_clock(ident), wall_s()
+    before_s, before_cpu_s = monotonic_s(), cpu_s()
+    ends_s = before_s + seconds
+    while before_s < ends_s and not stop.wait(PERIOD_S):
+        stack = _stack_of(sys._current_frames().get(ident))
+        now_s, now_cpu_s = monotonic_s(), cpu_s()
+        times.add(stack, now_s - before_s, now_cpu_s - before_cpu_s)
+        before_s, before_cpu_s = now_s, now_cpu_s
+    frames, stacks, (other_on_s, other_off_s) = times.most()
+    identity = task.identity
+    return TaskProfile(
+        topology=identity.topology,
+        component=identity.component,
+        task_id=identity.task_id,
+        container_id=identity.container_id,
+        incarnation=identity.incarnation,
+        pid=os.getpid(),
+        host=socket.gethostname(),
+        began_at_s=began_at_s,
+        lasted_s=round(times.lasted_s, 6),
+        samples=times.samples,
+        frames=frames,
+        stacks=stacks,
+        other_on_s=other_on_s,
+        other_off_s=other_off_s,
+    )
 
 
 def _stack_of(frame: FrameType | None) -> _Stack:

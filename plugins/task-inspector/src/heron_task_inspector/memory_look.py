@@ -13,10 +13,10 @@ from functools import partial
 from itertools import chain, compress, islice
 
 from heron.clock import monotonic_s, wall_s
-from heron.instance.inspection.memory_holders import Holder, holders_of
-from heron.instance.inspection.object_sizes import ObjectCount
-from heron.instance.inspection.process_memory import allocator_free_bytes, resident_bytes
-from heron.ipc.documents.task_memory import HeldMemory, LargeBuffer, MemoryLook, TypeMemory
+from heron.spi.task_memory import HeldMemory, LargeBuffer, MemoryLook, TypeMemory
+from heron_task_inspector.memory_holders import Holder, holders_of
+from heron_task_inspector.object_sizes import ObjectCount
+from heron_task_inspector.process_memory import allocator_free_bytes, resident_bytes
 
 __all__ = ["MOST_BLOCKS", "HeldNow", "SeenMemory", "held_growth", "look_at_memory", "type_growth"]
 

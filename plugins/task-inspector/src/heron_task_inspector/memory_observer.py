@@ -1,39 +1,37 @@
-"""Looks at the memory of this process twice, and traces its allocations in between. Loaded when a command asks."""
+"""Looks at the memory of this process twice, and traces its allocations in between."""
 
 from __future__ import annotations
 
 import os
 import socket
+import threading
 from dataclasses import replace
 
 from heron.clock import monotonic_s
-from heron.instance.inspection.allocations import AllocationTrace, allocating_lines
-from heron.instance.inspection.memory_holders import lines_with, module_files
-from heron.instance.inspection.memory_look import MOST_BLOCKS, SeenMemory, held_growth, look_at_memory, type_growth
-from heron.instance.inspection.task_observer import TaskObserver
-from heron.instance.metrics.inspected_task import InspectedTask
-from heron.ipc.documents.task_memory import AllocatingLine, HeldMemory, TaskMemory, encode_memory
-from heron.kernel.role_spec import InstanceSpec
+from heron.spi.inspected_task import InspectedTask
+from heron.spi.task_memory import AllocatingLine, HeldMemory, TaskMemory
+from heron_task_inspector.allocations import AllocationTrace, allocating_lines
+from heron_task_inspector.memory_holders import lines_with, module_files
+from heron_task_inspector.memory_look import MOST_BLOCKS, SeenMemory, held_growth, look_at_memory, type_growth
 
 __all__ = ["MemoryObserver"]
 
 _POLL_S = 0.05  # a component that allocates 3 million blocks a second exceeds the bound by as much again
 
 
-class MemoryObserver(TaskObserver):
-    """Observes the memory of this process for some seconds; 0 is a single look."""
+class MemoryObserver:
+    """Observes the memory of this process once, for some seconds; 0 is a single look. `stop` ends it early."""
 
-    what = "observed (its memory)"
-
-    def __init__(self, spec: InstanceSpec, seconds: float, task: InspectedTask) -> None:
-        self._spec = spec
+    def __init__(self, task: InspectedTask, seconds: float, stop: threading.Event) -> None:
         self._task = task
+        self._seconds = seconds
+        self._stop = stop
         self._notes: list[str] = []
         self._traced_s = 0.0
         self._tracer_bytes = 0
-        super().__init__(seconds)
 
-    def _observe(self) -> bytes:
+    def observe(self) -> TaskMemory:
+        """The two looks, and the allocations in between."""
         first = self._look()
         if not self._seconds:
             return self._answer(first, first, ())
@@ -45,10 +43,10 @@ class MemoryObserver(TaskObserver):
         trace = AllocationTrace()
         try:
             began_s = monotonic_s()
-            self._ends_s = began_s + self._seconds  # all that comes before may have taken as long
+            ends_s = began_s + self._seconds
             self._wait(trace, began_s + self._seconds / 2, 0.5)
             half = trace.held(modules)
-            self._wait(trace, self._ends_s, 1.0)
+            self._wait(trace, ends_s, 1.0)
             self._traced_s, self._tracer_bytes = monotonic_s() - began_s, trace.used_bytes()
             self._note(trace)
             return allocating_lines(half, trace.held(modules), modules)
@@ -76,27 +74,25 @@ class MemoryObserver(TaskObserver):
     def _look(self) -> SeenMemory:
         return look_at_memory(self._task.component, self._task.states(), self._stop)
 
-    def _answer(self, first: SeenMemory, second: SeenMemory, lines: tuple[AllocatingLine, ...]) -> bytes:
-        spec = self._spec
+    def _answer(self, first: SeenMemory, second: SeenMemory, lines: tuple[AllocatingLine, ...]) -> TaskMemory:
+        identity = self._task.identity
         if not second.look.share:
             self._notes.append(f"the task has more than {MOST_BLOCKS:,} blocks of memory, so types are not counted")
-        return encode_memory(
-            TaskMemory(
-                topology=spec.topology,
-                component=spec.component,
-                task_id=spec.task_id,
-                container_id=spec.container_id,
-                incarnation=spec.incarnation,
-                pid=os.getpid(),
-                host=socket.gethostname(),
-                first=first.look,
-                second=second.look,
-                traced_s=round(self._traced_s, 3),
-                tracer_bytes=self._tracer_bytes,
-                types=type_growth(first.types, second.types),
-                lines=lines,
-                held=tuple(self._with_lines(each) for each in held_growth(first.held, second.held)),
-                buffers=second.buffers,
-                notes=tuple(self._notes),
-            )
+        return TaskMemory(
+            topology=identity.topology,
+            component=identity.component,
+            task_id=identity.task_id,
+            container_id=identity.container_id,
+            incarnation=identity.incarnation,
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            first=first.look,
+            second=second.look,
+            traced_s=round(self._traced_s, 3),
+            tracer_bytes=self._tracer_bytes,
+            types=type_growth(first.types, second.types),
+            lines=lines,
+            held=tuple(self._with_lines(each) for each in held_growth(first.held, second.held)),
+            buffers=second.buffers,
+            notes=tuple(self._notes),
         )

@@ -16,7 +16,7 @@ from types import MemberDescriptorType
 from typing import cast
 
 from heron.driver_kit.redaction import names_secret, redact
-from heron.instance.inspection.object_sizes import attributes_of, entries_of, first_entries, type_name
+from heron_task_inspector.object_sizes import attributes_of, entries_of, first_entries, type_name
 
 __all__ = ["LONGEST", "ValueText"]
 

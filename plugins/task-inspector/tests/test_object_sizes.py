@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from heron.api.tuple import Tuple
-from heron.instance.inspection.object_sizes import LARGE_BYTES, ObjectCount, entries_of, is_program, type_name
+from heron_task_inspector.object_sizes import LARGE_BYTES, ObjectCount, entries_of, is_program, type_name
 
 
 class Hostile(dict[str, object]):

@@ -14,44 +14,37 @@ from typing import TYPE_CHECKING
 
 from heron.clock import monotonic_s, wall_s
 from heron.driver_kit.redaction import names_secret
-from heron.instance.inspection.task_observer import TaskObserver
-from heron.instance.inspection.value_text import ValueText
-from heron.instance.metrics.inspected_task import FirstRows, InspectedTask
-from heron.ipc.documents.task_tuples import SampledTuple, TaskTuples, encode_tuples
-from heron.kernel.role_spec import InstanceSpec
-from heron.planner.physical_plan import PlanIndex
+from heron.spi.inspected_task import FirstRows, InspectedTask
 from heron.spi.serializer import UndecodableValue
+from heron.spi.task_tuples import SampledTuple, TaskTuples
+from heron_task_inspector.value_text import ValueText
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch, Scalar
 
-__all__ = ["TupleObserver", "TupleSample", "secrets_of"]
+__all__ = ["TupleSample", "secrets_of", "tuples_of"]
 
+_LOOK_S = 0.1  # how late it sees that the process ends
 _SHORTEST_SECRET = 8  # of an environment variable: its name only suggests a secret
 
 
 class TupleSample:
     """Up to `wanted` tuples of each direction. `is_full` is set when both are complete."""
 
-    def __init__(self, wanted: int, spec: InstanceSpec, task: InspectedTask, text: ValueText) -> None:
+    def __init__(self, wanted: int, task: InspectedTask, text: ValueText) -> None:
         self.received: list[SampledTuple] = []
         self.emitted: list[SampledTuple] = []
         self.is_full = threading.Event()
         self._wanted = wanted
-        self._component = spec.component
-        self._task_id = spec.task_id
+        self._component, self._task_id = task.identity.component, task.identity.task_id
         self._task = task
         self._text = text
 
-    def receive(self, key: tuple[str, str], task_id: int, first_rows: FirstRows, index: PlanIndex) -> None:
+    def receive(self, key: tuple[str, str], task_id: int, fields: Sequence[str], first_rows: FirstRows) -> None:
         """Task thread: takes rows of a batch, of each input its part."""
-        topology = index.plan.topology
         number = min(self._wanted - len(self.received), max(1, self._wanted // max(1, self._task.inputs)))
-        component, stream = key
-        declared = topology.component(component).output(stream)
-        fields = declared.fields if declared is not None else ()
         rows = first_rows(number) if number > 0 else ()
-        self.received += self._sampled(component, task_id, stream, fields, rows)
+        self.received += self._sampled(key[0], task_id, key[1], fields, rows)
         self._note()
 
     def emit(self, stream: str, fields: Sequence[str], rows: Sequence[object]) -> None:
@@ -87,51 +80,35 @@ def _value_of(scalar: Scalar) -> object:
         return UndecodableValue(str(scalar.type), error, "")
 
 
-class TupleObserver(TaskObserver):
-    """Waits until the sample is full, or for some seconds."""
-
-    what = "inspected (its tuples)"
-
-    def __init__(self, spec: InstanceSpec, seconds: float, wanted: int, task: InspectedTask) -> None:
-        self._spec = spec
-        self._wanted = wanted
-        self._task = task
-        self._began_at_s, self._began_s = wall_s(), monotonic_s()
-        self._sample = TupleSample(wanted, spec, task, ValueText(secrets_of(spec, os.environ.items())))
-        super().__init__(seconds)
-
-    def stop(self) -> None:
-        """`TaskObserver.stop`."""
-        self._sample.is_full.set()
-        super().stop()
-
-    def _observe(self) -> bytes:
-        self._task.sample = self._sample
-        try:
-            self._sample.is_full.wait(self.left_s())
-        finally:
-            self._task.sample = None
-        spec, sample = self._spec, self._sample
-        return encode_tuples(
-            TaskTuples(
-                topology=spec.topology,
-                component=spec.component,
-                task_id=spec.task_id,
-                container_id=spec.container_id,
-                incarnation=spec.incarnation,
-                pid=os.getpid(),
-                host=socket.gethostname(),
-                began_at_s=self._began_at_s,
-                lasted_s=round(monotonic_s() - self._began_s, 3),
-                wanted=self._wanted,
-                received=tuple(sample.received[: self._wanted]),
-                emitted=tuple(sample.emitted[: self._wanted]),
-            )
-        )
+def tuples_of(task: InspectedTask, wanted: int, seconds: float, stop: threading.Event) -> TaskTuples:
+    """The next tuples: until the sample is full, or for some seconds; `stop` ends it early."""
+    began_at_s, began_s = wall_s(), monotonic_s()
+    ends_s = began_s + seconds
+    sample = TupleSample(wanted, task, ValueText(secrets_of(task.secrets, os.environ.items())))
+    task.sample = sample
+    try:
+        while (left_s := ends_s - monotonic_s()) > 0 and not stop.is_set():
+            if sample.is_full.wait(min(left_s, _LOOK_S)):
+                break
+    finally:
+        task.sample = None
+    identity = task.identity
+    return TaskTuples(
+        topology=identity.topology,
+        component=identity.component,
+        task_id=identity.task_id,
+        container_id=identity.container_id,
+        incarnation=identity.incarnation,
+        pid=os.getpid(),
+        host=socket.gethostname(),
+        began_at_s=began_at_s,
+        lasted_s=round(monotonic_s() - began_s, 3),
+        wanted=wanted,
+        received=tuple(sample.received[:wanted]),
+        emitted=tuple(sample.emitted[:wanted]),
+    )
 
 
-def secrets_of(spec: InstanceSpec, variables: Iterable[tuple[str, str]]) -> list[str]:
-    """The secrets that the process of a task knows: of its drivers, and of variables whose name says so."""
-    found = [text for ref in (spec.checkpoint, *spec.state_backends) if ref is not None for text in ref.secrets]
-    found += [text for name, text in variables if names_secret(name) and len(text) >= _SHORTEST_SECRET]
-    return found
+def secrets_of(known: Iterable[str], variables: Iterable[tuple[str, str]]) -> list[str]:
+    """The secrets that the process of a task knows: those of its drivers, and variables whose name says so."""
+    return [*known, *(text for name, text in variables if names_secret(name) and len(text) >= _SHORTEST_SECRET)]

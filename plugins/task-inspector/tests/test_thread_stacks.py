@@ -2,62 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import linecache
 import sys
-import sysconfig
 import threading
 from collections.abc import Callable
-from importlib.machinery import ModuleSpec
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-import heron.instance
 from heron.instance.queues.data_queue import DataIn
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
-from heron.instance.stacks.thread_stacks import stack_frames, stacks_now, state_of, thread_usages
-from heron.instance.stacks.thread_usage import ThreadUsage, thread_usage, wait_of
-from heron.ipc.documents.task_stacks import decode_stacks, encode_stacks
+from heron.instance.stacks.engine_wait import engine_wait
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
+from heron.spi.inspected_task import InspectedTask, TaskIdentity
+from heron.spi.task_stacks import TaskStacks, decode_stacks, encode_stacks
+from heron_task_inspector.thread_stacks import stack_frames, stacks_now, state_of, thread_usages
+from heron_task_inspector.thread_usage import ThreadUsage, thread_usage, wait_of
 from heron_testing.waiting import Eventually
-from parts import instance_spec
 
-ENGINE = str(Path(heron.instance.__file__).with_name("runner.py"))
-
-
-@pytest.mark.parametrize(
-    ("filename", "module", "expected"),
-    [
-        ("/home/me/words.py", "words", CodeOrigin.USER),
-        ("/home/me/heron_words.py", "heron_words", CodeOrigin.USER),
-        ("/home/me/heron/words.py", "words", CodeOrigin.USER),
-        (ENGINE, "heron.instance.runner", CodeOrigin.ENGINE),
-        ("<emit of stream 'default'>", "", CodeOrigin.ENGINE),
-        ("/src/heron_streamlet/runtime/stage_host.py", "heron_streamlet.runtime.stage_host", CodeOrigin.ENGINE),
-        (json.__file__, "json", CodeOrigin.LIBRARY),
-        (sysconfig.get_path("purelib") + "/numpy/core.py", "numpy.core", CodeOrigin.LIBRARY),
-        ("<frozen importlib._bootstrap>", "importlib._bootstrap", CodeOrigin.LIBRARY),
-    ],
-)
-def test_code_is_the_authors_a_librarys_or_the_engines(filename: str, module: str, expected: CodeOrigin) -> None:
-    """An author looks at their own lines first, and must not blame the engine's for them."""
-    assert code_origin(filename, module) is expected
-
-
-@pytest.mark.parametrize(
-    ("names", "module"),
-    [
-        ({"__name__": "words", "__spec__": None}, "words"),
-        ({"__name__": "__main__"}, "__main__"),
-        ({"__name__": "__main__", "__spec__": ModuleSpec("heron_kit.main", None)}, "heron_kit.main"),
-    ],
-)
-def test_a_main_module_is_known_by_its_name(names: dict[str, object], module: str) -> None:
-    """A forked process has the frames of the program that forked it at the bottom; they are the engine's."""
-    assert module_of(names) == module
+TASK = InspectedTask(TaskIdentity("t", "count", 3), engine_wait=engine_wait)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +78,12 @@ def test_a_deep_recursion_is_shortened_in_the_middle() -> None:
     assert stack_frames(None) == ((), 0)
 
 
+def looked_at() -> TaskStacks:
+    """The other threads, as a thread of a question sees them."""
+    with ThreadPoolExecutor(1) as question:
+        return question.submit(stacks_now, TASK, thread_usages(), 0.1).result()
+
+
 def waiting(name: str, wait: Callable[[], object]) -> threading.Thread:
     thread = threading.Thread(target=wait, name=name, daemon=True)
     thread.start()
@@ -127,9 +97,9 @@ def test_every_thread_is_shown_with_what_it_waits_for(eventually: Eventually) ->
     idle, other = waiting("idle", lambda: data_in.wait(30.0)), waiting("locked", lambda: end.wait(30.0))
 
     def reasons() -> dict[str, tuple[str, str]]:
-        stacks = stacks_now(instance_spec("count", 3), thread_usages(), 0.1)
+        stacks = looked_at()
         assert decode_stacks(encode_stacks(stacks)) == stacks
-        assert stacks.threads[0].role == "task"  # pytest's main thread asks; it is found by its thread, not its name
+        assert stacks.threads[0].role == "task"  # pytest's main thread waits; it is found by its thread, not its name
         return {each.name: (each.state, each.waits_for) for each in stacks.threads}
 
     expected = {"idle": ("waits", "input"), "locked": ("waits", "a lock")}
@@ -185,7 +155,7 @@ def test_a_thread_that_goes_on_meanwhile_is_shown_with_all_its_callers() -> None
 
     # Threads are described in the order of their begin, or in the opposite one: a still thread is always before it.
     threads = [begin("still", end, end), begin("moving", go_on, moved), begin("still", end, end)]
-    stacks = stacks_now(instance_spec("count", 3), thread_usages(), 0.1)
+    stacks = looked_at()
     (found,) = [each for each in stacks.threads if each.name == "moving"]
     own = [(each.function, each.line) for each in found.frames if each.file == "/archive.zip/archived.py"]
     assert own == [("process", 8), ("numbers", 4)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from heron.errors import RemoteProtocolError
-from heron.ipc.documents.task_stacks import StackFrame
+from heron.spi.task_stacks import StackFrame
 from heron.spi.typed_values import decode_json
 
 __all__ = ["ProfiledStack", "TaskProfile", "decode_profile", "encode_profile"]

@@ -11,9 +11,9 @@ import tracemalloc
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
-from heron.instance.stacks.source_line import source_line
-from heron.ipc.documents.task_memory import AllocatingLine
+from heron.driver_kit.code_origin import CodeOrigin, code_origin
+from heron.spi.task_memory import AllocatingLine
+from heron_task_inspector.source_line import source_line
 
 __all__ = ["AllocationTrace", "HeldByLine", "allocating_lines", "held_by_line"]
 

@@ -7,14 +7,12 @@ import pyarrow as pa
 from heron.api.definition import StreamDefinition
 from heron.instance.input.batch_reader import ReceivedBatch
 from heron.instance.input.tuple_pool import TupleSource
-from heron.instance.inspection.tuple_sample import TupleSample
-from heron.instance.inspection.value_text import ValueText
-from heron.instance.metrics.inspected_task import InspectedTask
-from heron.kernel.role_spec import InstanceSpec
+from heron.spi.inspected_task import InspectedTask
 from heron_serializer_arrow import ArrowSerializer
+from heron_task_inspector.tuple_sample import TupleSample
+from heron_task_inspector.value_text import ValueText
 
 SOURCE = TupleSource("words", StreamDefinition("default", ("word", "n")), 3)
-SPEC = InstanceSpec("t", "t-1", 1, 3, "count", 0, 0, "/run", "/log", "/package")
 BATCH = pa.record_batch({"word": ["a", "b", "c"], "n": [1, None, 3]})
 
 
@@ -28,7 +26,7 @@ def test_rows_of_a_batch_that_arrived_as_columns() -> None:
 
 def test_rows_of_a_batch_that_was_emitted_as_columns() -> None:
     """As if they had been emitted one by one."""
-    sample = TupleSample(2, SPEC, InspectedTask(), ValueText())
+    sample = TupleSample(2, InspectedTask(), ValueText())
     sample.emit_columns("default", ("word", "n"), BATCH)
     sample.emit_columns("default", ("word", "n"), BATCH)
     assert [each.values for each in sample.emitted] == [("'a'", "1"), ("'b'", "None")]
@@ -36,7 +34,7 @@ def test_rows_of_a_batch_that_was_emitted_as_columns() -> None:
 
 def test_a_value_that_python_lacks_does_not_fail_the_emit() -> None:
     """Somebody who looks at a task must not change what it does."""
-    sample = TupleSample(2, SPEC, InspectedTask(), ValueText())
+    sample = TupleSample(2, InspectedTask(), ValueText())
     days = pa.array([1, 2_932_897], pa.int32()).cast(pa.date32())
     sample.emit_columns("default", ("word", "n"), pa.record_batch({"word": ["a", "b"], "n": days}))
     assert sample.emitted[0].values[1] == "1970-01-02"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 __all__ = ["CodeOrigin", "code_origin", "module_of"]
 
-_ENGINE = str(Path(__file__).parents[2]) + os.sep
+_ENGINE = str(Path(__file__).parents[1]) + os.sep
 _LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _PLUGINS = "heron_"  # the import names of plugins, such as that of pipelines, begin with it
 _GENERATED = "<"
