@@ -6,7 +6,7 @@ No call follows `end`, except at least once for failed roots that the spout has 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from heron.api.api_constants import TOPOLOGY_TRACE_ONE_IN
@@ -14,6 +14,7 @@ from heron.api.config import setting
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
+from heron.errors import HeronError
 from heron.instance.acks.pending_roots import ImmediateAcks, PendingRoots, RootCallbacks
 from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.emitter import SpoutEmitter
@@ -115,6 +116,12 @@ class SpoutRunner(ComponentRunner):
         elif isinstance(command, SessionOpened):
             self._callbacks.lose_all()
         super().handle(command)
+
+    def _take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        if not drop and (self.ended or self.task.paused):
+            why = "it has ended" if self.ended else "it is paused; activate the topology first"
+            raise HeronError(why)
+        return self._replays.take_letters(ids, drop=drop)
 
     def apply_routes(self) -> None:
         """`ComponentRunner.apply_routes`."""

@@ -20,7 +20,15 @@ from heron.errors import HeronError, RemoteProtocolError
 from heron.instance.gateway.lock_interval import LockInterval
 from heron.instance.gateway.session import Session
 from heron.instance.inspection.inspection import Inspection, open_installed
-from heron.instance.queues.data_queue import DataIn, DataOut, FramesRefused, PlanReceived, ReportSeen, SessionOpened
+from heron.instance.queues.data_queue import (
+    DataIn,
+    DataOut,
+    FramesRefused,
+    LettersAsked,
+    PlanReceived,
+    ReportSeen,
+    SessionOpened,
+)
 from heron.instance.queues.flow_limits import SpoutThrottle
 from heron.instance.stacks.engine_wait import engine_wait, main_thread_frame
 from heron.instance.stacks.long_calls import LongCalls, look_period_s
@@ -212,6 +220,7 @@ class Gateway:
             "plan": lambda each: self.data_in.put(PlanReceived(decode_physical_plan(each.plan.document, "the wire"))),
             "pressure": self._pressure_changed,
             "task_report_seen": lambda each: self.data_in.put(ReportSeen(each.task_report_seen.phase)),
+            "letters_request": self._letters_asked,
             "stack_request": self._inspection.stack_asked,
             "profile_request": self._inspection.profile_asked,
             "memory_request": self._inspection.memory_asked,
@@ -225,6 +234,10 @@ class Gateway:
             handler(envelope)
         except HeronError as error:
             raise RemoteProtocolError(str(error)) from error
+
+    def _letters_asked(self, envelope: Envelope) -> None:
+        request = envelope.letters_request
+        self.data_in.put(LettersAsked(request.request_id, frozenset(request.ids), request.drop))
 
     def _look_for_long_call(self) -> None:
         found = self._long_calls.look(self.rounds, main_thread_frame, monotonic_s())
