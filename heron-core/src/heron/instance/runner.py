@@ -121,12 +121,7 @@ class ComponentRunner(ABC):
         elif isinstance(command, FramesRefused):
             self.task.frames_refused(command.reason, command.rows)
         elif isinstance(command, LettersAsked):
-            self.task.telemetry.answer_letters(command, self._take_letters)
-
-    def _take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
-        """Only spouts have dead letters. Raises as `heron.instance.own_replays.OwnReplays.take_letters`."""
-        msg = "it is a bolt; name the task of a spout"
-        raise HeronError(msg)
+            self.task.telemetry.answer_letters(command, _no_letters)
 
     def end(self) -> None:
         """Ends the task: sends END markers downstream, and reports to the topology manager."""
@@ -392,3 +387,9 @@ class ComponentRunner(ABC):
 
 def _sends(component: str, consumer: ComponentDefinition) -> bool:
     return any(each.component == component for each in consumer.inputs)
+
+
+def _no_letters(ids: Collection[str], *, drop: bool) -> dict[str, str]:
+    """Raises as `heron.instance.own_replays.OwnReplays.take_letters`: only spouts have dead letters."""
+    msg = "it is a bolt; name the task of a spout"
+    raise HeronError(msg)

@@ -20,7 +20,7 @@ from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff, FlushPacer, RootQuota
-from heron.instance.queues.data_queue import Command, RootsSettled, SessionOpened
+from heron.instance.queues.data_queue import Command, LettersAsked, RootsSettled, SessionOpened
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.runner import ComponentRunner
 from heron.instance.task import Task
@@ -115,6 +115,9 @@ class SpoutRunner(ComponentRunner):
             self._callbacks.settle(command)
         elif isinstance(command, SessionOpened):
             self._callbacks.lose_all()
+        elif isinstance(command, LettersAsked):
+            self.task.telemetry.answer_letters(command, self._take_letters)
+            return
         super().handle(command)
 
     def _take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:

@@ -220,7 +220,7 @@ class Gateway:
             "plan": lambda each: self.data_in.put(PlanReceived(decode_physical_plan(each.plan.document, "the wire"))),
             "pressure": self._pressure_changed,
             "task_report_seen": lambda each: self.data_in.put(ReportSeen(each.task_report_seen.phase)),
-            "letters_request": self._letters_asked,
+            "letters_request": lambda each: self.data_in.put(_letters_asked(each.letters_request)),
             "stack_request": self._inspection.stack_asked,
             "profile_request": self._inspection.profile_asked,
             "memory_request": self._inspection.memory_asked,
@@ -234,10 +234,6 @@ class Gateway:
             handler(envelope)
         except HeronError as error:
             raise RemoteProtocolError(str(error)) from error
-
-    def _letters_asked(self, envelope: Envelope) -> None:
-        request = envelope.letters_request
-        self.data_in.put(LettersAsked(request.request_id, frozenset(request.ids), request.drop))
 
     def _look_for_long_call(self) -> None:
         found = self._long_calls.look(self.rounds, main_thread_frame, monotonic_s())
@@ -299,3 +295,7 @@ class Gateway:
 
 def _identity(spec: InstanceSpec) -> TaskIdentity:
     return TaskIdentity(spec.topology, spec.component, spec.task_id, spec.container_id, spec.incarnation)
+
+
+def _letters_asked(request: pb.LettersRequest) -> LettersAsked:
+    return LettersAsked(request.request_id, frozenset(request.ids), request.drop)
