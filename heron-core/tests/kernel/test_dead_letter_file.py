@@ -9,9 +9,9 @@ import pytest
 
 from heron.api.dead_letter import DeadLetter
 from heron.errors import SerializationError
-from heron.instance.replay.dead_letter_file import DeadLetterFile
 from heron.instance.replay.letter_line import letter_line, values_of
-from heron.ipc.documents.letter_line import LetterLine, read_line
+from heron.ipc.documents.letter_line import LetterLine
+from heron.kernel.dead_letter_file import DeadLetterFile, letter_files
 
 
 def letter(values: object) -> DeadLetter:
@@ -23,15 +23,11 @@ def line(number: int, values: object = None) -> LetterLine:
 
 
 def file_in(folder: Path, most_bytes: int = 1 << 20) -> DeadLetterFile:
-    def report(doing: str, error: BaseException, remedy: str, record: object) -> None:
-        raise AssertionError((doing, error, remedy, record))
-
-    return DeadLetterFile(folder / "dead-letters-1.jsonl", most_bytes, report)
+    return DeadLetterFile.of_task(folder, 1, most_bytes)
 
 
 def ids_in(file: DeadLetterFile) -> list[str]:
-    raw = [each for part in (file.older, file.path) if part.exists() for each in part.read_bytes().splitlines()]
-    return [found.id for each in raw if (found := read_line(each)) is not None]
+    return [each.id for each in file.letters()]
 
 
 def test_letters_are_taken_by_their_ids_from_both_parts(tmp_path: Path) -> None:
@@ -39,15 +35,16 @@ def test_letters_are_taken_by_their_ids_from_both_parts(tmp_path: Path) -> None:
     size = len(b"x") * 700
     file = file_in(tmp_path, most_bytes=4 * size)
     for number in range(6):
-        file.keep(letter([number]), line(number))
+        file.append(line(number))
     assert file.older.exists()
     before = ids_in(file)
     taken = file.take({before[0], before[-1], "1-0-99"})
     assert [each.id for each in taken] == [before[0], before[-1]]
     assert ids_in(file) == before[1:-1]
-    file.restore(taken[1])
+    file.append(taken[1])
     assert ids_in(file) == before[1:]
     assert file.take({"1-0-99"}) == []
+    assert [each.path for each in letter_files(tmp_path)] == [file.path]
     for part in (file.older, file.path):
         assert stat.S_IMODE(part.stat().st_mode) == 0o600
 
@@ -55,7 +52,7 @@ def test_letters_are_taken_by_their_ids_from_both_parts(tmp_path: Path) -> None:
 def test_a_line_that_is_broken_stays(tmp_path: Path) -> None:
     """It may be of a task that was killed while it wrote."""
     file = file_in(tmp_path)
-    file.keep(letter([1]), line(1))
+    file.append(line(1))
     with file.path.open("ab") as out:
         out.write(b'{"id": "1-0-2"\n')
     assert len(file.take({"1-0-1"})) == 1
