@@ -6,6 +6,7 @@ values. Called by `heron_cli.commands` and `heron_cli.foreground`. Most of it is
 - `text`: counts, sizes, times, columns
 - one topology: `status_line`, `status_table`, `status_text`, `metrics_text`, `checkpoint_text`, `trace_text`,
   `update_text`
+- what it could not process: `dead_letter_text`
 - its plans before it runs: `plan_tree`, `plan_picture`
 - `tasks`: what one task answered about its inside
 - `live`: what a command shows while it works
