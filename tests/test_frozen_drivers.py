@@ -69,7 +69,9 @@ import pytest
 from heron_cli.catalog.plugin_path import add_plugin_path
 report, cases, *suites = sys.argv[1:]
 add_plugin_path([Path(suite).parent for suite in suites])
-options = ["-q", "-c", "/dev/null", "-p", "no:cacheprovider", "--import-mode=importlib", f"--junitxml={report}"]
+# The names of the report begin at the folder of all drivers, also if there is one suite.
+folder = f"--rootdir={Path(suites[0]).parents[1]}"
+options = ["-q", "-c", "/dev/null", folder, "-p", "no:cacheprovider", "--import-mode=importlib", f"--junitxml={report}"]
 sys.exit(pytest.main([*options, "--continue-on-collection-errors", "-k", cases, *suites]))
 """
 

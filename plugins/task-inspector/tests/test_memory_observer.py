@@ -68,7 +68,7 @@ def observed(task: InspectedTask, seconds: float) -> TaskMemory:
         asked = question.submit(MemoryObserver(task, seconds, threading.Event()).observe)
         while not asked.done():
             if isinstance(component, Leaking) and tracemalloc.is_tracing() and tracemalloc.get_traceback_limit() > 1:
-                component.leak(20)
+                component.leak(200)  # on a busy machine it has few turns
             threading.Event().wait(0.001)
         return asked.result()
 

@@ -20,7 +20,15 @@ from heron.errors import HeronError, RemoteProtocolError
 from heron.instance.gateway.lock_interval import LockInterval
 from heron.instance.gateway.session import Session
 from heron.instance.inspection.inspection import Inspection, open_installed
-from heron.instance.queues.data_queue import DataIn, DataOut, FramesRefused, PlanReceived, ReportSeen, SessionOpened
+from heron.instance.queues.data_queue import (
+    DataIn,
+    DataOut,
+    FramesRefused,
+    LettersAsked,
+    PlanReceived,
+    ReportSeen,
+    SessionOpened,
+)
 from heron.instance.queues.flow_limits import SpoutThrottle
 from heron.instance.stacks.engine_wait import engine_wait, main_thread_frame
 from heron.instance.stacks.long_calls import LongCalls, look_period_s
@@ -212,6 +220,7 @@ class Gateway:
             "plan": lambda each: self.data_in.put(PlanReceived(decode_physical_plan(each.plan.document, "the wire"))),
             "pressure": self._pressure_changed,
             "task_report_seen": lambda each: self.data_in.put(ReportSeen(each.task_report_seen.phase)),
+            "letters_request": lambda each: self.data_in.put(_letters_asked(each.letters_request)),
             "stack_request": self._inspection.stack_asked,
             "profile_request": self._inspection.profile_asked,
             "memory_request": self._inspection.memory_asked,
@@ -286,3 +295,7 @@ class Gateway:
 
 def _identity(spec: InstanceSpec) -> TaskIdentity:
     return TaskIdentity(spec.topology, spec.component, spec.task_id, spec.container_id, spec.incarnation)
+
+
+def _letters_asked(request: pb.LettersRequest) -> LettersAsked:
+    return LettersAsked(request.request_id, frozenset(request.ids), request.drop)

@@ -22,6 +22,7 @@ __all__ = ["TaskInspectorContract"]
 
 T = TypeVar("T")
 
+_ENTRIES = 50_000  # the largest holders are shown, and a process of tests has many
 _IDENTITY = TaskIdentity("words", "count", 7, 2, 3)
 _SECRET = "kept-to-itself-4711"  # noqa: S105 - not one
 _LONG_S = 300.0
@@ -32,7 +33,7 @@ class _OfTheAuthor:
     """Its own code may do anything, so nobody may run it to look at it."""
 
     def __init__(self) -> None:
-        self.words = ["one"] * 1000
+        self.words = [str(number) for number in range(_ENTRIES)]
 
     def _called(self, *_: object) -> bool:
         raise AssertionError
@@ -90,7 +91,8 @@ class TaskInspectorContract(DriverContract):
         """A task with one input and one output; the case fails if something stays behind."""
         before = threading.active_count()
         made = InspectedTask(_IDENTITY, (_SECRET,), component=_OfTheAuthor(), inputs=1, outputs=1)
-        made.states = lambda: {"counts": [{"one": 1, "two": 2}]}
+        counts = {number: str(number) for number in range(_ENTRIES)}
+        made.states = lambda: {"counts": [counts]}
         yield made
         assert made.sample is None, "the task still fills a sample"
         assert not tracemalloc.is_tracing(), "the process still traces its allocations"
@@ -154,8 +156,7 @@ class TaskInspectorContract(DriverContract):
         assert (memory.component, memory.task_id, memory.traced_s, memory.lines) == ("count", 7, 0.0, ())
         assert memory.second.resident_bytes > 0
         held = {each.name: each.entries for each in memory.held}
-        assert held["state 'counts'"] == 2
-        assert held["self.words"] == 1000
+        assert (held["state 'counts'"], held["self.words"]) == (_ENTRIES, _ENTRIES)
 
     def test_memory_that_grows_is_seen(self, inspector: TaskInspector, task: InspectedTask) -> None:
         """Two looks show what one cannot."""

@@ -25,6 +25,7 @@ from heron.errors import (
     known,
     nearest,
 )
+from heron.ipc.documents.letter_line import LettersAnswer
 from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow
 from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.documents.traces_table import TracesTable
@@ -169,6 +170,16 @@ class RemoteTopology:
         return self._reached(
             self._ask(False, lambda client, _: client.stacks(component, task_id, min(self.timeout_s, _LONGEST_S)))
         )
+
+    def take_letters(self, task_id: int, ids: Collection[str], *, drop: bool) -> LettersAnswer:
+        """Drop stored dead letters of a spout's task, at most 1,000, or have them emitted again as new roots.
+
+        Raises:
+            RefusedError: also when the task is no spout with ``topology.replay.attempts``, is paused or has ended.
+            UnreachableError: also when the task does not answer within `timeout_s`; the outcome is unknown.
+        """
+        wait_s = min(self.timeout_s, _LONGEST_S)
+        return self._reached(self._ask(True, lambda client, _: client.letters(task_id, ids, wait_s, drop=drop)))
 
     def profile(self, task_id: int, component: str = "", *, seconds: float = 10.0) -> TaskProfile:
         """Return where the thread of a task spends its time, by samples over `seconds` (above 0, at most 300).
