@@ -9,9 +9,10 @@ from itertools import islice
 from heron_testing.random_topologies.oracle import Expected, calls_of, expected_of
 from heron_testing.random_topologies.places import wrong_places
 from heron_testing.random_topologies.program import Program
+from heron_testing.random_topologies.spouts import RaisedByProgram
 from heron_testing.random_topologies.task_memory import TaskMemory
 
-__all__ = ["differences"]
+__all__ = ["differences", "unexpected_errors"]
 
 _SHOWN = 5  # rows of a difference
 
@@ -23,6 +24,14 @@ def differences(program: Program, memories: Sequence[TaskMemory]) -> list[str]:
     expected = expected_of(program, calls, attempts)
     found = [*_of_spouts(program, memories, expected), *_of_rows(program, memories, expected)]
     return [*found, *wrong_places(program, memories, expected)]
+
+
+def unexpected_errors(program: Program, errors: Sequence[str]) -> list[str]:
+    """The errors of a run that the program does not ask for."""
+    asked = [RaisedByProgram.__name__]
+    if any(emit.bad for spout in program.spouts for call in spout.calls for emit in call.emits):
+        asked += ["emit on stream", "decoding field"]
+    return [f"error: {line}" for line in errors if not any(each in line for each in asked)]
 
 
 def _of_spouts(program: Program, memories: Sequence[TaskMemory], expected: Expected) -> Iterator[str]:

@@ -83,7 +83,7 @@ class _Tuple:
     attempt: int
     key: object
     value: object
-    undecodable: bool
+    bad: bool
     anchored: bool
 
 
@@ -111,9 +111,6 @@ class _Walk:
         complete = True
         for identity, emit in root.emits:
             bad = emit.bad if attempt == 1 else ""
-            if bad in ("unpicklable", "too large"):
-                complete = False
-                continue
             value = None if bad else value_of(emit.kind, emit.size, identity)
             found = _Tuple(
                 spout.name, emit.stream, identity, attempt, key_of(emit.key), value, bool(bad), anchored=spout.ids
@@ -134,7 +131,7 @@ class _Walk:
 
     def _process(self, bolt: BoltProgram, found: _Tuple, times: int) -> bool:
         """What a bolt does with copies of a tuple; returns whether their trees are complete."""
-        if found.undecodable:
+        if found.bad:
             return False
         if not self._quiet:
             self._expected.rows[bolt.name][_row(found)] += times

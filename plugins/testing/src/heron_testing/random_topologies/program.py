@@ -15,7 +15,7 @@ class Emit:
 
     Attributes:
         kind: the kind of its value, a key of `heron_testing.random_topologies.values.KINDS` or of the caller's kinds.
-        size: the length of the value, for kinds that have one: characters, bytes or items.
+        size: the length of the value, for kinds that have one: bytes or items.
         key: the number of its key.
         stream: the name of the stream.
         bad: ``unpicklable`` and ``undecodable`` spoil the value of its first attempt; ``too large`` makes a tuple above

@@ -10,7 +10,8 @@ from heron.spi.driver import DriverRef
 from heron.kernel.settings import EngineSettings
 from heron_simulator import Simulation
 from heron_testing.fake_clock import FakeClock
-from heron_testing.random_topologies.comparison import differences
+from heron_testing.random_topologies.comparison import differences, unexpected_errors
+from heron_testing.random_topologies.lineage import has_columns
 from heron_testing.random_topologies.program import Program
 from heron_testing.random_topologies.program_topology import topology_of
 from heron_testing.random_topologies.task_memory import Remembering, TaskMemory
@@ -18,6 +19,7 @@ from heron_testing.random_topologies.task_memory import Remembering, TaskMemory
 __all__ = ["simulated_differences"]
 
 _MOST_STEPS = 20_000
+_ARROW = DriverRef("serializer", "arrow", "heron_serializer_arrow.serializer:ArrowSerializer", {})
 
 
 def simulated_differences(program: Program, *, serializers: Sequence[DriverRef] = ()) -> list[str]:
@@ -27,7 +29,7 @@ def simulated_differences(program: Program, *, serializers: Sequence[DriverRef] 
 
     Args:
         program: the program.
-        serializers: as of `heron_simulator.Simulation`.
+        serializers: as of `heron_simulator.Simulation`, beside ``arrow``.
     """
     chance = random.Random(program.seed)
     settings = EngineSettings(
@@ -38,7 +40,7 @@ def simulated_differences(program: Program, *, serializers: Sequence[DriverRef] 
         clock=FakeClock(),
         seed=chance.choice((None, program.seed)),
         calls_per_step=chance.choice((1, 3, 100)),
-        serializers=serializers,
+        serializers=(*serializers, _ARROW) if has_columns(program) else serializers,
         settings=settings,
     )
     with simulation:
@@ -46,7 +48,7 @@ def simulated_differences(program: Program, *, serializers: Sequence[DriverRef] 
             simulation.run_until_finished(_MOST_STEPS)
         except HeronError as error:
             return [f"{type(error).__name__}: {error}"]
-        return differences(program, _memories(program, simulation))
+        return [*unexpected_errors(program, simulation.errors()), *differences(program, _memories(program, simulation))]
 
 
 def _memories(program: Program, simulation: Simulation) -> list[TaskMemory]:

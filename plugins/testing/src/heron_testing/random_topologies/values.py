@@ -59,8 +59,8 @@ class Undecodable(Exception):  # noqa: N818  # not an error of this module: it i
 
 def _text(size: int, number: int) -> str:
     start = number % len(_LETTERS)
-    block = _LETTERS[start:] + _LETTERS[:start]
-    return (block * (size // len(block) + 1))[:size]
+    block = (_LETTERS[start:] + _LETTERS[:start]).encode()
+    return (block * (size // len(block) + 1))[:size].decode(errors="ignore")
 
 
 KINDS: Mapping[str, Maker] = {
