@@ -179,7 +179,7 @@ class QueuesAll(Bolt):
 def test_queued_calls_are_executed_before_the_end(mode: str) -> None:
     """The last tuple and the END marker may come in one turn; what is emitted behind END is lost."""
     builder = TopologyBuilder("queues")
-    builder.set_config({api_constants.TOPOLOGY_RELIABILITY_MODE: mode})
+    builder.set_config({api_constants.TOPOLOGY_RELIABILITY_MODE: mode, "fails": False})
     numbers = builder.add_spout("numbers", FiveEach, par=1)
     queues = builder.add_bolt("queues", QueuesAll, par=1, inputs={numbers: Grouping.SHUFFLE})
     builder.add_bolt("seen", Seen, par=1, inputs={queues: Grouping.SHUFFLE})
