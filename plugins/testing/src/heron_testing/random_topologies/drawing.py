@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from heron_testing.random_topologies.lineage import has_columns
 from heron_testing.random_topologies.program import BoltProgram, Call, Emit, Input, Program, SpoutProgram, Update
 from heron_testing.random_topologies.values import COLUMN_KINDS, KEYS, KINDS, SIZED_KINDS
 
@@ -112,9 +111,7 @@ class _Drawing:
         ]
         containers = min(program.containers, sum(each.tasks for each in (*spouts, *bolts)))
         program = replace(program, spouts=tuple(spouts), bolts=tuple(bolts), containers=containers)
-        if not has_columns(program) or not self.choices.updates:
-            return replace(program, updates=self.updates(program) if self.choices.updates else ())
-        return replace(program, updates=self.updates(program))
+        return replace(program, updates=self.updates(program)) if self.choices.updates else program
 
     def spout(self, name: str) -> SpoutProgram:
         chance = self.chance
@@ -132,8 +129,10 @@ class _Drawing:
     def call(self) -> Call:
         chance = self.chance
         count = chance.choice((0, 1, 1, 2, 5, chance.choice((12, 40))))
-        emits = tuple(self.emit() for _ in range(count))
         form = chance.choice(("rows", "batch", "ids")) if self.columns else "rows"
+        if form == "batch" and self.sometimes(0.1):
+            count = 600
+        emits = tuple(self.emit() for _ in range(count))
         if form != "rows":
             emits = tuple(replace(each, bad="") for each in emits)
         return Call(emits, form, raises=self.failing and self.sometimes(0.1))

@@ -18,7 +18,7 @@ from heron_testing.random_topologies.task_memory import Remembering, TaskMemory
 
 __all__ = ["simulated_differences"]
 
-_MOST_STEPS = 20_000
+_MOST_STEPS = 3_000
 _ARROW = DriverRef("serializer", "arrow", "heron_serializer_arrow.serializer:ArrowSerializer", {})
 
 

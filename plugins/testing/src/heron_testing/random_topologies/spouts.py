@@ -54,8 +54,8 @@ class ProgramSpout(Remembering, Spout):
         if self.queue:
             self.send(self.queue.popleft())
         elif self.ended:
-            if not self.task.failed and self.own.end != "thread":
-                self.task.surplus += 1
+            given_up = self.own.replay == "never" and self.task.failed  # the engine asks once for replays
+            self.task.surplus += self.own.end != "thread" and not given_up
         elif self.is_over():
             self.come_to_the_end()
         else:
