@@ -15,6 +15,7 @@ HASH_GROUPING = "custom heron_testing.random_topologies.grouped_by_hash:HashGrou
 _COLUMN_KEYS = 4
 _SIZES = (0, 1, 2, 60, 900, 20_000)
 _STREAMS = ("default", "other")
+_SMALL_LIMIT = 30_000  # bytes of a tuple: large ones cost little then
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class _Drawing:
         self.keys = _COLUMN_KEYS if self.columns else chance.choice((1, 3, len(KEYS)))
         self.bad = choices.bad_values and chance.random() < 0.25
         self.failing = choices.failures and chance.random() < 0.4
+        self.uneven = not self.columns and self.sometimes(0.05) and "ascii" in self.kinds
         self.direct: set[tuple[str, str]] = set()
 
     def sometimes(self, share: float) -> bool:
@@ -91,9 +93,9 @@ class _Drawing:
             containers=chance.choice((1, 1, 2, 3)),
             serializer=chance.choice(list(self.choices.serializers)),
             pending=chance.choice((1, 3, 20, 60_000)),
-            batch_rows=chance.choice((1, 2, 7, 2500)),
+            batch_rows=2500 if self.uneven else chance.choice((1, 2, 7, 2500)),
             batch_bytes=chance.choice((1024, 524_288)),
-            tuple_max_bytes=chance.choice((30_000, 16_777_216)) if not self.bad else 30_000,
+            tuple_max_bytes=chance.choice((_SMALL_LIMIT, 16_777_216)) if not (self.bad or self.uneven) else _SMALL_LIMIT,
         )
         return self.fitting(found)
 
@@ -116,6 +118,8 @@ class _Drawing:
     def spout(self, name: str) -> SpoutProgram:
         chance = self.chance
         calls = tuple(self.call() for _ in range(chance.choice((0, 1, 2, 4, 9))))
+        if self.uneven:
+            calls = (_uneven_call(), *calls)
         ends = ["before", "after", "later", "initialize", "thread", "ack"]
         return SpoutProgram(
             name,
@@ -214,3 +218,9 @@ class _Drawing:
     def pause(self, program: Program) -> Update:
         """A pause."""
         return Update(pauses=True)
+
+
+def _uneven_call() -> Call:
+    """Small tuples, of which a batch has many, then small and large ones in turn: a flush of megabytes."""
+    small, large = Emit("ascii"), Emit("ascii", _SMALL_LIMIT - 2000)
+    return Call((small,) * 90 + (small, large) * 100)
