@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from heron.api import ICustomGrouping, TopologyContext
 from heron.clock import monotonic_s
 from heron.instance.output.stream_routes import ShuffleSplitter
 from heron_simulator.simulated_spout import SimulatedSpout
@@ -88,14 +90,52 @@ def test_a_seed_gives_the_same_program_which_json_and_a_file_keep() -> None:
 
 def test_choices_bound_programs() -> None:
     """For authors who test one serializer or grouping."""
-    choices = Choices(("ATMOST_ONCE",), ("plain",), ("FIELDS",), ("int",), False, False, False, most_tasks=1)
+    choices = Choices(
+        modes=("ATMOST_ONCE",),
+        serializers=("plain",),
+        groupings=("FIELDS",),
+        kinds=("int",),
+        keys=2,
+        columns=False,
+        most_tasks=1,
+    )
     for seed in range(50):
         program = random_program(seed, choices)
         assert (program.mode, program.serializer) == ("ATMOST_ONCE", "plain")
         assert {each.grouping for bolt in program.bolts for each in bolt.inputs} == {"FIELDS"}
-        assert {emit.kind for spout in program.spouts for call in spout.calls for emit in call.emits} <= {"int"}
+        emits = [emit for spout in program.spouts for call in spout.calls for emit in call.emits]
+        assert {(emit.kind, emit.key) for emit in emits} <= {("int", 0), ("int", 1)}
         assert {each.tasks for each in (*program.spouts, *program.bolts)} == {1}
         assert not any(spout.columns for spout in program.spouts)
+
+
+def pairs(size: int, number: int) -> object:
+    """A kind of value of a user."""
+    return [number, "x" * size]
+
+
+class Odd(ICustomGrouping):
+    """A grouping of a user; `broken` has it choose by what only one task knows."""
+
+    broken: ClassVar[bool] = False
+
+    def prepare(self, context: TopologyContext, component: str, stream: str, target_tasks: Sequence[int]) -> None:
+        self.tasks = target_tasks
+        self.seen = 0
+
+    def choose_tasks(self, values: tuple[Any, ...]) -> list[int]:
+        self.seen += self.broken
+        return [self.tasks[(len(values[0]) + self.seen) % len(self.tasks)]]
+
+
+def test_values_and_groupings_of_users_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grouping that breaks its rule is found."""
+    monkeypatch.setitem(sys.modules, "of_a_user", sys.modules[__name__])
+    choices = Choices(groupings=("custom of_a_user:Odd",), kinds=("of_a_user:pairs",), columns=False)
+    programs = [random_program(seed, choices) for seed in range(40)]
+    assert not any(map(simulated_differences, programs))
+    monkeypatch.setattr(Odd, "broken", True)
+    assert any("custom of_a_user:Odd" in line for each in programs for line in simulated_differences(each))
 
 
 def test_each_kind_of_value_has_a_description_of_its_own() -> None:

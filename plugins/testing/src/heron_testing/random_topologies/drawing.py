@@ -29,6 +29,7 @@ class Choices:
             values of a tuple alone, and use only the tasks that it is given.
         kinds: kinds of values: names of `heron_testing.random_topologies.values.KINDS`, or ``MODULE:FUNCTION`` for a
             function of a size and a number.
+        keys: the number of keys: the first of `heron_testing.random_topologies.values.KEYS`, which begin with texts.
         columns: whether components may emit and receive columns.
         bad_values: whether tuples may be too large, or have values that cannot be encoded or decoded.
         failures: whether components may fail tuples and raise.
@@ -44,6 +45,7 @@ class Choices:
         HASH_GROUPING,
     )
     kinds: Sequence[str] = tuple(KINDS)
+    keys: int = len(KEYS)
     columns: bool = True
     bad_values: bool = True
     failures: bool = True
@@ -70,7 +72,7 @@ class _Drawing:
         kinds = [kind for kind in choices.kinds if kind in COLUMN_KINDS] if self.columns else list(choices.kinds)
         self.columns = self.columns and bool(kinds)
         self.kinds = [chance.choice(kinds)] if self.columns else list(choices.kinds)
-        self.keys = _COLUMN_KEYS if self.columns else chance.choice((1, 3, len(KEYS)))
+        self.keys = min(choices.keys, _COLUMN_KEYS if self.columns else chance.choice((1, 3, choices.keys)))
         self.bad = choices.bad_values and chance.random() < 0.25
         self.failing = choices.failures and chance.random() < 0.4
         self.uneven = not self.columns and self.sometimes(0.05) and "ascii" in self.kinds
@@ -206,7 +208,8 @@ class _Drawing:
         if not able:
             return self.pause(program)
         name = self.chance.choice(able)
-        return Update(tasks={name: program.tasks(name) % 3 + 1})
+        others = [tasks for tasks in range(1, 4) if tasks != program.tasks(name)]
+        return Update(tasks={name: self.chance.choice(others)})
 
     def new_containers(self, program: Program) -> Update:
         """Another number of containers; without checkpoints, only one more."""

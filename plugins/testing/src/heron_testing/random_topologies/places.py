@@ -17,6 +17,10 @@ _Rows = list[tuple[int, ReceivedRow]]
 """Rows with the component index of the task that received them."""
 
 
+_EQUAL_KEYS = {"bool True": "int 1", "float 1.0": "int 1"}
+"""Descriptions of equal keys: equal keys reach the same task, whatever their type."""
+
+
 def wrong_places(program: Program, memories: Sequence[TaskMemory], expected: Expected) -> Iterator[str]:
     """Tuples at tasks that their grouping does not choose: the first of each input, as a line.
 
@@ -58,7 +62,7 @@ def _at_chosen(bolt: BoltProgram, rows: _Rows, expected: Expected) -> Iterator[s
 def _by_key(rows: _Rows, most: int) -> Iterator[str]:
     by_key: defaultdict[str, set[int]] = defaultdict(set)
     for index, row in rows:
-        by_key[row[5]].add(index)
+        by_key[_EQUAL_KEYS.get(row[5], row[5])].add(index)
     for key, indices in by_key.items():
         if len(indices) > most:
             yield f"key {key} came to tasks {sorted(indices)}"

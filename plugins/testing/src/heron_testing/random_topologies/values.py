@@ -12,6 +12,8 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 
+from heron.driver_kit.loading import load_object
+
 __all__ = [
     "COLUMN_KINDS",
     "KEYS",
@@ -91,7 +93,7 @@ KINDS: Mapping[str, Maker] = {
 SIZED_KINDS = frozenset({"ascii", "text", "bytes"})
 """Kinds whose values may have any size."""
 
-PLAIN_KINDS = ("none", "bool", "int", "float", "ascii", "bytes", "decimal", "time", "date", "uuid")
+PLAIN_KINDS = ("none", "bool", "int", "float", "ascii", "text", "bytes")
 """Kinds that every serializer takes."""
 
 COLUMN_KINDS = ("int", "float", "ascii", "text", "bytes", "bool", "time")
@@ -102,8 +104,19 @@ KEYS: tuple[object, ...] = ("", "b", "ключ", "a" * 100, 0, None, True, 2.5, 
 
 
 def value_of(kind: str, size: int, identity: str) -> object:
-    """The value of a kind and size that belongs to a tuple; `identity` chooses among the values of the kind."""
-    return KINDS[kind](size, hash_of(identity))
+    """The value of a kind and size that belongs to a tuple; `identity` chooses among the values of the kind.
+
+    Raises:
+        KeyError: when the kind is not one of `KINDS` and not ``MODULE:FUNCTION``.
+        TypeError: when the name is not that of a function.
+        PluginError: when there is no such name.
+    """
+    maker = load_object(kind) if ":" in kind else KINDS[kind]
+    if not callable(maker):
+        msg = f"kind {kind!r}: {maker!r:.60} is not a function; name a function of a size and a number"
+        raise TypeError(msg)
+    value: object = maker(size, hash_of(identity))
+    return value
 
 
 def bad_value(bad: str, tuple_max_bytes: int) -> object:
