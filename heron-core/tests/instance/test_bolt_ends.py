@@ -36,9 +36,7 @@ def test_queued_calls_are_executed_before_the_end() -> None:
     rest = Rest("bolt", first_time("ack"), sent_end)
     options = option(OptionTag.BATCH_KEY, (17).to_bytes(8, "little"))
     options += option(OptionTag.ROOT_BASE, ((SPOUT << 48) | 10).to_bytes(8, "little"))
-    rest.put(
-        tuple_segment([("a",), ("b",)], (BOLT,), source_task=SPOUT, options=options), end_marker((BOLT,), SPOUT)
-    )
+    rest.put(tuple_segment([("a",), ("b",)], (BOLT,), source_task=SPOUT, options=options), end_marker((BOLT,), SPOUT))
     rest.run(BoltRunner, Queues)
     emitted = [each for each in rest.events if isinstance(each, str)]
     assert emitted == ["a", "b", "finish", "END"]

@@ -167,7 +167,9 @@ def test_the_oracle_counts_copies_children_and_attempts() -> None:
         (f"spout.0:0/{emit}>bolt.{child}", 1): 2 for emit in range(2) for child in range(2)
     }
     fails = one_bolt("LOWEST", fails=100)
-    assert received(fails, "sink") == {(f"spout.0:0/{emit}>bolt.0", 1 + again): 1 for emit in range(2) for again in (0, 1)}
+    assert received(fails, "sink") == {
+        (f"spout.0:0/{emit}>bolt.0", 1 + again): 1 for emit in range(2) for again in (0, 1)
+    }
     assert received(replace(fails, mode="ATMOST_ONCE"), "sink").total() == 2
     raises = one_bolt("LOWEST", raises=100, raises_first=True)
     assert received(raises, "sink") == {(f"spout.0:0/{emit}>bolt.0", 2): 1 for emit in range(2)}

@@ -14,7 +14,15 @@ from heron_testing.random_topologies.values import described
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-__all__ = ["BOLT_CLASSES", "BatchBolt", "MixedBolt", "RowBolt", "StatefulBatchBolt", "StatefulMixedBolt", "StatefulRowBolt"]
+__all__ = [
+    "BOLT_CLASSES",
+    "BatchBolt",
+    "MixedBolt",
+    "RowBolt",
+    "StatefulBatchBolt",
+    "StatefulMixedBolt",
+    "StatefulRowBolt",
+]
 
 Row = tuple[str, int, Any, Any]
 """Identity, attempt, key and value."""

@@ -25,8 +25,8 @@ class Choices:
     Attributes:
         modes: reliability modes.
         serializers: values of ``topology.serializer``.
-        groupings: groupings, as in `heron_testing.random_topologies.program.Input`. A custom grouping must decide by the
-            values of a tuple alone, and use only the tasks that it is given.
+        groupings: groupings, as in `heron_testing.random_topologies.program.Input`. A custom grouping must decide by
+            the values of a tuple alone, and use only the tasks that it is given.
         kinds: kinds of values: names of `heron_testing.random_topologies.values.KINDS`, or ``MODULE:FUNCTION`` for a
             function of a size and a number.
         keys: the number of keys: the first of `heron_testing.random_topologies.values.KEYS`, which begin with texts.
@@ -97,7 +97,9 @@ class _Drawing:
             pending=chance.choice((1, 3, 20, 60_000)),
             batch_rows=2500 if self.uneven else chance.choice((1, 2, 7, 2500)),
             batch_bytes=chance.choice((1024, 524_288)),
-            tuple_max_bytes=chance.choice((_SMALL_LIMIT, 16_777_216)) if not (self.bad or self.uneven) else _SMALL_LIMIT,
+            tuple_max_bytes=chance.choice((_SMALL_LIMIT, 16_777_216))
+            if not (self.bad or self.uneven)
+            else _SMALL_LIMIT,
         )
         return self.fitting(found)
 
@@ -122,12 +124,12 @@ class _Drawing:
         calls = tuple(self.call() for _ in range(chance.choice((0, 1, 2, 4, 9))))
         if self.uneven:
             calls = (_uneven_call(), *calls)
-        ends = ["before", "after", "later", "initialize", "thread", "ack"]
+        ends = ["before", "after", "later", "initialize", "thread", "ack", "deactivate"]
         return SpoutProgram(
             name,
             tasks=chance.randint(1, self.choices.most_tasks),
             calls=calls,
-            end=chance.choices(ends, (3, 3, 3, 0.3, 1, 2))[0] if calls else "later",
+            end=chance.choices(ends, (3, 3, 3, 0.3, 1, 2, 1 if self.choices.updates else 0))[0] if calls else "later",
             ids=self.sometimes(0.8),
             replay=chance.choice(("queue", "queue", "at once", "never")),
         )
@@ -146,7 +148,9 @@ class _Drawing:
     def emit(self) -> Emit:
         kind = self.chance.choice(self.kinds)
         size = self.chance.choice(_SIZES) if kind in SIZED_KINDS else self.chance.choice(_SIZES[:3])
-        bad = self.chance.choice(("unpicklable", "undecodable", "too large")) if self.bad and self.sometimes(0.1) else ""
+        bad = (
+            self.chance.choice(("unpicklable", "undecodable", "too large")) if self.bad and self.sometimes(0.1) else ""
+        )
         stream = self.chance.choices(_STREAMS, (4, 1))[0]
         return Emit(kind, size, self.chance.randrange(self.keys), stream, bad)
 

@@ -17,7 +17,17 @@ from heron.driver_kit.loading import load_object
 from heron_testing.random_topologies.program import BoltProgram, Call, Emit, Program, SpoutProgram
 from heron_testing.random_topologies.values import hash_of
 
-__all__ = ["FIELDS", "Fate", "Root", "children_of", "custom_grouping", "fate_of", "has_columns", "is_custom", "roots_of"]
+__all__ = [
+    "FIELDS",
+    "Fate",
+    "Root",
+    "children_of",
+    "custom_grouping",
+    "fate_of",
+    "has_columns",
+    "is_custom",
+    "roots_of",
+]
 
 FIELDS = ("identity", "attempt", "key", "value")
 """The fields of every stream."""

@@ -21,7 +21,7 @@ from heron_testing.random_topologies.lineage import (
     is_custom,
     roots_of,
 )
-from heron_testing.random_topologies.program import BoltProgram, Emit, Input, Program, SpoutProgram
+from heron_testing.random_topologies.program import BoltProgram, Input, Program, SpoutProgram
 from heron_testing.random_topologies.values import described, key_of, value_of
 
 __all__ = ["Expected", "ExpectedRow", "calls_of", "expected_of"]

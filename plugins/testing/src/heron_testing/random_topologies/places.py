@@ -74,7 +74,7 @@ def _in_turn(program: Program, bolt: BoltProgram, each: Input, rows: _Rows) -> I
     if spout is None or spout.columns or any(emit.bad for call in spout.calls for emit in call.emits):
         return
     for source in sorted({row[2] for _, row in rows}):
-        counts = Counter({index: 0 for index in range(bolt.tasks)})
+        counts = Counter(dict.fromkeys(range(bolt.tasks), 0))
         counts.update(index for index, row in rows if row[2] == source)
         if max(counts.values()) - min(counts.values()) > 1:
             yield f"task {source} sent {dict(sorted(counts.items()))} tuples to the tasks, by index"

@@ -73,4 +73,4 @@ def _end_paused_spouts(sandbox: Sandbox, program: Program, run: HeronRun) -> Non
         wanted = [out / f"{spout.name}-{index}.{OVER}" for spout in spouts for index in range(spout.tasks)]
         run.until(lambda: all(path.exists() for path in wanted), "the last calls of the spouts")
         sandbox.heron("deactivate", TOPOLOGY)
-        sandbox.heron("activate", TOPOLOGY)
+        sandbox.start_command("activate", TOPOLOGY).wait()  # it fails if no spout is left, and the topology ends

@@ -54,8 +54,8 @@ class SpoutProgram:
         tasks: its parallelism.
         calls: the calls of each task.
         end: where a task calls `end`: ``before`` or ``after`` the emits of its last call, in a ``later`` call, in
-            ``initialize`` (its calls are left out), by the thread-safe collector (``thread``), in the ``ack`` or ``fail`` of
-            its last open root, or in ``deactivate``.
+            ``initialize`` (its calls are left out), by the thread-safe collector (``thread``), in the `ack` or `fail`
+            of its last open root (``ack``), or, only with updates, in ``deactivate``.
         ids: whether tuples have ids.
         replay: what `fail` does, at least once: ``queue`` the root for a later call, emit it ``at once``, or ``never``.
     """
@@ -99,8 +99,8 @@ class BoltProgram:
         receives: ``rows`` or ``columns``.
         emits: ``rows`` or ``columns``.
         anchored: whether they are anchored to the received tuple.
-        moment: when it emits and acks: in ``process``, at the next ``tick``, in ``finish`` (acked in `process`), or with
-            the thread-safe collector (``queued``).
+        moment: when it emits and acks: in ``process``, at the next ``tick``, in ``finish`` (acked in `process`), or
+            with the thread-safe collector (``queued``).
         fails: percent of the tuples whose first attempt it fails, after the emits.
         raises: percent of the tuples whose first attempt makes `process` raise.
         raises_first: whether it raises before its emits.

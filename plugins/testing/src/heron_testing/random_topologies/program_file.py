@@ -38,7 +38,7 @@ if __name__ == "__main__":
 
 def program_text(program: Program, found: Sequence[str] = ()) -> str:
     """The text of a file with a program; its first lines name the seed and the differences that were found."""
-    title = "\n".join([f"Random topology {program.seed}.", *(f"Difference: {ascii(line)}" for line in found)])
+    title = "\n".join([f"Random topology {program.seed}.", *(f"Difference: {line!a}" for line in found)])
     options = " ".join(engine_options(program))
     return _HEAD.format(title=title.replace("\\", "/"), options=options, program=_literal(program, ""))
 

@@ -56,7 +56,9 @@ def topology_of(program: Program, out: str = "") -> TopologyBuilder:
     }
     specs: dict[str, HeronComponentSpec] = {}
     for spout in program.spouts:
-        specs[spout.name] = builder.add_spout(spout.name, spout_class[spout.columns and columns, keeps_state], spout.tasks)
+        specs[spout.name] = builder.add_spout(
+            spout.name, spout_class[spout.columns and columns, keeps_state], spout.tasks
+        )
     for bolt in program.bolts:
         bolt_class = BOLT_CLASSES[bolt.receives, bolt.emits, keeps_state]
         ticks = {api_constants.TOPOLOGY_TICK_TUPLE_FREQ_SECS: TICK_S} if bolt.moment == "tick" else None

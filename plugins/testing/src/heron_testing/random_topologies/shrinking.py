@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Any
 
-from heron_testing.random_topologies.program import BoltProgram, Program
+from heron_testing.random_topologies.program import BoltProgram, Call, Input, Program
 
 __all__ = ["shrunk"]
 
@@ -38,29 +38,36 @@ def shrunk(program: Program, fails: Callable[[Program], object], *, most_runs: i
 
 def _smaller(program: Program) -> Iterator[Program]:
     """Programs with one part less or one simpler part, those that lose most first."""
-    for bolt in reversed(program.bolts):
-        yield _without(program, bolt.name)
-    for spout in program.spouts:
-        if len(program.spouts) > 1:
-            yield _without(program, spout.name)
+    names = [bolt.name for bolt in reversed(program.bolts)]
+    if len(program.spouts) > 1:
+        names += [spout.name for spout in program.spouts]
+    yield from (_without(program, name) for name in names)
     for place, bolt in enumerate(program.bolts):
-        if len(bolt.inputs) > 1:
-            for each in bolt.inputs:
-                inputs = tuple(other for other in bolt.inputs if other != each)
-                yield replace(program, bolts=_with(program.bolts, place, replace(bolt, inputs=inputs)))
-        for spout in program.spouts:
-            for each in bolt.inputs:
-                if each.component != spout.name and len(bolt.inputs) == 1:
-                    direct = replace(bolt, inputs=(replace(each, component=spout.name),))
-                    yield replace(program, bolts=_with(program.bolts, place, direct))
+        for inputs in _simpler_inputs(program, bolt):
+            yield replace(program, bolts=_with(program.bolts, place, replace(bolt, inputs=inputs)))
     for place, spout in enumerate(program.spouts):
-        for calls in _fewer(spout.calls):
+        for calls in _fewer_calls(spout.calls):
             yield replace(program, spouts=_with(program.spouts, place, replace(spout, calls=calls)))
-        for number, call in enumerate(spout.calls):
-            for emits in _fewer(call.emits):
-                calls = _with(spout.calls, number, replace(call, emits=emits))
-                yield replace(program, spouts=_with(program.spouts, place, replace(spout, calls=calls)))
     yield from _simpler(program)
+
+
+def _simpler_inputs(program: Program, bolt: BoltProgram) -> Iterator[tuple[Input, ...]]:
+    """One input less; a single input directly from a spout."""
+    if len(bolt.inputs) > 1:
+        yield from (tuple(other for other in bolt.inputs if other != each) for each in bolt.inputs)
+        return
+    (only,) = bolt.inputs
+    spouts = [spout.name for spout in program.spouts]
+    if only.component not in spouts:
+        yield from ((replace(only, component=name),) for name in spouts)
+
+
+def _fewer_calls(calls: tuple[Call, ...]) -> Iterator[tuple[Call, ...]]:
+    """Fewer calls, or fewer emits in one call."""
+    yield from _fewer(calls)
+    for number, call in enumerate(calls):
+        for emits in _fewer(call.emits):
+            yield _with(calls, number, replace(call, emits=emits))
 
 
 def _without(program: Program, name: str) -> Program:
@@ -118,11 +125,11 @@ def _simpler_fields(name: str, present: Any, default: Any) -> Iterator[Any]:  # 
     smallest = _SMALLEST.get(name, present if default is MISSING else default)
     if present != smallest:
         yield smallest
-    if isinstance(present, int) and not isinstance(present, bool) and isinstance(smallest, int):
-        if present > smallest + 1:
-            yield (present + smallest) // 2
-            yield present - 1
+    numbers = isinstance(present, int) and not isinstance(present, bool) and isinstance(smallest, int)
+    if numbers and present > smallest + 1:
+        yield (present + smallest) // 2
+        yield present - 1
 
 
 def _with(items: tuple[Any, ...], place: int, item: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    return items[:place] + (item,) + items[place + 1 :]
+    return (*items[:place], item, *items[place + 1 :])

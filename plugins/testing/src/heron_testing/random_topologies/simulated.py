@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 
 from heron.errors import HeronError
-from heron.spi.driver import DriverRef
 from heron.kernel.settings import EngineSettings
+from heron.spi.driver import DriverRef
 from heron_simulator import Simulation
 from heron_testing.fake_clock import FakeClock
 from heron_testing.random_topologies.comparison import differences, unexpected_errors

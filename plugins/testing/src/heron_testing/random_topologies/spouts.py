@@ -28,7 +28,7 @@ OVER = "over"
 _PAUSE_S = 0.003  # between two calls that are repeated: commands need a processor too
 
 
-class RaisedByProgram(Exception):  # noqa: N818  # not an error of this module
+class RaisedByProgram(Exception):  # not an error of this module
     """The failure of user code that a program asks for."""
 
 

@@ -51,7 +51,7 @@ class Point:
     y: object
 
 
-class Undecodable(Exception):  # noqa: N818  # not an error of this module: it is a value
+class Undecodable(Exception):  # not an error of this module: it is a value
     """An exception that pickles and does not unpickle, because its constructor has two arguments."""
 
     def __init__(self, code: int, text: str) -> None:
