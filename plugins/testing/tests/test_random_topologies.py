@@ -105,7 +105,7 @@ def test_choices_bound_programs() -> None:
         assert {each.grouping for bolt in program.bolts for each in bolt.inputs} == {"FIELDS"}
         emits = [emit for spout in program.spouts for call in spout.calls for emit in call.emits]
         assert {(emit.kind, emit.key) for emit in emits} <= {("int", 0), ("int", 1)}
-        assert {each.tasks for each in (*program.spouts, *program.bolts)} == {1}
+        assert {each.tasks for each in program.components} == {1}
         assert not any(spout.columns for spout in program.spouts)
 
 

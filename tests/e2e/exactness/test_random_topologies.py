@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
 PROGRAMS, PARTS = 100, 10
+FOUND = (527, 556, 788)
+"""Seeds that found faults which were put back (decision 057), beside those of the first hundred."""
+
 SOAK_MINUTES = float(os.environ.get("HERON_SOAK_MINUTES", "10"))
 RUN_S = 300.0
 
@@ -35,6 +38,13 @@ def test_programs_give_what_they_mean(sandbox: Sandbox, part: int) -> None:
     """A tenth of the programs; a failure shows the file that fails."""
     for seed in range(part * PROGRAMS // PARTS, (part + 1) * PROGRAMS // PARTS):
         check(sandbox, seed)
+
+
+@pytest.mark.parametrize("seed", FOUND)
+@pytest.mark.timeout(600)
+def test_programs_that_found_faults_give_what_they_mean(sandbox: Sandbox, seed: int) -> None:
+    """They find them again."""
+    check(sandbox, seed)
 
 
 @pytest.mark.soak

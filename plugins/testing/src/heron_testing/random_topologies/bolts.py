@@ -42,7 +42,7 @@ class RowBolt(Remembering, Bolt):
 
     def process(self, tup: Tuple) -> None:
         """Remember a tuple, then do with it what the program says."""
-        row: Row = tuple(tup.values)  # type: ignore[assignment]  # the declared fields
+        row: Row = tuple(tup.values)
         self.remember(tup.component, tup.stream, tup.task, row)
         fate, own = fate_of(self.own, row[0], row[1]), self.own
         if fate is Fate.RAISED and own.raises_first:
@@ -135,7 +135,7 @@ class BatchBolt(MixedBolt):
     def process_columns(self, batch: RecordBatch) -> None:
         """Remember the rows of a batch, then do with it what the program says of any of them."""
         component, stream, task = self.received_from
-        rows: list[Row] = [tuple(each.values()) for each in batch.to_pylist()]  # type: ignore[misc]
+        rows: list[Row] = [tuple(each.values()) for each in batch.to_pylist()]
         for row in rows:
             self.remember(component, stream, task, row)
         fates = {fate_of(self.own, row[0], row[1]) for row in rows}

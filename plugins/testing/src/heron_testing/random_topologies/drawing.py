@@ -115,7 +115,7 @@ class _Drawing:
         bolts = [
             replace(bolt, moment="process") if bolt.moment == "queued" and stateful else bolt for bolt in program.bolts
         ]
-        containers = min(program.containers, sum(each.tasks for each in (*spouts, *bolts)))
+        containers = min(program.containers, sum(each.tasks for each in program.components))
         program = replace(program, spouts=tuple(spouts), bolts=tuple(bolts), containers=containers)
         return replace(program, updates=self.updates(program)) if self.choices.updates else program
 
@@ -217,7 +217,7 @@ class _Drawing:
 
     def new_containers(self, program: Program) -> Update:
         """Another number of containers; without checkpoints, only one more."""
-        tasks = sum(each.tasks for each in (*program.spouts, *program.bolts))
+        tasks = sum(each.tasks for each in program.components)
         if program.mode != "EFFECTIVELY_ONCE" or tasks <= program.containers:
             return self.pause(program)
         return Update(containers=program.containers + 1)

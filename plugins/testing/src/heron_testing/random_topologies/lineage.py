@@ -93,18 +93,18 @@ def custom_grouping(name: str) -> ICustomGrouping:
     """A new object of the class of the grouping ``custom MODULE:CLASS``.
 
     Raises:
-        HeronError: when there is no such class.
+        PluginError: when there is no such name.
+        TypeError: when it is not a class of groupings.
     """
-    grouping = _grouping_class(name)()
-    if not isinstance(grouping, ICustomGrouping):
-        msg = f"grouping {name!r}: {type(grouping).__name__} is not an ICustomGrouping; derive it from ICustomGrouping"
-        raise TypeError(msg)
-    return grouping
+    return _grouping_class(name)()
 
 
 @cache
-def _grouping_class(name: str) -> type:
-    found: type = load_object(name.removeprefix("custom "))
+def _grouping_class(name: str) -> type[ICustomGrouping]:
+    found = load_object(name.removeprefix("custom "))
+    if not (isinstance(found, type) and issubclass(found, ICustomGrouping)):
+        msg = f"grouping {name!r}: {found!r:.60} is not an ICustomGrouping; name a class that is derived from it"
+        raise TypeError(msg)
     return found
 
 

@@ -174,6 +174,11 @@ class Program:
         """Whether failed roots are reported to spouts."""
         return self.mode == "ATLEAST_ONCE"
 
+    @property
+    def components(self) -> tuple[SpoutProgram | BoltProgram, ...]:
+        """Spouts, then bolts."""
+        return *self.spouts, *self.bolts
+
     def consumers(self, component: str, stream: str) -> list[tuple[BoltProgram, Input]]:
         """The bolts that a stream goes to, with the grouping of each."""
         return [
@@ -185,7 +190,7 @@ class Program:
 
     def tasks(self, component: str) -> int:
         """The parallelism of a component at the start."""
-        return next(each.tasks for each in (*self.spouts, *self.bolts) if each.name == component)
+        return next(each.tasks for each in self.components if each.name == component)
 
     def to_json(self) -> str:
         """The program as JSON."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from heron.api import Grouping, TopologyBuilder, api_constants
 from heron.api.component_spec import HeronComponentSpec
+from heron.api.stream_id import InputSource
 from heron_testing.random_topologies.bolts import BOLT_CLASSES
 from heron_testing.random_topologies.lineage import has_columns, is_custom
 from heron_testing.random_topologies.program import BoltProgram, Program
@@ -72,7 +73,7 @@ def _checkpoints(program: Program) -> dict[str, object]:
     return {api_constants.TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS: CHECKPOINT_S}
 
 
-def _inputs(bolt: BoltProgram, specs: dict[str, HeronComponentSpec]) -> dict[object, Grouping]:
+def _inputs(bolt: BoltProgram, specs: dict[str, HeronComponentSpec]) -> dict[InputSource, Grouping]:
     return {specs[each.component][each.stream]: _grouping(each.grouping) for each in bolt.inputs}
 
 

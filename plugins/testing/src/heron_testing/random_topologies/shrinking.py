@@ -125,8 +125,9 @@ def _simpler_fields(name: str, present: Any, default: Any) -> Iterator[Any]:  # 
     smallest = _SMALLEST.get(name, present if default is MISSING else default)
     if present != smallest:
         yield smallest
-    numbers = isinstance(present, int) and not isinstance(present, bool) and isinstance(smallest, int)
-    if numbers and present > smallest + 1:
+    if isinstance(present, bool) or not (isinstance(present, int) and isinstance(smallest, int)):
+        return
+    if present > smallest + 1:
         yield (present + smallest) // 2
         yield present - 1
 

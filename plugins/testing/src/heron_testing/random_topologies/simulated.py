@@ -53,7 +53,7 @@ def simulated_differences(program: Program, *, serializers: Sequence[DriverRef] 
 
 def _memories(program: Program, simulation: Simulation) -> list[TaskMemory]:
     found = []
-    for each in (*program.spouts, *program.bolts):
+    for each in program.components:
         for index in range(each.tasks):
             component = simulation.component(each.name, index)
             assert isinstance(component, Remembering)

@@ -125,7 +125,7 @@ def bad_value(bad: str, tuple_max_bytes: int) -> object:
         return Undecodable(7, "seven")
     if bad == "too large":
         return "x" * (tuple_max_bytes + 1)
-    return (each for each in ())
+    return (number for number in range(0))
 
 
 def key_of(number: int) -> object:
