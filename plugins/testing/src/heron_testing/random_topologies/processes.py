@@ -38,7 +38,7 @@ def differences_of_processes(sandbox: Sandbox, program: Program, *options: str, 
     run = sandbox.start(file, *engine_options(program), *options, args=("--out", str(out)))
     try:
         if program.updates:
-            sandbox.wait_for_tasks(run, TOPOLOGY)
+            sandbox.wait_for_tasks(run, TOPOLOGY, timeout_s)
             for update in program.updates:
                 _carry_out(sandbox, update)
             (out / GO).touch()
