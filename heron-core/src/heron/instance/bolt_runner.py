@@ -461,10 +461,12 @@ class BoltRunner(ComponentRunner):
     def _finish(self) -> None:
         """Calls `finish` once; the task ends when the trees of what `finish` emitted are complete."""
         if not self._finish_roots.begun:
+            self.task.queued.drain(self._queued_failed)
             self._flush(monotonic_s())
             if self.task.tracks_acks:
                 self._finish_roots.begin(self._component, self.apply_routes)
             self._call_finish()
+            self.task.queued.drain(self._queued_failed)  # of threads that `finish` has joined
             self._flush(monotonic_s())
         if self._finish_roots.complete():
             self.end()
@@ -472,6 +474,7 @@ class BoltRunner(ComponentRunner):
     def _leave_if_done(self, update: PlanUpdate) -> None:
         """Ends a task that an update removes, when nothing more comes for it; other tasks continue its work."""
         if self.task.is_removed() and self._aligner.switched(update):
+            self.task.queued.drain(self._queued_failed)
             self._flush(monotonic_s())
             self.end()
 

@@ -87,6 +87,7 @@ class SimulatedBolt(SimulatedTask):
                 worked = True
         worked = self._tick_if_due() or worked
         if not self.ended and self._aligner.complete():
+            self._queued.drain(self._queued_failed)
             self._finish()
             worked = True
         self.emitter.flush()
@@ -201,6 +202,7 @@ class SimulatedBolt(SimulatedTask):
         except Exception as error:
             line = self.errors.report("finish", error, "correct it and run the topology again")
             raise TopologyFailedError(line) from error
+        self._queued.drain(self._queued_failed)  # of threads that `finish` has joined
         self._settle()
         self.end()
 

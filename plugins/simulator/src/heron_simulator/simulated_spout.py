@@ -116,6 +116,7 @@ class SimulatedSpout(SimulatedTask):
         self.emitter.flush()
         if self._immediate is not None:
             self._immediate.call(self._component, self._hook_calls())
+        self._queued.drain(self._queued_failed)
         if self._emitter.ending and self._is_done():
             self.end()
             return True
