@@ -10,7 +10,7 @@
     first_fit       a fast search for the first container with room
     amounts         cores and bytes as people write them
 
-`heron.spi.capacity_options` reads the options in a profile that belong to `capacity`.
+`heron_packing_kit.capacity_options` reads the options in a profile that belong to `capacity`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Packing(Driver):
 
         An instance that moves gets a new task id and keeps its index. An instance of a spout moves only if the topology
         takes checkpoints. If the number does not change, the plan is that of `repack`. The default refuses; packings
-        that follow this rule call `heron.planner.container_moves`. Source: Heron's
+        that follow this rule call `heron_packing_kit.container_moves`. Source: Heron's
         ``IRepacking.repack(currentPackingPlan, containers, componentChanges)``.
 
         Raises:

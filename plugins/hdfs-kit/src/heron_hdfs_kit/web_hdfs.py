@@ -15,8 +15,8 @@ import requests
 from hdfs import Client, HdfsError
 
 from heron import clock
-from heron.driver_kit.packages import CHUNK_BYTES
 from heron.errors import HeronError
+from heron_driver_kit.packages import CHUNK_BYTES
 
 __all__ = ["Entry", "HdfsErrors", "WebHdfs"]
 

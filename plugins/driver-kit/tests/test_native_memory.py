@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 PROGRAM = """
-from heron.driver_kit.native_memory import return_large_blocks
+from heron_driver_kit.native_memory import return_large_blocks
 from heron.instance.inspection.process_memory import resident_bytes
 return_large_blocks()
 before = resident_bytes()[0]
