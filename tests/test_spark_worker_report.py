@@ -62,7 +62,7 @@ def test_a_secret_that_is_not_on_the_worker_is_named_by_its_path(tmp_path: Path,
 
 def test_a_state_manager_that_is_not_reached_from_there_is_named() -> None:
     """The command itself may reach it."""
-    made = DriverRef("statemgr", "zookeeper", ZOOKEEPER, {"hosts": "127.0.0.1:9", "root": "/heron"})
+    made = DriverRef("statemgr", "zookeeper", ZOOKEEPER, {"hosts": "127.0.0.1:9", "root": "/heron", "timeout_s": 0.5})
     with pytest.raises(SchedulerError, match=rf"on {HERE}: statemgr driver 'zookeeper': .*127\.0\.0\.1:9"):
         ask(made)
 
