@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -22,10 +22,11 @@ from heron.instance.own_replays import OwnReplays
 from heron.instance.replay.dead_letter_file import DeadLetterFile
 from heron.instance.replay.failure_cause import FailureCause, decode_cause, encode_cause
 from heron.instance.replay.kept_roots import ColumnRoot, KeptRoot
-from heron.instance.replay.letter_line import LetterLine, letter_line
+from heron.instance.replay.letter_line import letter_line, values_of
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.replay.replayer import GivenUp, Replayer
 from heron.instance.task import Task
+from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT, DEAD_LETTERS_DROPPED, REPLAY_BYTES, REPLAY_COUNT
 from heron.ipc.frames.tracking import RootOutcome
 from heron.spi.metricsink import Metric, MetricKind
@@ -47,6 +48,14 @@ class LetterStore(Protocol):
     @property
     def dropped(self) -> int:
         """Letters for which there was no room any more."""
+        ...
+
+    def take(self, ids: Collection[str]) -> list[LetterLine]:
+        """Removes the letters with these ids, and returns those that there were."""
+        ...
+
+    def restore(self, line: LetterLine) -> None:
+        """Keeps a letter that was taken."""
         ...
 
     def keep(self, letter: DeadLetter, line: LetterLine) -> None:
@@ -119,6 +128,34 @@ class SpoutReplays(OwnReplays):
         """`OwnReplays.forget`."""
         self.replayer.forget()
 
+    def replay_letters(self, ids: Collection[str]) -> dict[str, str]:
+        """Emits stored dead letters as new roots; returns the ids that were found, with the reason where it failed.
+
+        The author's `ack` and `fail` are not called for them: `fail` was called before. A letter that fails too often
+        becomes a letter again.
+        """
+        found: dict[str, str] = {}
+        for line in self._store.take(ids):
+            try:
+                self._emit_letter(line)
+                found[line.id] = ""
+            except HeronError as error:
+                self._store.restore(line)
+                found[line.id] = str(error)
+        self._emitter.flush()
+        return found
+
+    def drop_letters(self, ids: Collection[str]) -> dict[str, str]:
+        """Removes stored dead letters; returns the ids that were found."""
+        return dict.fromkeys((line.id for line in self._store.take(ids)), "")
+
+    def _emit_letter(self, line: LetterLine) -> None:
+        values, again = values_of(line), self.replayer.stored_id(line.tup_id)
+        if isinstance(values, list):
+            self._emitter.emit(values, again, line.stream)
+        else:
+            self._emitter.emit_columns(values, again, line.stream)  # type: ignore[arg-type]  # a record batch
+
     def metrics(self) -> list[Metric]:
         """`heron.instance.metrics.task_metrics.MetricSource`."""
         counter, gauge = MetricKind.COUNTER, MetricKind.GAUGE
@@ -161,7 +198,7 @@ class SpoutReplays(OwnReplays):
             return
         spout = self._spout
         number = f"{spout.task_id}-{spout.incarnation}-{self._letters}"
-        self._store.keep(letter, letter_line(letter, number, spout.component, *self._encoded(given_up.root)))
+        self._store.keep(letter, letter_line(letter, number, spout.component))
 
     def _letter(self, given_up: GivenUp) -> DeadLetter:
         root, replay, now_s = given_up.root, given_up.replay, wall_s()
@@ -179,16 +216,3 @@ class SpoutReplays(OwnReplays):
             now_s - (self._clock() - replay.since_s),
             now_s,
         )
-
-    def _encoded(self, root: KeptRoot) -> tuple[str, bytes]:
-        """The serializer and the bytes of the values of a root; empty if they cannot be encoded."""
-        origin, stream = self._emitter.origin, self._emitter.streams[root.stream]
-        if isinstance(root.row, ColumnRoot):
-            return "", b""
-        for _, payload in origin.encoded([root.row], stream.definition.fields, _ignore):
-            return str(origin.serializer.encoding), payload
-        return "", b""
-
-
-def _ignore(_row: object, _error: Exception) -> None:
-    """The reason is in the letter."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from functools import partial
 
 from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
@@ -14,12 +15,12 @@ from heron.instance.acks.replays import Replays
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff
-from heron.instance.replay.letter_line import LetterLine
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.replay.replayer import Replayer
 from heron.instance.spout_replays import SpoutName, SpoutReplays
 from heron.instance.user.queued_collector import QueuedTarget
 from heron.instance.user.user_component import SpoutHookCalls
+from heron.ipc.documents.letter_line import LetterLine
 from heron.planner.physical_plan import TaskPlan
 from heron_simulator.ack_ledger import TreeOutcome
 from heron_simulator.delivery import TrackedSpoutEmitter
@@ -42,6 +43,13 @@ class KeptLetters:
     def keep(self, letter: DeadLetter, line: LetterLine) -> None:
         """`heron.instance.spout_replays.LetterStore.keep`."""
         self.letters.append(letter)
+
+    def take(self, ids: Collection[str]) -> list[LetterLine]:
+        """`heron.instance.spout_replays.LetterStore.take`: no command asks a simulation."""
+        return []
+
+    def restore(self, line: LetterLine) -> None:
+        """`heron.instance.spout_replays.LetterStore.restore`: nothing was taken."""
 
 
 class SimulatedSpout(SimulatedTask):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import msgspec
 
 from heron.api.dead_letter import DeadLetter
-from heron.instance.replay.letter_line import LetterLine
+from heron.driver_kit.private_files import write_private
+from heron.ipc.documents.letter_line import LetterLine, read_line
 
 __all__ = ["DeadLetterFile"]
 
@@ -37,6 +38,25 @@ class DeadLetterFile:
             self._append(msgspec.json.encode(line))
         except OSError as error:
             self._report("writing a dead letter", error, "the record is lost", letter.values)
+
+    def restore(self, line: LetterLine) -> None:
+        """`heron.instance.spout_replays.LetterStore.restore`."""
+        self._append(msgspec.json.encode(line))
+
+    def take(self, ids: Collection[str]) -> list[LetterLine]:
+        """`heron.instance.spout_replays.LetterStore.take`."""
+        taken: list[LetterLine] = []
+        for part in (self.older, self.path):
+            kept: list[bytes] = []
+            for raw in part.read_bytes().splitlines() if part.exists() else ():
+                line = read_line(raw)
+                if line is not None and line.id in ids:
+                    taken.append(line)
+                else:
+                    kept.append(raw)
+            if taken:
+                write_private(part, b"".join(raw + b"\n" for raw in kept))
+        return taken
 
     def _append(self, line: bytes) -> None:
         size_bytes = self.path.stat().st_size if self.path.exists() else 0
