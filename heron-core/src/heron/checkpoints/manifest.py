@@ -167,7 +167,7 @@ def _decode(data: bytes, to: type[T], place: str) -> T:
             raise CheckpointError(msg)
         if envelope.kind == _KINDS[to]:
             return decode_json(envelope.value, to)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except msgspec.MsgspecError as error:
         msg = f"{place}: cannot be read: {error}"
         raise CheckpointError(msg) from error
     msg = f"{place}: holds a {envelope.kind}, not a {_KINDS[to]}"

@@ -209,14 +209,14 @@ class LargeValues(StateManager):
             if hashlib.sha256(packed).hexdigest() != layout.sha256:
                 raise StateError(_incomplete(place))
             return zlib.decompress(packed)
-        except (msgspec.MsgspecError, UnicodeDecodeError, zlib.error) as error:
+        except (msgspec.MsgspecError, zlib.error) as error:
             raise StateError(_incomplete(place)) from error
 
     def _parts_of(self, kind: NodeKind, topology: str) -> tuple[str, ...]:
         present = self._readable(kind, topology)
         if present is None or not present.value.startswith(_PARTS):
             return ()
-        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        with contextlib.suppress(msgspec.MsgspecError):
             return decode_json(present.value[len(_PARTS) :], _Layout).names
         return ()
 

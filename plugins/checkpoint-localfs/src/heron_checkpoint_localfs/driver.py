@@ -17,13 +17,13 @@ from typing import Annotated, ClassVar, Self
 import msgspec
 
 from heron.clock import wall_s
-from heron.driver_kit.checkpoint_names import check_name, check_prefix, check_range, is_name
-from heron.driver_kit.os_errors import translated_os_errors
 from heron.driver_kit.private_files import check_usable, make_private_dir
 from heron.errors import CheckpointError
 from heron.spi.checkpoint import CheckpointStore, StoredObject
 from heron.spi.options import decode_options
 from heron_checkpoint_localfs.partial_file import is_partial, partial_file, remove_abandoned
+from heron_driver_kit.checkpoint_names import check_name, check_prefix, check_range, is_name
+from heron_driver_kit.os_errors import translated_os_errors
 
 __all__ = ["LocalfsCheckpointStore", "LocalfsOptions"]
 

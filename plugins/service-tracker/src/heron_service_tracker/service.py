@@ -19,10 +19,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from heron.clock import SystemClock, monotonic_s
-from heron.driver_kit.native_memory import return_large_blocks
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, UsageError
 from heron_cli.client import Client, connect, metrics_sinks
+from heron_driver_kit.native_memory import return_large_blocks
 from heron_service_tracker.calls.actions import Actions
 from heron_service_tracker.calls.audit_file import AuditFile
 from heron_service_tracker.calls.explain_command import ExplainCommand

@@ -18,11 +18,11 @@ from typing import Annotated, BinaryIO, ClassVar, Self
 import msgspec
 
 from heron.clock import wall_s
-from heron.driver_kit.packages import PackageName, chunks_of, sha256_of, translated_errors
 from heron.driver_kit.private_files import check_usable, make_private_dir
 from heron.errors import PackageError
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader
+from heron_driver_kit.packages import PackageName, chunks_of, sha256_of, translated_errors
 from heron_uploader_localfs.stored_package import StoredPackage
 
 __all__ = ["LocalfsOptions", "LocalfsUploader"]

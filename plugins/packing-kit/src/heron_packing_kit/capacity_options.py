@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heron.planner.amounts import parse_bytes, parse_cores, parse_count, parse_percent
-from heron.planner.capacity import CapacityDefaults
 from heron.planner.packing_plan import Resource
 from heron.spi.options import decode_options
+from heron_packing_kit.capacity import CapacityDefaults
 
 __all__ = ["CapacitySection", "read_capacity_options"]
 
@@ -30,7 +30,7 @@ class CapacitySection:
 
 
 def read_capacity_options(options: Mapping[str, object]) -> CapacityDefaults:
-    """Return the defaults in the section ``packing`` of a profile, for `heron.planner.capacity.capacity_of`.
+    """Return the defaults in the section ``packing`` of a profile, for `heron_packing_kit.capacity.capacity_of`.
 
     Amounts are cores, or bytes with or without a unit (`heron.planner.amounts`).
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from heron.planner.capacity import Capacity
 from heron.planner.packing_plan import CPU_ROUNDING, Resource
-from heron.planner.plan_draft import PlanDraft
+from heron_packing_kit.capacity import Capacity
+from heron_packing_kit.plan_draft import PlanDraft
 
 __all__ = ["FirstFit"]
 

@@ -19,8 +19,8 @@ from typing import Final
 from heron.api.definition import TopologyDefinition
 from heron.errors import PackingError
 from heron.planner.packing_plan import CPU_ROUNDING, NO_RESOURCE, ContainerPlan, InstancePlan, Resource
-from heron.planner.plan_draft import DraftInstance
 from heron.planner.resource_map import ResourceMap
+from heron_packing_kit.plan_draft import DraftInstance
 
 __all__ = ["MIN_INSTANCE", "Capacity", "CapacityDefaults", "capacity_of"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heron.planner.capacity import Capacity
-from heron.planner.first_fit import FirstFit
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, InstancePlan, PackingPlan, Resource
-from heron.planner.plan_draft import PlanDraft
+from heron_packing_kit.capacity import Capacity
+from heron_packing_kit.first_fit import FirstFit
+from heron_packing_kit.plan_draft import PlanDraft
 
 _LIMIT = Resource(10.0, 10, 10)
 _AMOUNTS = st.builds(Resource, st.integers(1, 10).map(float), st.integers(1, 10), st.integers(1, 10))

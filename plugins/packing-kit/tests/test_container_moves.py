@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import PackingError
-from heron.planner.container_moves import in_containers
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource, check_packing
-from heron.planner.plan_draft import DraftInstance
+from heron_packing_kit.container_moves import in_containers
+from heron_packing_kit.plan_draft import DraftInstance
 from heron_testing.builders import bolt, spout, stream, topology
 
 _EACH = Resource(1.0, 100, 1)

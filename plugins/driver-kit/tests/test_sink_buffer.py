@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from heron.errors import SinkError
-from heron.spi.sink_buffer import FIRST_PAUSE_S, LONGEST_PAUSE_S, SinkBuffer
+from heron_driver_kit.sink_buffer import FIRST_PAUSE_S, LONGEST_PAUSE_S, SinkBuffer
 from heron_testing.fake_clock import FakeClock
 
 

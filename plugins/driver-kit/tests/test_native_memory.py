@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import resource
-from heron.driver_kit.native_memory import return_large_blocks
+from heron_driver_kit.native_memory import return_large_blocks
 def resident_bytes():
     with open("/proc/self/statm") as pages:
         return int(pages.read().split()[1]) * resource.getpagesize()

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.driver_kit.packages import (
+from heron.errors import PackageError
+from heron_driver_kit.packages import (
     CHUNK_BYTES,
     InterruptedTransferError,
     LocalPackage,
@@ -21,7 +22,6 @@ from heron.driver_kit.packages import (
     sha256_of,
     translated_errors,
 )
-from heron.errors import PackageError
 from heron_testing.faults import full_files
 
 CONTENT = bytes(range(256)) * 1024

@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-import msgspec
-from xxhash import xxh3_64_hexdigest
-
-from heron.planner.packing_plan import ContainerPlan, PackingPlan, Resource
+from heron.planner.packing_plan import ContainerPlan, PackingPlan, Resource, fingerprint
 
 __all__ = ["DraftInstance", "PlanDraft", "SizeContainer", "fingerprint"]
 
@@ -105,11 +102,6 @@ class PlanDraft:
         )
         last_task_id = self._next_task_id - 1
         return PackingPlan(fingerprint(containers, last_task_id), containers, last_task_id)
-
-
-def fingerprint(containers: tuple[ContainerPlan, ...], last_task_id: int) -> str:
-    """The id of a packing plan with this content: 16 hexadecimal digits. Equal contents have equal ids."""
-    return xxh3_64_hexdigest(msgspec.json.encode([containers, last_task_id], order="deterministic"))
 
 
 def _by_task(instance: DraftInstance) -> int:

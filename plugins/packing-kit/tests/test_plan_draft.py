@@ -8,8 +8,8 @@ import pytest
 
 from heron.errors import PackingError
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
-from heron.planner.plan_change import check_parallelism, read_change
-from heron.planner.plan_draft import DraftInstance, PlanDraft, fingerprint
+from heron_packing_kit.plan_change import check_parallelism, read_change
+from heron_packing_kit.plan_draft import DraftInstance, PlanDraft, fingerprint
 from heron_testing.contracts.packing import packable_topology
 
 _OLD = Resource(1.0, 1024, 1024)

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from heron.driver_kit.os_errors import translated_os_errors
 from heron.errors import PackageError
 from heron.spi.uploader import Progress
+from heron_driver_kit.os_errors import translated_os_errors
 
 __all__ = [
     "CHUNK_BYTES",
@@ -174,7 +174,7 @@ def receive(
 
 @contextmanager
 def translated_errors(what: str, remedy: str) -> Iterator[None]:
-    """Turn an OSError of the block into a PackageError, as `heron.driver_kit.os_errors` does."""
+    """Turn an OSError of the block into a PackageError, as `heron_driver_kit.os_errors` does."""
     with translated_os_errors(PackageError, what, remedy):
         yield
 

@@ -14,7 +14,7 @@ from heron.api.config import takes_checkpoints
 from heron.api.definition import ComponentKind, TopologyDefinition
 from heron.errors import PackingError
 from heron.planner.packing_plan import PackingPlan
-from heron.planner.plan_draft import DraftInstance, PlanDraft, SizeContainer
+from heron_packing_kit.plan_draft import DraftInstance, PlanDraft, SizeContainer
 
 __all__ = ["FitsContainer", "in_containers"]
 
