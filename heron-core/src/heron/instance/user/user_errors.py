@@ -9,8 +9,8 @@ from collections import deque
 from types import TracebackType
 
 from heron.clock import wall_s
+from heron.driver_kit.code_origin import CodeOrigin, code_origin
 from heron.errors import UserCodeError
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
 from heron.spi.metricsink import Event
 
 __all__ = ["UserErrors"]
