@@ -187,7 +187,16 @@ class TopologyFailedError(HeronError):
 
 
 class UserCodeError(HeronError):
-    """A failure inside a component."""
+    """A failure inside a component.
+
+    Attributes:
+        part: the part of the component that failed, such as an operator of a pipeline; failures of different parts are
+            shown separately, also if they have one place. Empty for the component as a whole.
+        place: the author's file and line, if the traceback has stayed in another process; otherwise empty.
+    """
+
+    part: str = ""
+    place: str = ""
 
 
 class EmitError(UserCodeError):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from heron.errors import UserCodeError
 from heron.instance.user.user_errors import UserErrors
 
 
@@ -84,3 +85,26 @@ def test_an_error_within_the_engine_names_its_place(capsys: pytest.CaptureFixtur
         line = errors_of().report("x", error, "y")
         assert "test_user_errors.py" in line
     assert capsys.readouterr().err
+
+
+def test_an_error_of_another_process_has_the_place_that_it_brings(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its traceback has stayed there; without a place, all such errors would be one."""
+    errors = errors_of()
+    for place in ("job.py, line 3", "job.py, line 4", "job.py, line 3"):
+        error = UserCodeError("it failed")
+        error.place = place
+        assert f"at {place}; " in errors.report("the component", error, "the task continues")
+    assert errors.count == 3
+    assert len(errors.take_events()) == 2
+    assert capsys.readouterr().err.count("heron: ") == 2
+
+
+def test_parts_of_a_component_that_fail_at_one_line_are_shown_separately(capsys: pytest.CaptureFixture[str]) -> None:
+    """Operators of a pipeline may use one function; the first that fails must not hide the others."""
+    errors = errors_of()
+    for part in ("map-1", "map-2", "map-1"):
+        error = UserCodeError(f"operator {part} failed")
+        error.part, error.place = part, "job.py, line 3"
+        errors.report("the component", error, "the task continues")
+    assert [event.attributes["message"].count("map-2") for event in errors.take_events()] == [0, 1]
+    assert capsys.readouterr().err.count("heron: ") == 2

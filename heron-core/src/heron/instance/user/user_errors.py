@@ -10,6 +10,7 @@ from types import TracebackType
 
 from heron.clock import wall_s
 from heron.driver_kit.code_origin import CodeOrigin, code_origin
+from heron.errors import UserCodeError
 from heron.spi.metricsink import Event
 
 __all__ = ["UserErrors"]
@@ -25,7 +26,7 @@ class UserErrors:
         self._subject = f"topology {topology!r}, component {component!r}, task {task_id}"
         self._task_id = task_id
         self._numbers = itertools.count(1)
-        self._seen: dict[tuple[str, str], int] = {}
+        self._seen: dict[tuple[str, str, str], int] = {}
         self._events: deque[Event] = deque(maxlen=_SHOWN_AT_MOST)
         self._home = "an unknown line"
         self.count = 0
@@ -41,12 +42,13 @@ class UserErrors:
     def report(self, doing: str, error: BaseException, remedy: str, record: object = None) -> str:
         """Counts the failure, prints it if it is new, and returns its description of one line."""
         self.count += 1
-        place = _place(error.__traceback__) or self._home
+        own = error if isinstance(error, UserCodeError) else UserCodeError()
+        place = own.place or _place(error.__traceback__) or self._home
         shown = f" with {_shortened(record)}" if record is not None else ""
         line = f"{self._subject}: {doing}{shown} raised {type(error).__name__}: {error}; at {place}; {remedy}"
         line = line.encode("utf-8", "backslashreplace").decode()  # a file name, for example, may not be valid text
         self.last = line
-        key = (doing, f"{type(error).__name__} at {place}")
+        key = (doing, own.part, f"{type(error).__name__} at {place}")
         self._seen[key] = self._seen.get(key, 0) + 1
         if self._seen[key] == 1 and len(self._seen) <= _SHOWN_AT_MOST:
             trace = "".join(traceback.format_exception(error))
