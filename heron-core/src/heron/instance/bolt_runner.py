@@ -334,7 +334,7 @@ class BoltRunner(ComponentRunner):
             with self.emitter.lock.released():
                 if batch.num_rows:
                     self._call_process_columns(batch, source)
-        except Exception as error:
+        except BaseException as error:
             self._acks.settle_columns(batch, acked=False)
             self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
         if traces is not None:
@@ -375,7 +375,7 @@ class BoltRunner(ComponentRunner):
                 for tup, tup.values in pairs:  # assigns the object, then its slot
                     process(tup)
                 return
-            except Exception as error:
+            except BaseException as error:
                 self._bolt_emitter.failed.append(tup)
                 self.user_failed("process", error, "the tuple is failed and the task continues", tup)
 
@@ -431,7 +431,7 @@ class BoltRunner(ComponentRunner):
         try:
             with self.emitter.lock.released():
                 self._component.process_tick(TupleHelper.make_tick_tuple())
-        except Exception as error:
+        except BaseException as error:
             self.user_failed("process_tick", error, "the task continues")
         self._acks.settle()
         self._ticks.restart()
@@ -445,7 +445,7 @@ class BoltRunner(ComponentRunner):
             try:
                 with self.emitter.lock.released():
                     self._component.process_watermark(step.time_s)
-            except Exception as error:
+            except BaseException as error:
                 self.user_failed("process_watermark", error, "the task continues")
         if receivers := self._receivers():
             self._flush(monotonic_s())
@@ -475,10 +475,10 @@ class BoltRunner(ComponentRunner):
         try:
             with self.emitter.lock.released():
                 self._component.finish()
-        except Exception as error:
+        except BaseException as error:
             # The output of `finish` is the result of the run: to end without it would lose data silently.
             line = self.task.errors.report("finish", error, "correct it and run the topology again")
             raise ComponentStoppedError(line) from error
 
-    def _replay_failed(self, doing: str, error: Exception, kept: object) -> None:
+    def _replay_failed(self, doing: str, error: BaseException, kept: object) -> None:
         self.user_failed(doing, error, "the tuple is lost", kept)

@@ -106,7 +106,7 @@ class SimulatedBolt(SimulatedTask):
             self.metrics.watermark_us = step.time_us
             try:
                 self._component.process_watermark(step.time_s)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self.user_failed("process_watermark", error, "the task continues")
             self._settle()
         if receivers := self.environment.index.receiving_tasks(self.plan.component):
@@ -153,7 +153,7 @@ class SimulatedBolt(SimulatedTask):
         try:
             if batch.num_rows:
                 self._component.process_columns(batch)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.settle_columns(batch, acked=False)
             self._fail(edge)
             self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
@@ -175,7 +175,7 @@ class SimulatedBolt(SimulatedTask):
                 self._component.process(tup)
             else:
                 emitter.hook_calls.execute(self._component.process, tup)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.metrics.failed += 1
             self._fail(tup.id)
             self.user_failed("process", error, "the tuple is failed and the task continues", tup)
@@ -185,7 +185,7 @@ class SimulatedBolt(SimulatedTask):
             return False
         try:
             self._component.process_tick(TupleHelper.make_tick_tuple())
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.user_failed("process_tick", error, "the task continues")
         self._ticks.restart()
         return True
@@ -193,7 +193,7 @@ class SimulatedBolt(SimulatedTask):
     def _finish(self) -> None:
         try:
             self._component.finish()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             line = self.errors.report("finish", error, "correct it and run the topology again")
             raise TopologyFailedError(line) from error
         self._settle()

@@ -310,7 +310,7 @@ class FinishRoots:
     """
 
     def __init__(
-        self, emitter: BoltEmitter, metrics: TaskMetrics, failed_call: Callable[[str, Exception, object], None]
+        self, emitter: BoltEmitter, metrics: TaskMetrics, failed_call: Callable[[str, BaseException, object], None]
     ) -> None:
         self._emitter = emitter
         self._pending = PendingRoots(monotonic_s)

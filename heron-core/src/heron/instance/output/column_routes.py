@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from heron.author_text import short_text
 from heron.errors import EmitError
 from heron.instance.output.stream_routes import (
     MEMO_LIMIT,
@@ -171,7 +172,10 @@ def _task_of_row(chosen: object, rows: int, grouping: CheckedGrouping) -> _Tasks
     try:
         tasks = np.asarray(chosen, dtype=np.int64)
     except (TypeError, ValueError, OverflowError) as error:
-        msg = f"custom grouping {grouping.name}: choose_columns returned {chosen!r:.60}, which is no array of task ids"
+        msg = (
+            f"custom grouping {grouping.name}: choose_columns returned {short_text(chosen, 60)}, which is "
+            "no array of task ids"
+        )
         raise EmitError(msg) from error
     if tasks.shape != (rows,):
         msg = f"custom grouping {grouping.name}: choose_columns returned {tasks.shape} task ids for {rows} rows"

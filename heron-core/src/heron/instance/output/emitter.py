@@ -14,6 +14,7 @@ from heron.api.context import ITaskHook
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.task_hook import EmitInfo
 from heron.api.tuple import Tuple
+from heron.author_text import short_text
 from heron.errors import EmitError, PluginError, UsageError, known, nearest
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.metrics.task_time import TaskTime
@@ -422,7 +423,10 @@ class BoltEmitter(Emitter):
 
     def _settle_columns(self, batch: RecordBatch, *, acked: bool) -> None:
         if self.column_acks is None or not hasattr(batch, "num_rows"):
-            msg = f"{'ack' if acked else 'fail'} of {batch!r:.60}, a {type(batch).__name__}; give what was received"
+            msg = (
+                f"{'ack' if acked else 'fail'} of {short_text(batch, 60)}, a {type(batch).__name__}; give "
+                "what was received"
+            )
             raise UsageError(msg)
         self.column_acks.settle_columns(batch, acked=acked)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from heron.api.definition import StreamDefinition
+from heron.author_text import short_text
 from heron.driver_kit.loading import load_object
 from heron.errors import EmitError
 from heron.instance.metrics.spans import SpanBuffer, TracePoint
@@ -158,7 +159,7 @@ class OutStream:
         fields = ", ".join(self.definition.fields)
         return EmitError(
             f"stream {self.definition.name!r}: emit of {what}, the stream declares {self.arity} "
-            f"fields ({fields}); got {values!r:.80}"
+            f"fields ({fields}); got {short_text(values)}"
         )
 
     def _encode(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import sys
 import traceback
 from collections import deque
 from types import TracebackType
 
+from heron.author_text import class_name, named_error, short_text, traceback_text
 from heron.clock import wall_s
 from heron.instance.stacks.code_origin import CodeOrigin, code_origin
 from heron.spi.metricsink import Event
@@ -16,6 +18,8 @@ __all__ = ["UserErrors"]
 
 _SHOWN_AT_MOST = 200  # distinct errors with their tracebacks; a failing task must not fill the disk
 _RECORD_CHARACTERS = 120
+
+_log = logging.getLogger(__name__)
 
 
 class UserErrors:
@@ -42,16 +46,15 @@ class UserErrors:
         """Counts the failure, prints it if it is new, and returns its description of one line."""
         self.count += 1
         place = _place(error.__traceback__) or self._home
-        shown = f" with {_shortened(record)}" if record is not None else ""
-        line = f"{self._subject}: {doing}{shown} raised {type(error).__name__}: {error}; at {place}; {remedy}"
+        shown = f" with {short_text(record, _RECORD_CHARACTERS)}" if record is not None else ""
+        kind = class_name(error)
+        line = f"{self._subject}: {doing}{shown} raised {named_error(error)}; at {place}; {remedy}"
         line = line.encode("utf-8", "backslashreplace").decode()  # a file name, for example, may not be valid text
         self.last = line
-        key = (doing, f"{type(error).__name__} at {place}")
+        key = (doing, f"{kind} at {place}")
         self._seen[key] = self._seen.get(key, 0) + 1
         if self._seen[key] == 1 and len(self._seen) <= _SHOWN_AT_MOST:
-            trace = "".join(traceback.format_exception(error))
-            sys.stderr.write(f"heron: {line}\n{trace}")
-            sys.stderr.flush()
+            _show(f"heron: {line}\n{traceback_text(error)}")
             event_id = f"error-{self._task_id}-{next(self._numbers)}"
             self._events.append(Event(event_id, "user-error", wall_s(), f"task-{self._task_id}", "", {"message": line}))
         return line
@@ -77,9 +80,10 @@ def _place(trace: TracebackType | None) -> str:
     return f"{frame.filename}, line {frame.lineno}"
 
 
-def _shortened(record: object) -> str:
+def _show(text: str) -> None:
+    """Prints a failure; the author may have closed or replaced stderr, and the log of the task has it then."""
     try:
-        text = repr(record)
-    except Exception:  # a broken __repr__ must not hide the failure
-        text = f"a {type(record).__name__} whose repr fails"
-    return text if len(text) <= _RECORD_CHARACTERS else text[: _RECORD_CHARACTERS - 1] + "…"
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except Exception:
+        _log.exception("stderr cannot be written: %s", text)
