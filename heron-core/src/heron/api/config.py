@@ -41,6 +41,9 @@ __all__ = [
 _PREFIX = "topology."
 _TRUTH = {"true": True, "false": False}
 
+_DEEPEST = 100  # levels of a value; far below the depth that Python and the parsers of JSON allow
+_LONGEST_PLACE = 100  # characters
+
 
 def check_config(config: Mapping[str, object], place: str, *, component: bool = False) -> dict[str, object]:
     """Return the configuration with every value checked and converted to the type of its key.
@@ -98,31 +101,38 @@ def setting(config: Mapping[str, object], key: str) -> object:
     return config.get(key, CONFIG_KEYS[key].default)
 
 
-def json_object(values: Mapping[str, object], place: str) -> dict[str, object]:
-    """Return a dict as JSON, with tuples as lists.
+def json_object(values: Mapping[str, object], place: str, depth: int = 0) -> dict[str, object]:
+    """Return a dict as JSON, with tuples as lists; `depth` is the number of values around it.
 
     Raises:
-        ConfigError: when a value is not JSON (names the path of its key).
+        ConfigError: when a value is not JSON, contains itself or is nested too deeply (names the path of its key).
     """
     result: dict[str, object] = {}
     for key, value in values.items():
         if not is_a(key, str):
             msg = f"{place}: the key {short_text(key)} is a {type(key).__name__}, not a string; name keys by strings"
             raise ConfigError(msg)
-        result[key] = json_value(value, f"{place}.{key}")
+        result[key] = json_value(value, f"{place}.{key}", depth + 1)
     return result
 
 
-def json_value(value: object, place: str) -> object:
-    """Return a value as JSON, with tuples as lists.
+def json_value(value: object, place: str, depth: int = 0) -> object:
+    """Return a value as JSON, with tuples as lists; `depth` is the number of values around it.
 
     Raises:
-        ConfigError: when the value, or a value inside it, is not JSON (names the path).
+        ConfigError: when the value, or a value inside it, is not JSON, contains itself or is nested too deeply (names
+            the path).
     """
+    if depth > _DEEPEST:
+        msg = (
+            f"{place[:_LONGEST_PLACE]}…: it contains itself, or is nested in more than {_DEEPEST} values; "
+            "make it flatter"
+        )
+        raise ConfigError(msg)
     if isinstance(value, Mapping):
-        return json_object(value, place)
+        return json_object(value, place, depth)
     if isinstance(value, list | tuple):
-        return [json_value(each, f"{place}[{position}]") for position, each in enumerate(value)]
+        return [json_value(each, f"{place}[{position}]", depth + 1) for position, each in enumerate(value)]
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -11,7 +12,7 @@ from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
-from heron.errors import RemoteProtocolError, SerializationError
+from heron.errors import RemoteProtocolError, SerializationError, UsageError
 from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
 from heron.instance.input.batch_reader import BatchReader, MarkerAligner, ReceivedBatch
 from heron.instance.input.bolt_acks import BoltAcks, FinishRoots, TrackedBoltAcks
@@ -50,6 +51,8 @@ __all__ = ["BoltRunner"]
 
 _WAIT_S = 0.25  # without work: anything that arrives ends the wait, and metrics continue
 
+_TRUSTED_AFTER = 64  # acks and fails; wrong ones are nearly always all of a component's, from the first one on
+
 _NO_TUPLE = Tuple()
 
 
@@ -68,10 +71,13 @@ class BoltRunner(ComponentRunner):
         if task.checkpoints is not None:
             self._alignment = ChannelAlignment(task.settings.park_limit_bytes)
             self._restart_alignment(self._alignment)
-        self._finish_roots = FinishRoots(emitter, task.metrics, self._replay_failed)
+        self._finish_roots = FinishRoots(
+            emitter, task.metrics, lambda doing, error, kept: self.user_failed(doing, error, "the tuple is lost", kept)
+        )
         self._ticks = TickTimer(task.config, monotonic_s)
         self._pacer = FlushPacer(task.settings.linger_s)
         self._slice = SliceSize()
+        self._trusted_acks: float = 0  # checked acks in a row; the check costs a third of the time of an ack
         self._executed_any = False
         self._arrived: Stamp | None = None  # of the frame in work, if it has traced rows
         self._keys = task.metrics.keys = KeySample.of(task.index, task.spec.component)
@@ -133,7 +139,8 @@ class BoltRunner(ComponentRunner):
         generated = None if self.debug else emitter.specialised()
         if not emitter.hooks:
             ack, fail = emitter.acked.append, emitter.failed.append
-            settle = {"ack": ack, "fail": fail} if self._column_input is None else {}
+            trusts = self._column_input is None and self._trusted_acks >= _TRUSTED_AFTER
+            settle = {"ack": ack, "fail": fail} if trusts else {}
             specialise(self._component, {"emit": generated, **settle})
         elif emitter.hook_calls is None:
             emitter.hook_calls = BoltHookCalls(emitter.hooks, self.task.spec.task_id, monotonic_s)
@@ -228,6 +235,7 @@ class BoltRunner(ComponentRunner):
             acks: BoltAcks = TrackedBoltAcks(emitter, task.metrics, task.gateway.data_out, task.spec.task_id)
         else:
             acks = BoltAcks(emitter, task.metrics)
+        acks.on_wrong = self._wrong_acks
         emitter.column_acks = acks
         return acks
 
@@ -312,6 +320,10 @@ class BoltRunner(ComponentRunner):
             latency.add(took_s / size, size)
             if self._slice.adapt(size, took_s, cut=size < wanted) or done < rows:
                 self._between_slices(start_s + took_s)
+        if 0 <= self._trusted_acks < _TRUSTED_AFTER:
+            self._trusted_acks = self.task.metrics.acked + self.task.metrics.failed
+            if self._trusted_acks >= _TRUSTED_AFTER:
+                self.specialise()
         del pairs  # a zip holds its last pair, and the pool would not reuse that object
         self._acks.end(tracked)  # before `recycle`, because acks that are not settled hold their tuples
         self._flush_due_acks()
@@ -480,5 +492,9 @@ class BoltRunner(ComponentRunner):
             line = self.task.errors.report("finish", error, "correct it and run the topology again")
             raise ComponentStoppedError(line) from error
 
-    def _replay_failed(self, doing: str, error: BaseException, kept: object) -> None:
-        self.user_failed(doing, error, "the tuple is lost", kept)
+    def _wrong_acks(self, error: UsageError) -> None:
+        """Reports an ack or anchor of what was not received; from then on acks are checked at their call."""
+        if self._trusted_acks >= 0:
+            self._trusted_acks = -math.inf
+            self.specialise()
+        self.user_failed("the component", error, "it has no effect and the task continues")

@@ -189,4 +189,6 @@ class TrackedBoltEmitter(BoltEmitter):
         return tuple(dict.fromkeys(root for edge in edges for root in edge.roots if root.live))
 
     def _edge_of(self, received: Tuple | RecordBatch) -> object:
-        return received.id if isinstance(received, Tuple) else self.received.get(received)
+        if isinstance(received, Tuple):
+            return received.id if received._index >= 0 else None  # a copy is not what was received
+        return self.received.get(received)

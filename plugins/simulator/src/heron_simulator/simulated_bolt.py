@@ -209,3 +209,6 @@ class SimulatedBolt(SimulatedTask):
         self.metrics.failed += len(failed)
         acked.clear()
         failed.clear()
+        wrong, self._emitter.wrong[:] = list(self._emitter.wrong), []
+        for error in wrong:
+            self.user_failed("the component", error, "it has no effect and the task continues")

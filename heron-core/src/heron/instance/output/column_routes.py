@@ -170,7 +170,10 @@ def _balanced(memo: PartialKeyMemo, keys: Sequence[object], codes: _Tasks) -> _T
 
 def _task_of_row(chosen: object, rows: int, grouping: CheckedGrouping) -> _Tasks:
     try:
-        tasks = np.asarray(chosen, dtype=np.int64)
+        tasks = np.asarray(chosen)
+        if tasks.dtype.kind not in "iu":
+            raise TypeError(tasks.dtype.name)
+        tasks = tasks.astype(np.int64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         msg = (
             f"custom grouping {grouping.name}: choose_columns returned {short_text(chosen, 60)}, which is "

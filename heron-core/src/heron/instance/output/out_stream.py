@@ -150,6 +150,13 @@ class OutStream:
             self.limit = self.traces.capped(self.limit, self.emitted + rows)
         self.emitted += rows
 
+    def undirected(self) -> EmitError:
+        """The error for an emit without a task on a stream whose consumers all subscribe with Grouping.DIRECT."""
+        return EmitError(
+            f"stream {self.definition.name!r}: nobody receives this tuple, because all consumers subscribe with "
+            f"Grouping.DIRECT; give direct_task, one of {sorted(self.routes.direct_tasks)}"
+        )
+
     def wrong_values(self, values: object) -> EmitError:
         """The error for values that do not fit the declared fields."""
         if isinstance(values, list | tuple):
