@@ -497,4 +497,4 @@ class BoltRunner(ComponentRunner):
         if self._trusted_acks >= 0:
             self._trusted_acks = -math.inf
             self.specialise()
-        self.user_failed("the component", error, "it has no effect and the task continues")
+        self.user_failed("the component", error, "the task continues")

@@ -211,4 +211,4 @@ class SimulatedBolt(SimulatedTask):
         failed.clear()
         wrong, self._emitter.wrong[:] = list(self._emitter.wrong), []
         for error in wrong:
-            self.user_failed("the component", error, "it has no effect and the task continues")
+            self.user_failed("the component", error, "the task continues")
