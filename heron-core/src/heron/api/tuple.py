@@ -20,7 +20,7 @@ class Tuple:
     the order ``id, component, stream, task, values``, as in heronpy.
 
     Attributes:
-        id: the identity of the tuple in the engine; opaque.
+        id: for the engine, and as a rule None. The object itself is the identity of a tuple.
         component: the name of the emitting component.
         stream: the name of the stream.
         task: the id of the emitting task.
