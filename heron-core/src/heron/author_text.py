@@ -25,7 +25,12 @@ _LONGEST_TRACE = 20_000
 _ENTRIES = 12
 _DEEPEST = 4
 _MOST_BITS = 1_024  # Python refuses to write far longer integers, and long ones take long
-_TEXTS: tuple[type, ...] = (str, bytes, bytearray)
+_Cut = Callable[[object, slice], object]
+_TEXTS: tuple[tuple[type, _Cut], ...] = (
+    (str, cast("_Cut", str.__getitem__)),
+    (bytes, cast("_Cut", bytes.__getitem__)),
+    (bytearray, cast("_Cut", bytearray.__getitem__)),
+)
 _NUMBERS: tuple[type, ...] = (int, float, complex)
 _SIMPLE = (
     *(datetime.date, datetime.timedelta, decimal.Decimal, uuid.UUID),
@@ -88,7 +93,7 @@ def _pieces(value: object, depth: int, most: int) -> Iterator[str]:
     kind = type(value)
     if any(kind is each for each in _SIMPLE) or (kind is datetime.datetime and _has_known_zone(value)):
         yield repr(value)
-    elif any(issubclass(kind, each) for each in _TEXTS):
+    elif any(issubclass(kind, base) for base, _ in _TEXTS):
         yield _quoted(value, most)
     elif any(issubclass(kind, each) for each in _NUMBERS):
         yield _number(value)
@@ -96,12 +101,13 @@ def _pieces(value: object, depth: int, most: int) -> Iterator[str]:
         yield "…"
     elif issubclass(kind, dict):
         yield "{"
-        for number, (key, held) in enumerate(islice(dict.items(value), _ENTRIES)):  # type: ignore[arg-type]  # checked
+        mapping = cast("dict[object, object]", value)
+        for number, (key, held) in enumerate(islice(dict.items(mapping), _ENTRIES)):
             yield ", " if number else ""
             yield from _pieces(key, depth + 1, most)
             yield ": "
             yield from _pieces(held, depth + 1, most)
-        yield _more(dict.__len__(cast("dict[object, object]", value)), "}")
+        yield _more(dict.__len__(mapping), "}")
     elif (found := next((each for each in _CONTAINERS if issubclass(kind, each[0])), None)) is not None:
         yield from _sequence(value, found, depth, most)
     else:
@@ -124,9 +130,8 @@ def _more(length: int, closes: str) -> str:
 
 
 def _quoted(value: object, most: int) -> str:
-    base = next(each for each in _TEXTS if issubclass(type(value), each))
-    part = cast("Callable[[object, slice], object]", base.__getitem__)(value, slice(0, most))  # type: ignore[attr-defined]
-    return repr(part)
+    cut = next(cut for base, cut in _TEXTS if issubclass(type(value), base))
+    return repr(cut(value, slice(0, most)))
 
 
 def _number(value: object) -> str:

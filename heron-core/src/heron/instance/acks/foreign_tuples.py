@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from types import FrameType, TracebackType
+from typing import Any
 
 from heron.api.tuple import Tuple, TupleHelper
 from heron.author_text import class_name, short_text
@@ -28,7 +29,7 @@ def foreign_tuple(doing: str, tup: Tuple) -> UsageError | None:
     return UsageError(msg).with_traceback(_authors_line())
 
 
-def only_tuples(given: list[Tuple], doing: str) -> list[UsageError]:
+def only_tuples(given: list[Any], doing: str) -> list[UsageError]:
     """Removes what is not a tuple, and returns an error for each such object."""
     wrong = [each for each in given if not isinstance(each, Tuple)]
     if wrong:
