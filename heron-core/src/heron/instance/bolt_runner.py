@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -12,8 +11,9 @@ from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
-from heron.errors import RemoteProtocolError, SerializationError, UsageError
+from heron.errors import RemoteProtocolError, SerializationError
 from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
+from heron.instance.input.ack_trust import AckTrust
 from heron.instance.input.batch_reader import BatchReader, MarkerAligner, ReceivedBatch
 from heron.instance.input.bolt_acks import BoltAcks, FinishRoots, TrackedBoltAcks
 from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
@@ -51,8 +51,6 @@ __all__ = ["BoltRunner"]
 
 _WAIT_S = 0.25  # without work: anything that arrives ends the wait, and metrics continue
 
-_TRUSTED_AFTER = 64  # acks and fails; wrong ones are nearly always all of a component's, from the first one on
-
 _NO_TUPLE = Tuple()
 
 
@@ -66,18 +64,16 @@ class BoltRunner(ComponentRunner):
         self._reader = BatchReader(task.index, task.serializers)
         self._aligner = MarkerAligner(task.index.upstream_tasks(task.spec.component))
         self._watermark = TaskWatermark(watermark_sources(task.index, task.spec.component))
+        self._trust = AckTrust(self.specialise, self.user_failed)
         self._acks = self._new_acks()
         self._alignment: ChannelAlignment | None = None
         if task.checkpoints is not None:
             self._alignment = ChannelAlignment(task.settings.park_limit_bytes)
             self._restart_alignment(self._alignment)
-        self._finish_roots = FinishRoots(
-            emitter, task.metrics, lambda doing, error, kept: self.user_failed(doing, error, "the tuple is lost", kept)
-        )
+        self._finish_roots = FinishRoots(emitter, task.metrics, self._replay_failed)
         self._ticks = TickTimer(task.config, monotonic_s)
         self._pacer = FlushPacer(task.settings.linger_s)
         self._slice = SliceSize()
-        self._trusted_acks: float = 0  # checked acks in a row; the check costs a third of the time of an ack
         self._executed_any = False
         self._arrived: Stamp | None = None  # of the frame in work, if it has traced rows
         self._keys = task.metrics.keys = KeySample.of(task.index, task.spec.component)
@@ -139,7 +135,7 @@ class BoltRunner(ComponentRunner):
         generated = None if self.debug else emitter.specialised()
         if not emitter.hooks:
             ack, fail = emitter.acked.append, emitter.failed.append
-            trusts = self._column_input is None and self._trusted_acks >= _TRUSTED_AFTER
+            trusts = self._column_input is None and self._trust.trusts
             settle = {"ack": ack, "fail": fail} if trusts else {}
             specialise(self._component, {"emit": generated, **settle})
         elif emitter.hook_calls is None:
@@ -235,7 +231,7 @@ class BoltRunner(ComponentRunner):
             acks: BoltAcks = TrackedBoltAcks(emitter, task.metrics, task.gateway.data_out, task.spec.task_id)
         else:
             acks = BoltAcks(emitter, task.metrics)
-        acks.on_wrong = self._wrong_acks
+        acks.on_wrong = self._trust.wrong
         emitter.column_acks = acks
         return acks
 
@@ -320,10 +316,7 @@ class BoltRunner(ComponentRunner):
             latency.add(took_s / size, size)
             if self._slice.adapt(size, took_s, cut=size < wanted) or done < rows:
                 self._between_slices(start_s + took_s)
-        if 0 <= self._trusted_acks < _TRUSTED_AFTER:
-            self._trusted_acks = self.task.metrics.acked + self.task.metrics.failed
-            if self._trusted_acks >= _TRUSTED_AFTER:
-                self.specialise()
+        self._trust.note(self.task.metrics.acked + self.task.metrics.failed)
         del pairs  # a zip holds its last pair, and the pool would not reuse that object
         self._acks.end(tracked)  # before `recycle`, because acks that are not settled hold their tuples
         self._flush_due_acks()
@@ -492,9 +485,5 @@ class BoltRunner(ComponentRunner):
             line = self.task.errors.report("finish", error, "correct it and run the topology again")
             raise ComponentStoppedError(line) from error
 
-    def _wrong_acks(self, error: UsageError) -> None:
-        """Reports an ack or anchor of what was not received; from then on acks are checked at their call."""
-        if self._trusted_acks >= 0:
-            self._trusted_acks = -math.inf
-            self.specialise()
-        self.user_failed("the component", error, "the task continues")
+    def _replay_failed(self, doing: str, error: BaseException, kept: object) -> None:
+        self.user_failed(doing, error, "the tuple is lost", kept)

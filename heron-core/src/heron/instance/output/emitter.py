@@ -258,7 +258,7 @@ class Emitter:
             self.overflowed = True
             self._wait_for_room()
 
-    def _stream(self, stream: str) -> OutStream:
+    def _stream(self, stream: object) -> OutStream:
         target = self.streams.get(stream) if isinstance(stream, str) else None
         if target is None:
             close = nearest(stream, self.streams) if isinstance(stream, str) else f", a {class_name(stream)}"
