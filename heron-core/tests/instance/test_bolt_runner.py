@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import threading
 from collections.abc import Callable, Sequence
@@ -159,38 +158,6 @@ def test_objects_are_reused_unless_they_are_kept(acks: bool) -> None:
     bolt_class = type("Bolt", (Keeping,), {"keeps": staticmethod(lambda _number: False), "acks": acks})
     bolt = with_batches(Bench(bolt_class))
     assert len(bolt.objects) == 2 * 40
-
-
-class Wrong(Bolt):
-    """Acks well, until it acks None and a copy."""
-
-    at: ClassVar[int] = 0
-
-    def process(self, tup: Tuple) -> None:
-        if tup.values[1] == self.at:
-            self.ack(copy.copy(tup))
-            self.ack(None)  # type: ignore[arg-type]  # a mistake
-        self.ack(tup)
-
-
-@pytest.mark.parametrize("at", [3, 450])
-def test_a_wrong_ack_fails_its_tuple_or_is_named(capsys: pytest.CaptureFixture[str], at: int) -> None:
-    """Among the first acks with the line of the author; later the component is named, and all its acks are checked."""
-    bench = Bench(type("Bolt", (Wrong,), {"at": at}), {"topology.reliability.mode": "ATLEAST_ONCE"})
-    for batch in range(5):
-        bench.put(tuples([(batch, batch * 100 + number) for number in range(100)]))
-    bolt = bench.run()
-    metrics, errors = bench.task.metrics, bench.task.errors
-    assert metrics.executed_total() == 500
-    assert errors.count == 2
-    shown = capsys.readouterr().err
-    assert "it is a copy" in shown
-    assert "ack of None, a NoneType; give what was received" in shown
-    if at == 3:
-        assert (metrics.acked, metrics.failed) == (499, 1)
-        assert "process with Tuple(component='spout', stream='default', task=1, values=(0, 3)) raised" in shown
-        assert f"{__file__}, line {Wrong.process.__code__.co_firstlineno + 3}" in shown
-    assert "ack" not in vars(type(bolt)) or at == 3  # the generated one checks nothing
 
 
 class Passing(Bolt):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 import logging
 import sys
-import traceback
 from collections import deque
 from types import TracebackType
 
 from heron.author_text import class_name, named_error, short_text, traceback_text
 from heron.clock import wall_s
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
+from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
 from heron.spi.metricsink import Event
 
 __all__ = ["UserErrors"]
@@ -71,13 +70,15 @@ def _place(trace: TracebackType | None) -> str:
 
     Empty without a traceback.
     """
-    frames = traceback.extract_tb(trace)
-    if not frames:
-        return ""
-    foreign = [frame for frame in frames if code_origin(frame.filename) is not CodeOrigin.ENGINE]
-    authors = [frame for frame in foreign if code_origin(frame.filename) is CodeOrigin.USER]
-    frame = (authors or foreign or frames)[-1]
-    return f"{frame.filename}, line {frame.lineno}"
+    places: list[tuple[CodeOrigin, str]] = []
+    while trace is not None:
+        frame = trace.tb_frame
+        origin = code_origin(frame.f_code.co_filename, module_of(frame.f_globals))
+        places.append((origin, f"{frame.f_code.co_filename}, line {trace.tb_lineno}"))
+        trace = trace.tb_next
+    foreign = [place for origin, place in places if origin is not CodeOrigin.ENGINE]
+    authors = [place for origin, place in places if origin is CodeOrigin.USER]
+    return (authors or foreign or [place for _, place in places] or [""])[-1]
 
 
 def _show(text: str) -> None:
