@@ -13,8 +13,8 @@ import pytest
 from heron.driver_kit.core_version import core_version
 from heron.errors import SchedulerError
 from heron.spi.driver import DriverRef, ReferringOption
-from heron_scheduler_spark.redacted_spec import redact_driver
-from heron_scheduler_spark.worker_report import Question, report
+from heron_scheduler_spark.settings.redacted_spec import redact_driver
+from heron_scheduler_spark.worker.worker_report import Question, report
 
 LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 ZOOKEEPER = "heron_statemgr_zookeeper.state_manager:ZookeeperStateManager"
@@ -62,7 +62,7 @@ def test_a_secret_that_is_not_on_the_worker_is_named_by_its_path(tmp_path: Path,
 
 def test_a_state_manager_that_is_not_reached_from_there_is_named() -> None:
     """The command itself may reach it."""
-    made = DriverRef("statemgr", "zookeeper", ZOOKEEPER, {"hosts": "127.0.0.1:9", "root": "/heron"})
+    made = DriverRef("statemgr", "zookeeper", ZOOKEEPER, {"hosts": "127.0.0.1:9", "root": "/heron", "timeout_s": 0.5})
     with pytest.raises(SchedulerError, match=rf"on {HERE}: statemgr driver 'zookeeper': .*127\.0\.0\.1:9"):
         ask(made)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from heron.api.definition import GroupingKind
 from heron.api.tuple import Tuple
@@ -16,6 +16,7 @@ from heron.instance.input.bolt_acks import AckTracker
 from heron.instance.runner import ComponentRunner
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
+from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
@@ -35,6 +36,7 @@ __all__ = ["BOLT", "SPOUT", "Around", "Decide", "Rest", "first_time", "sent_end"
 
 SPOUT, BOLT, SINK = 1, 2, 3
 DEADLINE_S = 20.0
+NOTHING: Mapping[str, float] = {}
 
 Decide = Callable[[object], str]
 """What happens to a tuple downstream, by its value: ``ack``, ``fail`` or ``keep``."""
@@ -60,7 +62,7 @@ class Rest:
         decide: Decide,
         until: Callable[[Rest], bool],
         streams: Sequence[str] = ("default",),
-        **config: int,
+        config: Mapping[str, float] = NOTHING,
     ) -> None:
         definition = topology(
             spout("spout", *[stream("v", name=name) for name in streams]),
@@ -80,6 +82,7 @@ class Rest:
         self.ledgers = AckOutcomes()
         self.downstream = AckTracker(self)
         self.most_in_flight = 0
+        self.answers: list[pb.TaskAnswer] = []
         self.events: list[object] = []  # values that were sent, ("acked", …), ("failed", …) of a bolt, "END"
         self._deadline_s = monotonic_s() + DEADLINE_S
 
@@ -97,7 +100,9 @@ class Rest:
                 self._read(data)
         while out.items:
             item = out.items.popleft()
-            if not isinstance(item, Envelope):
+            if isinstance(item, Envelope):
+                self.answers += [item.task_answer] if item.HasField("task_answer") else []
+            else:
                 out.sent(item[1])
                 for data in item[0]:
                     self._read(data)

@@ -86,8 +86,9 @@ class Children:
             if end_note is not None:
                 end_note.unlink(missing_ok=True)
             with open(output, "ab", opener=_private) as file:
+                start = file.tell()  # before the child writes: both have one position
                 process = self._starter.start(argv, file)
-                self._children[name] = _Child(process, output, file.tell(), end_note)
+                self._children[name] = _Child(process, output, start, end_note)
         except OSError as error:
             msg = f"process {name} cannot be started: {error.strerror}: {error.filename}"
             raise HeronError(msg) from error

@@ -228,7 +228,8 @@ class BoltRunner(ComponentRunner):
     def _new_acks(self) -> BoltAcks:
         task, emitter = self.task, self._bolt_emitter
         if task.tracks_acks:
-            acks: BoltAcks = TrackedBoltAcks(emitter, task.metrics, task.gateway.data_out, task.spec.task_id)
+            out, task_id = task.gateway.data_out, task.spec.task_id
+            acks: BoltAcks = TrackedBoltAcks(emitter, task.metrics, out, task_id, task.failed_rows())
         else:
             acks = BoltAcks(emitter, task.metrics)
         acks.on_wrong = self._trust.wrong
@@ -278,7 +279,8 @@ class BoltRunner(ComponentRunner):
             self._acks.discard(tracked)  # sent again by a task that was restarted; this bolt has finished
             return
         if (sample := self.task.gateway.inspected.sample) is not None:
-            sample.receive(batch.source.key, batch.source.task_id, batch.first_rows, self.task.index)
+            source = batch.source
+            sample.receive(source.key, source.task_id, source.fields, batch.first_rows)
         traces = received_traces(head, batch.source, self._arrived, self.task.spans)
         if self._column_input is None:
             self._process_batch(batch, tracked, traces)
@@ -340,6 +342,7 @@ class BoltRunner(ComponentRunner):
                 if batch.num_rows:
                     self._call_process_columns(batch, source)
         except BaseException as error:
+            self._acks.blame(batch, "process_columns", error)
             self._acks.settle_columns(batch, acked=False)
             self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
         if traces is not None:
@@ -351,11 +354,11 @@ class BoltRunner(ComponentRunner):
         self._between_slices(end_s)
         self._flush_due_acks()
 
-    def _report_lost(self, lost: Sequence[LostRow]) -> list[int]:
-        """Counts and reports rows that the component does not get; returns their places."""
+    def _report_lost(self, lost: Sequence[LostRow]) -> Sequence[LostRow]:
+        """Counts and reports rows that the component does not get."""
         self.task.metrics.failed += len(lost)
         report_lost(lost, self.task.errors)
-        return [each.place for each in lost]
+        return lost
 
     def _call_process_columns(self, batch: RecordBatch, source: TupleSource) -> None:
         if (calls := self._bolt_emitter.hook_calls) is None:
@@ -382,6 +385,7 @@ class BoltRunner(ComponentRunner):
                 return
             except BaseException as error:
                 self._bolt_emitter.failed.append(tup)
+                self._acks.blame(tup, "process", error)
                 self.user_failed("process", error, "the tuple is failed and the task continues", tup)
 
     def _between_slices(self, now_s: float) -> None:

@@ -15,6 +15,7 @@ from heron.ipc.documents.status import ComponentStatus, TaskStatus, TopologyStat
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState
+from heron_cli.foreground import run_monitor
 from heron_cli.foreground.run_monitor import Outputs, RunMonitor
 from heron_cli.interrupts import Interrupts
 from heron_cli.topologies.environment import Environment
@@ -114,9 +115,10 @@ def test_a_job_that_ends_without_a_report_has_failed(scheduler: IdleScheduler, m
 
 
 def test_a_container_that_never_begins_fails_the_run(
-    scheduler: IdleScheduler, screen: Screen, monitor: RunMonitor
+    scheduler: IdleScheduler, screen: Screen, monitor: RunMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The scheduler would start it forever; its reason is shown once."""
+    monkeypatch.setattr(run_monitor, "_LEAVE_S", 0.1)  # its processes do not leave
     scheduler.reason, scheduler.attempts = "exit code 1: no space", 5
     with Interrupts() as interrupts:
         outcome = monitor.wait_for_end(interrupts, monotonic_s() + 30.0)

@@ -10,14 +10,18 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.tuple import Tuple
+from heron.instance.acks.foreign_tuples import foreign_tuple
 from heron.instance.acks.replays import Replays
 from heron.instance.input.received_batches import ReceivedBatches
 from heron.instance.output.emitter import BoltEmitter, SpoutEmitter, check_ids
 from heron.instance.output.stream_origin import StreamOrigin
+from heron.instance.output.tracked_stream import checked_anchors, listed_anchors
+from heron.instance.replay.kept_roots import ColumnRoot, KeptRoot
+from heron.instance.replay.replayer import Replayer
 from heron.ipc.frames.frame import SegmentHead, parse_segment
 from heron_simulator.ack_ledger import AckLedger, Edge, Root
 
@@ -49,6 +53,12 @@ class Outbox:
         self._inboxes = inboxes
         self._ledger = ledger
         self.roots: tuple[Root, ...] = ()
+        self._put_bytes = 0
+
+    def take_size(self) -> int:
+        """The bytes that were put since the last call."""
+        size_bytes, self._put_bytes = self._put_bytes, 0
+        return size_bytes
 
     @contextmanager
     def under(self, roots: tuple[Root, ...]) -> Iterator[None]:
@@ -62,6 +72,7 @@ class Outbox:
     def put(self, segments: Sequence[bytes]) -> None:
         """`SegmentSink`."""
         for data in segments:
+            self._put_bytes += len(data)
             head = parse_segment(data, 0)
             for task_id in head.destinations:
                 edge = self._ledger.edge(self.roots) if self._ledger is not None and self.roots else None
@@ -87,6 +98,7 @@ class TrackedSpoutEmitter(SpoutEmitter):
         self._outbox = out
         self._ledger = ledger
         self._replays = replays
+        self.replayer: Replayer | None = None  # keeps the values of roots, if the engine emits failed ones again
 
     def emit(
         self,
@@ -106,6 +118,7 @@ class TrackedSpoutEmitter(SpoutEmitter):
             for root in roots:
                 self._ledger.discard(root)
             raise
+        self._keep(roots, values[0] if len(values) == 1 else tuple(values), stream, direct_task)
         self._ledger.release(roots)
         return tasks
 
@@ -128,7 +141,15 @@ class TrackedSpoutEmitter(SpoutEmitter):
         with self._outbox.under(roots):
             super().emit_columns(rows, None, stream, direct_task)
             self.flush()
+        self._keep(roots, ColumnRoot(rows, None), stream, direct_task)
         self._ledger.release(roots)
+
+    def _keep(self, roots: Sequence[Root], row: object, stream: str, direct_task: int | None) -> None:
+        if self.replayer is not None:
+            direct = () if direct_task is None else (direct_task,)
+            for root in roots:
+                size_bytes = self.replayer.kept(1, self._outbox.take_size())
+                root.tup_id = KeptRoot(root.tup_id, row, stream, direct, size_bytes)
 
     def _roots_of(self, tup_id: object) -> tuple[Root, ...]:
         if tup_id is None:
@@ -143,6 +164,7 @@ class TrackedBoltEmitter(BoltEmitter):
     def __init__(self, origin: StreamOrigin, out: Outbox, ledger: AckLedger) -> None:
         super().__init__(origin, out)
         self.received = ReceivedBatches[Edge]()
+        self.cause = b""  # of a call of `fail`
         self._outbox = out
         self._ledger = ledger
 
@@ -155,8 +177,9 @@ class TrackedBoltEmitter(BoltEmitter):
         need_task_ids: bool = False,
     ) -> list[int] | None:
         """Emits a tuple."""
-        with self._outbox.under(self._roots(anchors or ())):
-            tasks = super().emit(values, stream, anchors, direct_task, need_task_ids)
+        listed = self._listed(anchors)
+        with self._outbox.under(self._roots(listed)):
+            tasks = super().emit(values, stream, None, direct_task, need_task_ids)
             self.flush()
         return tasks
 
@@ -168,7 +191,7 @@ class TrackedBoltEmitter(BoltEmitter):
         direct_task: int | None = None,
     ) -> None:
         """Emits a batch as columns."""
-        with self._outbox.under(self._roots(anchors or ())):
+        with self._outbox.under(self._roots(self._listed(anchors))):
             super().emit_columns(batch, stream, None, direct_task)
             self.flush()
 
@@ -182,7 +205,17 @@ class TrackedBoltEmitter(BoltEmitter):
         """Fails a tuple or batch."""
         super().fail(tup)
         if isinstance(edge := self._edge_of(tup), Edge):
-            self._ledger.fail(edge)
+            self._ledger.fail(edge, self.cause)
+
+    def _listed(self, anchors: Iterable[Tuple | RecordBatch] | None) -> list[Tuple | RecordBatch]:
+        """The anchors, checked as the streams of a task on processes check them."""
+        listed = [] if anchors is None else [*listed_anchors(anchors)]
+        for each in listed:
+            if self.received.get(each) is None:
+                (tup,) = checked_anchors((each,))
+                if tup._index < 0 and (wrong := foreign_tuple("anchor", tup)) is not None:
+                    self.wrong.append(wrong)
+        return cast("list[Tuple | RecordBatch]", listed)
 
     def _roots(self, anchors: Iterable[Tuple | RecordBatch]) -> tuple[Root, ...]:
         edges = [edge for edge in map(self._edge_of, anchors) if isinstance(edge, Edge)]

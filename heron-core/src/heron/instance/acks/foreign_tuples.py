@@ -9,8 +9,8 @@ from typing import Any
 
 from heron.api.tuple import Tuple, TupleHelper
 from heron.author_text import class_name, short_text
+from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
 from heron.errors import UsageError
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
 
 __all__ = ["foreign_tuple", "only_tuples"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heron.author_text import named_error
+from heron.driver_kit.code_origin import CodeOrigin, code_origin
 from heron.errors import SerializationError
 from heron.instance.input.tuple_pool import TupleSource
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
 from heron.instance.user.user_errors import UserErrors
 from heron.spi.column_serializer import ColumnSerializer
 from heron.spi.serializer import Serializer, UndecodableValue

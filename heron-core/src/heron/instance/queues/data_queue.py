@@ -27,6 +27,7 @@ __all__ = [
     "DataIn",
     "DataOut",
     "FramesRefused",
+    "LettersAsked",
     "PlanReceived",
     "ReportSeen",
     "RootsSettled",
@@ -59,9 +60,22 @@ class ReportSeen:
 
 @dataclass(frozen=True, slots=True)
 class RootsSettled:
-    """Outcomes of roots of this task with the counters of the roots, in the order of completion."""
+    """Outcomes of roots of this task with the counters of the roots, in the order of completion.
+
+    `causes` has the counters of roots that failed, and why: documents of `heron.instance.replay.failure_cause`.
+    """
 
     outcomes: tuple[tuple[RootOutcome, range | list[int]], ...]
+    causes: tuple[tuple[list[int], bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LettersAsked:
+    """A command wants to drop stored dead letters of this task, or to have them emitted again."""
+
+    request_id: int
+    ids: frozenset[str]
+    drop: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +93,7 @@ class FramesRefused:
     rows: int
 
 
-Command = FramesRefused | PlanReceived | SessionOpened | ReportSeen | RootsSettled | TracedFrameArrived
+Command = FramesRefused | LettersAsked | PlanReceived | SessionOpened | ReportSeen | RootsSettled | TracedFrameArrived
 
 
 class Sleeper:

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from heron.author_text import class_name, named_error, short_text, traceback_text
 from heron.clock import wall_s
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
+from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
 from heron.spi.metricsink import Event
 
 __all__ = ["UserErrors"]

@@ -1,0 +1,253 @@
+"""The replays of a spout task: its failed roots are emitted again, and become dead letters in the end; decision 060."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
+from heron.api.config import setting
+from heron.api.dead_letter import DEAD_LETTER_STREAM, DeadLetter
+from heron.api.definition import DEAD_LETTERS, StreamDefinition
+from heron.clock import monotonic_s, wall_s
+from heron.errors import HeronError
+from heron.instance.acks.pending_roots import PendingRoots
+from heron.instance.output.emitter import SpoutEmitter
+from heron.instance.output.kept_stream import KeptRootStream
+from heron.instance.output.out_stream import OutStream
+from heron.instance.output.stream_origin import StreamOrigin
+from heron.instance.output.stream_routes import StreamRoutes
+from heron.instance.own_replays import OwnReplays
+from heron.instance.replay.failure_cause import FailureCause, decode_cause, encode_cause
+from heron.instance.replay.kept_roots import ColumnRoot, KeptRoot
+from heron.instance.replay.letter_line import letter_line, values_of
+from heron.instance.replay.replay_policy import ReplayPolicy
+from heron.instance.replay.replayer import GivenUp, Replayer
+from heron.instance.task import Task
+from heron.ipc.documents.letter_line import LetterLine
+from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT, DEAD_LETTERS_DROPPED, REPLAY_BYTES, REPLAY_COUNT
+from heron.ipc.frames.tracking import RootOutcome
+from heron.kernel.dead_letter_file import DeadLetterFile
+from heron.spi.metricsink import Metric, MetricKind
+
+__all__ = ["LetterStore", "SpoutName", "SpoutReplays"]
+
+
+Report = Callable[[str, BaseException, str, object], object]
+"""Gets what was done, the error, what happens instead, and the record."""
+
+
+class SpoutName(NamedTuple):
+    """Which task it is."""
+
+    component: str
+    task_id: int
+    incarnation: int
+
+
+class LetterStore(Protocol):
+    """Where dead letters stay that no bolt receives."""
+
+    @property
+    def dropped(self) -> int:
+        """Letters for which there was no room any more."""
+        ...
+
+    def keep(self, letter: DeadLetter, number: str) -> None:
+        """Keeps a letter under an id; reports it if that is not possible."""
+        ...
+
+    def take(self, ids: Collection[str]) -> list[LetterLine]:
+        """Removes the letters with these ids, and returns those that there were.
+
+        Raises:
+            OSError: when that is not possible; then no letter is gone.
+        """
+        ...
+
+    def put_back(self, line: LetterLine) -> None:
+        """Keeps a letter that was taken. Raises as `take`."""
+        ...
+
+
+class StoredLetters:
+    """`LetterStore` in the file of a task; `report` hears of letters that cannot be written."""
+
+    def __init__(self, file: DeadLetterFile, spout: str, report: Report) -> None:
+        self._file = file
+        self._spout = spout
+        self._report = report
+        self.take = file.take
+        self.put_back = file.append
+
+    @property
+    def dropped(self) -> int:
+        """`LetterStore.dropped`."""
+        return self._file.dropped
+
+    def keep(self, letter: DeadLetter, number: str) -> None:
+        """`LetterStore.keep`."""
+        try:
+            self._file.append(letter_line(letter, number, self._spout))
+        except OSError as error:
+            self._report("writing a dead letter", error, "the record is lost", letter.values)
+
+
+class SpoutReplays(OwnReplays):
+    """What a spout's runner needs of the replays. Belongs to the task thread."""
+
+    def __init__(
+        self,
+        policy: ReplayPolicy,
+        spout: SpoutName,
+        emitter: SpoutEmitter,
+        pending: PendingRoots,
+        store: LetterStore,
+        clock: Callable[[], float] = monotonic_s,
+    ) -> None:
+        super().__init__(pending)
+        self.replayer = Replayer(policy, clock, self._give_up)
+        self._spout = spout
+        self._emitter = emitter
+        self._store = store
+        self._clock = clock
+        self._letters = 0
+
+    @classmethod
+    def of_task(cls, policy: ReplayPolicy, task: Task, emitter: SpoutEmitter, pending: PendingRoots) -> SpoutReplays:
+        """The replays of a task between processes: its letters are in a file beside its logs."""
+        spec, size_bytes = task.spec, int(str(setting(task.config, TOPOLOGY_DEAD_LETTERS_BYTES)))
+        file = DeadLetterFile.of_task(Path(spec.log_dir), spec.task_id, size_bytes)
+        name = SpoutName(spec.component, spec.task_id, spec.incarnation)
+        store = StoredLetters(file, spec.component, task.errors.report)
+        made = cls(policy, name, emitter, pending, store)
+        task.metrics.replays = made
+        return made
+
+    @property
+    def waiting(self) -> int:
+        """`OwnReplays.waiting`."""
+        return self.replayer.waiting
+
+    def make_stream(
+        self, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
+    ) -> OutStream:
+        """`OwnReplays.make_stream`."""
+        return KeptRootStream(number, definition, routes, origin, self._pending, self.replayer)
+
+    def is_due(self) -> bool:
+        """`OwnReplays.is_due`."""
+        return self.replayer.is_due()
+
+    def is_full(self) -> bool:
+        """`OwnReplays.is_full`."""
+        return self.replayer.is_full()
+
+    def wait_s(self, most_s: float) -> float:
+        """`OwnReplays.wait_s`."""
+        return min(most_s, max(0.0, self.replayer.due_s - self._clock()))
+
+    def emit_due(self, most: float) -> None:
+        """`OwnReplays.emit_due`."""
+        for root in self.replayer.take_due(most):
+            try:
+                self._emit(root)
+            except HeronError as error:  # its stream or its direct task is gone, or the author's grouping raised
+                self._not_emitted(root, error)
+        self._emitter.flush()
+
+    def forget(self) -> None:
+        """`OwnReplays.forget`."""
+        self.replayer.forget()
+
+    def take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        """`OwnReplays.take_letters`."""
+        try:
+            lines = self._store.take(ids)
+            found = {each.id: "" if drop else self._emit_letter(each) for each in lines}
+            for each in lines:
+                if found[each.id]:
+                    self._store.put_back(each)
+        except OSError as error:
+            msg = f"the dead letters of task {self._spout.task_id} cannot be changed: {error}"
+            raise HeronError(msg) from error
+        self._emitter.flush()
+        return found
+
+    def _emit_letter(self, line: LetterLine) -> str:
+        """Emits a stored letter as a new root; returns why that is not possible.
+
+        The author hears nothing of it, because `fail` was called before. If it fails too often it is a letter again.
+        """
+        again = self.replayer.stored_id(line.tup_id)
+        try:
+            values = values_of(line)
+            if isinstance(values, list):
+                self._emitter.emit(values, again, line.stream)
+            else:
+                self._emitter.emit_columns(values, again, line.stream)  # type: ignore[arg-type]  # a record batch
+        except HeronError as error:
+            return str(error)
+        return ""
+
+    def metrics(self) -> list[Metric]:
+        """`heron.instance.metrics.task_metrics.MetricSource`."""
+        counter, gauge = MetricKind.COUNTER, MetricKind.GAUGE
+        return [
+            Metric(REPLAY_COUNT, counter, "tuples", self.replayer.replayed),
+            Metric(REPLAY_BYTES, gauge, "bytes", self.replayer.kept_bytes),
+            Metric(DEAD_LETTER_COUNT, counter, "tuples", self._letters),
+            Metric(DEAD_LETTERS_DROPPED, counter, "tuples", self._store.dropped),
+        ]
+
+    def _emit(self, root: KeptRoot) -> None:
+        emitter, row = self._emitter, root.row
+        direct = root.direct[0] if root.direct else None
+        if isinstance(row, ColumnRoot) and row.number is None:
+            emitter.emit_columns(row.batch, root.tup_id, root.stream, direct)
+        elif isinstance(row, ColumnRoot):
+            emitter.emit_columns(row.rows(), None, root.stream, direct, ids=[root.tup_id])
+        else:
+            emitter.emit(self._values(root), root.tup_id, root.stream, direct)
+
+    def _values(self, root: KeptRoot) -> tuple[object, ...]:
+        stream = self._emitter.streams.get(root.stream)
+        one = stream is None or stream.arity == 1
+        return (root.row,) if one else tuple(root.row)  # type: ignore[arg-type]  # the row of several fields
+
+    def _not_emitted(self, root: KeptRoot, error: HeronError) -> None:
+        layout = tuple(root)
+        cause = FailureCause.of(self._spout.component, self._spout.task_id, "emitting it again", error)
+        self.replayer.note(layout, encode_cause(cause))
+        self.replayer.kept_bytes += root.size_bytes
+        self.replayer.failed([layout], RootOutcome.FAILED, 0.0)
+
+    def _give_up(self, given_up: GivenUp) -> None:
+        self._letters += 1
+        letter = self._letter(given_up)
+        out = self._emitter.streams.get(DEAD_LETTERS)
+        if out is not None and out.definition == DEAD_LETTER_STREAM and out.routes.has_receivers:
+            values = tuple(getattr(letter, name) for name in out.definition.fields)
+            self._emitter.emit(values, self.replayer.letter_id(), DEAD_LETTERS)
+            return
+        spout = self._spout
+        number = f"{spout.task_id}-{spout.incarnation}-{self._letters}"
+        self._store.keep(letter, number)
+
+    def _letter(self, given_up: GivenUp) -> DeadLetter:
+        root, replay, now_s = given_up.root, given_up.replay, wall_s()
+        cause = decode_cause(given_up.cause)
+        return DeadLetter(
+            root.row.rows() if isinstance(root.row, ColumnRoot) else list(self._values(root)),
+            root.stream,
+            replay.tup_id,
+            replay.failures,
+            given_up.outcome.name.lower(),
+            cause.component,
+            cause.task_id,
+            cause.error,
+            cause.trace,
+            now_s - (self._clock() - replay.since_s),
+            now_s,
+        )

@@ -1,0 +1,234 @@
+"""A spout whose failed roots the engine emits again, on its task thread; the test plays the rest of the topology."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from heron.api.api_constants import (
+    TOPOLOGY_DEAD_LETTERS_BYTES,
+    TOPOLOGY_REPLAY_ATTEMPTS,
+    TOPOLOGY_REPLAY_BACKOFF_SECS,
+    TOPOLOGY_REPLAY_BYTES,
+)
+from heron.api.spout import Spout
+from heron.instance.queues.data_queue import LettersAsked
+from heron.instance.spout_runner import SpoutRunner
+from heron.ipc.documents.letter_line import LetterLine, decode_letters_answer
+from parts.tracked_rest import Decide, Rest, first_time, sent_end
+
+REPLAYS = {TOPOLOGY_REPLAY_ATTEMPTS: 2, TOPOLOGY_REPLAY_BACKOFF_SECS: 0.01}
+
+
+class Numbers(Spout):
+    """Emits `count` numbers, one per call, and ends; it keeps nothing of what it emitted."""
+
+    outputs = ("v",)
+    count = 5
+
+    def __init__(self, delegate: object = None) -> None:
+        super().__init__(delegate)  # type: ignore[arg-type]  # the engine's
+        self.emitted = 0
+        self.outcomes: list[tuple[str, object]] = []
+
+    def next_tuple(self) -> None:
+        if self.emitted == self.count:
+            self.end()
+            return
+        self.emit([self.emitted], tup_id=f"id-{self.emitted}")
+        self.emitted += 1
+
+    def ack(self, tup_id: object) -> None:
+        self.outcomes.append(("ack", tup_id))
+
+    def fail(self, tup_id: object) -> None:
+        self.outcomes.append(("fail", tup_id))
+
+
+def run(rest: Rest, folder: Path, component: type[Numbers] = Numbers) -> Numbers:
+    rest.task.spec = replace(rest.task.spec, log_dir=str(folder))
+    made = rest.run(SpoutRunner, component)
+    assert isinstance(made.component, Numbers)
+    return made.component
+
+
+def letters(folder: Path) -> list[LetterLine]:
+    file = folder / "dead-letters-1.jsonl"
+    return [msgspec.json.decode(line, type=LetterLine) for line in file.read_bytes().splitlines()]
+
+
+def always(how: str, *values: object) -> Decide:
+    return lambda value: how if value in values else "ack"
+
+
+def test_a_failed_root_is_emitted_again_and_the_spout_hears_only_the_ack(tmp_path: Path) -> None:
+    """The spout has ended meanwhile; the task ends when the replay is acked."""
+    rest = Rest("spout", first_time("fail", 1, 3), sent_end, config=REPLAYS)
+    component = run(rest, tmp_path)
+    assert rest.events[:5] == [0, 1, 2, 3, 4]
+    assert sorted(map(str, rest.events[5:])) == ["1", "3", "END"]
+    assert sorted(component.outcomes) == [("ack", f"id-{number}") for number in range(5)]
+    assert list(tmp_path.iterdir()) == []
+    metrics = {each.name: each.value for each in rest.task.metrics.snapshot([], 0.0)}
+    assert (metrics["replay-count"], metrics["replay-bytes"], metrics["dead-letter-count"]) == (2, 0, 0)
+
+
+def test_a_root_that_always_fails_becomes_a_dead_letter(tmp_path: Path) -> None:
+    """Its neighbours are acked; `fail` is called once, after the last attempt; only the owner can read the file."""
+    rest = Rest("spout", always("fail", 2), sent_end, config=REPLAYS)
+    component = run(rest, tmp_path)
+    assert rest.events.count(2) == 3
+    assert component.outcomes.count(("fail", "id-2")) == 1
+    assert len(component.outcomes) == 5
+    (letter,) = letters(tmp_path)
+    assert (letter.shown, letter.tup_id, letter.failures, letter.outcome) == (("2",), "'id-2'", 3, "failed")
+    assert (letter.spout, letter.stream, letter.id) == ("spout", "default", "1-0-1")
+    assert letter.emitted_s < letter.failed_s
+    assert stat.S_IMODE((tmp_path / "dead-letters-1.jsonl").stat().st_mode) == 0o600
+
+
+def test_a_full_budget_stops_new_roots_and_drops_nothing(tmp_path: Path) -> None:
+    """A kilobyte of values is full after each flush, so no root joins those that fail."""
+
+    class Large(Numbers):
+        def next_tuple(self) -> None:
+            if self.emitted < self.count:
+                self.emit([str(self.emitted) * 2000], tup_id=self.emitted)
+                self.emitted += 1
+            else:
+                self.end()
+
+    first = "0" * 2000
+    rest = Rest("spout", always("fail", first), sent_end, config={**REPLAYS, TOPOLOGY_REPLAY_BYTES: 1024})
+    component = run(rest, tmp_path, Large)
+    assert rest.events[:3] == [first] * 3, "the first root uses the budget until it is given up"
+    assert sorted(component.outcomes) == [("ack", 1), ("ack", 2), ("ack", 3), ("ack", 4), ("fail", 0)]
+
+
+def test_full_files_drop_the_oldest_letters_and_count_them(tmp_path: Path) -> None:
+    """Two parts of 32 KiB."""
+
+    class Many(Numbers):
+        count = 400
+
+    rest = Rest("spout", lambda _value: "fail", sent_end, config={**REPLAYS, TOPOLOGY_DEAD_LETTERS_BYTES: 64 * 1024})
+    run(rest, tmp_path, Many)
+    parts = sorted(tmp_path.iterdir())
+    assert [each.name for each in parts] == ["dead-letters-1.jsonl", "dead-letters-1.jsonl.1"]
+    assert all(each.stat().st_size <= 32 * 1024 for each in parts)
+    metrics = {each.name: each.value for each in rest.task.metrics.snapshot([], 0.0)}
+    kept = sum(each.read_bytes().count(b"\n") for each in parts)
+    assert metrics["dead-letters-dropped"] == 400 - kept > 0
+    assert metrics["dead-letter-count"] == 400
+
+
+def test_a_letter_that_cannot_be_written_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The spout goes on."""
+    rest = Rest("spout", always("fail", 0), sent_end, config=REPLAYS)
+    run(rest, tmp_path / "absent")
+    assert "writing a dead letter" in capsys.readouterr().err
+
+
+class Waiting(Numbers):
+    """Ends when the task has answered as often as the test asks."""
+
+    rest: Rest
+    asked = 1
+
+    def next_tuple(self) -> None:
+        if self.emitted < self.count:
+            super().next_tuple()
+        elif len(self.rest.answers) == self.asked:
+            self.end()
+
+
+def ask_when(rest: Rest, ready: Callable[[], bool], *asked: LettersAsked) -> None:
+    """Asks the task one thing after the other, each when the files are ready."""
+    waiting = list(asked)
+
+    def until(rest: Rest) -> bool:
+        if waiting and ready() and len(rest.answers) == len(asked) - len(waiting):
+            rest.gateway.data_in.put(waiting.pop(0))
+        return sent_end(rest)
+
+    rest.until = until
+
+
+def test_stored_letters_are_emitted_again_or_dropped(tmp_path: Path) -> None:
+    """The author hears nothing of it: `fail` was called before."""
+    acked = [False]
+
+    def decide(value: object) -> str:
+        return "fail" if value in (1, 3) and not acked[0] else "ack"
+
+    def ready() -> bool:
+        acked[0] = len(list(tmp_path.glob("*"))) > 0 and len(letters(tmp_path)) == 2
+        return acked[0]
+
+    rest = Rest("spout", decide, sent_end, config=REPLAYS)
+    one = LettersAsked(7, frozenset({"1-0-1", "1-0-9"}), drop=False)
+    ask_when(rest, lambda: acked[0] or ready(), one, LettersAsked(8, frozenset({"1-0-2"}), drop=True))
+    component = run(rest, tmp_path, type("Asked", (Waiting,), {"rest": rest, "asked": 2}))
+    assert [each.request_id for each in rest.answers] == [7, 8]
+    assert [dict(decode_letters_answer(each.document).found) for each in rest.answers] == [{"1-0-1": ""}, {"1-0-2": ""}]
+    assert letters(tmp_path) == []
+    assert rest.events.count(1) + rest.events.count(3) == 7, "three times each, and one of them once more"
+    assert sorted(component.outcomes) == [
+        *[("ack", f"id-{number}") for number in (0, 2, 4)],
+        *[("fail", f"id-{number}") for number in (1, 3)],
+    ]
+
+
+def test_a_replayed_letter_that_fails_again_is_a_letter_again(tmp_path: Path) -> None:
+    """With an id of its own, so that nobody takes it for the former one."""
+    rest = Rest("spout", always("fail", 2), sent_end, config=REPLAYS)
+    stored = lambda: len(list(tmp_path.glob("*"))) > 0  # noqa: E731
+    ask_when(rest, stored, LettersAsked(7, frozenset({"1-0-1"}), drop=False))
+    run(rest, tmp_path, type("Asked", (Waiting,), {"rest": rest}))
+    (letter,) = letters(tmp_path)
+    assert (letter.id, letter.shown, letter.failures) == ("1-0-2", ("2",), 3)
+    assert rest.events.count(2) == 6
+
+
+def test_a_letter_that_cannot_be_emitted_stays_with_the_reason(tmp_path: Path) -> None:
+    """Its stream may be gone in another version of the topology."""
+    rest = Rest("spout", always("fail", 0), sent_end, config=REPLAYS)
+    path = tmp_path / "dead-letters-1.jsonl"
+
+    def ready() -> bool:
+        if path.exists() and b'"stream":"gone"' not in path.read_bytes():
+            path.write_bytes(path.read_bytes().replace(b'"stream":"default"', b'"stream":"gone"'))
+        return path.exists()
+
+    ask_when(rest, ready, LettersAsked(7, frozenset({"1-0-1"}), drop=False))
+    run(rest, tmp_path, type("Asked", (Waiting,), {"rest": rest}))
+    (answer,) = rest.answers
+    assert "emit to unknown stream 'gone'" in decode_letters_answer(answer.document).found["1-0-1"]
+    assert [each.id for each in letters(tmp_path)] == ["1-0-1"]
+
+
+def test_a_spout_without_replays_refuses(tmp_path: Path) -> None:
+    """The refusal says what to set."""
+    rest = Rest("spout", first_time("ack"), sent_end)
+    ask_when(rest, lambda: True, LettersAsked(7, frozenset({"1-0-1"}), drop=True))
+    run(rest, tmp_path, type("Asked", (Waiting,), {"rest": rest}))
+    (answer,) = rest.answers
+    assert answer.refusal.startswith("task spout/1: it stores no dead letters, because topology.replay.attempts")
+
+
+def test_without_the_key_the_spout_hears_of_each_failure(tmp_path: Path) -> None:
+    """As in Heron."""
+
+    class Again(Numbers):
+        def fail(self, tup_id: object) -> None:
+            super().fail(tup_id)
+            self.emit([1], tup_id=tup_id)
+
+    rest = Rest("spout", first_time("fail", 1), sent_end)
+    component = run(rest, tmp_path, Again)
+    assert ("fail", "id-1") in component.outcomes
