@@ -212,7 +212,7 @@ def test_a_wrong_ack_is_refused_or_named() -> None:
     for settle in (emitter.ack, emitter.fail):
         for wrong in (None, [received], "x", 3):
             with pytest.raises(UsageError, match="give what was received"):
-                settle(wrong)  # type: ignore[arg-type]  # a mistake
+                settle(wrong)
         settle(copy.copy(received))
         settle(pickle.loads(pickle.dumps(received)))  # our own bytes
         settle(TupleHelper.make_tick_tuple())
