@@ -65,7 +65,7 @@ def leave() -> None:
         threading.Thread(target=threading.Event().wait, name="poller").start()
     if WHERE == "streams":
         sys.stderr.close()
-        sys.stdout = None  # type: ignore[assignment]  # what authors do
+        sys.stdout = None  # what authors do
         message = "after the streams"
         raise LookupError(message)
     sys.exit(3)
