@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,7 +69,30 @@ def test_records_are_shortened_and_may_have_no_repr(capsys: pytest.CaptureFixtur
 
     errors = errors_of()
     assert len(errors.report("process", failure("1 / 0"), "x", "y" * 10_000)) < 400
-    assert "with a Broken whose repr fails" in errors.report("process", failure("1 / 0"), "x", Broken())
+    assert "with Broken() raised" in errors.report("process", failure("1 / 0"), "x", Broken())
+    assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stderr", [None, "closed"])
+def test_stderr_may_be_closed_or_replaced(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stderr: str | None
+) -> None:
+    """The author's code may do anything with `sys.stderr`; the failure is counted, and the log has it."""
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed if stderr else None)
+    errors = errors_of()
+    assert "ZeroDivisionError" in errors.report("process", failure("1 / 0"), "x")
+    assert errors.count == 1
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_an_exception_whose_text_raises_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is named by its class."""
+    source = "class E(Exception):\n  def __str__(self): raise LookupError\nraise E"
+    assert "raised E: <no message: its __str__ raised LookupError>; at /home/me/heron/topology.py, line 3" in (
+        errors_of().report("process", failure(source), "x")
+    )
     assert capsys.readouterr().err
 
 

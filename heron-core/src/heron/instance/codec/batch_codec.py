@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from heron.author_text import named_error, short_text
 from heron.errors import LimitExceededError, SerializationError
 from heron.instance.codec.serializers import PICKLE
 from heron.spi.serializer import Serializer
@@ -67,7 +68,7 @@ def decode_columns(payload: bytes | memoryview, rows: int, serializer: Serialize
         columns = serializer.decode(payload)
     except Exception as error:
         msg = (
-            f"a batch of {rows} tuples does not decode ({type(serializer).__name__}): {type(error).__name__}: {error}; "
+            f"a batch of {rows} tuples does not decode ({type(serializer).__name__}): {named_error(error)}; "
             "define the classes of values at the top level of a module that every component can import"
         )
         raise SerializationError(msg) from error
@@ -109,17 +110,10 @@ def _unencodable(row: object, fields: Sequence[str], serializer: Serializer, err
             serializer.encode([(value,)])
         except Exception as reason:
             return SerializationError(
-                f"field {name!r}: {_shown(value)} of type {type(value).__name__} cannot be encoded "
-                f"({type(serializer).__name__}): {type(reason).__name__}: {reason}; emit plain data instead"
+                f"field {name!r}: {short_text(value)} of type {type(value).__name__} cannot be encoded "
+                f"({type(serializer).__name__}): {named_error(reason)}; emit plain data instead"
             )
-    return SerializationError(f"tuple cannot be encoded ({type(serializer).__name__}): {type(error).__name__}: {error}")
-
-
-def _shown(value: object) -> str:
-    try:
-        return f"{value!r:.80}"
-    except Exception:  # a broken __repr__ of the author; the message names the type anyway
-        return "a value"
+    return SerializationError(f"tuple cannot be encoded ({type(serializer).__name__}): {named_error(error)}")
 
 
 def _too_large(size_bytes: int, limit_bytes: int) -> LimitExceededError:
