@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from heron.errors import LimitExceededError, RemoteProtocolError
+from heron.errors import LimitExceededError, RemoteProtocolError, Violation
 from heron.spi.serializer import Encoding
 
 __all__ = [
@@ -105,6 +105,7 @@ class OptionTag(enum.IntEnum):
 
 
 _TUPLES_BYTE = bytes((SegmentKind.TUPLES,))
+_FIRST_KIND, _LAST_KIND = int(min(FrameKind)), int(max(FrameKind))
 
 
 class Marker(enum.IntEnum):
@@ -143,15 +144,18 @@ def parse_frame_header(data: bytes | memoryview) -> tuple[int, int, int]:
     """``(kind, session, sequence)`` of a frame.
 
     Raises:
-        RemoteProtocolError: when the frame is too short or has another wire version.
+        RemoteProtocolError: when the frame is too short, has another wire version, or an unknown kind.
     """
     if len(data) < FRAME_HEADER_BYTES:
         msg = f"frame of {len(data)} bytes is shorter than its header, {FRAME_HEADER_BYTES} bytes"
-        raise RemoteProtocolError(msg)
+        raise RemoteProtocolError(msg, Violation.VERSION)
     version, kind, _, session, sequence = _FRAME.unpack_from(data)
     if version != WIRE_VERSION:
         msg = f"frame has wire version {version}, this process has {WIRE_VERSION}"
-        raise RemoteProtocolError(msg)
+        raise RemoteProtocolError(msg, Violation.VERSION)
+    if not _FIRST_KIND <= kind <= _LAST_KIND:
+        msg = f"frame of kind {kind}, which is unknown; this process knows kinds {_FIRST_KIND} to {_LAST_KIND}"
+        raise RemoteProtocolError(msg, Violation.KIND)
     return kind, session, sequence
 
 
