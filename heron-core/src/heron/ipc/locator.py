@@ -27,8 +27,9 @@ class TManagerChannel:
 
     `on_connect` is called for each new leader, and again after the connection to a leader was broken, because the
     leader has forgotten this process then. `on_envelope` is called with each message whose epoch is not older than the
-    newest one. It may raise RemoteProtocolError for a message that it cannot read. Messages of a deposed leader are refused and counted in `deposed`. The link to a former leader is read
-    for this purpose until its other end closes it.
+    newest one; it raises RemoteProtocolError for a message that it cannot read. Messages of a deposed leader are
+    refused and counted in `deposed`. The link to a former leader is read for this purpose until its other end closes
+    it.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Frames that break the protocol: counted by link and kind, written to the log at a limited rate, answered for a while.
+"""Frames that break the protocol: counted by link and kind, logged at a limited rate, answered a few times.
 
-A violation costs its sender the session. It must not cost this process its disk, its memory or its time: a peer can send
-a thousand bad frames each second.
+A violation costs its sender the session. It must not cost this process its disk, its memory or its time: a peer can
+send a thousand bad frames each second.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ def violation_of(error: HeronError) -> Violation:
 
 
 class Violations:
-    """The violations that one process has seen. It belongs to the thread that reads the sockets; any thread may read `metrics`."""
+    """The violations that one process has seen.
+
+    It belongs to the thread that reads the sockets; any thread may call `metrics`.
+    """
 
     def __init__(self, log: logging.Logger, now_s: Callable[[], float] = monotonic_s) -> None:
         self._log = log
@@ -79,9 +82,10 @@ class Violations:
 
     def metrics(self) -> tuple[Metric, ...]:
         """One counter for each link and kind that had a violation."""
+        counts = dict(self._counts)  # another thread may count meanwhile
         return tuple(
             [
                 Metric(PROTOCOL_VIOLATIONS, MetricKind.COUNTER, "frames", number, {"link": link, "kind": kind.value})
-                for (link, kind), number in sorted(tuple(self._counts.items()))
+                for (link, kind), number in sorted(counts.items())
             ]
         )

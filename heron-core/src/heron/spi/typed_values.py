@@ -23,10 +23,14 @@ def decode_json(data: bytes, to: type[T]) -> T:
     """Return the value of a type that a JSON document holds.
 
     Raises:
-        msgspec.MsgspecError: when the document is no JSON, or holds another value.
-        UnicodeDecodeError: when a text in it is not UTF-8.
+        msgspec.MsgspecError: when the document is no JSON, holds another value, is nested too deeply, or has a text that
+            is not UTF-8.
     """
-    return json_decoder(to).decode(data)
+    decoder = json_decoder(to)
+    try:
+        return decoder.decode(data)
+    except (RecursionError, UnicodeDecodeError) as error:  # the first also in a field that nobody reads
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def convert_value(value: object, to: type[T]) -> T:

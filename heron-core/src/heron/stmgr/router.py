@@ -25,11 +25,10 @@ _FIRST_OF_ACKS, _LAST_OF_ACKS = int(SegmentKind.ROOTS), int(SegmentKind.FAIL)
 _MARKER = int(SegmentKind.MARKER)
 _KEPT = (Marker.END, Marker.PLAN)
 _TUPLES = int(SegmentKind.TUPLES)
+_DELIVERED = (_TUPLES, _MARKER)
 _SMALL_BYTES = 1024
 _TASKS_BEFORE_PLAN = 0xFFFF
-_TASKS_TO_COME = (
-    1024  # markers may come before the plan that has their tasks; a peer that invents tasks fills no memory
-)
+_TASKS_TO_COME = 1024  # markers may come before the plan that has their tasks; invented tasks must fill no memory
 
 
 class PeerProducers(Protocol):
@@ -133,7 +132,7 @@ class Router:
         traced = frame_is_traced(data)
         for start, end, destinations in segment_routes(data):
             kind = data[start + SEGMENT_KIND_AT]
-            if kind != _TUPLES and kind != _MARKER:
+            if kind not in _DELIVERED:
                 self._take_acks(data, start, end, destinations)
                 continue
             segment = _cut(data, start, end) if not traced else _cut_traced(data, start, end, StampKind.ROUTED)
@@ -153,7 +152,7 @@ class Router:
         traced = frame_is_traced(data)
         for start, end, destinations in segment_routes(data):
             kind = data[start + SEGMENT_KIND_AT]
-            if kind != _TUPLES and kind != _MARKER:
+            if kind not in _DELIVERED:
                 msg = f"segment of kind {kind} in a data frame of a peer"
                 raise RemoteProtocolError(msg, Violation.KIND)
             segment = _cut(data, start, end) if not traced else _cut_traced(data, start, end, StampKind.PEER_ROUTED)

@@ -18,6 +18,7 @@ from heron.spi.serializer import Encoding
 __all__ = [
     "FRAME_HEADER_BYTES",
     "MOST_DESTINATIONS",
+    "MOST_ROWS",
     "SEGMENT_HEADER_BYTES",
     "SEGMENT_KIND_AT",
     "WIRE_VERSION",
@@ -61,6 +62,9 @@ _MOST = 0xFFFFFFFF  # of a length or a number of rows
 
 FRAME_HEADER_BYTES = _FRAME.size
 SEGMENT_HEADER_BYTES = _SEGMENT.size
+
+MOST_ROWS = 1 << 20
+"""The most rows of a segment of tuples: a row without values takes no bytes, but a receiver makes an object of it."""
 
 MOST_DESTINATIONS = 0xFFFF
 """The most destinations of a segment; `destination_lists` divides more among several segments."""
@@ -282,11 +286,18 @@ def segment_routes(
 
 
 def parse_segment(data: bytes | bytearray | memoryview, start: int) -> SegmentHead:
-    """The head of the segment at `start`, with its optional fields; `segment_routes` must have checked the sizes."""
+    """The head of the segment at `start`, with its optional fields; `segment_routes` must have checked the sizes.
+
+    Raises:
+        RemoteProtocolError: when an optional field does not fit, or the segment has too many tuples.
+    """
     view = memoryview(data)
     (length, kind, encoding, stream, plan_version, source_task, incarnation, rows, count, _, option_bytes) = (
         _SEGMENT.unpack_from(view, start)
     )
+    if rows > MOST_ROWS and kind == SegmentKind.TUPLES:
+        msg = f"segment of task {source_task} with {rows} tuples exceeds the limit of {MOST_ROWS} tuples"
+        raise RemoteProtocolError(msg, Violation.SIZE)
     at = start + SEGMENT_HEADER_BYTES
     destinations = struct.unpack_from(f"<{count}I", view, at)
     at += 4 * count
