@@ -270,8 +270,8 @@ def _decompressed(data: bytes, place: str) -> bytes:
 
 def _too_large(place: str) -> str:
     return (
-        f"{place}: the value takes more than the limit of {_MOST_BYTES} bytes; it was changed by hand: kill the topology, "
-        "then submit it again"
+        f"{place}: the value takes more than the limit of {_MOST_BYTES} bytes; it was changed by hand: kill the "
+        "topology, then submit it again"
     )
 
 

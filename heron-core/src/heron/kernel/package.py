@@ -63,8 +63,10 @@ def pack(root: Path, files: Sequence[str], manifest: PackageManifest, target: Pa
     """Write the package of `files` (relative to `root`) to `target`. Return its manifest with their hashes.
 
     Raises:
-        PackageError: when a file cannot be read or changes meanwhile, or `target` cannot be written.
+        PackageError: when a file cannot be read or changes meanwhile, two names differ only in their case, the files
+            are more than 100 times larger than the package, or `target` cannot be written.
     """
+    _check_names(files, target)
     manifest = replace(manifest, files=hash_files(root, files))
     try:
         with (
@@ -189,8 +191,8 @@ def _check_ratio(package: Path, content_bytes: int) -> None:
     most_bytes = _most_bytes(package)
     if content_bytes > most_bytes:
         msg = (
-            f"package {package}: its files take {content_bytes} bytes, more than the limit of {most_bytes} bytes, which "
-            f"is {_RATIO} times its size and {_LEAST_BYTES} bytes; leave files of equal bytes out"
+            f"package {package}: its files take {content_bytes} bytes, more than the limit of {most_bytes} bytes, "
+            f"which is {_RATIO} times its size and {_LEAST_BYTES} bytes; leave files of equal bytes out"
         )
         raise PackageError(msg)
 
@@ -219,8 +221,8 @@ class _Bounded:
         self._bytes += len(data)
         if self._bytes > self._most_bytes:
             msg = (
-                f"package {self._package}: unpacks to more than the limit of {self._most_bytes} bytes, which is {_RATIO} "
-                f"times its size and {_LEAST_BYTES} bytes; do not trust this package"
+                f"package {self._package}: unpacks to more than the limit of {self._most_bytes} bytes, which is "
+                f"{_RATIO} times its size and {_LEAST_BYTES} bytes; do not trust this package"
             )
             raise PackageError(msg)
         return data

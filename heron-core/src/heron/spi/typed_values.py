@@ -23,8 +23,8 @@ def decode_json(data: bytes, to: type[T]) -> T:
     """Return the value of a type that a JSON document holds.
 
     Raises:
-        msgspec.MsgspecError: when the document is no JSON, holds another value, is nested too deeply, or has a text that
-            is not UTF-8.
+        msgspec.MsgspecError: when the document is no JSON, holds another value, is nested too deeply, or has a text
+            that is not UTF-8.
     """
     decoder = json_decoder(to)
     try:

@@ -1,8 +1,8 @@
-"""Checks a payload of another process: nothing in it leads outside of its bytes, or takes far more memory than they do.
+"""Checks a payload of another process: nothing in it leads outside of its bytes, or takes far more memory.
 
-Arrow trusts the offsets of a batch, and reads whatever memory they name. Its own full check also looks at each character
-of a text, and takes 50 ns for a row. Here texts are checked as bytes, which takes 0.6 ns: a text that is not UTF-8 is an
-error of the value, and leads nowhere.
+Arrow trusts the offsets of a batch, and reads whatever memory they name. Its own full check also looks at each
+character of a text, and takes 50 ns for a row. Here texts are checked as bytes, which takes 0.6 ns: a text that is not
+UTF-8 is an error of the value, and leads nowhere.
 """
 
 from __future__ import annotations

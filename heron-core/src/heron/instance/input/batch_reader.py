@@ -143,7 +143,7 @@ class BatchReader:
 def _check_width(source: TupleSource, columns: int) -> None:
     if columns != len(source.fields):
         component, stream = source.key
-        msg = f"a batch of {columns} columns for stream {stream!r} of {component!r}, which has {len(source.fields)} fields"
+        msg = f"a batch of {columns} columns; stream {stream!r} of {component!r} has {len(source.fields)} fields"
         raise SerializationError(msg)
 
 
