@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from heron.ipc.frames.frame import SegmentKind, parse_segment
-from heron.ipc.frames.tracking import RootOutcome
+from heron.ipc.frames.tracking import RootOutcome, parse_cause
 from heron.ipc.frames.tracking_arrays import RootCounters, parse_ack, parse_fail, parse_new_roots, settled
 from heron.stmgr.counters import AckCounters
 from heron.stmgr.ledger import Ledger
@@ -24,10 +24,10 @@ class AckOutcomes:
         self.counters = AckCounters()
         self._ledgers: dict[int, Ledger] = {}
         self._no_roots = Ledger(0)  # for tasks without a ledger: always empty, so every ack of them counts as late
-        self._settled: list[tuple[int, RootOutcome, RootCounters]] = []
+        self._settled: list[tuple[int, list[bytes]]] = []
 
     def take(self, data: bytes, start: int, task_id: int, now_s: float) -> None:
-        """Applies a ROOTS, ACK or FAIL segment for a local task.
+        """Applies a ROOTS, ACK or FAIL segment for a local task; a CAUSE segment goes to that task, in order.
 
         Raises:
             RemoteProtocolError: when the segment is garbled; nothing has changed.
@@ -40,13 +40,17 @@ class AckOutcomes:
                 ledger = self._ledgers[task_id] = Ledger(roots.base)
             self._note(task_id, RootOutcome.COMPLETE, ledger.insert(roots.base, roots.xors, now_s + self.timeout_s))
             return
+        if head.kind == SegmentKind.CAUSE:
+            parse_cause(data, head)  # here its sender's session ends, there the session of the spout would
+            self._settled.append((task_id, [data[start : head.end]]))
+            return
         ledger = self._ledgers.get(task_id, self._no_roots)
         if head.kind == SegmentKind.ACK:
             ack = parse_ack(data, head)
             done = ledger.update_range(ack.base, ack.xors) if ack.roots is None else ledger.update(ack.roots, ack.xors)
             self._note(task_id, RootOutcome.COMPLETE, done)
             self.counters.late_acks += ledger.take_missed()
-        else:
+        elif head.kind == SegmentKind.FAIL:
             self._note(task_id, RootOutcome.FAILED, ledger.fail(parse_fail(data, head)))
             self.counters.late_fails += ledger.take_missed()
 
@@ -70,14 +74,14 @@ class AckOutcomes:
         return sum(ledger.in_flight for ledger in self._ledgers.values())
 
     def take_settled(self) -> dict[int, list[bytes]]:
-        """The SETTLED segments since the last call, by task, in the order of completion."""
+        """The SETTLED and CAUSE segments since the last call, by task, in the order of completion."""
         segments: dict[int, list[bytes]] = {}
-        for task_id, outcome, roots in self._settled:
-            segments.setdefault(task_id, []).extend(settled(task_id, outcome, roots))
+        for task_id, found in self._settled:
+            segments.setdefault(task_id, []).extend(found)
         self._settled.clear()
         return segments
 
     def _note(self, task_id: int, outcome: RootOutcome, roots: RootCounters) -> None:
         if len(roots):
             self.counters.settled[outcome] += len(roots)
-            self._settled.append((task_id, outcome, roots))
+            self._settled.append((task_id, settled(task_id, outcome, roots)))

@@ -21,7 +21,7 @@ from heron.stmgr.outlet import HeldRelease, Outlet, Producer, Segment, Watermark
 
 __all__ = ["AckDestination", "LastMarkers", "PeerProducers", "Router"]
 
-_FIRST_OF_ACKS, _LAST_OF_ACKS = int(SegmentKind.ROOTS), int(SegmentKind.FAIL)
+_ABOUT_ROOTS = frozenset(map(int, (SegmentKind.ROOTS, SegmentKind.ACK, SegmentKind.FAIL, SegmentKind.CAUSE)))
 _MARKER = int(SegmentKind.MARKER)
 _KEPT = (Marker.END, Marker.PLAN)
 _TUPLES = int(SegmentKind.TUPLES)
@@ -249,8 +249,8 @@ class Router:
 
     def _take_acks(self, data: bytes, start: int, end: int, destinations: tuple[int, ...]) -> None:
         kind = data[start + SEGMENT_KIND_AT]
-        if not _FIRST_OF_ACKS <= kind <= _LAST_OF_ACKS:
-            msg = f"segment of kind {kind}, which is none of roots that a stream manager gets"
+        if kind not in _ABOUT_ROOTS:
+            msg = f"segment of kind {kind}, which no stream manager gets"
             raise RemoteProtocolError(msg, Violation.KIND)
         if len(destinations) != 1:
             msg = f"segment of kind {kind} for {len(destinations)} tasks, not for the one that has the roots"
