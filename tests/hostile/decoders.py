@@ -90,6 +90,9 @@ LIMITS = FrameLimits(1 << 22)
 SESSION = 0x01020304  # of the golden frames
 WORDS: list[object] = ["to", "be", "or", "not", "to", "be"]
 COLUMNS: list[list[object]] = [WORDS, [1, 2, 3, 4, 5, 6]]
+MOST_ZLIB = 1032
+"""The most bytes that zlib makes of one byte."""
+
 BYTES_OF_DERIVED = 4 * 8 * MAX_DERIVED_ROWS
 """The short form of acks stands for a million keys of 8 bytes, whatever its size; computing them takes some copies."""
 
@@ -419,7 +422,7 @@ def _large_values() -> Decoder:
         state.set(NodeKind.PHYSICAL_PLAN, "t", data)
         return values.get(NodeKind.PHYSICAL_PLAN, "t")
 
-    return Decoder("large-value", read, seeds, (StateError,))
+    return Decoder("large-value", read, seeds, (StateError,), bytes_per_byte=4 * MOST_ZLIB)
 
 
 def all_decoders() -> tuple[Decoder, ...]:
@@ -438,7 +441,14 @@ def all_decoders() -> tuple[Decoder, ...]:
             bait=(*lies, *settled),
         ),
         Decoder("instance", instance(), (*frames, *settled), undecodable, least_bytes=4 << 20, bait=(*lies, *roots)),
-        Decoder("control", topology_manager, control_frames(), broken, bait=golden("control-*.bin")),
+        Decoder(
+            "control",
+            topology_manager,
+            control_frames(),
+            broken,
+            bytes_per_byte=8 * MOST_ZLIB,
+            bait=golden("control-*.bin"),
+        ),
         *_documents(),
         *_codecs(),
         *_checkpoints(),

@@ -92,9 +92,7 @@ def attack(decoder: Decoder, inputs: int, seed: int = 1) -> AttackReport:
     draw = random.Random(seed)  # noqa: S311  # a failure must be repeatable
     tracemalloc.start(1)
     try:
-        for number, data in zip(
-            range(inputs), mutants((*decoder.seeds, *decoder.bait), draw), strict=False
-        ):
+        for number, data in zip(range(inputs), mutants((*decoder.seeds, *decoder.bait), draw), strict=False):
             where = f"input {number} of seed {seed} for {decoder.name}"
             outcome, took_s, took_bytes = _measured(decoder, data, where)
             outcomes[outcome] += 1

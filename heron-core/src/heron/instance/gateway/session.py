@@ -43,13 +43,8 @@ def settled_roots(frame: bytes) -> RootsSettled:
             causes.append(parse_cause(frame, head))
         else:
             msg = f"segment of kind {head.kind} in an ack frame from the stream manager"
-<<<<<<< HEAD
             raise RemoteProtocolError(msg, Violation.KIND)
-    return RootsSettled(tuple([parse_settled(frame, head) for head in heads]))
-=======
-            raise RemoteProtocolError(msg)
     return RootsSettled(tuple(outcomes), tuple(causes))
->>>>>>> origin/main
 
 
 class Session:

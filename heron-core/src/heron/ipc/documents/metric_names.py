@@ -54,12 +54,9 @@ __all__ = [
     "OUT_QUEUE_BYTES",
     "OUT_QUEUE_CAPACITY",
     "PEER_SILENT",
-<<<<<<< HEAD
     "PROTOCOL_VIOLATIONS",
-=======
     "REPLAY_BYTES",
     "REPLAY_COUNT",
->>>>>>> origin/main
     "RESIDENT_BYTES",
     "RESTORES",
     "ROOTS_IN_FLIGHT",
