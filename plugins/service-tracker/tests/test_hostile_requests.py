@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,12 +53,12 @@ def refused(_cluster: str, **_options: object) -> Client:
 
 
 @pytest.fixture
-def app(observations: Observations, clock: FakeClock, tmp_path: Path) -> Iterator[ASGIApp]:
+def app(observations: Observations, clock: FakeClock, tmp_path: Path) -> ASGIApp:
     """The application with everything switched on that reads a request."""
     recorder = Recorder(tmp_path / "history", 1 << 20, clock, gap_s=60.0)
     actions = Actions(refused, AuditFile(tmp_path / "audit"), clock)
     questions = Questions(refused, logs_allowed=True, tuples_allowed=True)
-    yield application(
+    return application(
         observations, Access(Address("127.0.0.1", 8888)), asyncio.Event(), recorder, questions, actions=actions
     )
 
