@@ -99,7 +99,7 @@ def _targets(
     sandbox: Sandbox, sockets: SocketContext, keys: TopologyKeys, endpoint: str, peers: Sequence[str]
 ) -> list[tuple[Send, Iterator[bytes]]]:
     """How to send to each socket, and the frames for it."""
-    draw = random.Random(7)  # noqa: S311  # a failure must be repeatable
+    draw = random.Random(7)  # a failure must be repeatable
     control = [each for each in golden("control-*.bin") if each not in golden(*VALID)]
     data = [*data_frames(), frame_header(FrameKind.DATA, 1, 1), *golden("frame-*.bin")]
     everything, no_control = mutants([*data, *control], draw), mutants(data, draw)

@@ -179,10 +179,8 @@ def _check_names(names: Collection[str], package: Path) -> None:
     for name in names:
         folded = unicodedata.normalize("NFC", name).casefold()
         if folded in seen or str(PurePosixPath(name)) != name:
-            other = (
-                f"the same file as {seen[folded]!r} where case does not count" if folded in seen else "no plain path"
-            )
-            msg = f"package {package}: entry {name!r} is {other}; rename it and submit again"
+            what = f"is {seen[folded]!r} where case does not count" if folded in seen else "is no plain path"
+            msg = f"package {package}: entry {name!r} {what}; rename the file and submit again"
             raise PackageError(msg)
         seen[folded] = name
 
