@@ -383,7 +383,15 @@ def _packages() -> Iterable[Decoder]:
     zipped = partial(gzip.compress, compresslevel=1, mtime=0)
     yield Decoder("package-tar", lambda data: unpacked(zipped(data)), [tar], refuses, least_bytes=4 << 20)
     name = PackageName("words", "0" * 64).file.encode()
-    yield Decoder("package-name", lambda data: PackageName.of_file(data.decode("latin-1")), [name], refuses)
+    yield Decoder("package-name", _package_name, [name], refuses)
+
+
+def _package_name(data: bytes) -> None:
+    found = PackageName.of_file(data.decode("latin-1"))
+    if found is None:
+        message = "no package"
+        raise PackageError(message)
+    assert found.file == data.decode("ascii")
 
 
 class _Nodes:
