@@ -76,7 +76,7 @@ def test_hostile_frames_change_nothing(sandbox: Sandbox, frames: int, share: flo
     (run.out / "stop").touch()
     report = run.finished()
     emitted = report.components["numbers"].emitted
-    assert run.results("count").popitem()[1] == [[emitted]]
+    assert run.results("count").popitem()[1] == [emitted]
 
 
 def _places(sandbox: Sandbox) -> tuple[TopologyKeys, str, list[str]]:

@@ -25,7 +25,7 @@ _ABOUT_ROOTS = frozenset(map(int, (SegmentKind.ROOTS, SegmentKind.ACK, SegmentKi
 _MARKER = int(SegmentKind.MARKER)
 _KEPT = (Marker.END, Marker.PLAN)
 _TUPLES = int(SegmentKind.TUPLES)
-_DELIVERED = (_TUPLES, _MARKER)
+_LAST_DELIVERED = _MARKER  # the kinds from 1 to this one go to tasks
 _SMALL_BYTES = 1024
 _TASKS_BEFORE_PLAN = 0xFFFF
 _TASKS_TO_COME = 1024  # markers may come before the plan that has their tasks; invented tasks must fill no memory
@@ -131,8 +131,7 @@ class Router:
         full: list[Outlet] = []
         traced = frame_is_traced(data)
         for start, end, destinations in segment_routes(data):
-            kind = data[start + SEGMENT_KIND_AT]
-            if kind not in _DELIVERED:
+            if not 0 < data[start + SEGMENT_KIND_AT] <= _LAST_DELIVERED:
                 self._take_acks(data, start, end, destinations)
                 continue
             segment = _cut(data, start, end) if not traced else _cut_traced(data, start, end, StampKind.ROUTED)
@@ -151,9 +150,8 @@ class Router:
         """
         traced = frame_is_traced(data)
         for start, end, destinations in segment_routes(data):
-            kind = data[start + SEGMENT_KIND_AT]
-            if kind not in _DELIVERED:
-                msg = f"segment of kind {kind} in a data frame of a peer"
+            if not 0 < data[start + SEGMENT_KIND_AT] <= _LAST_DELIVERED:
+                msg = f"segment of kind {data[start + SEGMENT_KIND_AT]} in a data frame of a peer"
                 raise RemoteProtocolError(msg, Violation.KIND)
             segment = _cut(data, start, end) if not traced else _cut_traced(data, start, end, StampKind.PEER_ROUTED)
             for task_id in destinations:
