@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -89,7 +89,7 @@ GOLDEN = Path(__file__).parents[2] / "heron-core" / "tests" / "wire" / "golden"
 LIMITS = FrameLimits(1 << 22)
 SESSION = 0x01020304  # of the golden frames
 WORDS: list[object] = ["to", "be", "or", "not", "to", "be"]
-COLUMNS: list[list[object]] = [WORDS, [1, 2, 3, 4, 5, 6]]
+COLUMNS: list[Sequence[object]] = [WORDS, [1, 2, 3, 4, 5, 6]]
 MOST_ZLIB = 1032
 """The most bytes that zlib makes of one byte."""
 
@@ -233,7 +233,8 @@ def topology_manager(frame: bytes) -> None:
         "container_tasks": lambda each: decode_tasks(each.document),
     }
     try:
-        converters.get(body, lambda each: each)(message)
+        if body in converters:
+            converters[body](message)
     except HeronError as error:
         raise RemoteProtocolError(str(error)) from error
 
@@ -280,7 +281,7 @@ def _documents() -> Iterable[Decoder]:
 
 def _codecs() -> Iterable[Decoder]:
     plain, msgpack, arrow = PlainSerializer(), MsgpackSerializer(), ArrowSerializer()
-    mixed: list[list[object]] = [
+    mixed: list[Sequence[object]] = [
         [None, "a", "b\0c"],
         [b"", b"x" * 50, None],
         [True, False, None],
@@ -303,9 +304,9 @@ def _codecs() -> Iterable[Decoder]:
         except SerializationError:
             return [str(each) for each in batch.columns]
 
-    seeds = [[each[:3] for each in COLUMNS], mixed]
+    seeds: list[list[Sequence[object]]] = [[each[:3] for each in COLUMNS], mixed]
     yield Decoder("plain", partial(rows, plain), [plain.encode(each) for each in seeds], refuses)
-    nested: list[list[object]] = [[(1, (2, {3})), {"a": [1]}, 1 << 70], [1, 2, 3]]
+    nested: list[Sequence[object]] = [[(1, (2, {3})), {"a": [1]}, 1 << 70], [1, 2, 3]]
     packed = [msgpack.encode(each) for each in (*seeds, nested)]
     yield Decoder("msgpack", partial(rows, msgpack), packed, refuses, least_bytes=2 << 20)
     table = pa.record_batch(
