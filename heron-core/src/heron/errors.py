@@ -36,6 +36,7 @@
 from __future__ import annotations
 
 import difflib
+import enum
 from collections.abc import Iterable
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "UnreachableError",
     "UsageError",
     "UserCodeError",
+    "Violation",
     "known",
     "nearest",
 ]
@@ -174,8 +176,22 @@ class SinkError(HeronError):
         self.reason = reason
 
 
+class Violation(enum.StrEnum):
+    """Which check of received bytes has failed. Receivers check in this order, and count violations by these words."""
+
+    VERSION = "version"  # no whole header, or that of another wire version
+    KIND = "kind"  # a kind of frame or segment, or a message, that nobody sends on this link
+    SIZE = "size"  # above a limit
+    CONTENT = "content"  # the bytes do not decode
+    SESSION = "session"  # not now: before the hello, of another session, repeated, for a task of another process
+
+
 class RemoteProtocolError(HeronError):
-    """The peer broke the rules of the wire; its session ends."""
+    """The peer broke the rules of the wire; its session ends. `violation` is the check that failed."""
+
+    def __init__(self, message: str, violation: Violation = Violation.CONTENT) -> None:
+        super().__init__(message)
+        self.violation = violation
 
 
 class IllegalTransitionError(HeronError):

@@ -113,7 +113,7 @@ class Executor:
         reactor.every(context.settings.heartbeat_s, self._beat)
         reactor.every(context.settings.heartbeat_s, self._limit_outputs)
         reactor.every(context.settings.heartbeat_s, self._kills.look)
-        reactor.every(context.settings.metrics_export_s, lambda: self._telemetry.publish(self._tmanager.metrics()))
+        reactor.every(context.settings.metrics_export_s, self._publish)
 
     def start(self) -> None:
         """Starts every process.
@@ -240,6 +240,9 @@ class Executor:
                     _log.info("%s was full and is rotated", output.name)
             except OSError as error:
                 _log.warning("cannot limit the size of %s: %s", output, error)
+
+    def _publish(self) -> None:
+        self._telemetry.publish((*self._tmanager.metrics(), *self._locations.violations.metrics()))
 
     def _beat(self) -> None:
         spec = self._context.spec

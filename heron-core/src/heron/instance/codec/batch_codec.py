@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from heron.author_text import named_error, short_text
 from heron.errors import LimitExceededError, SerializationError
 from heron.instance.codec.serializers import PICKLE
+from heron.ipc.frames.frame import MOST_ROWS
 from heron.spi.serializer import Serializer
 
 __all__ = ["decode_columns", "decode_values", "encode_rows"]
@@ -41,7 +42,7 @@ def encode_rows(
     if payload and len(rows) == 1 and len(payload) > tuple_max_bytes:
         rejected(rows[0], _too_large(len(payload), tuple_max_bytes))
         return
-    if payload and (len(rows) == 1 or len(payload) <= min(2 * batch_bytes, tuple_max_bytes)):
+    if payload and (len(rows) == 1 or len(payload) <= min(2 * batch_bytes, tuple_max_bytes)) and len(rows) <= MOST_ROWS:
         yield rows, payload
         return
     middle = len(rows) // 2

@@ -16,12 +16,12 @@ from heron.spi.column_serializer import ColumnSerializer
 from heron.spi.driver import DriverRef
 from heron.spi.serializer import SPI_VERSION, Encoding, Serializer
 
-__all__ = ["COLUMN_SERIALIZER", "PICKLE", "PickleSerializer", "Serializers"]
+__all__ = ["COLUMN_SERIALIZER", "PICKLE", "PICKLE_NAME", "PickleSerializer", "Serializers"]
 
 COLUMN_SERIALIZER = "arrow"
 """The driver that carries columns, whatever encodes the rows of a topology."""
 
-_PICKLE_NAME = "pickle"
+PICKLE_NAME = "pickle"
 _PLAIN = DriverRef("serializer", "plain", "heron.instance.codec.plain:PlainSerializer", {})
 
 
@@ -33,7 +33,7 @@ class Serializers:
 
     def __init__(self, refs: Sequence[DriverRef] = ()) -> None:
         self._refs = {_PLAIN.name: _PLAIN} | {ref.name: ref for ref in refs}
-        self._opened: dict[str, Serializer] = {_PICKLE_NAME: PICKLE}
+        self._opened: dict[str, Serializer] = {PICKLE_NAME: PICKLE}
         self._by_encoding: dict[int, Serializer] = {PICKLE.encoding: PICKLE}
 
     def for_output(self, config: Mapping[str, object]) -> Serializer:
@@ -89,7 +89,8 @@ class Serializers:
 class PickleSerializer(Serializer):
     """Pickle, protocol 5: the default, for topologies whose components are all written in Python.
 
-    Payloads are trusted: links carry only what the topology itself sends.
+    Payloads are trusted: links carry only what the topology itself sends. A task unpickles only what comes from a
+    component that has this serializer (`heron.instance.input.batch_reader`).
     """
 
     spi_version: ClassVar[int] = SPI_VERSION

@@ -26,7 +26,7 @@ from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes
 from heron.ipc.frames.frame import OptionTag, destination_lists, option
-from heron.ipc.frames.tracking import COUNTER_BITS, MAX_DERIVED_ROWS, new_roots_derived
+from heron.ipc.frames.tracking import COUNTER_BITS, MAX_DERIVED_KEYS, MAX_DERIVED_ROWS, new_roots_derived
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -124,7 +124,7 @@ class RootStream(OutStream):
         tasks = self.routes.whole
         payloads: list[bytes] = []
         for part, payload in self.origin.encoded(rows, self.definition.fields, _reported_later):
-            if len(part) != len(rows) or len(rows) > MAX_DERIVED_ROWS:
+            if len(part) != len(rows) or len(rows) > min(MAX_DERIVED_ROWS, MAX_DERIVED_KEYS // max(1, len(tasks))):
                 return None
             payloads.append(payload)
         if not payloads:
