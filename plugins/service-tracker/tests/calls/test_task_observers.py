@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 from heron.errors import AccessError, HeronError, RefusedError, UnreachableError
-from heron.ipc.documents.task_memory import MemoryLook
-from heron.ipc.documents.task_profile import ProfiledStack
-from heron.ipc.documents.task_stacks import StackFrame
+from heron.spi.task_memory import MemoryLook
+from heron.spi.task_profile import ProfiledStack
+from heron.spi.task_stacks import StackFrame
 from heron_cli.client import Client, TaskMemory, TaskProfile, TaskTuples, TopologyPlans
 from heron_service_tracker.answers.answer_parts import components_with_tuples
 from heron_service_tracker.answers.flow import task_rows

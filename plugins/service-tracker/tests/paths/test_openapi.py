@@ -18,8 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from heron.ipc.documents.task_memory import MemoryLook
 from heron.ipc.documents.traces_table import TracesTable
+from heron.spi.task_memory import MemoryLook
 from heron_cli.client import (
     Client,
     LogLine,

@@ -12,9 +12,9 @@ import pytest
 
 from heron.driver_kit.redaction import add_command_secrets
 from heron.errors import AccessError, HeronError, UnreachableError, UsageError
-from heron.ipc.documents.task_memory import MemoryLook, TypeMemory
-from heron.ipc.documents.task_stacks import StackFrame, TaskStacks, ThreadStack
 from heron.ipc.documents.traces_table import Trace, TracesTable
+from heron.spi.task_memory import MemoryLook, TypeMemory
+from heron.spi.task_stacks import StackFrame, TaskStacks, ThreadStack
 from heron.spi.tracing import SpanKind, Stamp, StampKind, TraceSpan
 from heron_cli.client import Client, LogLine, TaskMemory
 from heron_service_tracker.answers.traces_answer import TracesAnswer
