@@ -28,6 +28,7 @@ from heron_service_tracker.actions import Actions
 from heron_service_tracker.address import Address
 from heron_service_tracker.application import Pages, application
 from heron_service_tracker.audit_file import AuditFile
+from heron_service_tracker.bounded_protocol import BoundedProtocol
 from heron_service_tracker.cluster_watch import ClusterWatch
 from heron_service_tracker.explain_command import ExplainCommand
 from heron_service_tracker.history.prometheus_history import PrometheusHistory
@@ -157,7 +158,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         proxy_headers=False,
         timeout_graceful_shutdown=_STOP_S,
         h11_max_incomplete_event_size=16 * 1024,
-        http="h11",
+        http=BoundedProtocol,
         limit_concurrency=_MOST_CONNECTIONS,
     )
 
