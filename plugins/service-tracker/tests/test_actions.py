@@ -14,6 +14,7 @@ from typing import Any, cast
 import httpx
 import pytest
 from click.testing import CliRunner
+from starlette.routing import Route
 
 from heron.errors import HeronError, UnreachableError, UsageError
 from heron_cli.client import Client, RestartedContainer, StateChange
@@ -29,6 +30,7 @@ from heron_service_tracker.history.history_file import SeriesPoints
 from heron_service_tracker.history.prometheus_history import PrometheusHistory
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.observations import Observations
+from heron_service_tracker.questions import Questions
 from heron_testing.fake_clock import FakeClock
 from heron_testing.waiting import wait_until
 
@@ -240,6 +242,19 @@ def test_without_the_option_there_is_no_such_path(observations: Observations) ->
             return await client.post(ACTIONS, json={"action": "kill", **CONFIRMED})
 
     assert asyncio.run(ask()).status_code == 404
+
+
+def test_no_other_path_changes_a_topology(observations: Observations, actions: Actions) -> None:
+    """The other paths that take a body ask a task with the read-only key."""
+    questions = Questions(lambda _: pytest.fail("nothing asks"), tuples_allowed=True, logs_allowed=True)
+    access = Access(Address("127.0.0.1", 1))
+    app = application(observations, access, asyncio.Event(), questions=questions, actions=actions)
+    changing = {each.path for each in app.routes if isinstance(each, Route) and each.methods and "POST" in each.methods}
+    task = ACTIONS.replace("near", "{cluster}").replace("words/actions", "{topology}/tasks/{task}")
+    asking = {f"{task}/profile", f"{task}/memory", f"{task}/tuples"}
+    assert changing - asking == {ACTIONS.replace("near", "{cluster}").replace("words", "{topology}")}
+    others = {method for each in app.routes if isinstance(each, Route) for method in each.methods or ()}
+    assert others == {"GET", "HEAD", "POST"}
 
 
 def test_actions_need_a_token_also_at_a_loopback_address() -> None:
