@@ -48,8 +48,24 @@ def run_topology(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_topology_of_the_page_on_delivery_runs_to_its_end(tmp_path: Path) -> None:
     """The topology ends only when every line is acked."""
-    (code,) = CODE.findall((ROOT / "docs" / "at-least-once.md").read_text(encoding="utf-8"))
+    code, *_ = CODE.findall((ROOT / "docs" / "at-least-once.md").read_text(encoding="utf-8"))
     assert "10 words" in run_topology(code, tmp_path).stdout
+
+
+def test_the_dead_letters_of_the_page_on_delivery_are_received(tmp_path: Path) -> None:
+    """A line with a word that always raises; the spout drops what is given up."""
+    code, config, keep = CODE.findall((ROOT / "docs" / "at-least-once.md").read_text(encoding="utf-8"))
+    for before, after in (
+        (next(line for line in code.splitlines() if line.startswith("builder.set_config")), config),
+        ("if __name__", f"{keep}\n\nif __name__"),
+        ("import Bolt,", "import Bolt, DeadLetter,"),
+        ("self.todo.append(tup_id)", "del self.waiting[tup_id]"),
+        ("word = tup.values[0]\n", "word = tup.values[0]\n        assert word != 'question', 'no answer'\n"),
+    ):
+        assert before in code
+        code = code.replace(before, after)
+    printed = run_topology(code, tmp_path).stdout
+    assert "['that is the question'] failed in count with AssertionError: no answer" in printed
 
 
 def test_the_topology_of_the_page_on_columns_finds_the_warmest(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ LARGE_CLASSES = {
     "BoltRunner": 36,  # what a bolt does with each thing that arrives; the parts that decide are objects of `input`
     "ComponentRunner": 41,  # the life of a component, of which a plan, a checkpoint and a removal are steps
     "Emitter": 21,
-    "SpoutRunner": 32,  # when `next_tuple` may be called; the roots and the pace are objects of `acks` and `pacing`
+    "SpoutRunner": 31,  # when `next_tuple` may be called; the roots and the pace are objects of `acks` and `pacing`
     "Leader": 26,
     "Supervisor": 22,
     "SparkExecutors": 21,

@@ -269,7 +269,7 @@ class NewFirst(Queues):
 
 def test_replays_that_were_queued_before_the_end_are_not_lost() -> None:
     """The limit lets outcomes come between the calls."""
-    rest = Rest("spout", first_time("fail", 1), sent_end, ("default",), **{"topology.max.spout.pending": 5})
+    rest = Rest("spout", first_time("fail", 1), sent_end, config={"topology.max.spout.pending": 5})
     rest.run(SpoutRunner, NewFirst)
     assert rest.events == [*range(20), 1, "END"]
 

@@ -55,7 +55,7 @@ def spout_of(rest: Rest, component: type[ListSpout] = ListSpout) -> ListSpout:
 
 def test_with_one_pending_root_each_root_waits_for_the_previous_one() -> None:
     """`topology.max.spout.pending: 1` is the smallest value."""
-    rest = Rest("spout", first_time("fail", 2), sent_end, ("default",), **{"topology.max.spout.pending": 1})
+    rest = Rest("spout", first_time("fail", 2), sent_end, config={"topology.max.spout.pending": 1})
     spout = spout_of(rest)
     assert rest.most_in_flight == 1
     assert rest.events == [0, 1, 2, 3, 4, 2, "END"]
@@ -82,7 +82,7 @@ class FanSpout(ListSpout):
 
 def test_the_streams_of_a_spout_share_the_limit_of_pending_roots() -> None:
     """The limit applies to the task. A limit per stream would multiply memory and replays."""
-    rest = Rest("spout", first_time("ack"), sent_end, FAN, **{"topology.max.spout.pending": 12})
+    rest = Rest("spout", first_time("ack"), sent_end, FAN, config={"topology.max.spout.pending": 12})
     spout = spout_of(rest, FanSpout)
     assert 4 <= rest.most_in_flight <= 12
     assert len(spout.outcomes) == 100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from heron.api.definition import GroupingKind
 from heron.api.tuple import Tuple
@@ -35,6 +35,7 @@ __all__ = ["BOLT", "SPOUT", "Around", "Decide", "Rest", "first_time", "sent_end"
 
 SPOUT, BOLT, SINK = 1, 2, 3
 DEADLINE_S = 20.0
+NOTHING: Mapping[str, float] = {}
 
 Decide = Callable[[object], str]
 """What happens to a tuple downstream, by its value: ``ack``, ``fail`` or ``keep``."""
@@ -60,7 +61,7 @@ class Rest:
         decide: Decide,
         until: Callable[[Rest], bool],
         streams: Sequence[str] = ("default",),
-        **config: int,
+        config: Mapping[str, float] = NOTHING,
     ) -> None:
         definition = topology(
             spout("spout", *[stream("v", name=name) for name in streams]),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from heron.api.dead_letter import with_dead_letters
 from heron.api.definition import (
     ComponentDefinition,
     ComponentKind,
@@ -186,3 +187,28 @@ def test_refuses_an_unknown_reliability() -> None:
     verify(_topology(_spout(), config={"topology.reliability.mode": "EFFECTIVELY_ONCE"}))
     with pytest.raises(TopologyError, match=r"'ATLEAST' is unknown \(nearest: 'ATLEAST_ONCE'\)"):
         verify(_topology(_spout(), config={"topology.reliability.mode": "ATLEAST"}))
+
+
+LETTERS = InputDefinition("words", "dead_letters", _SHUFFLE)
+
+
+def test_dead_letters_need_a_spout_that_replays() -> None:
+    """A bolt that subscribes to them would wait for nothing."""
+    spout = with_dead_letters(_spout())
+    with pytest.raises(TopologyError, match=r"'count': its input words:dead_letters stays empty.*attempts is not set"):
+        verify(_topology(spout, _bolt("count", LETTERS)))
+    replays: dict[str, object] = {"topology.replay.attempts": 3}
+    once: dict[str, object] = {"topology.reliability.mode": "ATLEAST_ONCE"}
+    verify(_topology(spout, _bolt("count", LETTERS), config={**replays, **once}))
+    verify(_topology(replace(spout, config=replays), _bolt("count", LETTERS), config=once))
+    own = _spout(outputs=(StreamDefinition("dead_letters", ("v",)),))
+    assert with_dead_letters(own) == own
+    verify(_topology(own, _bolt("count", LETTERS)))
+
+
+@pytest.mark.parametrize("mode", ["ATMOST_ONCE", "EFFECTIVELY_ONCE"])
+def test_replays_need_roots(mode: str) -> None:
+    """The other modes track none."""
+    config: dict[str, object] = {"topology.replay.attempts": 3, "topology.reliability.mode": mode}
+    with pytest.raises(TopologyError, match=f"attempts is 3, and nothing is replayed with .* {mode}; set ATLEAST_ONCE"):
+        verify(_topology(_spout(), _bolt(), config=config))

@@ -8,6 +8,7 @@ from typing import NoReturn, TypeAlias
 from heron.api.api_constants import TOPOLOGY_COLUMNS
 from heron.api.config import check_config
 from heron.api.definition import (
+    DEAD_LETTERS,
     DEFAULT_STREAM,
     ComponentDefinition,
     ComponentKind,
@@ -115,7 +116,7 @@ class HeronComponentSpec(ComponentSource):
 
     def __getitem__(self, stream_id: str) -> GlobalStreamId:
         streams = self.get_out_streamids()
-        if stream_id not in streams:
+        if stream_id not in streams and not (self.is_spout and stream_id == DEAD_LETTERS):
             close = nearest(str(stream_id), streams)
             msg = f"{self.place}: no output stream {stream_id!r}{close}; known: {known(streams)}"
             raise TopologyError(msg)

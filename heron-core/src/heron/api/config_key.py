@@ -172,6 +172,36 @@ _RUN = (
         component=True,
         off=0,
     ),
+    _per_component(
+        _int(
+            keys.TOPOLOGY_REPLAY_ATTEMPTS,
+            "how often a failed root is emitted again, then it is a dead letter; unset: the spout does it",
+            None,
+            "replays",
+            high=1_000,
+        )
+    ),
+    _per_component(
+        _float(keys.TOPOLOGY_REPLAY_BACKOFF_SECS, "wait before the first replay; doubles, up to 30 s", 0.1, "s", 0.001)
+    ),
+    _per_component(
+        _int(
+            keys.TOPOLOGY_REPLAY_BYTES,
+            "values that a spout task keeps for replays; at the limit it emits nothing new",
+            64 * 1024 * 1024,
+            "bytes",
+            1024,
+        )
+    ),
+    _per_component(
+        _int(
+            keys.TOPOLOGY_DEAD_LETTERS_BYTES,
+            "files of dead letters of a task, if no bolt subscribes to them",
+            64 * 1024 * 1024,
+            "bytes",
+            64 * 1024,
+        )
+    ),
     _float(keys.TOPOLOGY_UPDATE_DEACTIVATE_WAIT_SECS, "wait between pause and update", 0.0, "s"),
     _float(keys.TOPOLOGY_UPDATE_REACTIVATE_WAIT_SECS, "wait for the topology after an update", 600.0, "s"),
     ConfigKey(keys.TOPOLOGY_OBJECTIVES, ValueType.JSON, "objectives of the health policy slo, a list of text", ()),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 __all__ = [
     "COMPONENT_RUNTIME",
+    "DEAD_LETTERS",
     "DEFAULT_STREAM",
     "ComponentDefinition",
     "ComponentKind",
@@ -23,6 +24,9 @@ __all__ = [
 ]
 
 DEFAULT_STREAM = "default"
+DEAD_LETTERS = "dead_letters"
+"""The stream of a spout on which its dead letters leave, if a bolt subscribes to it; `heron.api.dead_letter`."""
+
 COMPONENT_RUNTIME = "python"
 
 

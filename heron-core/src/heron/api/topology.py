@@ -10,7 +10,8 @@ from heron.api.bolt import BaseBolt, Bolt
 from heron.api.capture import hand_in
 from heron.api.component_spec import HeronComponentSpec, Inputs
 from heron.api.config import check_config
-from heron.api.definition import TopologyDefinition
+from heron.api.dead_letter import with_dead_letters
+from heron.api.definition import DEAD_LETTERS, TopologyDefinition
 from heron.api.names import checked_name, is_a
 from heron.api.spout import BaseSpout, Spout
 from heron.api.stream import ICustomGrouping, Stream
@@ -139,9 +140,11 @@ class TopologyBuilder:
         if named != self.topology_name:
             msg = f"{self._place}: {TOPOLOGY_NAME} is {named!r}; remove the key, as the builder or class gives the name"
             raise ConfigError(msg)
+        components = [spec.definition() for spec in self._specs.values()]
+        read = {each.component for bolt in components for each in bolt.inputs if each.stream == DEAD_LETTERS}
         return TopologyDefinition(
             name=self.topology_name,
-            components=tuple(spec.definition() for spec in self._specs.values()),
+            components=tuple(with_dead_letters(each) if each.name in read else each for each in components),
             config=config,
         )
 

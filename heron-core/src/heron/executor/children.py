@@ -73,8 +73,9 @@ class Children:
         """
         try:
             with open(output, "ab", opener=_private) as file:
+                start = file.tell()  # before the child writes: both have one position
                 process = self._starter.start(argv, file)
-                self._children[name] = _Child(process, output, file.tell())
+                self._children[name] = _Child(process, output, start)
         except OSError as error:
             msg = f"process {name} cannot be started: {error.strerror}: {error.filename}"
             raise HeronError(msg) from error

@@ -225,7 +225,8 @@ class BoltRunner(ComponentRunner):
     def _new_acks(self) -> BoltAcks:
         task, emitter = self.task, self._bolt_emitter
         if task.tracks_acks:
-            acks: BoltAcks = TrackedBoltAcks(emitter, task.metrics, task.gateway.data_out, task.spec.task_id)
+            out, task_id = task.gateway.data_out, task.spec.task_id
+            acks: BoltAcks = TrackedBoltAcks(emitter, task.metrics, out, task_id, task.failed_rows())
         else:
             acks = BoltAcks(emitter, task.metrics)
         emitter.column_acks = acks
@@ -335,6 +336,7 @@ class BoltRunner(ComponentRunner):
                 if batch.num_rows:
                     self._call_process_columns(batch, source)
         except Exception as error:
+            self._acks.blame(batch, "process_columns", error)
             self._acks.settle_columns(batch, acked=False)
             self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
         if traces is not None:
@@ -346,11 +348,11 @@ class BoltRunner(ComponentRunner):
         self._between_slices(end_s)
         self._flush_due_acks()
 
-    def _report_lost(self, lost: Sequence[LostRow]) -> list[int]:
-        """Counts and reports rows that the component does not get; returns their places."""
+    def _report_lost(self, lost: Sequence[LostRow]) -> Sequence[LostRow]:
+        """Counts and reports rows that the component does not get."""
         self.task.metrics.failed += len(lost)
         report_lost(lost, self.task.errors)
-        return [each.place for each in lost]
+        return lost
 
     def _call_process_columns(self, batch: RecordBatch, source: TupleSource) -> None:
         if (calls := self._bolt_emitter.hook_calls) is None:
@@ -377,6 +379,7 @@ class BoltRunner(ComponentRunner):
                 return
             except Exception as error:
                 self._bolt_emitter.failed.append(tup)
+                self._acks.blame(tup, "process", error)
                 self.user_failed("process", error, "the tuple is failed and the task continues", tup)
 
     def _between_slices(self, now_s: float) -> None:

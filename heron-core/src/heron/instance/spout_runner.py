@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING
 
 from heron.api.api_constants import TOPOLOGY_TRACE_ONE_IN
 from heron.api.config import setting
-from heron.api.definition import StreamDefinition
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.instance.acks.pending_roots import ImmediateAcks, PendingRoots, RootCallbacks
 from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.emitter import SpoutEmitter
-from heron.instance.output.out_stream import OutStream
-from heron.instance.output.stream_origin import StreamOrigin
-from heron.instance.output.stream_routes import StreamRoutes
-from heron.instance.output.tracked_stream import RootStream
+from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff, FlushPacer, RootQuota
 from heron.instance.queues.data_queue import Command, RootsSettled, SessionOpened
+from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.runner import ComponentRunner
 from heron.instance.task import Task
 from heron.instance.user.user_component import SpoutHookCalls, specialise
@@ -59,6 +56,12 @@ class SpoutRunner(ComponentRunner):
             self._held = HeldRootCallbacks(self._roots, task.metrics, self._callback_failed)
             self._callbacks = self._held
         self._callbacks.spans = task.spans
+        self._replays = OwnReplays(self._roots)
+        if task.tracks_acks and (policy := ReplayPolicy.of(task.config)) is not None:
+            from heron.instance.spout_replays import SpoutReplays  # noqa: PLC0415  # most topologies need not import it
+
+            self._replays = replays = SpoutReplays(policy, task, self._spout_emitter, self._roots)
+            self._callbacks.replayer = replays.replayer
         self._immediate: ImmediateAcks | None = None
         batch_rows, linger_s = task.settings.batch_rows, task.settings.linger_s
         if task.tracks_acks:
@@ -81,14 +84,20 @@ class SpoutRunner(ComponentRunner):
         data_out = self.task.gateway.data_out
         if self.ended or self.task.paused:
             self._rest_as(TimeUse.PAUSED, _RESTING_WAIT_S)
-        elif self._spout_emitter.ending and not self._owes_replays():
+        elif self._spout_emitter.ending and not (self._replays.is_due() or self._owes_replays()):
             self._end_or_wait()
         elif self.task.gateway.throttle.culprits:
             self._rest_as(TimeUse.THROTTLED, _RESTING_WAIT_S)
         elif not data_out.has_room():
             self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_RESTING_WAIT_S))
         elif self._quota.must_wait(free := self._free_roots()):
-            self._rest_as(TimeUse.ACKS, _RESTING_WAIT_S if free <= 0 else self.task.settings.linger_s)
+            self._rest_as(
+                TimeUse.ACKS, self._replays.wait_s(_RESTING_WAIT_S) if free <= 0 else self.task.settings.linger_s
+            )
+        elif self._replays.is_due():
+            self._replays.emit_due(free)
+        elif self._replays.is_full():
+            self._rest_as(TimeUse.ACKS, self._replays.wait_s(_RESTING_WAIT_S))
         else:
             self._emit_for_a_while(free)
 
@@ -112,7 +121,7 @@ class SpoutRunner(ComponentRunner):
         origin = self.emitter.origin
         self._trace_roots()
         if self._immediate is None:
-            self.emitter.set_streams(self.task.out_streams(origin, self._root_stream))
+            self.emitter.set_streams(self.task.out_streams(origin, self._replays.make_stream))
         else:
             self.emitter.set_streams(self.task.out_streams(origin), ids=self._immediate.ids)
 
@@ -164,6 +173,7 @@ class SpoutRunner(ComponentRunner):
         """`ComponentRunner._reset`."""
         self._spout_emitter.ending = False
         self._roots.replays.forget()
+        self._replays.forget()
         self._spout_emitter.watermark_us = None  # the new component may begin at an earlier time
         self._quiet = False
         self._poll.reset()
@@ -196,11 +206,6 @@ class SpoutRunner(ComponentRunner):
         target = self.task.queued_target
         target.emit, target.end = spout.emit, spout.end
 
-    def _root_stream(
-        self, number: int, definition: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
-    ) -> OutStream:
-        return RootStream(number, definition, routes, origin, self._roots)
-
     def _free_roots(self) -> float:
         """How many roots may be added; infinite at most once."""
         return self._quota.most - self._roots.in_flight - self.emitter.pending_rows()
@@ -218,13 +223,13 @@ class SpoutRunner(ComponentRunner):
         """Whether `end` was called and the task may end: at least once, all trees are complete or given up."""
         if not self._spout_emitter.ending:
             return False
-        return not (self._roots.in_flight or self._roots.replays)
+        return not (self._roots.in_flight or self._roots.replays or self._replays.waiting)
 
     def _end_or_wait(self) -> None:
         """Ends, unless trees are in flight: their roots may fail, and be emitted again."""
         self.emitter.flush()
         if not self._is_done():
-            self._wait(TimeUse.ACKS, _RESTING_WAIT_S)
+            self._wait(TimeUse.ACKS, self._replays.wait_s(_RESTING_WAIT_S))
             return
         if self._immediate is not None:
             self._immediate.call(self._component, self._callbacks.hook_calls)  # of queued emits

@@ -22,6 +22,7 @@ from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes, routes_of
 from heron.instance.queues.flow_limits import OutputLimit
+from heron.instance.replay.replay_policy import replays_somewhere
 from heron.instance.state.keyed_state import KeyedStateStore
 from heron.instance.state.owned_groups import has_single_keys, receives_by_key
 from heron.instance.state.state_backends import task_store
@@ -36,6 +37,7 @@ from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, 
 
 if TYPE_CHECKING:  # topologies without checkpoints need not import them
     from heron.checkpoints.archive import CheckpointArchive
+    from heron.instance.acks.failed_rows import FailedRows
     from heron.instance.state.task_checkpoints import TaskCheckpoints
 
 __all__ = ["StreamMaker", "Task"]
@@ -130,6 +132,14 @@ class Task:
         """Whether delivery is at least once."""
         mode = setting(self.index.plan.topology.config, TOPOLOGY_RELIABILITY_MODE)
         return mode == TopologyReliabilityMode.ATLEAST_ONCE
+
+    def failed_rows(self) -> FailedRows | None:
+        """Collects why tuples of this task fail; None if no spout of the topology replays them."""
+        if not replays_somewhere(self.index.plan.topology):
+            return None
+        from heron.instance.acks.failed_rows import FailedRows  # noqa: PLC0415  # most topologies need not import it
+
+        return FailedRows(self.spec.component, self.spec.task_id)
 
     def out_streams(self, origin: StreamOrigin, make: StreamMaker = OutStream) -> list[OutStream]:
         """The task's output streams, with their routes under the present plan."""

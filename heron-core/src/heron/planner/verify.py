@@ -14,10 +14,13 @@ from heron.api.api_constants import (
     TOPOLOGY_COMPONENT_PARALLELISM,
     TOPOLOGY_KEY_GROUPS,
     TOPOLOGY_RELIABILITY_MODE,
+    TOPOLOGY_REPLAY_ATTEMPTS,
     TopologyReliabilityMode,
 )
+from heron.api.dead_letter import DEAD_LETTER_STREAM
 from heron.api.definition import (
     COMPONENT_RUNTIME,
+    DEAD_LETTERS,
     ComponentDefinition,
     ComponentKind,
     GroupingDefinition,
@@ -61,6 +64,7 @@ def verify(definition: TopologyDefinition) -> None:
     """
     _check_name(definition.name, "topology name")
     _check_reliability(definition)
+    _check_replays(definition)
     groups = key_groups_of(definition)
     _check_component_names(definition)
     components = {component.name: component for component in definition.components}
@@ -95,6 +99,26 @@ def _check_reliability(definition: TopologyDefinition) -> None:
             f"topology {definition.name!r}: {TOPOLOGY_RELIABILITY_MODE} {mode!r} is unknown{close}; "
             f"known: {known(_MODES)}"
         )
+
+
+def _check_replays(definition: TopologyDefinition) -> None:
+    """Only at least once has roots that can be replayed; a bolt that waits for dead letters needs some."""
+    mode = definition.config.get(TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode.ATMOST_ONCE.value)
+    for spout in definition.components:
+        if spout.kind is not ComponentKind.SPOUT:
+            continue
+        attempts = {**definition.config, **spout.config}.get(TOPOLOGY_REPLAY_ATTEMPTS)
+        if attempts is not None and mode != TopologyReliabilityMode.ATLEAST_ONCE.value:
+            _refuse(
+                f"component {spout.name!r}: {TOPOLOGY_REPLAY_ATTEMPTS} is {attempts}, and nothing is replayed with "
+                f"{TOPOLOGY_RELIABILITY_MODE} {mode}; set ATLEAST_ONCE, or remove the key"
+            )
+        readers = [bolt.name for bolt, _ in definition.consumers(spout.name, DEAD_LETTERS)]
+        if readers and attempts is None and spout.output(DEAD_LETTERS) == DEAD_LETTER_STREAM:
+            _refuse(
+                f"component {readers[0]!r}: its input {spout.name}:{DEAD_LETTERS} stays empty, because "
+                f"{TOPOLOGY_REPLAY_ATTEMPTS} is not set; set it for the topology or for {spout.name!r}"
+            )
 
 
 def _check_component_names(definition: TopologyDefinition) -> None:

@@ -24,10 +24,10 @@ class AckOutcomes:
         self.counters = AckCounters()
         self._ledgers: dict[int, Ledger] = {}
         self._no_roots = Ledger(0)  # for tasks without a ledger: always empty, so every ack of them counts as late
-        self._settled: list[tuple[int, RootOutcome, RootCounters]] = []
+        self._settled: list[tuple[int, list[bytes]]] = []
 
     def take(self, data: bytes, start: int, task_id: int, now_s: float) -> None:
-        """Applies a ROOTS, ACK or FAIL segment for a local task.
+        """Applies a ROOTS, ACK or FAIL segment for a local task; a CAUSE segment goes to that task, in order.
 
         Raises:
             RemoteProtocolError: when the segment is garbled; nothing has changed.
@@ -39,6 +39,9 @@ class AckOutcomes:
             if ledger is None:
                 ledger = self._ledgers[task_id] = Ledger(roots.base)
             self._note(task_id, RootOutcome.COMPLETE, ledger.insert(roots.base, roots.xors, now_s + self.timeout_s))
+            return
+        if head.kind == SegmentKind.CAUSE:
+            self._settled.append((task_id, [data[start : head.end]]))
             return
         ledger = self._ledgers.get(task_id, self._no_roots)
         if head.kind == SegmentKind.ACK:
@@ -70,14 +73,14 @@ class AckOutcomes:
         return sum(ledger.in_flight for ledger in self._ledgers.values())
 
     def take_settled(self) -> dict[int, list[bytes]]:
-        """The SETTLED segments since the last call, by task, in the order of completion."""
+        """The SETTLED and CAUSE segments since the last call, by task, in the order of completion."""
         segments: dict[int, list[bytes]] = {}
-        for task_id, outcome, roots in self._settled:
-            segments.setdefault(task_id, []).extend(settled(task_id, outcome, roots))
+        for task_id, found in self._settled:
+            segments.setdefault(task_id, []).extend(found)
         self._settled.clear()
         return segments
 
     def _note(self, task_id: int, outcome: RootOutcome, roots: RootCounters) -> None:
         if len(roots):
             self.counters.settled[outcome] += len(roots)
-            self._settled.append((task_id, outcome, roots))
+            self._settled.append((task_id, settled(task_id, outcome, roots)))

@@ -26,8 +26,16 @@ from heron.ipc.frames.frame import (
     parse_frame_header,
 )
 from heron.ipc.frames.frame_limits import FrameLimits
-from heron.ipc.frames.tracking import DERIVED, LISTED, RootOutcome, ack_range, tracking_segment
-from heron.ipc.frames.tracking_arrays import settled
+from heron.ipc.frames.tracking import (
+    COUNTER_BITS,
+    DERIVED,
+    LISTED,
+    MAX_CAUSE_BYTES,
+    RootOutcome,
+    ack_range,
+    tracking_segment,
+)
+from heron.ipc.frames.tracking_arrays import causes, settled
 from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
@@ -218,7 +226,18 @@ def test_outcomes_of_roots_need_no_credit() -> None:
     assert data_in.received_bytes == 0
 
 
+def test_why_roots_failed_reaches_the_task_with_their_outcome() -> None:
+    """The task notes causes before it handles outcomes, so their places in the frame do not matter."""
+    data_in = queue_in()
+    session = Session(4, 100, data_in, LIMITS)
+    roots = np.array([(7 << COUNTER_BITS) | 9, (7 << COUNTER_BITS) | 2], dtype=np.uint64)
+    session.handle(acks(4, *causes(roots, b"why"), *settled(7, RootOutcome.FAILED, np.array([9, 2]))), data_in)
+    assert data_in.get() == RootsSettled(((RootOutcome.FAILED, [9, 2]),), (([9, 2], b"why"),))
+
+
 GARBLED = {
+    "a cause that is too long": tracking_segment(7, SegmentKind.CAUSE, LISTED, 1, bytes(8 + MAX_CAUSE_BYTES + 1)),
+    "a cause of fewer counters than it says": tracking_segment(7, SegmentKind.CAUSE, LISTED, 2, bytes(15)),
     "an outcome that nobody knows": tracking_segment(7, SegmentKind.SETTLED, DERIVED, 1, b"\0" * 8, stream=9),
     "fewer counters than it says": tracking_segment(7, SegmentKind.SETTLED, LISTED, 2, b"\0" * 8),
     "an ack": ack_range(1, 2, 3, 4),

@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heron.instance.acks.tracked_batch import TrackedBatch
-from heron.ipc.frames.tracking_arrays import U64, acks, edge_keys, edge_keys_of_range, fails, row_numbers, words_of
+from heron.ipc.frames.tracking_arrays import (
+    U64,
+    acks,
+    causes,
+    edge_keys,
+    edge_keys_of_range,
+    fails,
+    row_numbers,
+    words_of,
+)
 
 __all__ = ["BatchAcks", "BatchArrays", "Rows", "arrays_of", "row_places"]
 
@@ -29,6 +38,11 @@ class BatchAcks:
         return list(
             acks(*_joined(np.concatenate([each for each, _ in pairs]), np.concatenate([each for _, each in pairs])))
         )
+
+    def cause_segments(self, failed: list[tuple[TrackedBatch, list[int]]], cause: bytes) -> list[bytes]:
+        """Why these places of these batches fail."""
+        roots = [arrays_of(batch).pairs(_places(places))[0] for batch, places in failed]
+        return list(causes(np.concatenate(roots), cause))
 
     def fail_segments(self, failed: list[tuple[TrackedBatch, list[int]]]) -> list[bytes]:
         """Fails of these places of these batches."""

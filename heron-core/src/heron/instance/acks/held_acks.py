@@ -50,7 +50,8 @@ class HeldRootCallbacks(RootCallbacks):
         self.lose_all()
 
     def _completed(self, ids: list[object], latency_s: float) -> None:
-        if self.on_ack is None and self.on_fail is None and self.hook_calls is None:
+        heard = self.on_ack is not None or self.on_fail is not None or self.hook_calls is not None
+        if not heard and self.replayer is None:
             self._ack(ids, latency_s)
         else:
             self._unsaved.append((ids, latency_s))

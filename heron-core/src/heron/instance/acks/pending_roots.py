@@ -10,6 +10,7 @@ import secrets
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
@@ -19,6 +20,9 @@ from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.queues.data_queue import RootsSettled
 from heron.instance.user.user_component import SpoutHookCalls
 from heron.ipc.frames.tracking import COUNTER_BITS, RootOutcome
+
+if TYPE_CHECKING:  # loaded where topology.replay.attempts is set
+    from heron.instance.replay.replayer import Replayer
 
 __all__ = ["ImmediateAcks", "PendingRoots", "RootCallbacks"]
 
@@ -80,6 +84,13 @@ class _Page:
         if self._few is not None:
             return counter in self._few
         return self.left > 0 and self._ids[counter - self.base] is not _SETTLED
+
+    def id_of(self, counter: int) -> object:
+        """The id of the root with this counter; None if it is settled."""
+        found = (
+            self._few.get(counter) if self._few is not None else self._ids[counter - self.base] if self.left else None
+        )
+        return None if found is _SETTLED else found
 
     def unsettled(self) -> list[object]:
         """The ids of the roots that are not settled."""
@@ -147,6 +158,11 @@ class PendingRoots:
         page = self._page_of(counter)
         return page is not None and page.has(counter)
 
+    def id_of(self, counter: int) -> object:
+        """The id of the root with this counter; None if it is not in flight."""
+        page = self._page_of(counter)
+        return page.id_of(counter) if page is not None else None
+
     def settle_all(self) -> list[tuple[list[object], float]]:
         """Settles all roots in flight: the ledger that tracked them is gone."""
         found = [(list(page.unsettled()), page.since_s) for page in self._pages]
@@ -199,9 +215,12 @@ class RootCallbacks:
         self.on_fail: Callable[[object], None] | None = None
         self.hook_calls: SpoutHookCalls | None = None
         self.spans: SpanBuffer | None = None
+        self.replayer: Replayer | None = None  # keeps the roots, whose layout then stands for the ids below
 
     def settle(self, settled: RootsSettled) -> None:
         """Handles the outcomes that the stream manager has sent."""
+        if self.replayer is not None and settled.causes:
+            self._note_causes(self.replayer, settled)
         for outcome, counters in settled.outcomes:
             now_s = monotonic_s()
             found = self._pending.settle(counters)
@@ -227,11 +246,19 @@ class RootCallbacks:
             for counter in [each for each in self.spans.in_flight if not self._pending.has(each)]:
                 self.spans.settled(counter, outcome.name.lower())
 
+    def _note_causes(self, replayer: Replayer, settled: RootsSettled) -> None:
+        for counters, cause in settled.causes:
+            for counter in counters:
+                if (root := self._pending.id_of(counter)) is not None:
+                    replayer.note(root, cause)
+
     def _completed(self, ids: list[object], latency_s: float) -> None:
         self._ack(ids, latency_s)
 
     def _ack(self, ids: list[object], latency_s: float) -> None:
         self._metrics.acked += len(ids)
+        if self.replayer is not None:
+            ids = self.replayer.acked(ids)
         self._call("ack", self.on_ack, ids)
         if self.hook_calls is not None:
             self._call("spout_ack", partial(self.hook_calls.acked, latency_s=latency_s), ids)
@@ -239,6 +266,8 @@ class RootCallbacks:
     def _fail(self, ids: list[object], outcome: RootOutcome, latency_s: float) -> None:
         self._metrics.failed += len(ids)
         self._metrics.failed_by[outcome.name.lower()] = self._metrics.failed_by.get(outcome.name.lower(), 0) + len(ids)
+        if self.replayer is not None:
+            ids = self.replayer.failed(ids, outcome, latency_s)
         self._call("fail", self.on_fail, ids)
         if self.hook_calls is not None:
             self._call("spout_fail", partial(self.hook_calls.failed, latency_s=latency_s), ids)

@@ -19,7 +19,7 @@ from heron.ipc.frames.frame import (
 from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.frames.sent_frames import LostFrames, SentFrames
 from heron.ipc.frames.trace_field import frame_is_traced, stamp_now, stamp_sent
-from heron.ipc.frames.tracking import parse_settled
+from heron.ipc.frames.tracking import parse_cause, parse_settled
 from heron.ipc.link import CreditWindow, ReceiveLane, SendLane
 from heron.ipc.socket import Channel
 from heron.spi.tracing import StampKind
@@ -34,11 +34,17 @@ def settled_roots(frame: bytes) -> RootsSettled:
         RemoteProtocolError: when the frame is garbled.
     """
     heads = [parse_segment(frame, start) for start, _, _ in segment_routes(frame)]
+    causes: list[tuple[list[int], bytes]] = []
+    outcomes = []
     for head in heads:
-        if head.kind != SegmentKind.SETTLED:
+        if head.kind == SegmentKind.SETTLED:
+            outcomes.append(parse_settled(frame, head))
+        elif head.kind == SegmentKind.CAUSE:
+            causes.append(parse_cause(frame, head))
+        else:
             msg = f"segment of kind {head.kind} in an ack frame from the stream manager"
             raise RemoteProtocolError(msg)
-    return RootsSettled(tuple([parse_settled(frame, head) for head in heads]))
+    return RootsSettled(tuple(outcomes), tuple(causes))
 
 
 class Session:

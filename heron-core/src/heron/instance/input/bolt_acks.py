@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from heron.api.columns import Columns
     from heron.instance.acks.batch_arrays import BatchAcks
+    from heron.instance.acks.failed_rows import FailedRows
+    from heron.instance.input.undecodable_rows import LostRow
 
 __all__ = ["AckOutput", "AckTracker", "BoltAcks", "FinishRoots", "TrackedBoltAcks"]
 
@@ -51,8 +53,10 @@ class AckOutput(Protocol):
 class AckTracker:
     """The tuples settled since the last flush. `in_work` is the batch whose tuples are passed to `process` now."""
 
-    def __init__(self, out: AckOutput) -> None:
+    def __init__(self, out: AckOutput, failed_rows: FailedRows | None = None) -> None:
+        """`failed_rows` has why rows fail, if a spout wants to know."""
         self._out = out
+        self.failed_rows = failed_rows
         self._acked: list[tuple[TrackedBatch, list[int] | None]] = []
         self._failed: list[tuple[TrackedBatch, list[int]]] = []
         self._received = ReceivedBatches[object]()
@@ -129,6 +133,8 @@ class AckTracker:
         if others:
             segments += _batch_acks().ack_segments(others)
         if self._failed:
+            if self.failed_rows is not None:
+                segments += self.failed_rows.segments(self._failed)
             segments += _batch_acks().fail_segments(self._failed)
         self._acked.clear()
         self._failed.clear()
@@ -181,15 +187,15 @@ class BoltAcks:
         """
         return None
 
-    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple], lost: Sequence[int] = ()) -> None:
-        """Work on a batch begins; `tuples` are the pooled objects for its rows, `lost` the places of failed rows."""
+    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple], lost: Sequence[LostRow] = ()) -> None:
+        """Work on a batch begins; `tuples` are the pooled objects for its rows, `lost` the rows that fail now."""
 
     def end(self, batch: TrackedBatch | None) -> None:
         """Work on a batch is over; its pooled tuples are reused after this."""
         self.settle()
 
-    def begin_columns(self, record_batch: RecordBatch, batch: TrackedBatch | None, lost: list[int]) -> None:
-        """Work on a batch of columns begins; `lost` are the places of rows that it lacks."""
+    def begin_columns(self, record_batch: RecordBatch, batch: TrackedBatch | None, lost: Sequence[LostRow]) -> None:
+        """Work on a batch of columns begins; `lost` are the rows that it lacks."""
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
         """The component acked or failed a record batch."""
@@ -200,6 +206,9 @@ class BoltAcks:
 
     def refuse(self, batch: TrackedBatch | None) -> None:
         """Fails a batch that cannot be read."""
+
+    def blame(self, failed: Tuple | RecordBatch, doing: str, error: Exception) -> None:
+        """The component raised `error` for a tuple or batch, which is failed."""
 
     def discard(self, batch: TrackedBatch | None) -> None:
         """Acks a batch that is not processed, since its roots would else be emitted again forever."""
@@ -219,9 +228,16 @@ class BoltAcks:
 class TrackedBoltAcks(BoltAcks):
     """The acks and fails of a bolt at least once."""
 
-    def __init__(self, emitter: BoltEmitter, metrics: TaskMetrics, out: AckOutput, task_id: int) -> None:
+    def __init__(
+        self,
+        emitter: BoltEmitter,
+        metrics: TaskMetrics,
+        out: AckOutput,
+        task_id: int,
+        failed_rows: FailedRows | None = None,
+    ) -> None:
         super().__init__(emitter, metrics)
-        self._tracker = AckTracker(out)
+        self._tracker = AckTracker(out, failed_rows)
         self._task_id = task_id
         self._tuples: list[Tuple] = []
 
@@ -240,12 +256,11 @@ class TrackedBoltAcks(BoltAcks):
         """`BoltAcks.batch_of`."""
         return tracked_batch(head, self._task_id)
 
-    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple], lost: Sequence[int] = ()) -> None:
+    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple], lost: Sequence[LostRow] = ()) -> None:
         """`BoltAcks.begin`."""
         self._tuples = tuples
         self._tracker.in_work = batch
-        if batch is not None and lost:
-            self._tracker.fail_places(batch, list(lost))
+        self._fail_lost(batch, lost)
 
     def end(self, batch: TrackedBatch | None) -> None:
         """`BoltAcks.end`."""
@@ -253,11 +268,17 @@ class TrackedBoltAcks(BoltAcks):
         self._emitter.resolve_anchors(batch)
         self._tracker.in_work = None
 
-    def begin_columns(self, record_batch: RecordBatch, batch: TrackedBatch | None, lost: list[int]) -> None:
+    def begin_columns(self, record_batch: RecordBatch, batch: TrackedBatch | None, lost: Sequence[LostRow]) -> None:
         """`BoltAcks.begin_columns`."""
         self._tracker.follow(record_batch, batch)
+        self._fail_lost(batch, lost)
+
+    def _fail_lost(self, batch: TrackedBatch | None, lost: Sequence[LostRow]) -> None:
         if batch is not None and lost:
-            self._tracker.fail_places(batch, lost)
+            self._tracker.fail_places(batch, [each.place for each in lost])
+            if self._tracker.failed_rows is not None:
+                for each in lost:
+                    self._tracker.failed_rows.blame(batch, (each.place,), each.doing, each.reason)
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
         """`BoltAcks.settle_columns`."""
@@ -273,6 +294,18 @@ class TrackedBoltAcks(BoltAcks):
         """`BoltAcks.refuse`."""
         if batch is not None:
             self._tracker.fail_whole(batch)
+
+    def blame(self, failed: Tuple | RecordBatch, doing: str, error: Exception) -> None:
+        """`BoltAcks.blame`."""
+        if (failed_rows := self._tracker.failed_rows) is None:
+            return
+        if isinstance(failed, Tuple):
+            batch, places = failed.id or self._tracker.in_work, range(failed._index, failed._index + 1)
+        else:
+            batch = self._tracker.received(failed)
+            places = range(batch.tuples) if isinstance(batch, TrackedBatch) else range(0)
+        if isinstance(batch, TrackedBatch):
+            failed_rows.blame(batch, places, doing, error)
 
     def discard(self, batch: TrackedBatch | None) -> None:
         """`BoltAcks.discard`."""

@@ -80,7 +80,7 @@ class RootStream(OutStream):
             return self.emit_columns(columns, batch, direct)
         parts = columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
         before = self.flush()
-        base = self.pending.open([tup_id] if ids is None else list(ids))
+        base = self._open([tup_id] if ids is None else list(ids))
         segments = columns.root_segments(parts, batch.num_rows, base, each=ids is not None)
         if self.points:
             self._await_outcomes(base, [0] * batch.num_rows if ids is None else range(batch.num_rows))
@@ -95,17 +95,21 @@ class RootStream(OutStream):
             return super().segments_of(rows)
         if untracked:
             with_id = [row for row, tup_id in enumerate(ids) if tup_id is not None]
-            base = self.pending.open([ids[row] for row in with_id])
+            base = self._open([ids[row] for row in with_id])
             if self.points:
                 self._await_outcomes(
                     base, [place - 1 for place in accumulate(tup_id is not None for tup_id in ids)], ids
                 )
             return _flush_arrays().root_segments(self, rows, base, with_id)
-        base = self.pending.open(ids)
+        base = self._open(ids)
         if self.points:
             self._await_outcomes(base, range(len(rows)))
         whole = self._whole(rows, base) if self.routes.whole and not self.routes.splitters else None
         return whole if whole is not None else _flush_arrays().root_segments(self, rows, base, None)
+
+    def _open(self, ids: list[object]) -> int:
+        """Opens a root for each of these ids; `heron.instance.output.kept_stream` keeps more of them."""
+        return self.pending.open(ids)
 
     def _await_outcomes(self, base: int, roots: Sequence[int], ids: Sequence[object] = ()) -> None:
         """Notes the traced roots among rows that are roots from `base` on; `roots` are their numbers by row."""

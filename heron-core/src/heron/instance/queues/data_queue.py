@@ -59,9 +59,13 @@ class ReportSeen:
 
 @dataclass(frozen=True, slots=True)
 class RootsSettled:
-    """Outcomes of roots of this task with the counters of the roots, in the order of completion."""
+    """Outcomes of roots of this task with the counters of the roots, in the order of completion.
+
+    `causes` has the counters of roots that failed, and why: documents of `heron.instance.replay.failure_cause`.
+    """
 
     outcomes: tuple[tuple[RootOutcome, range | list[int]], ...]
+    causes: tuple[tuple[list[int], bytes], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

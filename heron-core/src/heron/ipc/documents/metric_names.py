@@ -19,6 +19,8 @@ __all__ = [
     "CONTAINER_THROTTLED",
     "CPU_SECONDS",
     "CPU_WAIT",
+    "DEAD_LETTERS_DROPPED",
+    "DEAD_LETTER_COUNT",
     "DEPOSED_MESSAGES",
     "DROPPED_TUPLES",
     "EMIT_BATCH_BYTES",
@@ -52,6 +54,8 @@ __all__ = [
     "OUT_QUEUE_BYTES",
     "OUT_QUEUE_CAPACITY",
     "PEER_SILENT",
+    "REPLAY_BYTES",
+    "REPLAY_COUNT",
     "RESIDENT_BYTES",
     "RESTORES",
     "ROOTS_IN_FLIGHT",
@@ -78,6 +82,10 @@ FAIL_COUNT = "fail-count"  # counter, tuples; bolt: calls of fail and exceptions
 IGNORED_ACK_COUNT = "ignored-ack-count"  # counter, tuples; bolt: repeated acks, acks of ticks and of untracked tuples
 COMPLETE_LATENCY = "complete-latency"  # histogram, s; spout: from the flush of a root to the end of its tree
 FAILED_BY = "failed-by"  # counter, tuples; label reason: failed, expired, lost; spout
+REPLAY_COUNT = "replay-count"  # counter, tuples; spout: failed roots that the engine has emitted again
+REPLAY_BYTES = "replay-bytes"  # gauge, bytes; spout: what it keeps to emit it again, see topology.replay.bytes
+DEAD_LETTER_COUNT = "dead-letter-count"  # counter, tuples; spout: records that have failed too often
+DEAD_LETTERS_DROPPED = "dead-letters-dropped"  # counter, tuples; spout: dead letters that its files had no room for
 WATERMARK = "watermark"  # gauge, s since the epoch; bolt: its event-time watermark; only where one was received
 EXECUTE_LATENCY = "execute-latency"  # histogram, s; mean time in user code, one entry per tuple
 TASK_TIME = "task-time-s"  # counter, s; label use, see metrics/task_time.py; the uses sum up to the task's age

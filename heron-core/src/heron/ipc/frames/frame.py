@@ -87,6 +87,7 @@ class SegmentKind(enum.IntEnum):
     ACK = 4  # consumer -> the stream manager of the roots' task
     FAIL = 5  # consumer -> the stream manager of the roots' task
     SETTLED = 6  # stream manager of the roots' task -> that task: complete, failed, expired or lost
+    CAUSE = 7  # consumer -> the roots' task, in front of FAIL: why it failed the roots; only if the spout replays
 
 
 class OptionTag(enum.IntEnum):

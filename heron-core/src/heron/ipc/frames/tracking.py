@@ -18,6 +18,7 @@ __all__ = [
     "COUNTER_BITS",
     "DERIVED",
     "LISTED",
+    "MAX_CAUSE_BYTES",
     "MAX_DERIVED_ROWS",
     "RANGE",
     "RootOutcome",
@@ -25,6 +26,7 @@ __all__ = [
     "expect_counters",
     "expect_length",
     "new_roots_derived",
+    "parse_cause",
     "parse_settled",
     "tracking_segment",
 ]
@@ -32,6 +34,9 @@ __all__ = [
 COUNTER_BITS = 48
 MAX_DERIVED_ROWS = 1 << 20
 """The limit of the short form. Larger batches are listed, because the receiver allocates arrays of this length."""
+
+MAX_CAUSE_BYTES = 16 * 1024
+"""The most bytes of the document of a CAUSE segment."""
 
 _COUNTER_MASK = (1 << COUNTER_BITS) - 1
 
@@ -84,6 +89,18 @@ def parse_settled(data: bytes, head: SegmentHead) -> tuple[RootOutcome, range | 
         return outcome, range(first, first + head.rows)
     expect_length(len(payload) == _SIZE * head.rows, head)
     return outcome, list(struct.unpack(f"<{head.rows}q", payload))
+
+
+def parse_cause(data: bytes, head: SegmentHead) -> tuple[list[int], bytes]:
+    """The counters of a CAUSE segment, and its document.
+
+    Raises:
+        RemoteProtocolError: when its length is wrong.
+    """
+    payload = memoryview(data)[head.payload_start : head.end]
+    listed = _SIZE * head.rows
+    expect_length(listed <= len(payload) <= listed + MAX_CAUSE_BYTES, head)
+    return list(struct.unpack(f"<{head.rows}q", payload[:listed])), bytes(payload[listed:])
 
 
 def tracking_segment(task_id: int, kind: int, encoding: int, rows: int, payload: bytes, stream: int = 0) -> bytes:

@@ -36,6 +36,7 @@ __all__ = [
     "NewRoots",
     "RootCounters",
     "acks",
+    "causes",
     "edge_keys",
     "edge_keys_of_range",
     "fails",
@@ -163,6 +164,15 @@ def fails(roots: U64) -> Iterator[bytes]:
         for part in _slices(len(counters)):
             listed = counters[part]
             yield tracking_segment(task_id, SegmentKind.FAIL, LISTED, len(listed), listed.tobytes())
+
+
+def causes(roots: U64, document: bytes) -> Iterator[bytes]:
+    """CAUSE segments: why these roots fail, for each task of the roots."""
+    for task_id, chosen in _by_task(roots):
+        counters = roots[chosen] & _COUNTER_MASK
+        for part in _slices(len(counters)):
+            listed = counters[part]
+            yield tracking_segment(task_id, SegmentKind.CAUSE, LISTED, len(listed), listed.tobytes() + document)
 
 
 def parse_fail(data: bytes, head: SegmentHead) -> RootCounters:

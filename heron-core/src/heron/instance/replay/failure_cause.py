@@ -1,0 +1,58 @@
+"""Why a task failed a tuple, as the document of a CAUSE segment."""
+
+from __future__ import annotations
+
+import traceback
+
+import msgspec
+
+from heron.clock import wall_s
+from heron.ipc.frames.tracking import MAX_CAUSE_BYTES
+
+__all__ = ["FailureCause", "decode_cause", "encode_cause"]
+
+_ERROR_CHARACTERS = 1_000
+_TRACEBACK_CHARACTERS = 2_500  # a character takes up to four bytes, and six in JSON if it is a control character
+
+
+class FailureCause(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The task, what it did, the exception and its traceback; `error` is empty if the component called `fail`."""
+
+    component: str
+    task_id: int
+    doing: str = "fail"
+    error: str = ""
+    trace: str = ""
+    at_s: float = 0.0
+
+    @classmethod
+    def of(cls, component: str, task_id: int, doing: str, error: BaseException) -> FailureCause:
+        """The cause of a tuple whose processing raised."""
+        try:
+            text = f"{type(error).__name__}: {error}"
+            trace = "".join(traceback.format_exception(error))
+        except Exception:  # a broken __str__ must not hide the failure
+            text = trace = f"{type(error).__name__}, whose text cannot be made"
+        if len(trace) > _TRACEBACK_CHARACTERS:  # the last lines have the author's
+            trace = f"...{trace[-_TRACEBACK_CHARACTERS:]}"
+        return cls(component, task_id, doing, text[:_ERROR_CHARACTERS], trace, wall_s())
+
+
+def encode_cause(cause: FailureCause) -> bytes:
+    """At most `MAX_CAUSE_BYTES`."""
+    trace = cause.trace.encode("utf-8", "backslashreplace").decode()
+    error = cause.error.encode("utf-8", "backslashreplace").decode()
+    data = msgspec.json.encode(msgspec.structs.replace(cause, trace=trace, error=error))
+    if len(data) > MAX_CAUSE_BYTES:
+        data = msgspec.json.encode(msgspec.structs.replace(cause, trace="", error=error[:200]))
+    return data
+
+
+def decode_cause(data: bytes) -> FailureCause:
+    """The cause in a document; without component for the empty one, and for one that cannot be read."""
+    if not data:
+        return FailureCause("", 0)
+    try:
+        return msgspec.json.decode(data, type=FailureCause)
+    except msgspec.MsgspecError as error:  # of a peer: the letter is worth more than its cause
+        return FailureCause("", 0, error=f"the cause cannot be read: {error}")

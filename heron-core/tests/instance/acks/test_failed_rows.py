@@ -1,0 +1,75 @@
+"""Why rows failed, as their spouts learn it."""
+
+from __future__ import annotations
+
+from heron.instance.acks.failed_rows import FailedRows
+from heron.instance.acks.tracked_batch import TrackedBatch
+from heron.instance.replay.failure_cause import FailureCause, decode_cause, encode_cause
+from heron.ipc.frames.frame import parse_segment
+from heron.ipc.frames.tracking import COUNTER_BITS, MAX_CAUSE_BYTES, parse_cause
+
+SPOUT, BOLT = 2, 5
+
+
+class BadTextError(Exception):
+    """Cannot be shown."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def batch(rows: int = 4, tuples: int | None = None, base: int = 100) -> TrackedBatch:
+    made = TrackedBatch(BOLT, rows, 77, tuples)
+    made.root_base = (SPOUT << COUNTER_BITS) | base
+    return made
+
+
+def told(segments: list[bytes]) -> list[tuple[int, list[int], FailureCause]]:
+    """The task of the roots, their counters and the cause of each segment."""
+    found = []
+    for data in segments:
+        head = parse_segment(data, 0)
+        counters, document = parse_cause(data, head)
+        found.append((head.destinations[0], counters, decode_cause(document)))
+    return found
+
+
+def test_each_row_has_its_error_and_the_others_are_failed_by_the_component() -> None:
+    """One segment for each cause."""
+    rows, first, second = FailedRows("check", BOLT), batch(), batch(base=200)
+    rows.blame(first, (1,), "process", ValueError("poison"))
+    rows.blame(second, (0, 3), "process_columns", KeyError("k"))
+    by_error = {each[2].error: each for each in told(rows.segments([(first, [1, 2]), (second, [0, 1, 3])]))}
+    assert {error: (task, counters) for error, (task, counters, _) in by_error.items()} == {
+        "ValueError: poison": (SPOUT, [101]),
+        "KeyError: 'k'": (SPOUT, [200, 203]),
+        "": (SPOUT, [102, 201]),
+    }
+    plain = by_error[""][2]
+    assert (plain.component, plain.task_id, plain.doing, plain.trace) == ("check", BOLT, "fail", "")
+    ((_, _, again),) = told(rows.segments([(first, [1])]))
+    assert again.error == "", "an error is told once"
+
+
+def test_the_tuples_of_a_unit_have_one_root() -> None:
+    """A batch of columns with one id."""
+    rows, unit = FailedRows("check", BOLT), batch(rows=1, tuples=3)
+    rows.blame(unit, (2,), "process", ValueError("poison"))
+    ((_, counters, cause),) = told(rows.segments([(unit, [0])]))
+    assert (counters, cause.error) == ([100], "ValueError: poison")
+
+
+def test_an_error_that_cannot_be_shown_and_one_that_is_large_are_told_within_the_limit() -> None:
+    """The author's exception may do anything."""
+    bad = FailureCause.of("check", BOLT, "process", BadTextError())
+    assert bad.error == "BadTextError, whose text cannot be made"
+    for text in ("\x01" * 100_000, "\U0001f600" * 100_000, "\ud800" * 100_000):
+        data = encode_cause(FailureCause.of("check", BOLT, "process", ValueError(text)))
+        assert len(data) <= MAX_CAUSE_BYTES
+        assert decode_cause(data).error.startswith("ValueError: ")
+
+
+def test_a_cause_that_cannot_be_read_says_so() -> None:
+    """The letter is worth more than its cause."""
+    assert decode_cause(b"") == FailureCause("", 0)
+    assert decode_cause(b"{").error.startswith("the cause cannot be read: ")

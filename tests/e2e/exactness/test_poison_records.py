@@ -1,0 +1,63 @@
+"""Records that always fail: the engine replays them, and exactly they become dead letters."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from heron_testing.heron_run import HeronRun
+    from heron_testing.sandbox import Sandbox
+
+NUMBERS, FAILURES = 2000, 3
+POISON = list(range(0, NUMBERS, 100))
+
+
+def check_letters(run: HeronRun) -> None:
+    """Exactly the poison is given up, with its reason; everything else is acked."""
+    for source in ("rows", "blocks"):
+        (outcomes,) = run.results(source).values()
+        settled: list[object] = [NUMBERS - len(POISON), POISON]
+        assert outcomes == settled, source
+    letters = [row for rows in run.results("letters").values() for row in rows]
+    expected = [[[each, str(each)], each, FAILURES, "check_rows", f"ValueError: poison {each}"] for each in POISON]
+    assert sorted(letters) == expected
+    (file,) = run.home.glob(".heron/logs/poisoned-*/**/dead-letters-*.jsonl")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert sorted((int(each["tup_id"]), each["failures"], each["component"], each["error"]) for each in lines) == [
+        (each, FAILURES, "check_blocks", f"ValueError: poison {each}") for each in POISON
+    ]
+    assert all("raise ValueError(message)" in each["trace"] and each["spout"] == "blocks" for each in lines)
+
+
+@pytest.mark.guarantee
+def test_exactly_the_poison_becomes_dead_letters(sandbox: Sandbox) -> None:
+    """Rows and columns, two bolts away from their spouts.
+
+    Guarantee: records that always fail become dead letters with their reason, and no other record does.
+    """
+    run = sandbox.run("poisoned.py")
+    run.finished()
+    check_letters(run)
+    for source in ("rows", "blocks"):
+        times = {number: count for rows in run.results(f"check_{source}").values() for number, count in rows}
+        assert len(times) == NUMBERS
+        assert {times[each] for each in POISON} == {3}
+        assert {each for each, count in times.items() if count == 2} == {7, 1007}
+
+
+def test_a_process_that_dies_makes_no_dead_letters_of_its_neighbours(sandbox: Sandbox) -> None:
+    """Bolts die as often as a record may fail; lost trees are replayed, and do not count."""
+    run = sandbox.start("poisoned.py", args=("--pause", "1.0"))
+    run.until((sandbox.home / ".heron" / "state" / "pplans" / "poisoned").exists, "its topology manager leads")
+    for _ in range(3):
+        for name in ("pass_rows", "check_blocks"):
+            executed = sandbox.executed("poisoned", name)
+            run.processes("instance", f"/{name}-")[0].send_signal(signal.SIGKILL)
+            run.until(lambda: sandbox.executed("poisoned", name) > executed, f"{name} works again")  # noqa: B023
+    (run.out / "hurry").touch()
+    run.finished()
+    check_letters(run)
