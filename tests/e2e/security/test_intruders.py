@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from secret_places import keys_of
 from strangers import GREETING_BYTES, STRANGERS, Port, answer_to, listening_ports, proving, recorded_handshake
 
 from heron.driver_kit.loading import open_driver
@@ -18,7 +19,6 @@ from heron.ipc.socket import SocketContext
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.tmanager_location import decode_tmanager_location
-from heron.state_nodes.topology_keys import decode_keys
 
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
@@ -148,9 +148,8 @@ def _keys_and_endpoint(sandbox: Sandbox) -> tuple[TopologyKeys, str]:
     root = {"root": str(sandbox.home / ".heron" / "state")}
     state = open_driver(DriverRef("statemgr", "localfs", _DRIVER, root), StateManager)
     try:
-        keys, location = state.get(NodeKind.KEYS, "steady"), state.get(NodeKind.TMANAGER_LOCATION, "steady")
-        assert keys is not None
+        location = state.get(NodeKind.TMANAGER_LOCATION, "steady")
         assert location is not None
-        return decode_keys(keys.value, "steady"), decode_tmanager_location(location.value, "steady").endpoint
+        return keys_of(state, "steady"), decode_tmanager_location(location.value, "steady").endpoint
     finally:
         state.close()
