@@ -28,7 +28,8 @@ class BoundedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Begin to wait for a request, or close the connection when there are too many."""
         super().connection_made(transport)
-        if self.limit_concurrency and len(self.connections) > self.limit_concurrency + _SPARE_CONNECTIONS:
+        most = self.limit_concurrency
+        if most is not None and len(self.connections) > most + _SPARE_CONNECTIONS:
             transport.abort()
             return
         self._wait_or_not()
