@@ -16,8 +16,8 @@ from heron.api.api_constants import (
     TOPOLOGY_REPLAY_BYTES,
 )
 from heron.api.spout import Spout
-from heron.instance.replay.letter_line import LetterLine
 from heron.instance.spout_runner import SpoutRunner
+from heron.ipc.documents.letter_line import LetterLine
 from parts.tracked_rest import Decide, Rest, first_time, sent_end
 
 REPLAYS = {TOPOLOGY_REPLAY_ATTEMPTS: 2, TOPOLOGY_REPLAY_BACKOFF_SECS: 0.01}

@@ -42,6 +42,8 @@ def test_exactly_the_poison_becomes_dead_letters(sandbox: Sandbox) -> None:
     run = sandbox.run("poisoned.py")
     run.finished()
     check_letters(run)
+    listed = json.loads(sandbox.output_of("dead-letters", "poisoned", "list", "--json"))
+    assert sorted(int(each["tup_id"]) for each in listed) == POISON
     for source in ("rows", "blocks"):
         times = {number: count for rows in run.results(f"check_{source}").values() for number, count in rows}
         assert len(times) == NUMBERS

@@ -60,7 +60,7 @@ class SpoutRunner(ComponentRunner):
         if task.tracks_acks and (policy := ReplayPolicy.of(task.config)) is not None:
             from heron.instance.spout_replays import SpoutReplays  # noqa: PLC0415  # most topologies need not import it
 
-            self._replays = replays = SpoutReplays(policy, task, self._spout_emitter, self._roots)
+            self._replays = replays = SpoutReplays.of_task(policy, task, self._spout_emitter, self._roots)
             self._callbacks.replayer = replays.replayer
         self._immediate: ImmediateAcks | None = None
         batch_rows, linger_s = task.settings.batch_rows, task.settings.linger_s

@@ -32,6 +32,7 @@ _COMMANDS = {
     "update": "heron_cli.commands.update:update",
     "checkpoints": "heron_cli.commands.checkpoints:checkpoints",
     "logs": "heron_cli.commands.logs:logs",
+    "dead-letters": "heron_cli.commands.dead_letters:dead_letters",
     "metrics": "heron_cli.commands.metrics:metrics",
     "stack": "heron_cli.commands.stack:stack",
     "profile": "heron_cli.commands.profile:profile",

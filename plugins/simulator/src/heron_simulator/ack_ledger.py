@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from heron.clock import Clock
+from heron.ipc.frames.tracking import RootOutcome
 
 __all__ = ["AckLedger", "Edge", "Root", "TreeOutcome"]
 
@@ -20,7 +21,7 @@ __all__ = ["AckLedger", "Edge", "Root", "TreeOutcome"]
 class Root:
     """A tuple that a spout emitted with an id."""
 
-    __slots__ = ("live", "pending", "since_s", "task_id", "tup_id")
+    __slots__ = ("cause", "live", "pending", "since_s", "task_id", "tup_id")
 
     def __init__(self, task_id: int, tup_id: object, since_s: float) -> None:
         self.task_id = task_id
@@ -28,6 +29,7 @@ class Root:
         self.since_s = since_s
         self.pending = 1
         self.live = True
+        self.cause = b""  # why a task failed it, if its spout replays; see `heron.instance.replay.failure_cause`
 
 
 class Edge:
@@ -46,8 +48,14 @@ class TreeOutcome:
     """The outcome of a root for its spout, with the time that the root was in flight."""
 
     tup_id: object
-    complete: bool
+    outcome: RootOutcome
     latency_s: float
+    cause: bytes = b""
+
+    @property
+    def complete(self) -> bool:
+        """Whether its whole tree was acked."""
+        return self.outcome is RootOutcome.COMPLETE
 
 
 class AckLedger:
@@ -85,10 +93,12 @@ class AckLedger:
             edge.open = False
             self.release(edge.roots)
 
-    def fail(self, edge: Edge) -> None:
+    def fail(self, edge: Edge, cause: bytes = b"") -> None:
         """A task failed its copy, which fails every tree that the copy belongs to."""
         if edge.open:
             edge.open = False
+            for root in edge.roots:
+                root.cause = root.cause or cause
             self.fail_roots(edge.roots)
 
     def release(self, roots: Iterable[Root]) -> None:
@@ -96,18 +106,18 @@ class AckLedger:
         for root in roots:
             root.pending -= 1
             if not root.pending:
-                self._end(root, complete=True)
+                self._end(root, RootOutcome.COMPLETE)
 
-    def fail_roots(self, roots: Iterable[Root]) -> None:
+    def fail_roots(self, roots: Iterable[Root], outcome: RootOutcome = RootOutcome.FAILED) -> None:
         """Fails these trees."""
         for root in roots:
-            self._end(root, complete=False)
+            self._end(root, outcome)
 
     def expire(self) -> bool:
         """Fails the roots that are older than the timeout; returns whether there was any."""
         now_s = self._clock.monotonic_s()
         late = list(takewhile(lambda root: self._expires_in_s(root, now_s) <= 0, self._roots))
-        self.fail_roots(late)
+        self.fail_roots(late, RootOutcome.EXPIRED)
         return bool(late)
 
     def next_expiry_in_s(self) -> float:
@@ -130,11 +140,11 @@ class AckLedger:
     def _expires_in_s(self, root: Root, now_s: float) -> float:
         return root.since_s + self._timeout_s - now_s
 
-    def _end(self, root: Root, *, complete: bool) -> None:
+    def _end(self, root: Root, outcome: RootOutcome) -> None:
         if root.live:
             self._close(root)
             latency_s = self._clock.monotonic_s() - root.since_s
-            self._outcomes[root.task_id].append(TreeOutcome(root.tup_id, complete, latency_s))
+            self._outcomes[root.task_id].append(TreeOutcome(root.tup_id, outcome, latency_s, root.cause))
 
     def _close(self, root: Root) -> None:
         root.live = False

@@ -18,6 +18,8 @@ from heron.instance.acks.replays import Replays
 from heron.instance.input.received_batches import ReceivedBatches
 from heron.instance.output.emitter import BoltEmitter, SpoutEmitter, check_ids
 from heron.instance.output.stream_origin import StreamOrigin
+from heron.instance.replay.kept_roots import ColumnRoot, KeptRoot
+from heron.instance.replay.replayer import Replayer
 from heron.ipc.frames.frame import SegmentHead, parse_segment
 from heron_simulator.ack_ledger import AckLedger, Edge, Root
 
@@ -49,6 +51,12 @@ class Outbox:
         self._inboxes = inboxes
         self._ledger = ledger
         self.roots: tuple[Root, ...] = ()
+        self._put_bytes = 0
+
+    def take_size(self) -> int:
+        """The bytes that were put since the last call."""
+        size_bytes, self._put_bytes = self._put_bytes, 0
+        return size_bytes
 
     @contextmanager
     def under(self, roots: tuple[Root, ...]) -> Iterator[None]:
@@ -62,6 +70,7 @@ class Outbox:
     def put(self, segments: Sequence[bytes]) -> None:
         """`SegmentSink`."""
         for data in segments:
+            self._put_bytes += len(data)
             head = parse_segment(data, 0)
             for task_id in head.destinations:
                 edge = self._ledger.edge(self.roots) if self._ledger is not None and self.roots else None
@@ -87,6 +96,7 @@ class TrackedSpoutEmitter(SpoutEmitter):
         self._outbox = out
         self._ledger = ledger
         self._replays = replays
+        self.replayer: Replayer | None = None  # keeps the values of roots, if the engine emits failed ones again
 
     def emit(
         self,
@@ -106,6 +116,7 @@ class TrackedSpoutEmitter(SpoutEmitter):
             for root in roots:
                 self._ledger.discard(root)
             raise
+        self._keep(roots, values[0] if len(values) == 1 else tuple(values), stream, direct_task)
         self._ledger.release(roots)
         return tasks
 
@@ -128,7 +139,15 @@ class TrackedSpoutEmitter(SpoutEmitter):
         with self._outbox.under(roots):
             super().emit_columns(rows, None, stream, direct_task)
             self.flush()
+        self._keep(roots, ColumnRoot(rows, None), stream, direct_task)
         self._ledger.release(roots)
+
+    def _keep(self, roots: Sequence[Root], row: object, stream: str, direct_task: int | None) -> None:
+        if self.replayer is not None:
+            direct = () if direct_task is None else (direct_task,)
+            for root in roots:
+                size_bytes = self.replayer.kept(1, self._outbox.take_size())
+                root.tup_id = KeptRoot(root.tup_id, row, stream, direct, size_bytes)
 
     def _roots_of(self, tup_id: object) -> tuple[Root, ...]:
         if tup_id is None:
@@ -143,6 +162,7 @@ class TrackedBoltEmitter(BoltEmitter):
     def __init__(self, origin: StreamOrigin, out: Outbox, ledger: AckLedger) -> None:
         super().__init__(origin, out)
         self.received = ReceivedBatches[Edge]()
+        self.cause = b""  # of a call of `fail`
         self._outbox = out
         self._ledger = ledger
 
@@ -182,7 +202,7 @@ class TrackedBoltEmitter(BoltEmitter):
         """Fails a tuple or batch."""
         super().fail(tup)
         if isinstance(edge := self._edge_of(tup), Edge):
-            self._ledger.fail(edge)
+            self._ledger.fail(edge, self.cause)
 
     def _roots(self, anchors: Iterable[Tuple | RecordBatch]) -> tuple[Root, ...]:
         edges = [edge for edge in map(self._edge_of, anchors) if isinstance(edge, Edge)]

@@ -15,6 +15,8 @@ from heron.instance.input.undecodable_rows import LostRow, report_lost
 from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, watermark_sources
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import TickTimer
+from heron.instance.replay.failure_cause import FailureCause, encode_cause
+from heron.instance.replay.replay_policy import replays_somewhere
 from heron.instance.user.queued_collector import QueuedTarget
 from heron.instance.user.user_component import BoltHookCalls
 from heron.ipc.frames.frame import Marker, SegmentKind, marker_value
@@ -46,6 +48,9 @@ class SimulatedBolt(SimulatedTask):
         self._watermark = TaskWatermark(watermark_sources(environment.index, plan.component))
         self._column_input: ColumnInput | None = None
         self._emitter.column_acks = self
+        self._tells_why = replays_somewhere(environment.index.plan.topology)
+        if self._tells_why and isinstance(self._emitter, TrackedBoltEmitter):
+            self._emitter.cause = encode_cause(FailureCause(plan.component, plan.task_id))
         self._ticks = TickTimer(self.config, environment.clock.monotonic_s)
 
     @property
@@ -122,7 +127,7 @@ class SimulatedBolt(SimulatedTask):
         except SerializationError as error:
             self.metrics.failed += head.rows
             self.errors.report(f"reading {self._reader.described(head)}", error, "these tuples are lost")
-            self._fail(delivery.edge)
+            self._fail(delivery.edge, "reading the batch", error)
             return
         if self._column_input is not None:
             self._process_columns(self._column_input.columns_of(batch), delivery.edge)
@@ -155,7 +160,7 @@ class SimulatedBolt(SimulatedTask):
                 self._component.process_columns(batch)
         except Exception as error:
             self.settle_columns(batch, acked=False)
-            self._fail(edge)
+            self._fail(edge, "process_columns", error)
             self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
         self.metrics.executed[key] = self.metrics.executed.get(key, 0) + batch.num_rows
 
@@ -164,7 +169,7 @@ class SimulatedBolt(SimulatedTask):
         self.metrics.failed += len(lost)
         report_lost(lost, self.errors)
         if lost:
-            self._fail(edge)
+            self._fail(edge, lost[0].doing, lost[0].reason)
 
     def _execute(self, tup: Tuple) -> None:
         emitter = self._emitter
@@ -177,7 +182,7 @@ class SimulatedBolt(SimulatedTask):
                 emitter.hook_calls.execute(self._component.process, tup)
         except Exception as error:
             self.metrics.failed += 1
-            self._fail(tup.id)
+            self._fail(tup.id, "process", error)
             self.user_failed("process", error, "the tuple is failed and the task continues", tup)
 
     def _tick_if_due(self) -> bool:
@@ -199,9 +204,10 @@ class SimulatedBolt(SimulatedTask):
         self._settle()
         self.end()
 
-    def _fail(self, edge: object) -> None:
+    def _fail(self, edge: object, doing: str, error: Exception) -> None:
         if isinstance(edge, Edge) and self.environment.ledger is not None:
-            self.environment.ledger.fail(edge)
+            cause = FailureCause.of(self.plan.component, self.plan.task_id, doing, error) if self._tells_why else None
+            self.environment.ledger.fail(edge, b"" if cause is None else encode_cause(cause))
 
     def _settle(self) -> None:
         acked, failed = self._emitter.acked, self._emitter.failed

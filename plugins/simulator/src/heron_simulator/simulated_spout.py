@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from functools import partial
 
 from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
 from heron.api.config import setting
+from heron.api.dead_letter import DeadLetter
 from heron.api.spout import Spout
-from heron.instance.acks.pending_roots import ImmediateAcks
+from heron.instance.acks.pending_roots import ImmediateAcks, PendingRoots
 from heron.instance.acks.replays import Replays
 from heron.instance.output.emitter import SpoutEmitter
+from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff
+from heron.instance.replay.replay_policy import ReplayPolicy
+from heron.instance.replay.replayer import Replayer
+from heron.instance.spout_replays import SpoutName, SpoutReplays
 from heron.instance.user.queued_collector import QueuedTarget
 from heron.instance.user.user_component import SpoutHookCalls
+from heron.ipc.documents.letter_line import LetterLine
 from heron.planner.physical_plan import TaskPlan
+from heron_simulator.ack_ledger import TreeOutcome
 from heron_simulator.delivery import TrackedSpoutEmitter
 from heron_simulator.simulated_task import SimulatedTask, SimulationEnvironment
 
@@ -24,6 +32,26 @@ _FIRST_BACKOFF_S = 0.1
 _LAST_BACKOFF_S = 10.0
 
 
+class KeptLetters:
+    """The dead letters of a simulated spout that no bolt receives, in their order."""
+
+    dropped = 0
+
+    def __init__(self) -> None:
+        self.letters: list[DeadLetter] = []
+
+    def keep(self, letter: DeadLetter, line: LetterLine) -> None:
+        """`heron.instance.spout_replays.LetterStore.keep`."""
+        self.letters.append(letter)
+
+    def take(self, ids: Collection[str]) -> list[LetterLine]:
+        """`heron.instance.spout_replays.LetterStore.take`: no command asks a simulation."""
+        return []
+
+    def restore(self, line: LetterLine) -> None:
+        """`heron.instance.spout_replays.LetterStore.restore`: nothing was taken."""
+
+
 class SimulatedSpout(SimulatedTask):
     """Calls `next_tuple` up to `calls` times per turn, as long as it emits."""
 
@@ -31,11 +59,14 @@ class SimulatedSpout(SimulatedTask):
         super().__init__(environment, plan)
         ledger = environment.ledger
         self._replays = Replays()
+        self._replayer: Replayer | None = None
+        self.letters = KeptLetters()
         self._emitter = (
             TrackedSpoutEmitter(self.origin(), self.outbox, ledger, self._replays)
             if ledger
             else SpoutEmitter(self.origin(), self.outbox)
         )
+        self.replays = self._engine_replays()
         self._emitter.watermark_receivers = partial(environment.index.receiving_tasks, plan.component)
         self._component = Spout()
         self._calls = calls
@@ -67,13 +98,17 @@ class SimulatedSpout(SimulatedTask):
 
     def due_s(self) -> float:
         """`SimulatedTask.due_s`."""
-        return self._retry_s if not self.ended and self._retry_s > self.environment.clock.monotonic_s() else math.inf
+        now_s = self.environment.clock.monotonic_s()
+        again_s = now_s + self.replays.wait_s(math.inf)
+        return math.inf if self.ended else min(again_s, self._retry_s if self._retry_s > now_s else math.inf)
 
     def work(self) -> bool:
         """`SimulatedTask.work`."""
         if self.ended:
             return False
         delivered = self._deliver_outcomes()
+        if self.replays.is_due():
+            self.replays.emit_due(self._free_roots())
         if self.environment.clock.monotonic_s() >= self._retry_s:
             for _ in range(self._calls):
                 if not self._may_call() or not self._call():
@@ -111,12 +146,27 @@ class SimulatedSpout(SimulatedTask):
         """Whether there is room, and after `end` whether the spout owes replays; see `heron.instance.acks.replays`."""
         if self._emitter.ending and not self._replays:
             return False
+        return self._free_roots() > 0 and not self.replays.is_full()
+
+    def _free_roots(self) -> float:
+        """How many roots may be added; infinite at most once."""
         ledger = self.environment.ledger
-        return ledger is None or ledger.in_flight(self.plan.task_id) < self._max_pending
+        return math.inf if ledger is None else self._max_pending - ledger.in_flight(self.plan.task_id)
+
+    def _engine_replays(self) -> OwnReplays:
+        """What emits failed roots again: the author's code, or `heron.instance.spout_replays`."""
+        clock = self.environment.clock.monotonic_s
+        emitter, policy, pending = self._emitter, ReplayPolicy.of(self.config), PendingRoots(clock)
+        if policy is None or not isinstance(emitter, TrackedSpoutEmitter):
+            return OwnReplays(pending)
+        name = SpoutName(self.plan.component, self.plan.task_id, 1)
+        replays = SpoutReplays(policy, name, emitter, pending, self.letters, clock)
+        emitter.replayer = self._replayer = replays.replayer
+        return replays
 
     def _is_done(self) -> bool:
         """Whether the task may end after `end` was called: at least once, all trees are complete or given up."""
-        return not (self._has_trees() or self._replays)
+        return not (self._has_trees() or self._replays or self.replays.waiting)
 
     def _has_trees(self) -> bool:
         """Whether a tree is in flight, or the spout has yet to hear its outcome."""
@@ -127,16 +177,29 @@ class SimulatedSpout(SimulatedTask):
         ledger = self.environment.ledger
         outcomes = ledger.take_outcomes(self.plan.task_id) if ledger is not None else []
         for each in outcomes:
-            doing, action = ("ack", self._component.ack) if each.complete else ("fail", self._fail)
-            hooks = self._hook_calls()
-            try:
-                action(each.tup_id)
-                (hooks.acked if each.complete else hooks.failed)(each.tup_id, each.latency_s)
-            except Exception as error:
-                self.user_failed(doing, error, "the task continues", each.tup_id)
+            for tup_id in self._ids_of(each):
+                self._call_back(each, tup_id)
             self.metrics.acked += each.complete
             self.metrics.failed += not each.complete
         return bool(outcomes)
+
+    def _ids_of(self, ended: TreeOutcome) -> list[object]:
+        """The ids of which the author hears: where the engine replays, not of a root that it emits again."""
+        if (replayer := self._replayer) is None:
+            return [ended.tup_id]
+        if ended.complete:
+            return replayer.acked([ended.tup_id])
+        replayer.note(ended.tup_id, ended.cause)
+        return replayer.failed([ended.tup_id], ended.outcome, ended.latency_s)
+
+    def _call_back(self, ended: TreeOutcome, tup_id: object) -> None:
+        doing, action = ("ack", self._component.ack) if ended.complete else ("fail", self._fail)
+        hooks = self._hook_calls()
+        try:
+            action(tup_id)
+            (hooks.acked if ended.complete else hooks.failed)(tup_id, ended.latency_s)
+        except Exception as error:
+            self.user_failed(doing, error, "the task continues", tup_id)
 
     def _fail(self, tup_id: object) -> None:
         fail = self._component.fail

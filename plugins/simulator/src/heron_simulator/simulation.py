@@ -17,6 +17,7 @@ from heron.api.api_constants import (
 from heron.api.bolt import Bolt
 from heron.api.capture import TopologySource
 from heron.api.config import setting
+from heron.api.dead_letter import DeadLetter
 from heron.api.definition import ComponentKind, TopologyDefinition
 from heron.api.spout import Spout
 from heron.clock import Clock
@@ -194,6 +195,16 @@ class Simulation:
         for task in self._tasks.values():
             counts[task.plan.component] += task.counts()
         return counts
+
+    def dead_letters(self, spout: str) -> tuple[DeadLetter, ...]:
+        """The dead letters of a spout that no bolt receives, in their order; see ``topology.replay.attempts``.
+
+        Raises:
+            UsageError: when there is no such component.
+        """
+        self._task(spout, 0)
+        tasks = [each for each in self._tasks.values() if each.plan.component == spout]
+        return tuple(letter for each in tasks if isinstance(each, SimulatedSpout) for letter in each.letters.letters)
 
     def errors(self) -> tuple[str, ...]:
         """Each distinct failure of user code so far, one line each, as processes print them."""

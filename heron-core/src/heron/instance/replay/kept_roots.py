@@ -38,14 +38,19 @@ class ColumnRoot(NamedTuple):
 
 
 class Replay:
-    """The id of a root that was emitted before: the author's id, and how often the root has failed."""
+    """The id of a root that was emitted before: the author's id, and how often the root has failed.
 
-    __slots__ = ("failures", "since_s", "tup_id")
+    `heard` is whether the author hears how it ends. A root with `endless` is emitted again until it is acked.
+    """
 
-    def __init__(self, tup_id: object, since_s: float) -> None:
+    __slots__ = ("endless", "failures", "heard", "since_s", "tup_id")
+
+    def __init__(self, tup_id: object, since_s: float, *, heard: bool = True, endless: bool = False) -> None:
         self.tup_id = tup_id
         self.since_s = since_s  # when the root was emitted first
         self.failures = 0
+        self.heard = heard
+        self.endless = endless
 
 
 def keep_rows(

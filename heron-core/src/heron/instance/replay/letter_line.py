@@ -1,44 +1,41 @@
-"""A dead letter as a line of JSON: readable, and with the encoded values, so that it can be emitted again."""
+"""A dead letter as a line of JSON: readable, and with a pickle of the values, so that it can be emitted again.
+
+Only the owner of the topology can read and write the file, and only the task that wrote a line unpickles it.
+"""
 
 from __future__ import annotations
 
+import pickle
 import reprlib
 from collections.abc import Iterable
 
-import msgspec
-
 from heron.api.dead_letter import DeadLetter
+from heron.errors import SerializationError
+from heron.ipc.documents.letter_line import LetterLine
 
-__all__ = ["LetterLine", "letter_line"]
+__all__ = ["letter_line", "values_of"]
 
 _VALUE_CHARACTERS = 200
+_PROTOCOL = 5
 
 
-class LetterLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the file of dead letters has of each; see `heron.api.DeadLetter`.
+def values_of(line: LetterLine) -> object:
+    """What the spout emitted: a list of values, or a batch of columns.
 
-    `id` is unique in the topology. `shown` are the values as text, at most 200 characters each. `payload` are the
-    values as the serializer of the number `encoding` encodes them; empty if it cannot, which then was the error.
+    Raises:
+        SerializationError: when there is no pickle of them, or it does not load.
     """
-
-    id: str
-    spout: str
-    stream: str
-    shown: tuple[str, ...]
-    tup_id: str
-    failures: int
-    outcome: str
-    component: str = ""
-    task_id: int = 0
-    error: str = ""
-    trace: str = ""
-    emitted_s: float = 0.0
-    failed_s: float = 0.0
-    encoding: str = ""
-    payload: bytes = b""
+    if not line.payload:
+        msg = f"dead letter {line.id}: its values have no pickle, so it cannot be emitted again; drop it"
+        raise SerializationError(msg)
+    try:
+        return pickle.loads(line.payload)  # noqa: S301  # this task wrote it, into a file of its owner
+    except Exception as error:
+        msg = f"dead letter {line.id}: its values do not load: {type(error).__name__}: {error}; drop it"
+        raise SerializationError(msg) from error
 
 
-def letter_line(letter: DeadLetter, number: str, spout: str, encoding: str, payload: bytes) -> LetterLine:
+def letter_line(letter: DeadLetter, number: str, spout: str) -> LetterLine:
     """The line of a letter; `number` becomes its id."""
     values = letter.values
     shown = values if isinstance(values, list | tuple) else (values,)
@@ -56,9 +53,15 @@ def letter_line(letter: DeadLetter, number: str, spout: str, encoding: str, payl
         letter.trace,
         letter.emitted_s,
         letter.failed_s,
-        encoding,
-        payload,
+        _pickled(values),
     )
+
+
+def _pickled(values: object) -> bytes:
+    try:
+        return pickle.dumps(values, _PROTOCOL)
+    except Exception:  # a value of the author may do anything
+        return b""
 
 
 def _texts(values: Iterable[object]) -> Iterable[str]:

@@ -95,9 +95,10 @@ class Replayer:
             cause = self._causes.pop(id(each), b"")
             replay = root.tup_id if isinstance(root.tup_id, Replay) else Replay(root.tup_id, now_s - latency_s)
             replay.failures += outcome is not RootOutcome.LOST
-            if replay.failures > self.policy.attempts and replay.tup_id is not None:
+            if replay.failures > self.policy.attempts and not replay.endless:
                 self.kept_bytes -= root.size_bytes
-                given_up.append(replay.tup_id)
+                if replay.heard:
+                    given_up.append(replay.tup_id)
                 if self.give_up is not None:
                     self.give_up(GivenUp(root, replay, outcome, cause))
             else:
@@ -118,7 +119,12 @@ class Replayer:
     def letter_id(self) -> Replay:
         """The id of a dead letter that is emitted: it is emitted again until a bolt has acked it."""
         self._wraps_ids = True
-        return Replay(None, self._clock())
+        return Replay(None, self._clock(), heard=False, endless=True)
+
+    def stored_id(self, tup_id: object) -> Replay:
+        """The id of a stored dead letter that is emitted again: its spout has heard of it before."""
+        self._wraps_ids = True
+        return Replay(tup_id, self._clock(), heard=False)
 
     def forget(self) -> None:
         """Drops what waits: the component is constructed again, from a state that is older."""
@@ -129,5 +135,5 @@ class Replayer:
     def _ids_of(self, ids: Iterable[object]) -> list[object]:
         if not self._wraps_ids:
             return list(ids)
-        own = [each.tup_id if isinstance(each, Replay) else each for each in ids]
-        return [each for each in own if each is not None]  # None: a dead letter
+        heard = [each for each in ids if not isinstance(each, Replay) or each.heard]
+        return [each.tup_id if isinstance(each, Replay) else each for each in heard]

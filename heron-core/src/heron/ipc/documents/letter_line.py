@@ -1,0 +1,38 @@
+"""Dead letters in the files beside the logs of a spout's tasks: a line of JSON each."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["LetterLine", "read_line"]
+
+
+class LetterLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the file of dead letters has of each; see `heron.api.DeadLetter`.
+
+    `id` is unique in the topology. `shown` are the values as text, at most 200 characters each. `payload` is a pickle
+    of the values; empty if they have none, and such a letter cannot be emitted again.
+    """
+
+    id: str
+    spout: str
+    stream: str
+    shown: tuple[str, ...]
+    tup_id: str
+    failures: int
+    outcome: str
+    component: str = ""
+    task_id: int = 0
+    error: str = ""
+    trace: str = ""
+    emitted_s: float = 0.0
+    failed_s: float = 0.0
+    payload: bytes = b""
+
+
+def read_line(line: bytes) -> LetterLine | None:
+    """The letter in a line of the file; None if the line is broken, such as the last one of a task that was killed."""
+    try:
+        return msgspec.json.decode(line, type=LetterLine)
+    except msgspec.MsgspecError:
+        return None
