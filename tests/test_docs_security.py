@@ -15,7 +15,7 @@ ROWS = [line.split(" | ") for line in THREATS.splitlines() if line.startswith("|
 NAMED = re.compile(r"`([\w./-]+\.py)::(test_\w+)`")
 
 
-def tests_of(file: Path) -> set[str]:
+def names_in(file: Path) -> set[str]:
     """The names of the tests in a file."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
@@ -35,11 +35,11 @@ def test_every_threat_has_a_defence_and_a_test() -> None:
 def test_a_test_that_the_page_names_exists(file: str, test: str) -> None:
     """A test that is renamed or removed takes its row along."""
     assert (ROOT / file).is_file()
-    assert test in tests_of(ROOT / file)
+    assert test in names_in(ROOT / file)
 
 
 def test_every_test_of_the_folder_of_security_is_on_the_page() -> None:
     """A reader sees there what is tried, and a new test gets its row."""
     files = (ROOT / "tests" / "e2e" / "security").glob("test_*.py")
-    there = {(path.relative_to(ROOT).as_posix(), test) for path in files for test in tests_of(path)}
+    there = {(path.relative_to(ROOT).as_posix(), test) for path in files for test in names_in(path)}
     assert {each for each in there if each[1].startswith("test_")} <= set(NAMED.findall(THREATS))

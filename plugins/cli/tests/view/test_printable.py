@@ -167,7 +167,7 @@ def test_json_of_commands_is_printable(capsys: pytest.CaptureFixture[str]) -> No
     assert json.loads(shown) == {"name": HOSTILE["eight bit"]}
 
 
-@pytest.mark.parametrize("package", ["heron_cli", "heron_health_manager", "heron_service_tracker", "heron_service_ui"])
+@pytest.mark.parametrize("package", ["heron_cli", "heron_health_manager"])
 def test_every_text_of_a_command_is_printed_by_way_of_its_view(package: str) -> None:
     """A new command that prints a name must not forget it: `echo` and `open_console` are the ways to the terminal."""
     source = Path(heron_cli.__file__).parents[1]

@@ -36,7 +36,7 @@ class BoundedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take a part of a request."""
-        if self.cycle is not None and self.cycle.response_complete and self.conn.their_state is h11.SEND_BODY:
+        if self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete:
             self._unread_bytes += len(data)
             if self._unread_bytes > _MOST_UNREAD_BYTES:
                 self.transport.abort()

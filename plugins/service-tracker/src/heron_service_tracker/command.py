@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from heron_cli.view.text import echo
 from heron_service_tracker.address import Address
 from heron_service_tracker.command_options import url_of, with_tracker_options
 from heron_service_tracker.service import TrackerOptions, serve
@@ -23,4 +22,4 @@ def tracker(options: TrackerOptions) -> None:
 
 
 def _ready(address: Address) -> None:
-    echo(f"heron: tracker at {url_of(address)}/api/v1/topologies", err=True)
+    click.echo(f"heron: tracker at {url_of(address)}/api/v1/topologies", err=True)

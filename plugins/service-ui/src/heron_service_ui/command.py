@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from heron.driver_kit.parent_process import bind_to_parent
-from heron_cli.view.text import echo
 from heron_service_tracker.address import Address
 from heron_service_tracker.command_options import url_of, with_tracker_options
 from heron_service_tracker.service import TrackerOptions, serve
@@ -26,4 +25,4 @@ def ui(options: TrackerOptions) -> None:
 
 
 def _ready(address: Address) -> None:
-    echo(f"heron: ui at {url_of(address)}/ui/", err=True)
+    click.echo(f"heron: ui at {url_of(address)}/ui/", err=True)

@@ -8,7 +8,7 @@ from heron.clock import wall_s
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.topologies.logs.dead_letters import chosen_letters, stored_letters
 from heron_cli.view.dead_letter_text import letter_fields, letter_lines, letters_lines
-from heron_cli.view.text import print_json
+from heron_cli.view.text import echo, print_json
 
 __all__ = ["dead_letters"]
 
@@ -37,11 +37,11 @@ def list_command(name: str, count: int, options: RemoteOptions) -> None:
         print_json([letter_fields(each) for each in letters[-count:]])
     elif letters:
         for line in letters_lines(letters[-count:], wall_s()):
-            click.echo(line)
+            echo(line)
         if len(letters) > count:
-            click.echo(f"and {len(letters) - count:,} older ones: -n {len(letters)}")
+            echo(f"and {len(letters) - count:,} older ones: -n {len(letters)}")
     else:
-        click.echo(f"{name} has no dead letters in files")
+        echo(f"{name} has no dead letters in files")
 
 
 @dead_letters.command()
@@ -57,4 +57,4 @@ def show(name: str, ids: tuple[str, ...], options: RemoteOptions) -> None:
         return
     for each in letters:
         for line in letter_lines(each, wall_s()):
-            click.echo(line)
+            echo(line)
