@@ -145,7 +145,7 @@ def _see_only_metrics(port: Port, keys: TopologyKeys) -> None:
 
 
 def _keys_and_endpoint(sandbox: Sandbox) -> tuple[TopologyKeys, str]:
-    root = {"root": str(sandbox.home / ".heron" / "state")}
+    root: dict[str, object] = {"root": str(sandbox.home / ".heron" / "state")}
     state = open_driver(DriverRef("statemgr", "localfs", _DRIVER, root), StateManager)
     try:
         location = state.get(NodeKind.TMANAGER_LOCATION, "steady")

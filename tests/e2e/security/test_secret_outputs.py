@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
+import psutil
 import pytest
 from secret_places import files_with, keys_of, talkative
 from strangers import answer_to, listening_ports
@@ -56,7 +58,7 @@ def test_no_key_or_password_is_shown_anywhere(sandbox: Sandbox, monkeypatch: pyt
     options = ("--config-path", str(profiles))
     run = sandbox.start("steady.py", *options)
     run.until((run.out / "progress").exists, "the first counts")
-    root = {"root": str(sandbox.home / ".heron" / "state")}
+    root: dict[str, object] = {"root": str(sandbox.home / ".heron" / "state")}
     state = open_driver(DriverRef("statemgr", "localfs", _DRIVER, root), StateManager)
     try:
         keys = keys_of(state, "steady")
@@ -80,9 +82,13 @@ def _crash(run: HeronRun) -> None:
     for role in ("instance", "stmgr"):
         process = run.processes(role)[-1]
         process.send_signal(signal.SIGABRT)
-        run.until(lambda ended=process: not ended.is_running(), f"the end of a {role}")
+        run.until(functools.partial(_has_ended, process), f"the end of a {role}")
     (run.out / "progress").unlink(missing_ok=True)
     run.until((run.out / "progress").exists, "counts after the crash")
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    return not process.is_running()
 
 
 def _commands(sandbox: Sandbox, options: tuple[str, ...], run: HeronRun) -> dict[str, str]:
