@@ -14,6 +14,7 @@ from typing import TypeVar
 import httpx
 import pytest
 
+from heron_cli.client import Client
 from heron_service_tracker import bounded_protocol, service
 from heron_service_tracker.access import Access
 from heron_service_tracker.actions import Actions
@@ -60,7 +61,7 @@ def served(
     return asyncio.run(run())
 
 
-def _no_client(_cluster: str) -> None:  # type: ignore[misc]
+def _no_client(_cluster: str) -> Client:
     pytest.fail("a refused request reached a topology")
 
 

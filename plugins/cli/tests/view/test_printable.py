@@ -88,9 +88,8 @@ def test_only_colours_of_an_authors_program_reach_the_terminal(text: str) -> Non
 
 def status(text: str) -> TopologyStatus:
     """The status of a topology whose every text is hostile."""
-    return TopologyStatus(
-        text, text, "running", 0.0, 1, (ComponentStatus(text, "bolt", 1),), (TaskStatus(1, text, 1, "running", 1),)
-    )
+    components, tasks = (ComponentStatus(text, "bolt", 1),), (TaskStatus(1, text, 1, "running", 1),)
+    return TopologyStatus(text, text, "running", 0.0, plan_version=1, components=components, tasks=tasks)
 
 
 @pytest.mark.parametrize("text", [*HOSTILE.values(), "[red]x[/red] [/] :smile:"], ids=[*HOSTILE, "markup"])
