@@ -17,8 +17,8 @@ from heron_checkpoint_localfs import LocalfsCheckpointStore
 from heron_cli.topologies.runs.run_folders import is_run_dir
 from heron_scheduler_kit.executor_process import own_run_dir
 from heron_scheduler_local.scheduler import LocalScheduler
-from heron_service_tracker.access_token import read_token
-from heron_service_tracker.audit_file import AuditFile
+from heron_service_tracker.calls.audit_file import AuditFile
+from heron_service_tracker.http.access_token import read_token
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
 from heron_uploader_localfs import LocalfsUploader
 
