@@ -16,7 +16,7 @@ import sys
 import tarfile
 import unicodedata
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
@@ -95,20 +95,18 @@ def pack(root: Path, files: Sequence[str], manifest: PackageManifest, target: Pa
 def unpack(package: Path, target: Path) -> PackageManifest:
     """Unpack a package into the folder `target` (created with mode 0700 if absent). Return its manifest.
 
+    The package is read twice: nothing is written before all of it was compared with its manifest.
+
     Raises:
         PackageError: when the package is garbled, has an entry that the manifest does not list, differs from a
-            SHA-256, takes too many bytes, or was made for another Python. None of its files is left in `target`.
+            SHA-256 (the message has both), takes too many bytes, or was made for another Python. None of its files is
+            left in `target`.
     """
     written: list[Path] = []
     try:
+        _read(package, lambda name, content: _digest(_inside(target, name, package), content))
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with gzip.open(package) as zipped:
-            content = _Bounded(zipped, package)
-            with tarfile.open(fileobj=cast("IO[bytes]", content), mode="r|") as archive:
-                manifest = _unpack(archive, package, target, written)
-            while content.read(_CHUNK_BYTES):  # up to the checksum at the end, which tells a package that was cut
-                pass
-            return manifest
+        return _read(package, lambda name, content: _write(_inside(target, name, package), content, written))
     except _BROKEN as error:
         _remove(written)
         msg = f"package {package}: garbled ({error}); submit the topology again"
@@ -122,7 +120,21 @@ def unpack(package: Path, target: Path) -> PackageManifest:
         raise
 
 
-def _unpack(archive: tarfile.TarFile, package: Path, target: Path, written: list[Path]) -> PackageManifest:
+_Take = Callable[[str, IO[bytes]], str]
+"""Takes the name and the content of a file, and returns the SHA-256 of the content."""
+
+
+def _read(package: Path, take: _Take) -> PackageManifest:
+    with gzip.open(package) as zipped:
+        content = _Bounded(zipped, package)
+        with tarfile.open(fileobj=cast("IO[bytes]", content), mode="r|") as archive:
+            manifest = _read_entries(archive, package, take)
+        while content.read(_CHUNK_BYTES):  # up to the checksum at the end, which tells a package that was cut
+            pass
+        return manifest
+
+
+def _read_entries(archive: tarfile.TarFile, package: Path, take: _Take) -> PackageManifest:
     manifest: PackageManifest | None = None
     missing: dict[str, str] = {}
     for member in archive:
@@ -139,15 +151,17 @@ def _unpack(archive: tarfile.TarFile, package: Path, target: Path, written: list
             manifest = decode_manifest(data, f"package {package}")
             _check_manifest(manifest, package)
             missing = dict(manifest.files)
-            _write(target / MANIFEST_NAME, io.BytesIO(data), written)
+            take(MANIFEST_NAME, io.BytesIO(data))
             continue
         expected = missing.pop(member.name, None)
         if expected is None:
             msg = f"package {package}: entry {member.name!r} is not in its manifest; submit again"
             raise PackageError(msg)
-        path = _inside(target, member.name, package)
-        if _write(path, content, written) != expected:
-            msg = f"package {package}: {member.name!r} differs from its SHA-256; submit again"
+        if (found := take(member.name, content)) != expected:
+            msg = (
+                f"package {package}: the SHA-256 of {member.name!r} is {found}, not {expected}; the package was "
+                "changed, submit again"
+            )
             raise PackageError(msg)
     if manifest is None or missing:
         lacking = ", ".join(sorted(missing)) or MANIFEST_NAME
@@ -232,6 +246,13 @@ def _inside(target: Path, name: str, package: Path) -> Path:
         msg = f"package {package}: entry {name!r} would leave its folder; do not trust this package"
         raise PackageError(msg)
     return target.joinpath(*path.parts)
+
+
+def _digest(_path: Path, content: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while chunk := content.read(_CHUNK_BYTES):
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _write(path: Path, content: IO[bytes], written: list[Path]) -> str:

@@ -32,6 +32,7 @@ from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.http.access import Access
 from heron_service_tracker.http.address import Address
 from heron_service_tracker.http.application import Pages, application
+from heron_service_tracker.http.bounded_protocol import BoundedProtocol
 from heron_service_tracker.watches.cluster_watch import ClusterWatch
 from heron_service_tracker.watches.observations import METRICS_S, Observations
 
@@ -157,7 +158,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         proxy_headers=False,
         timeout_graceful_shutdown=_STOP_S,
         h11_max_incomplete_event_size=16 * 1024,
-        http="h11",
+        http=BoundedProtocol,
         limit_concurrency=_MOST_CONNECTIONS,
     )
 
