@@ -25,7 +25,6 @@ from heron.checkpoints.manifest import (
     encode,
 )
 from heron.driver_kit.large_values import LargeValues
-from heron.driver_kit.packages import PackageName
 from heron.errors import CheckpointError, HeronError, PackageError, RemoteProtocolError, SerializationError, StateError
 from heron.instance.acks.tracked_batch import tracked_batch
 from heron.instance.codec.batch_codec import decode_columns, decode_values
@@ -37,10 +36,6 @@ from heron.instance.queues.data_queue import DataIn
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.metrics_table import decode_metrics
 from heron.ipc.documents.status import StatusReader, decode_status
-from heron.ipc.documents.task_memory import decode_memory
-from heron.ipc.documents.task_profile import decode_profile
-from heron.ipc.documents.task_stacks import decode_stacks
-from heron.ipc.documents.task_tuples import decode_tuples
 from heron.ipc.documents.traces_table import decode_traces
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frames.frame import (
@@ -68,6 +63,10 @@ from heron.planner.key_balance import decode_owners
 from heron.planner.runtime_config import decode_changes
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, Versioned
+from heron.spi.task_memory import decode_memory
+from heron.spi.task_profile import decode_profile
+from heron.spi.task_stacks import decode_stacks
+from heron.spi.task_tuples import decode_tuples
 from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan, decode_tasks, decode_topology
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.counters import TrafficCounters
@@ -77,6 +76,7 @@ from heron.stmgr.outlet import Watermarks
 from heron.stmgr.peer_session import PeerInbound
 from heron.stmgr.router import Router
 from heron.tmanager.messages import checkpoint_report, location_of, long_call_report, process_report, task_report
+from heron_driver_kit.packages import PackageName
 from heron_serializer_arrow import ArrowSerializer
 from heron_serializer_msgpack import MsgpackSerializer
 from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
