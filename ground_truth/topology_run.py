@@ -26,7 +26,7 @@ from heron.ipc.documents.status import TopologyStatus
 from heron.spi.health_values import Observation
 from heron_cli.client import connect
 from heron_cli.topologies.running.remote_topology import RemoteTopology
-from heron_health_manager.observing import observe
+from heron_health_manager.observing.observing import observe
 
 __all__ = ["Home", "Load", "TopologyRun"]
 

@@ -13,7 +13,7 @@ from ground_truth.topology_run import Home, TopologyRun
 from heron.clock import monotonic_s
 from heron.spi.health import HealthPolicy
 from heron.spi.health_values import Diagnosis, Observation
-from heron_health_manager.policy_round import Round, run_round
+from heron_health_manager.diagnosing.policy_round import Round, run_round
 
 __all__ = [
     "REPORTED",

@@ -1,16 +1,20 @@
-"""heron-core and heron-cli without any plugin: their dependencies, and their messages about a missing plugin."""
+"""heron-core and heron-cli without plugins: their dependencies, and their messages about a missing plugin."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+from heron_testing.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "heron-core"
@@ -28,16 +32,20 @@ def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[s
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=100, check=False)
 
 
-@pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheels of the core and the command."""
-    folder = tmp_path_factory.mktemp("dist")
-    for project in (CORE, *(ROOT / "plugins" / name for name in COMMAND)):
+def build(folder: Path, *projects: Path) -> Path:
+    """Build the wheels of these projects into a folder, and return it."""
+    for project in projects:
         # With the hatchling of this environment, which has the same pin.
         here = ("--no-build-isolation", "--python", sys.executable)
         built = run(*UV, "build", "-q", "--wheel", *here, "--out-dir", str(folder), str(project))
         assert built.returncode == 0, built.stderr
     return folder
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheels of the core and the command."""
+    return build(tmp_path_factory.mktemp("dist"), CORE, *(ROOT / "plugins" / name for name in COMMAND))
 
 
 def install(folder: Path, wheels: list[str]) -> Path:
@@ -110,3 +118,90 @@ def test_a_new_plugin_needs_the_test_kit(heron: Heron, tmp_path: Path) -> None:
     assert made.returncode == 2
     assert "heron plugins new is not installed: `pip install heron-testing`" in made.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+# What the profile `local` names, and nothing else of the bundle.
+LOCAL = (
+    "plugins/checkpoint-localfs",
+    "plugins/metricsink-file",
+    "plugins/packing-roundrobin",
+    "plugins/scheduler-kit",
+    "plugins/scheduler-local",
+    "plugins/statemgr-localfs",
+    "plugins/store-sqlite",
+    "plugins/uploader-localfs",
+)
+INSPECTOR = "plugins/task-inspector"
+IDLE = """
+import time
+from heron.api import Spout, TopologyBuilder
+
+class Idle(Spout):
+    outputs = ["number"]
+
+    def next_tuple(self):
+        time.sleep(0.01)
+
+builder = TopologyBuilder("idle")
+builder.set_config({"topology.inspect.tuples": True})
+builder.add_spout("idle", Idle, par=1)
+builder.build_and_submit()
+"""
+QUESTIONS = (
+    ("stack", "idle", "1"),
+    ("profile", "idle", "1", "--seconds", "0.1"),
+    ("memory", "idle", "1", "--seconds", "0"),
+    ("inspect", "idle", "1", "--seconds", "0.1"),
+)
+
+
+@pytest.fixture
+def idle(dist: Path, tmp_path: Path) -> Iterator[tuple[Path, Heron]]:
+    """A topology that runs in an environment without an inspector; and its command."""
+    build(tmp_path / "dist", *(ROOT / each for each in LOCAL))
+    venv = install(tmp_path, [str(each) for folder in (dist, tmp_path / "dist") for each in folder.glob("*.whl")])
+    assert "heron-task-inspector" not in installed_names(venv)
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    environment["HOME"] = str(tmp_path)
+    (tmp_path / "idle.py").write_text(IDLE)
+
+    def heron(*words: str) -> subprocess.CompletedProcess[str]:
+        command = (str(venv / "bin" / "heron"), *words)
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
+        )
+
+    submitted = heron("submit", "local", "idle.py")
+    assert submitted.returncode == 0, submitted.stderr
+    try:
+        yield venv, heron
+    finally:
+        heron("kill", "idle")
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(600)
+def test_a_task_without_an_inspector_says_how_to_install_it(idle: tuple[Path, Heron], tmp_path: Path) -> None:
+    """The core runs topologies without it. Its task finds the inspector that is installed then, without a restart."""
+    venv, heron = idle
+    python = venv / "bin" / "python"
+
+    def refused(*words: str) -> str:
+        asked = heron(*words)
+        said = " ".join(asked.stderr.split())
+        return said if asked.returncode == 2 and "inspector" in said else ""
+
+    for words in QUESTIONS:
+        said = wait_until(partial(refused, *words), 60.0, f"the refusal of heron {words[0]}")
+        assert f"no task inspector is installed in the Python of this task ({python} on " in said
+        assert "to add one there: `pip install heron-task-inspector`, then ask again" in said
+        assert "Traceback" not in said
+
+    build(tmp_path / "inspector", ROOT / INSPECTOR)
+    (wheel,) = (tmp_path / "inspector").glob("*.whl")
+    installed = run(*UV, "pip", "install", "-q", "--no-deps", "--python", str(python), str(wheel))
+    assert installed.returncode == 0, installed.stderr
+    for words in QUESTIONS:
+        asked = heron(*words)
+        assert asked.returncode == 0, asked.stderr
+    assert "Idle.next_tuple" in heron("stack", "idle", "1").stdout

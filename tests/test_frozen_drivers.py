@@ -46,6 +46,7 @@ FROZEN = {
     "state-1/suite.py": "state-1/heron_state_dicts.py",
     "statemgr-1/suite.py": "statemgr-1/heron_statemgr_shared.py",
     "store-1/suite.py": "store-1/heron_store_files.py",
+    "task-1/suite.py": "task-1/heron_task_plain.py",
     "uploader-1/suite.py": "uploader-1/heron_uploader_shelf.py",
 }
 NAMES = [each.partition("/")[0] for each in FROZEN]
@@ -68,7 +69,9 @@ import pytest
 from heron_cli.catalog.plugin_path import add_plugin_path
 report, cases, *suites = sys.argv[1:]
 add_plugin_path([Path(suite).parent for suite in suites])
-options = ["-q", "-c", "/dev/null", "-p", "no:cacheprovider", "--import-mode=importlib", f"--junitxml={report}"]
+# The names of the report begin at the folder of all drivers, also if there is one suite.
+folder = f"--rootdir={Path(suites[0]).parents[1]}"
+options = ["-q", "-c", "/dev/null", folder, "-p", "no:cacheprovider", "--import-mode=importlib", f"--junitxml={report}"]
 sys.exit(pytest.main([*options, "--continue-on-collection-errors", "-k", cases, *suites]))
 """
 

@@ -21,7 +21,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FAMILIES = {
     "bundle", "checkpoint", "compat", "connector", "engine", "health", "metricsink", "packing", "scheduler",
-    "serializer", "service", "state", "statemgr", "store", "uploader",
+    "serializer", "service", "state", "statemgr", "store", "task", "uploader",
 }  # fmt: skip
 LIBRARIES = {
     "cli", "hdfs-kit", "s3-kit", "scheduler-kit", "simulator", "spark-kit", "streamlet", "testing", "testing-servers",

@@ -13,8 +13,8 @@ import pytest
 from heron.driver_kit.core_version import core_version
 from heron.errors import SchedulerError
 from heron.spi.driver import DriverRef, ReferringOption
-from heron_scheduler_spark.redacted_spec import redact_driver
-from heron_scheduler_spark.worker_report import Question, report
+from heron_scheduler_spark.settings.redacted_spec import redact_driver
+from heron_scheduler_spark.worker.worker_report import Question, report
 
 LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 ZOOKEEPER = "heron_statemgr_zookeeper.state_manager:ZookeeperStateManager"

@@ -27,13 +27,13 @@ from heron_packing_roundrobin import RoundRobinPacking
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
 from heron_testing.contracts import packing
 from heron_testing.contracts.checkpoint import CheckpointStoreContract
-from heron_testing.contracts.checkpoint_faults import CheckpointStoreFaultCases
-from heron_testing.contracts.metricsink_faults import MetricsSinkFaultCases
+from heron_testing.contracts.fault_cases.checkpoint_faults import CheckpointStoreFaultCases
+from heron_testing.contracts.fault_cases.metricsink_faults import MetricsSinkFaultCases
+from heron_testing.contracts.fault_cases.statemgr_faults import StateManagerFaultCases
+from heron_testing.contracts.fault_cases.uploader_faults import UploaderFaultCases
 from heron_testing.contracts.packing import PackingContract
 from heron_testing.contracts.serializer import SerializerContract
 from heron_testing.contracts.statemgr import StateManagerContract
-from heron_testing.contracts.statemgr_faults import StateManagerFaultCases
-from heron_testing.contracts.uploader_faults import UploaderFaultCases
 from heron_testing.fake_clock import FakeClock
 from heron_testing.faults import Faults, file_faults
 from heron_uploader_localfs import LocalfsUploader

@@ -13,6 +13,10 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+from heron.ipc.documents.task_memory import decode_memory
+from heron.ipc.documents.task_profile import decode_profile
+from heron.ipc.documents.task_stacks import decode_stacks
+from heron.ipc.documents.task_tuples import decode_tuples
 
 from heron.api.definition import GroupingKind
 from heron.checkpoints.archive import CheckpointArchive, places_of
@@ -37,10 +41,6 @@ from heron.instance.queues.data_queue import DataIn
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.metrics_table import decode_metrics
 from heron.ipc.documents.status import StatusReader, decode_status
-from heron.ipc.documents.task_memory import decode_memory
-from heron.ipc.documents.task_profile import decode_profile
-from heron.ipc.documents.task_stacks import decode_stacks
-from heron.ipc.documents.task_tuples import decode_tuples
 from heron.ipc.documents.traces_table import decode_traces
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frames.frame import (

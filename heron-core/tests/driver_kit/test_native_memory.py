@@ -6,15 +6,18 @@ import subprocess
 import sys
 
 PROGRAM = """
+import resource
 from heron.driver_kit.native_memory import return_large_blocks
-from heron.instance.inspection.process_memory import resident_bytes
+def resident_bytes():
+    with open("/proc/self/statm") as pages:
+        return int(pages.read().split()[1]) * resource.getpagesize()
 return_large_blocks()
-before = resident_bytes()[0]
+before = resident_bytes()
 for _ in range(3):
     blocks = [bytearray(3 << 20) for _ in range(20)]
     small = [bytes(100_000 + number) for number in range(20)]  # between them, so nothing else can be trimmed
     del blocks
-print(resident_bytes()[0] - before)
+print(resident_bytes() - before)
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from heron.api.api_constants import (
     TOPOLOGY_REPLAY_BYTES,
 )
 from heron.api.spout import Spout
+from heron.instance.queues.data_queue import LettersAsked
 from heron.instance.spout_runner import SpoutRunner
-from heron.ipc.documents.letter_line import LetterLine
+from heron.ipc.documents.letter_line import LetterLine, decode_letters_answer
 from parts.tracked_rest import Decide, Rest, first_time, sent_end
 
 REPLAYS = {TOPOLOGY_REPLAY_ATTEMPTS: 2, TOPOLOGY_REPLAY_BACKOFF_SECS: 0.01}
@@ -56,7 +58,7 @@ def run(rest: Rest, folder: Path, component: type[Numbers] = Numbers) -> Numbers
 
 
 def letters(folder: Path) -> list[LetterLine]:
-    (file,) = folder.glob("dead-letters-1.jsonl")
+    file = folder / "dead-letters-1.jsonl"
     return [msgspec.json.decode(line, type=LetterLine) for line in file.read_bytes().splitlines()]
 
 
@@ -130,6 +132,93 @@ def test_a_letter_that_cannot_be_written_is_reported(tmp_path: Path, capsys: pyt
     rest = Rest("spout", always("fail", 0), sent_end, config=REPLAYS)
     run(rest, tmp_path / "absent")
     assert "writing a dead letter" in capsys.readouterr().err
+
+
+class Waiting(Numbers):
+    """Ends when the task has answered as often as the test asks."""
+
+    rest: Rest
+    asked = 1
+
+    def next_tuple(self) -> None:
+        if self.emitted < self.count:
+            super().next_tuple()
+        elif len(self.rest.answers) == self.asked:
+            self.end()
+
+
+def ask_when(rest: Rest, ready: Callable[[], bool], *asked: LettersAsked) -> None:
+    """Asks the task one thing after the other, each when the files are ready."""
+    waiting = list(asked)
+
+    def until(rest: Rest) -> bool:
+        if waiting and ready() and len(rest.answers) == len(asked) - len(waiting):
+            rest.gateway.data_in.put(waiting.pop(0))
+        return sent_end(rest)
+
+    rest.until = until
+
+
+def test_stored_letters_are_emitted_again_or_dropped(tmp_path: Path) -> None:
+    """The author hears nothing of it: `fail` was called before."""
+    acked = [False]
+
+    def decide(value: object) -> str:
+        return "fail" if value in (1, 3) and not acked[0] else "ack"
+
+    def ready() -> bool:
+        acked[0] = len(list(tmp_path.glob("*"))) > 0 and len(letters(tmp_path)) == 2
+        return acked[0]
+
+    rest = Rest("spout", decide, sent_end, config=REPLAYS)
+    one = LettersAsked(7, frozenset({"1-0-1", "1-0-9"}), drop=False)
+    ask_when(rest, lambda: acked[0] or ready(), one, LettersAsked(8, frozenset({"1-0-2"}), drop=True))
+    component = run(rest, tmp_path, type("Asked", (Waiting,), {"rest": rest, "asked": 2}))
+    assert [each.request_id for each in rest.answers] == [7, 8]
+    assert [dict(decode_letters_answer(each.document).found) for each in rest.answers] == [{"1-0-1": ""}, {"1-0-2": ""}]
+    assert letters(tmp_path) == []
+    assert rest.events.count(1) + rest.events.count(3) == 7, "three times each, and one of them once more"
+    assert sorted(component.outcomes) == [
+        *[("ack", f"id-{number}") for number in (0, 2, 4)],
+        *[("fail", f"id-{number}") for number in (1, 3)],
+    ]
+
+
+def test_a_replayed_letter_that_fails_again_is_a_letter_again(tmp_path: Path) -> None:
+    """With an id of its own, so that nobody takes it for the former one."""
+    rest = Rest("spout", always("fail", 2), sent_end, config=REPLAYS)
+    stored = lambda: len(list(tmp_path.glob("*"))) > 0  # noqa: E731
+    ask_when(rest, stored, LettersAsked(7, frozenset({"1-0-1"}), drop=False))
+    run(rest, tmp_path, type("Asked", (Waiting,), {"rest": rest}))
+    (letter,) = letters(tmp_path)
+    assert (letter.id, letter.shown, letter.failures) == ("1-0-2", ("2",), 3)
+    assert rest.events.count(2) == 6
+
+
+def test_a_letter_that_cannot_be_emitted_stays_with_the_reason(tmp_path: Path) -> None:
+    """Its stream may be gone in another version of the topology."""
+    rest = Rest("spout", always("fail", 0), sent_end, config=REPLAYS)
+    path = tmp_path / "dead-letters-1.jsonl"
+
+    def ready() -> bool:
+        if path.exists() and b'"stream":"gone"' not in path.read_bytes():
+            path.write_bytes(path.read_bytes().replace(b'"stream":"default"', b'"stream":"gone"'))
+        return path.exists()
+
+    ask_when(rest, ready, LettersAsked(7, frozenset({"1-0-1"}), drop=False))
+    run(rest, tmp_path, type("Asked", (Waiting,), {"rest": rest}))
+    (answer,) = rest.answers
+    assert "emit to unknown stream 'gone'" in decode_letters_answer(answer.document).found["1-0-1"]
+    assert [each.id for each in letters(tmp_path)] == ["1-0-1"]
+
+
+def test_a_spout_without_replays_refuses(tmp_path: Path) -> None:
+    """The refusal says what to set."""
+    rest = Rest("spout", first_time("ack"), sent_end)
+    ask_when(rest, lambda: True, LettersAsked(7, frozenset({"1-0-1"}), drop=True))
+    run(rest, tmp_path, type("Asked", (Waiting,), {"rest": rest}))
+    (answer,) = rest.answers
+    assert answer.refusal.startswith("task spout/1: it stores no dead letters, because topology.replay.attempts")
 
 
 def test_without_the_key_the_spout_hears_of_each_failure(tmp_path: Path) -> None:

@@ -20,6 +20,11 @@ TASK_MESSAGES = (
             request_id=18, component="count", task_id=2, wait_s=5.0, seconds=10.0, tuples=20
         )
     ),
+    Envelope(
+        letters_request=pb.LettersRequest(
+            request_id=19, component="lines", task_id=1, wait_s=5.0, drop=True, ids=["1-3-1", "1-3-2"]
+        )
+    ),
     Envelope(task_answer=pb.TaskAnswer(request_id=16, document=b"{}", refusal="busy", failure="ended")),
     Envelope(long_call=_LONG_CALL),
     Envelope(traces_request=pb.TracesRequest(request_id=17, limit=50)),

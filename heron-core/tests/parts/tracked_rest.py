@@ -16,6 +16,7 @@ from heron.instance.input.bolt_acks import AckTracker
 from heron.instance.runner import ComponentRunner
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
+from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
@@ -81,6 +82,7 @@ class Rest:
         self.ledgers = AckOutcomes()
         self.downstream = AckTracker(self)
         self.most_in_flight = 0
+        self.answers: list[pb.TaskAnswer] = []
         self.events: list[object] = []  # values that were sent, ("acked", …), ("failed", …) of a bolt, "END"
         self._deadline_s = monotonic_s() + DEADLINE_S
 
@@ -98,7 +100,9 @@ class Rest:
                 self._read(data)
         while out.items:
             item = out.items.popleft()
-            if not isinstance(item, Envelope):
+            if isinstance(item, Envelope):
+                self.answers += [item.task_answer] if item.HasField("task_answer") else []
+            else:
                 out.sent(item[1])
                 for data in item[0]:
                     self._read(data)

@@ -22,7 +22,6 @@ from heron.driver_kit.parent_process import EXIT_TEMPORARY
 from heron.errors import AccessError, HeronError, RefusedError, UnreachableError, UsageError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.status import decode_status
-from heron.ipc.documents.task_stacks import TaskStacks, encode_stacks
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys, Speaker, new_keys
 from heron.ipc.query import TManagerClient
@@ -32,6 +31,7 @@ from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import HandledLosses, PhysicalPlan
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.spi.task_stacks import TaskStacks, encode_stacks
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.plans import decode_physical_plan, encode_plan
 from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from heron.spi.health_values import ActionKind, Observation, Sample, Subscription
 from heron_health_manager.dhalion_policy import DhalionPolicy
-from heron_health_manager.policy_round import Finding, run_round
+from heron_health_manager.diagnosing.policy_round import Finding, run_round
 from heron_testing.contracts.health import HealthPolicyContract, busy_topology
 from heron_testing.topology_model.fluid_model import Model, Part
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from heron.errors import ConfigError
 from heron.spi.health_values import ActionKind, Measurement, Measurements, Observation, Subject, Subscription
+from heron_health_manager.diagnosing.policy_round import Round, run_round
 from heron_health_manager.ds2_policy import Ds2Policy
-from heron_health_manager.policy_round import Round, run_round
-from heron_health_manager.provisioning import OVER, UNDER
+from heron_health_manager.sizing.provisioning import OVER, UNDER
 from heron_testing.topology_model.fluid_model import Model, Part
 
 WANTED, MOST = 0.85, 0.97

@@ -12,9 +12,9 @@ from msgspec import structs
 
 from heron.spi.health_section import ComponentBounds, HealthSection
 from heron.spi.health_values import Action, ActionKind, Observation, Subscription
+from heron_health_manager.diagnosing.policy_round import Round, run_round
 from heron_health_manager.ds2_policy import Ds2Policy
-from heron_health_manager.manager import Observed
-from heron_health_manager.policy_round import Round, run_round
+from heron_health_manager.managing.manager import Observed
 from heron_testing.topology_model.fluid_model import Model, Part
 from heron_testing.topology_model.managed_model import ManagedModel
 from heron_testing.topology_model.running_model import RunningModel

@@ -8,8 +8,8 @@ import pytest
 
 from heron.errors import ConfigError
 from heron.spi.health_values import ActionKind, Expectation, Observation, Sample, Subject, Subscription
+from heron_health_manager.diagnosing.policy_round import Finding, Round, run_round
 from heron_health_manager.objectives.slo_findings import CONTRADICT, MISSED, OUT_OF_REACH, TOO_EXPENSIVE, UNMEASURED
-from heron_health_manager.policy_round import Finding, Round, run_round
 from heron_health_manager.slo_policy import SloPolicy
 from heron_testing.topology_model.fluid_model import Model, Part
 

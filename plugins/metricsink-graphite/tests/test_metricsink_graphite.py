@@ -18,7 +18,7 @@ from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRe
 from heron_metricsink_graphite import GraphiteSink
 from heron_metricsink_graphite.series import parts, points, series_name
 from heron_testing.contracts.metricsink import AT_S, EMITTED, LATENCY, QUEUE, SOURCE, MetricsSinkContract
-from heron_testing.contracts.second_process import numbered
+from heron_testing.contracts.parts.second_process import numbered
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.ports import free_port
 from heron_testing.relay import Relay

@@ -180,7 +180,7 @@ def test_a_port_is_free_again_after_kill_9() -> None:
     port = free_port()
     program = (
         "import sys; from heron_metricsink_prometheus import PrometheusSink as S; "
-        "from heron_testing.contracts.second_process import numbered; "
+        "from heron_testing.contracts.parts.second_process import numbered; "
         f"s = S.open({{'port': {port}, 'ports': 1}}); s.process(numbered(1)); print('on', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", program]

@@ -11,7 +11,7 @@ import pytest
 
 from heron_scheduler_kit.contract import ExecutorsContract
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
-from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.settings.options import SparkOptions
 from heron_scheduler_spark.spark_executors import SparkExecutors
 
 SPARKLESS = Path(__file__).parent / "sparkless"

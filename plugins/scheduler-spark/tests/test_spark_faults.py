@@ -19,9 +19,9 @@ import pytest
 from heron.clock import monotonic_s
 from heron.driver_kit.links import SocketContext, Speaker, WatchedChannel, decode_keys, open_watched_channel
 from heron.spi.scheduler import ContainerStatus
-from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.messages.task_messages import DriverCommand, Order, TaskHeartbeat, TaskHello, TaskMessage
 from heron_scheduler_spark.scheduler import SparkScheduler
-from heron_scheduler_spark.task_messages import DriverCommand, Order, TaskHeartbeat, TaskHello, TaskMessage
+from heron_scheduler_spark.settings.options import SparkOptions
 from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, runs
 from heron_testing.fake_executor import Alive
 from heron_testing.waiting import wait_until

@@ -17,12 +17,12 @@ from heron.errors import ConfigError
 from heron.spi.options import decode_options
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_spark import driver_process
+from heron_scheduler_spark.application.spark_jobs import JvmThread
 from heron_scheduler_spark.driver_process import DriverLiveness, DriverProcess
-from heron_scheduler_spark.message_stream import MessageStream
-from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.messages.message_stream import MessageStream
+from heron_scheduler_spark.messages.task_messages import TaskHeartbeat, TaskHello, decode_task_message
+from heron_scheduler_spark.settings.options import SparkOptions
 from heron_scheduler_spark.spark_executors import SparkExecutors
-from heron_scheduler_spark.spark_jobs import JvmThread
-from heron_scheduler_spark.task_messages import TaskHeartbeat, TaskHello, decode_task_message
 from heron_testing.waiting import wait_until
 
 _SOON_S = 20.0

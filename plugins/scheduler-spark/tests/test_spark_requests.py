@@ -12,13 +12,13 @@ from heron.planner.packing_plan import NO_RESOURCE, Resource
 from heron.spi.driver import DriverRef
 from heron.spi.options import decode_options
 from heron.spi.scheduler import ContainerSpec
-from heron_scheduler_spark.container_request import ContainerRequest, container_request
-from heron_scheduler_spark.master import Cluster, Master, parse_master
-from heron_scheduler_spark.network import DriverAddress
-from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.application.spark_failure import format_failure
 from heron_scheduler_spark.scheduler import SparkScheduler
-from heron_scheduler_spark.spark_failure import format_failure
-from heron_scheduler_spark.spark_settings import is_guarded, master_url, spark_settings
+from heron_scheduler_spark.settings.container_request import ContainerRequest, container_request
+from heron_scheduler_spark.settings.master import Cluster, Master, parse_master
+from heron_scheduler_spark.settings.network import DriverAddress
+from heron_scheduler_spark.settings.options import SparkOptions
+from heron_scheduler_spark.settings.spark_settings import is_guarded, master_url, spark_settings
 
 MB = 1024 * 1024
 HERE = DriverAddress("10.0.0.1", "10.0.0.1")

@@ -19,7 +19,7 @@ from heron.ipc.documents.status import ComponentStatus, LeaderStatus, ProcessSta
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TaskPlan, TopologyState
 from heron_cli.client import MetricsRow, TopologyEntry, TopologyPlans, TopologyStatus
-from heron_service_tracker.observations import Observations
+from heron_service_tracker.watches.observations import Observations
 from heron_testing.fake_clock import FakeClock
 
 

@@ -7,18 +7,18 @@ import json
 from pathlib import Path
 
 import pytest
-from starlette.types import ASGIApp, Message, Scope
-
-from heron.errors import UsageError
-from heron_cli.client import Client
 from heron_service_tracker.access import Access
 from heron_service_tracker.actions import Actions
 from heron_service_tracker.address import Address
 from heron_service_tracker.application import application
 from heron_service_tracker.audit_file import AuditFile
-from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.observations import Observations
 from heron_service_tracker.questions import Questions
+from starlette.types import ASGIApp, Message, Scope
+
+from heron.errors import UsageError
+from heron_cli.client import Client
+from heron_service_tracker.history.recorder import Recorder
 from heron_testing.fake_clock import FakeClock
 from heron_testing.hostile_bytes import Decoder, attack
 

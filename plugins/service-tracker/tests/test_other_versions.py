@@ -11,8 +11,8 @@ from heron.errors import RemoteProtocolError
 from heron.ipc.documents.metrics_table import decode_metrics, encode_metrics, table_of
 from heron.ipc.documents.status import decode_status, encode_status
 from heron_cli.client import MetricsRow, TopologyStatus
-from heron_service_tracker.flow import task_rows
-from heron_service_tracker.observations import Observations
+from heron_service_tracker.answers.flow import task_rows
+from heron_service_tracker.watches.observations import Observations
 
 MakeStatus = Callable[..., TopologyStatus]
 MakeMetrics = Callable[..., tuple[MetricsRow, ...]]

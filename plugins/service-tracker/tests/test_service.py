@@ -13,7 +13,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from heron_service_tracker import service
-from heron_service_tracker.address import Address
+from heron_service_tracker.http.address import Address
 
 DEADLINE_S = 20.0
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from heron.errors import UsageError
-from heron_service_tracker.access import Access
-from heron_service_tracker.address import Address
-from heron_service_tracker.application import application
-from heron_service_tracker.observations import Observations
+from heron_service_tracker.http.access import Access
+from heron_service_tracker.http.address import Address
+from heron_service_tracker.http.application import application
 from heron_service_tracker.service import TrackerOptions
+from heron_service_tracker.watches.observations import Observations
 from heron_service_ui.asset_files import read_assets
 from heron_service_ui.command import ui
 from heron_service_ui.pages import ui_pages

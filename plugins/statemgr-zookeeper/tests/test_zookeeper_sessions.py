@@ -19,7 +19,7 @@ from heron.clock import monotonic_s
 from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned
 from heron_testing.contracts.driver import in_time
-from heron_testing.contracts.second_process import second_process
+from heron_testing.contracts.parts.second_process import second_process
 from heron_testing.faults import Fault, relay_faults
 from heron_testing.relay import Relay
 from heron_testing.waiting import wait_until

@@ -15,8 +15,8 @@ from heron.errors import ConfigError, StoreError
 from heron.spi.store import Batch, Reading
 from heron_store_redis import RedisViewStore
 from heron_store_redis import driver as driver_module
+from heron_testing.contracts.parts.store_writers import seen
 from heron_testing.contracts.store import ViewStoreContract
-from heron_testing.contracts.store_writers import seen
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.relay import Relay
 from heron_testing_servers.redis import RedisServer

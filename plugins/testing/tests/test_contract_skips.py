@@ -15,7 +15,7 @@ from heron.spi.families import FAMILIES
 from heron_testing.contracts.driver import ASKED
 from heron_testing.faults import Faults
 
-SUITES = sorted(Path(heron_testing.contracts.__path__[0]).glob("*.py"))
+SUITES = sorted(Path(heron_testing.contracts.__path__[0]).rglob("*.py"))
 SKIPS = {"skip", "skipif", "importorskip"}
 
 

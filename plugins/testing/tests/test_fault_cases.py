@@ -21,7 +21,7 @@ import pytest
 from heron.errors import PackageError
 from heron.spi.uploader import Uploader
 from heron_testing.contracts.driver import needed, requires
-from heron_testing.contracts.uploader_faults import UploaderFaultCases
+from heron_testing.contracts.fault_cases.uploader_faults import UploaderFaultCases
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.relay import Relay
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_testing.contracts.packing import packable_topology
-from heron_testing.contracts.packing_reference import (
+from heron_testing.contracts.parts.packing_reference import (
     TaskPlacement,
     disturbed,
     placements,

@@ -20,9 +20,9 @@ from heron.spi.uploader import PackageEntry
 from heron_hdfs_kit.owner import home
 from heron_hdfs_kit.web_hdfs import Entry, WebHdfs
 from heron_testing.contracts.driver import in_time
-from heron_testing.contracts.second_process import second_process
-from heron_testing.contracts.uploader_listing import MOST_BYTES
-from heron_testing.contracts.uploader_weight import peak_bytes
+from heron_testing.contracts.parts.second_process import second_process
+from heron_testing.contracts.parts.uploader_listing import MOST_BYTES
+from heron_testing.contracts.parts.uploader_weight import peak_bytes
 from heron_testing.ports import free_port
 from heron_testing.waiting import wait_until
 from heron_testing_servers.faketime import shifted_clock

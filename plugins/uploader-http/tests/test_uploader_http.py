@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from heron.errors import ConfigError, PackageError
+from heron_testing.contracts.parts.uploader_listing import MOST_BYTES
+from heron_testing.contracts.parts.uploader_weight import peak_bytes
 from heron_testing.contracts.uploader import UploaderContract
-from heron_testing.contracts.uploader_listing import MOST_BYTES
-from heron_testing.contracts.uploader_weight import peak_bytes
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.relay import Relay
 from heron_testing_servers.faketime import shifted_clock

@@ -21,9 +21,9 @@ from botocore.client import BaseClient
 
 from heron.errors import ConfigError, PackageError
 from heron_s3_kit.bucket import Condition
+from heron_testing.contracts.parts.uploader_listing import MOST_BYTES
+from heron_testing.contracts.parts.uploader_weight import peak_bytes
 from heron_testing.contracts.uploader import UploaderContract
-from heron_testing.contracts.uploader_listing import MOST_BYTES
-from heron_testing.contracts.uploader_weight import peak_bytes
 from heron_testing.faults import Faults, relay_faults
 from heron_testing.ports import free_port
 from heron_testing.relay import Relay

@@ -63,3 +63,29 @@ def test_a_process_that_dies_makes_no_dead_letters_of_its_neighbours(sandbox: Sa
     (run.out / "hurry").touch()
     run.finished()
     check_letters(run)
+
+
+def test_stored_dead_letters_are_processed_after_the_bolt_was_mended(sandbox: Sandbox) -> None:
+    """`heron dead-letters` replays them in the running topology, and drops others after its end."""
+    run = sandbox.start("poisoned.py", args=("--wait", "1"))
+    words = ("dead-letters", "poisoned")
+
+    def stored() -> list[str]:
+        return [each["id"] for each in json.loads(sandbox.output_of(*words, "list", "-n", "100", "--json"))]
+
+    run.until((sandbox.home / ".heron" / "state" / "pplans" / "poisoned").exists, "its topology manager leads")
+    run.until(lambda: len(stored()) == len(POISON), "all poison is given up")
+    (run.out / "mended").touch()
+    first, *others = stored()
+    assert sandbox.output_of(*words, "replay", first) == "1 of 1 dead letter emitted again\n"
+    assert "no dead letter '1-1'" in sandbox.output_of(*words, "replay", "1-1", code=2)
+    done = json.loads(sandbox.output_of(*words, "replay", *others[:-1], "--json"))
+    assert (len(done["done"]), done["left"]) == (len(POISON) - 2, {})
+    assert stored() == others[-1:]
+    (run.out / "end").touch()
+    run.finished()
+    assert "poisoned" in sandbox.output_of(*words, "replay", "--all", code=2)
+    assert sandbox.output_of(*words, "drop", "--all", "--yes") == "1 of 1 dead letter dropped\n"
+    assert stored() == []
+    times = {number: count for rows in run.results("check_blocks").values() for number, count in rows}
+    assert [times[each] for each in POISON] == [FAILURES + 1] * (len(POISON) - 1) + [FAILURES]

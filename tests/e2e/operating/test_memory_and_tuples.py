@@ -85,7 +85,7 @@ def check_one_at_a_time(sandbox: Sandbox, run: HeronRun, leak: int) -> None:
 
     def is_observed() -> bool:
         threads = json.loads(sandbox.output_of("stack", "leaking", str(leak), "--json"))["threads"]
-        return any(each["name"] == "memoryobserver" for each in threads)
+        return any(each["name"] == "inspection-memory" for each in threads)
 
     wait_until(is_observed, 30.0, "the thread that observes")
     assert f"observing leaking task {leak} for 300 s; it is slower meanwhile" in first.stderr

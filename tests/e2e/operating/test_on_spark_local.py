@@ -23,8 +23,8 @@ from heron.clock import monotonic_s
 from heron.driver_kit.core_version import core_version
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
-from heron_scheduler_spark.container_task import run_container
-from heron_scheduler_spark.task_messages import Order
+from heron_scheduler_spark.messages.task_messages import Order
+from heron_scheduler_spark.worker.container_task import run_container
 from heron_testing.waiting import wait_until
 from heron_testing_servers.absence import not_here
 from visible_data import logs, processes

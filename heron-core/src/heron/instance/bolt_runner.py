@@ -275,7 +275,8 @@ class BoltRunner(ComponentRunner):
             self._acks.discard(tracked)  # sent again by a task that was restarted; this bolt has finished
             return
         if (sample := self.task.gateway.inspected.sample) is not None:
-            sample.receive(batch.source.key, batch.source.task_id, batch.first_rows, self.task.index)
+            source = batch.source
+            sample.receive(source.key, source.task_id, source.fields, batch.first_rows)
         traces = received_traces(head, batch.source, self._arrived, self.task.spans)
         if self._column_input is None:
             self._process_batch(batch, tracked, traces)

@@ -44,9 +44,7 @@ def main(signals: Signals) -> int:
         process="instance",
         component=spec.component,
         task=spec.task_id,
-        secrets=tuple(
-            text for ref in (spec.checkpoint, *spec.state_backends) if ref is not None for text in ref.secrets
-        ),
+        secrets=spec.driver_secrets,
     )
     settings = EngineSettings.from_keys(spec.settings)
     gateway = Gateway(spec, settings)

@@ -19,7 +19,6 @@ from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes
 from heron.instance.own_replays import OwnReplays
-from heron.instance.replay.dead_letter_file import DeadLetterFile
 from heron.instance.replay.failure_cause import FailureCause, decode_cause, encode_cause
 from heron.instance.replay.kept_roots import ColumnRoot, KeptRoot
 from heron.instance.replay.letter_line import letter_line, values_of
@@ -29,9 +28,14 @@ from heron.instance.task import Task
 from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT, DEAD_LETTERS_DROPPED, REPLAY_BYTES, REPLAY_COUNT
 from heron.ipc.frames.tracking import RootOutcome
+from heron.kernel.dead_letter_file import DeadLetterFile
 from heron.spi.metricsink import Metric, MetricKind
 
 __all__ = ["LetterStore", "SpoutName", "SpoutReplays"]
+
+
+Report = Callable[[str, BaseException, str, object], object]
+"""Gets what was done, the error, what happens instead, and the record."""
 
 
 class SpoutName(NamedTuple):
@@ -50,17 +54,44 @@ class LetterStore(Protocol):
         """Letters for which there was no room any more."""
         ...
 
+    def keep(self, letter: DeadLetter, number: str) -> None:
+        """Keeps a letter under an id; reports it if that is not possible."""
+        ...
+
     def take(self, ids: Collection[str]) -> list[LetterLine]:
-        """Removes the letters with these ids, and returns those that there were."""
+        """Removes the letters with these ids, and returns those that there were.
+
+        Raises:
+            OSError: when that is not possible; then no letter is gone.
+        """
         ...
 
-    def restore(self, line: LetterLine) -> None:
-        """Keeps a letter that was taken."""
+    def put_back(self, line: LetterLine) -> None:
+        """Keeps a letter that was taken. Raises as `take`."""
         ...
 
-    def keep(self, letter: DeadLetter, line: LetterLine) -> None:
-        """Keeps a letter, or the line of it; reports it if that is not possible."""
-        ...
+
+class StoredLetters:
+    """`LetterStore` in the file of a task; `report` hears of letters that cannot be written."""
+
+    def __init__(self, file: DeadLetterFile, spout: str, report: Report) -> None:
+        self._file = file
+        self._spout = spout
+        self._report = report
+        self.take = file.take
+        self.put_back = file.append
+
+    @property
+    def dropped(self) -> int:
+        """`LetterStore.dropped`."""
+        return self._file.dropped
+
+    def keep(self, letter: DeadLetter, number: str) -> None:
+        """`LetterStore.keep`."""
+        try:
+            self._file.append(letter_line(letter, number, self._spout))
+        except OSError as error:
+            self._report("writing a dead letter", error, "the record is lost", letter.values)
 
 
 class SpoutReplays(OwnReplays):
@@ -87,8 +118,10 @@ class SpoutReplays(OwnReplays):
     def of_task(cls, policy: ReplayPolicy, task: Task, emitter: SpoutEmitter, pending: PendingRoots) -> SpoutReplays:
         """The replays of a task between processes: its letters are in a file beside its logs."""
         spec, size_bytes = task.spec, int(str(setting(task.config, TOPOLOGY_DEAD_LETTERS_BYTES)))
-        file = DeadLetterFile(Path(spec.log_dir) / f"dead-letters-{spec.task_id}.jsonl", size_bytes, task.errors.report)
-        made = cls(policy, SpoutName(spec.component, spec.task_id, spec.incarnation), emitter, pending, file)
+        file = DeadLetterFile.of_task(Path(spec.log_dir), spec.task_id, size_bytes)
+        name = SpoutName(spec.component, spec.task_id, spec.incarnation)
+        store = StoredLetters(file, spec.component, task.errors.report)
+        made = cls(policy, name, emitter, pending, store)
         task.metrics.replays = made
         return made
 
@@ -128,33 +161,35 @@ class SpoutReplays(OwnReplays):
         """`OwnReplays.forget`."""
         self.replayer.forget()
 
-    def replay_letters(self, ids: Collection[str]) -> dict[str, str]:
-        """Emits stored dead letters as new roots; returns the ids that were found, with the reason where it failed.
-
-        The author's `ack` and `fail` are not called for them: `fail` was called before. A letter that fails too often
-        becomes a letter again.
-        """
-        found: dict[str, str] = {}
-        for line in self._store.take(ids):
-            try:
-                self._emit_letter(line)
-                found[line.id] = ""
-            except HeronError as error:
-                self._store.restore(line)
-                found[line.id] = str(error)
+    def take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        """`OwnReplays.take_letters`."""
+        try:
+            lines = self._store.take(ids)
+            found = {each.id: "" if drop else self._emit_letter(each) for each in lines}
+            for each in lines:
+                if found[each.id]:
+                    self._store.put_back(each)
+        except OSError as error:
+            msg = f"the dead letters of task {self._spout.task_id} cannot be changed: {error}"
+            raise HeronError(msg) from error
         self._emitter.flush()
         return found
 
-    def drop_letters(self, ids: Collection[str]) -> dict[str, str]:
-        """Removes stored dead letters; returns the ids that were found."""
-        return dict.fromkeys((line.id for line in self._store.take(ids)), "")
+    def _emit_letter(self, line: LetterLine) -> str:
+        """Emits a stored letter as a new root; returns why that is not possible.
 
-    def _emit_letter(self, line: LetterLine) -> None:
-        values, again = values_of(line), self.replayer.stored_id(line.tup_id)
-        if isinstance(values, list):
-            self._emitter.emit(values, again, line.stream)
-        else:
-            self._emitter.emit_columns(values, again, line.stream)  # type: ignore[arg-type]  # a record batch
+        The author hears nothing of it, because `fail` was called before. If it fails too often it is a letter again.
+        """
+        again = self.replayer.stored_id(line.tup_id)
+        try:
+            values = values_of(line)
+            if isinstance(values, list):
+                self._emitter.emit(values, again, line.stream)
+            else:
+                self._emitter.emit_columns(values, again, line.stream)  # type: ignore[arg-type]  # a record batch
+        except HeronError as error:
+            return str(error)
+        return ""
 
     def metrics(self) -> list[Metric]:
         """`heron.instance.metrics.task_metrics.MetricSource`."""
@@ -198,7 +233,7 @@ class SpoutReplays(OwnReplays):
             return
         spout = self._spout
         number = f"{spout.task_id}-{spout.incarnation}-{self._letters}"
-        self._store.keep(letter, letter_line(letter, number, spout.component))
+        self._store.keep(letter, number)
 
     def _letter(self, given_up: GivenUp) -> DeadLetter:
         root, replay, now_s = given_up.root, given_up.replay, wall_s()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Protocol
 
 from heron.clock import monotonic_s, wall_s
+from heron.errors import HeronError
 from heron.instance.garbage import GarbagePauses
 from heron.instance.gateway.gateway import Gateway
 from heron.instance.metrics.spans import SpanBuffer
 from heron.instance.metrics.task_metrics import TaskMetrics, trace_metrics
 from heron.instance.output.emitter import Emitter
+from heron.instance.queues.data_queue import LettersAsked
 from heron.instance.user.user_errors import UserErrors
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.letter_line import encode_letters_answer
 from heron.ipc.documents.metric_names import (
     HELD_BACK,
     IN_QUEUE_BYTES,
@@ -29,6 +33,14 @@ from heron.kernel.settings import EngineSettings
 from heron.spi.metricsink import Event, Metric, MetricKind, MetricsRecord, Source
 
 __all__ = ["TaskTelemetry"]
+
+
+class TakeLetters(Protocol):
+    """`heron.instance.own_replays.OwnReplays.take_letters`."""
+
+    def __call__(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        """Drops stored dead letters, or emits them again; returns the ids that were found, with why they stay."""
+        ...
 
 
 class TaskTelemetry:
@@ -89,6 +101,15 @@ class TaskTelemetry:
         """Sends the last report again, to a stream manager that may be new."""
         if self._last_report is not None:
             self._gateway.data_out.put_control(Envelope(task_report=self._last_report))
+
+    def answer_letters(self, asked: LettersAsked, take: TakeLetters) -> None:
+        """Answers a command about dead letters; a refusal says which task it is."""
+        answer = pb.TaskAnswer(request_id=asked.request_id)
+        try:
+            answer.document = encode_letters_answer(take(asked.ids, drop=asked.drop))
+        except HeronError as error:
+            answer.refusal = f"task {self._spec.component}/{self._spec.task_id}: {error}"
+        self._gateway.data_out.put_control(Envelope(task_answer=answer))
 
     def note_first_tuple(self) -> None:
         """Records that a bolt has executed its first tuple."""

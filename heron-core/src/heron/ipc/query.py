@@ -11,18 +11,19 @@ from typing import Self, TypeVar
 from heron.clock import monotonic_s
 from heron.errors import AccessError, RefusedError, RemoteProtocolError, UnreachableError, UsageError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.documents.letter_line import LettersAnswer, decode_letters_answer
 from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow, decode_metrics, read_metrics
 from heron.ipc.documents.status import StatusReader, TopologyStatus
-from heron.ipc.documents.task_memory import TaskMemory, decode_memory
-from heron.ipc.documents.task_profile import TaskProfile, decode_profile
-from heron.ipc.documents.task_stacks import TaskStacks, decode_stacks
-from heron.ipc.documents.task_tuples import TaskTuples, decode_tuples
 from heron.ipc.documents.traces_table import TracesTable, decode_traces
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frames.frame_limits import CONTROL_SOCKET_BYTES
 from heron.ipc.keys import ClientKeys
 from heron.ipc.socket import SocketContext
 from heron.ipc.watched_channel import ConnectionEnd, open_watched_channel
+from heron.spi.task_memory import TaskMemory, decode_memory
+from heron.spi.task_profile import TaskProfile, decode_profile
+from heron.spi.task_stacks import TaskStacks, decode_stacks
+from heron.spi.task_tuples import TaskTuples, decode_tuples
 
 __all__ = ["TManagerClient"]
 
@@ -146,6 +147,16 @@ class TManagerClient:
 
         answer = self._ask(question, seconds + wait_s + _PASS_ON_S).task_answer
         return answer.failure or decode_tuples(answer.document)
+
+    def letters(self, task_id: int, ids: Collection[str], wait_s: float, *, drop: bool) -> LettersAnswer | str:
+        """Drops stored dead letters of a task, or has them emitted again; its failure to answer, as in `stacks`."""
+
+        def question(number: int) -> Envelope:
+            request = pb.LettersRequest(request_id=number, task_id=task_id, wait_s=wait_s, drop=drop, ids=sorted(ids))
+            return Envelope(letters_request=request)
+
+        answer = self._ask(question, wait_s + _PASS_ON_S).task_answer
+        return answer.failure or decode_letters_answer(answer.document)
 
     def change_state(self, state: str, timeout_s: float) -> None:
         """Requests ``running``, ``paused`` or ``killed``; returns when the new state is stored."""

@@ -104,6 +104,12 @@ class InstanceSpec:
     checkpoint: DriverRef | None = None
     state_backends: tuple[DriverRef, ...] = ()
 
+    @property
+    def driver_secrets(self) -> tuple[str, ...]:
+        """The texts of its drivers that no message and no log may contain."""
+        refs = (self.checkpoint, *self.state_backends)
+        return tuple(text for ref in refs if ref is not None for text in ref.secrets)
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceProcessSpec:

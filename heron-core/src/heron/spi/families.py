@@ -1,4 +1,4 @@
-"""The families of drivers that a profile or topology chooses one of, and the contract of each."""
+"""The families of drivers, and the contract of each. A profile or topology chooses them, except those of `task`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from heron.spi.checkpoint import CheckpointStore
 from heron.spi.driver import Driver
 from heron.spi.engine import PipelineEngine
 from heron.spi.health import HealthPolicy
+from heron.spi.inspector import TaskInspector
 from heron.spi.metricsink import MetricsSink
 from heron.spi.packing import Packing
 from heron.spi.scheduler import Scheduler
@@ -31,5 +32,6 @@ FAMILIES: Mapping[str, type[Driver]] = {
     "engine": PipelineEngine,
     "store": ViewStore,
     "health": HealthPolicy,
+    "task": TaskInspector,
 }
 """Family to contract; the entry-point group of a family is ``heron.FAMILY``."""

@@ -7,7 +7,7 @@ from heron.errors import HeronError, RemoteProtocolError, Violation
 from heron.ipc import control_pb2 as pb
 from heron.ipc.frames.metrics_codec import record_of
 from heron.ipc.keys import Speaker
-from heron.ipc.task_question import TASK_QUESTIONS
+from heron.ipc.task_question import TASK_COMMANDS, TASK_QUESTIONS
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.spi.metricsink import MetricsRecord
 from heron.tmanager.leader.checkpoint_progress import CheckpointEvent, CheckpointReport
@@ -27,7 +27,9 @@ __all__ = [
 ]
 
 _QUESTIONS = frozenset({"metrics_request", "status_request", "traces_request"}) | TASK_QUESTIONS
-_COMMANDS = frozenset({"begin_update", "change_config", "change_state", "take_checkpoint", "withdraw_update"})
+_COMMANDS = (
+    frozenset({"begin_update", "change_config", "change_state", "take_checkpoint", "withdraw_update"}) | TASK_COMMANDS
+)
 
 _QUESTION_MAX_BYTES = 64 * 1024  # the names of a metrics request take some kilobytes
 

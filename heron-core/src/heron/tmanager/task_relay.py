@@ -8,7 +8,7 @@ from heron.errors import HeronError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
-from heron.ipc.task_question import TaskRequest, task_request
+from heron.ipc.task_question import MOST_LETTERS, TaskRequest, task_request
 from heron.tmanager.leader.instructions import Instruction
 from heron.tmanager.leader.task_questions import AskedPlace, TaskQuestion, TaskQuestions, silence_of
 from heron.tmanager.state.containers import Containers
@@ -103,7 +103,10 @@ class TaskRelay:
 
 def _seconds_of(request: TaskRequest) -> float:
     """The seconds that the task needs for its answer."""
-    if isinstance(request, pb.StackRequest):
+    if isinstance(request, pb.LettersRequest) and not 0 < len(request.ids) <= MOST_LETTERS:
+        msg = f"a request for {len(request.ids)} dead letters is not for 1 to {MOST_LETTERS}"
+        raise HeronError(msg)
+    if isinstance(request, pb.StackRequest | pb.LettersRequest):
         return 0.0
     seconds, single_look = request.seconds, isinstance(request, pb.MemoryRequest) and request.seconds == 0
     if not 0 < seconds <= _LONGEST_LOOK_S and not single_look:

@@ -6,20 +6,18 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Self
 
 import pytest
 
 from heron.clock import monotonic_s
+from heron.errors import MissingDriverError
 from heron.instance.gateway.gateway import Gateway
 from heron.instance.queues.data_queue import Command, FramesRefused, PlanReceived, ReportSeen, SessionOpened
 from heron.instance.queues.flow_limits import OutputLimit
 from heron.ipc import control_pb2 as pb
-from heron.ipc.documents.task_memory import decode_memory
-from heron.ipc.documents.task_profile import decode_profile
-from heron.ipc.documents.task_stacks import decode_stacks
-from heron.ipc.documents.task_tuples import decode_tuples
 from heron.ipc.endpoint import container_dir, metricsmgr_endpoint, registration_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frames.frame import (
@@ -33,7 +31,13 @@ from heron.ipc.frames.frame import (
 )
 from heron.ipc.socket import Channel, SocketContext
 from heron.kernel.settings import EngineSettings
+from heron.spi.inspected_task import InspectedTask
+from heron.spi.inspector import TaskInspector
 from heron.spi.metricsink import MetricsRecord, Source
+from heron.spi.task_memory import MemoryLook, TaskMemory, decode_memory
+from heron.spi.task_profile import TaskProfile, decode_profile
+from heron.spi.task_stacks import TaskStacks, decode_stacks
+from heron.spi.task_tuples import TaskTuples, decode_tuples
 from heron.state_nodes.plans import encode_plan
 from heron_testing.builders import physical_plan, spout, topology
 from heron_testing.fake_clock import FakeClock
@@ -44,20 +48,83 @@ pytestmark = pytest.mark.leaks_nothing
 PLAN = physical_plan(topology(spout("spout")), {"spout": (7,)}, version=4)
 
 
+class PatientInspector(TaskInspector):
+    """Waits as long as it is asked to; each answer has the numbers of its question."""
+
+    spi_version = 1
+    task = InspectedTask()
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        """There are no options."""
+        del options
+        return cls()
+
+    def stacks(self, task: InspectedTask, stop: threading.Event) -> TaskStacks:
+        """No thread."""
+        del stop
+        self.task = task
+        return TaskStacks(*self._place(task), 1.0, ())
+
+    def profile(self, task: InspectedTask, seconds: float, stop: threading.Event) -> TaskProfile:
+        """No sample."""
+        stop.wait(seconds)
+        return TaskProfile(*self._place(task), 1.0, seconds, 0, (), ())
+
+    def memory(self, task: InspectedTask, seconds: float, stop: threading.Event) -> TaskMemory:
+        """No object."""
+        if seconds < 0:
+            msg = f"seconds: {seconds}"
+            raise ValueError(msg)
+        stop.wait(seconds)
+        look = MemoryLook(1.0, 0.0, 0, 0, None, 0, 0, 0.0)
+        return TaskMemory(*self._place(task), look, look, seconds, 0, (), (), (), ())
+
+    def tuples(self, task: InspectedTask, wanted: int, seconds: float, stop: threading.Event) -> TaskTuples:
+        """No tuple."""
+        stop.wait(seconds)
+        return TaskTuples(*self._place(task), 1.0, seconds, wanted, (), ())
+
+    @staticmethod
+    def _place(task: InspectedTask) -> tuple[str, str, int, int, int, int, str]:
+        found = task.identity
+        return (
+            found.topology,
+            found.component,
+            found.task_id,
+            found.container_id,
+            found.incarnation,
+            os.getpid(),
+            "here",
+        )
+
+
 class Site:
-    """A container with a gateway; the hub belongs to the stream manager."""
+    """A container with a gateway; the hub belongs to the stream manager.
+
+    With a `refusal` there is no inspector; `inspectors` are those that were opened.
+    """
 
     def __init__(self, long_call_s: float = 0.0) -> None:
+        self.refusal = ""
+        self.inspectors: list[PatientInspector] = []
         self.run_dir = Path(tempfile.mkdtemp(prefix="hw"))
         container_dir(self.run_dir, 1).mkdir()
         spec = instance_spec("spout", 7, incarnation=2, run_dir=str(self.run_dir))
-        self.gateway = Gateway(spec, EngineSettings(link_window_bytes=4096, long_call_s=long_call_s))
+        settings = EngineSettings(link_window_bytes=4096, long_call_s=long_call_s)
+        self.gateway = Gateway(spec, settings, self._opened)
         self.sockets = SocketContext()
         self.hub = self.sockets.hub(registration_endpoint(self.run_dir, 1))
         self.hellos: list[pb.InstanceHello] = []
         self.refusals: list[pb.Refused] = []
         self.client = b""
         self.gateway.start()
+
+    def _opened(self) -> TaskInspector:
+        if self.refusal:
+            raise MissingDriverError(self.refusal)
+        self.inspectors.append(PatientInspector.open({}))
+        return self.inspectors[-1]
 
     def hello(self, after: str = "") -> pb.InstanceHello:
         """The next hello whose endpoint is not `after`."""
@@ -181,22 +248,25 @@ def test_it_answers_for_the_task_while_output_waits_for_credit(site: Site) -> No
     for _ in range(2):
         site.gateway.data_out.put([b"a" * 3000])
     assert parse_frame_header(receive(channel)) == (FrameKind.DATA, 1, 1)
-    channel.send(control_frame(Envelope(stack_request=pb.StackRequest(request_id=5, task_id=7, wait_s=5)), 1))
+    assert site.inspectors == []
+    ask(channel, Envelope(stack_request=pb.StackRequest(request_id=5, task_id=7, wait_s=5)))
     answer = parse_control(receive(channel)).task_answer
     assert answer.request_id == 5
     stacks = decode_stacks(answer.document)
     assert (stacks.component, stacks.task_id, stacks.incarnation, stacks.pid) == ("spout", 7, 2, os.getpid())
-    assert [each.role for each in stacks.threads[:2]] == ["task", "gateway"]
-    assert any(each.origin == "user" and each.file == __file__ for each in stacks.threads[0].frames)
+    assert site.inspectors[0].task.gateway_thread in {each.ident for each in threading.enumerate()}
 
 
-def ask_for_profile(channel: Channel, number: int) -> None:
-    request = pb.ProfileRequest(request_id=number, task_id=7, wait_s=5, seconds=0.3)
-    channel.send(control_frame(Envelope(profile_request=request), 1))
+def ask(channel: Channel, question: Envelope) -> None:
+    channel.send(control_frame(question, 1))
+
+
+def ask_for_profile(channel: Channel, number: int, seconds: float = 0.3) -> None:
+    ask(channel, Envelope(profile_request=pb.ProfileRequest(request_id=number, task_id=7, wait_s=5, seconds=seconds)))
 
 
 def test_it_takes_one_profile_at_a_time(site: Site) -> None:
-    """A second one is declined at once, and the first one is not disturbed."""
+    """A second one is declined at once, and the first one is not disturbed. One inspector answers all questions."""
     channel = site.session(1)
     ask_for_profile(channel, 5)
     ask_for_profile(channel, 6)
@@ -205,41 +275,53 @@ def test_it_takes_one_profile_at_a_time(site: Site) -> None:
     assert declined.refusal.startswith("task 7 is being profiled already, for another 0.")
     answer = parse_control(receive(channel)).task_answer
     assert answer.request_id == 5
-    assert decode_profile(answer.document).samples > 0
+    assert decode_profile(answer.document).lasted_s == 0.3
     ask_for_profile(channel, 7)
     assert parse_control(receive(channel)).task_answer.document
+    assert len(site.inspectors) == 1
 
 
 def test_one_observation_declines_every_other_kind(site: Site) -> None:
-    """They would disturb each other: a tracer of allocations would be most of a profile."""
+    """They would disturb each other: a tracer of allocations would be most of a profile. Stacks disturb nothing."""
     channel = site.session(1)
+    ask_for_profile(channel, 5, 1.0)
+    ask(channel, Envelope(memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=1)))
+    assert parse_control(receive(channel)).task_answer.refusal.startswith("task 7 is being profiled already")
+    ask(channel, Envelope(tuples_request=pb.TuplesRequest(request_id=7, task_id=7, wait_s=5, seconds=1, tuples=1)))
+    assert parse_control(receive(channel)).task_answer.refusal.startswith("task 7 is being profiled already")
+    ask(channel, Envelope(stack_request=pb.StackRequest(request_id=8, task_id=7, wait_s=5)))
+    assert [parse_control(receive(channel)).task_answer.request_id for _ in range(2)] == [8, 5]
+
+
+def test_it_asks_for_memory_and_tuples(site: Site) -> None:
+    """What the question says is what the inspector is asked."""
+    channel = site.session(1)
+    ask(channel, Envelope(memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=0.25)))
+    assert decode_memory(parse_control(receive(channel)).task_answer.document).traced_s == 0.25
+    ask(channel, Envelope(tuples_request=pb.TuplesRequest(request_id=7, task_id=7, wait_s=5, seconds=0.05, tuples=3)))
+    tuples = decode_tuples(parse_control(receive(channel)).task_answer.document)
+    assert (tuples.wanted, tuples.lasted_s) == (3, 0.05)
+
+
+def test_without_an_inspector_a_question_is_refused(site: Site) -> None:
+    """The command gets the text. A question after the installation is answered, without a restart."""
+    channel = site.session(1)
+    site.refusal = "no task inspector is installed; `pip install heron-task-inspector`"
     ask_for_profile(channel, 5)
-    memory = pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=1)
-    tuples = pb.TuplesRequest(request_id=7, task_id=7, wait_s=5, seconds=1, tuples=1)
-    for envelope in (Envelope(memory_request=memory), Envelope(tuples_request=tuples)):
-        channel.send(control_frame(envelope, 1))
-        assert parse_control(receive(channel)).task_answer.refusal.startswith("task 7 is being profiled already")
-    assert parse_control(receive(channel)).task_answer.request_id == 5
+    refused = parse_control(receive(channel)).task_answer
+    assert (refused.request_id, refused.refusal, refused.failure) == (5, site.refusal, "")
+    site.refusal = ""
+    ask_for_profile(channel, 6)
+    assert parse_control(receive(channel)).task_answer.document
 
 
-def test_it_answers_about_memory_and_tuples(site: Site) -> None:
-    """Also before the component is made: there is nothing to see then."""
-    channel = site.session(1)
-    channel.send(control_frame(Envelope(memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5)), 1))
-    assert decode_memory(parse_control(receive(channel)).task_answer.document).traced_s == 0.0
-    tuples = pb.TuplesRequest(request_id=7, task_id=7, wait_s=5, seconds=0.05, tuples=1)
-    channel.send(control_frame(Envelope(tuples_request=tuples), 1))
-    assert decode_tuples(parse_control(receive(channel)).task_answer.document).received == ()
-
-
-def test_an_observer_that_cannot_begin_is_a_failure_of_the_question(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_inspector_that_raises_is_a_failure_of_the_question(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """The session of the task goes on."""
-    monkeypatch.setattr("heron.instance.inspection.inspection._MEMORY_OBSERVER", "heron.instance.absent:MemoryObserver")
     channel = site.session(1)
-    channel.send(control_frame(Envelope(memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5)), 1))
-    assert "looking into the task raised PluginError" in parse_control(receive(channel)).task_answer.failure
+    ask(channel, Envelope(memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=-1)))
+    failure = parse_control(receive(channel)).task_answer.failure
+    assert failure == "looking into the task raised ValueError('seconds: -1.0'); see its log"
+    assert "a question about this task cannot be answered" in caplog.text
     ask_for_profile(channel, 7)
     assert parse_control(receive(channel)).task_answer.document
 
@@ -247,9 +329,8 @@ def test_an_observer_that_cannot_begin_is_a_failure_of_the_question(
 def test_the_end_of_the_process_ends_a_profile(site: Site) -> None:
     """The gateway thread ends in time; the mark of this file looks for threads that stay."""
     channel = site.session(1)
-    request = pb.ProfileRequest(request_id=5, task_id=7, wait_s=5, seconds=300.0)
-    channel.send(control_frame(Envelope(profile_request=request), 1))
-    until(lambda: any(each.name == "profiler" for each in threading.enumerate()))
+    ask_for_profile(channel, 5, 300.0)
+    until(lambda: any(each.name == "inspection-profile" for each in threading.enumerate()))
 
 
 def test_it_reports_a_long_call_of_user_code_and_its_end() -> None:

@@ -10,8 +10,8 @@ from types import FrameType
 import pytest
 
 from heron.instance.queues.data_queue import DataIn, DataOut
+from heron.instance.stacks.engine_wait import codes_of, engine_wait
 from heron.instance.stacks.long_calls import LongCall, LongCalls, look_period_s
-from heron.instance.stacks.thread_stacks import engine_wait
 from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
@@ -116,7 +116,7 @@ def test_the_wait_for_room_for_output_is_not_the_authors(eventually: Eventually)
 
     def waits() -> bool:
         innermost = frame()
-        return innermost is not None and engine_wait(innermost) == "room for its output"
+        return innermost is not None and engine_wait(codes_of(innermost)) == "room for its output"
 
     eventually(waits, what="the wait")
     watch = Watch()

@@ -12,12 +12,12 @@ from heron.spi.health import HealthPolicy
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.third_party import open_guarded
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
-from heron_health_manager.acting import Attempt
-from heron_health_manager.health_text import health_text
-from heron_health_manager.history_text import history_text
-from heron_health_manager.observing import observe
-from heron_health_manager.policy_round import Round, run_round
-from heron_health_manager.record_commands import OpenRecords, approve, open_records, set_paused
+from heron_health_manager.diagnosing.health_text import health_text
+from heron_health_manager.diagnosing.policy_round import Round, run_round
+from heron_health_manager.managing.acting import Attempt
+from heron_health_manager.managing.history_text import history_text
+from heron_health_manager.managing.record_commands import OpenRecords, approve, open_records, set_paused
+from heron_health_manager.observing.observing import observe
 
 __all__ = ["health"]
 

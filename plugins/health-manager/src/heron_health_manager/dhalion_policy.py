@@ -27,12 +27,12 @@ from heron.spi.health_values import (
     Symptom,
 )
 from heron.spi.options import decode_options
-from heron_health_manager.detectors import SkewDetector, ThresholdDetector, symptoms_of
-from heron_health_manager.flow_sensors import QueueSensor, SourceSensor
-from heron_health_manager.policy_options import RhythmOptions
-from heron_health_manager.provisioning import OVER, UNDER
-from heron_health_manager.resolvers import RestartResolver
-from heron_health_manager.task_sensors import TaskSensor
+from heron_health_manager.diagnosing.detectors import SkewDetector, ThresholdDetector, symptoms_of
+from heron_health_manager.diagnosing.resolvers import RestartResolver
+from heron_health_manager.sensors.flow_sensors import QueueSensor, SourceSensor
+from heron_health_manager.sensors.task_sensors import TaskSensor
+from heron_health_manager.sizing.policy_options import RhythmOptions
+from heron_health_manager.sizing.provisioning import OVER, UNDER
 
 __all__ = ["DhalionOptions", "DhalionPolicy"]
 

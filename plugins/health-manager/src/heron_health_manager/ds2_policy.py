@@ -10,13 +10,13 @@ import msgspec
 from heron.spi.health import Detector, Diagnoser, HealthPolicy, Resolver, Sensor
 from heron.spi.health_values import Rhythm
 from heron.spi.options import decode_options
-from heron_health_manager.detectors import DETECTORS
-from heron_health_manager.diagnosers import CAUSES
-from heron_health_manager.flow_sensors import SourceSensor
-from heron_health_manager.policy_options import SizingOptions
-from heron_health_manager.provisioning import Provisioning, UpdateResolver
-from heron_health_manager.resolvers import RESOLVERS
-from heron_health_manager.sensors import SENSORS
+from heron_health_manager.diagnosing.detectors import DETECTORS
+from heron_health_manager.diagnosing.diagnosers import CAUSES
+from heron_health_manager.diagnosing.resolvers import RESOLVERS
+from heron_health_manager.sensors.flow_sensors import SourceSensor
+from heron_health_manager.sensors.sensors import SENSORS
+from heron_health_manager.sizing.policy_options import SizingOptions
+from heron_health_manager.sizing.provisioning import Provisioning, UpdateResolver
 
 __all__ = ["Ds2Options", "Ds2Policy"]
 

@@ -36,12 +36,12 @@ from heron.spi.uploader import Uploader
 from heron_cli.profiles import Profile
 from heron_cli.topologies.environment import Environment, ProfileChoice
 from heron_cli.topologies.running.remote_topology import RemoteTopology
-from heron_health_manager.carrier import Carrier
-from heron_health_manager.manager import HealthManager
-from heron_health_manager.pace import Pace
-from heron_health_manager.policy_runner import PolicyRunner
-from heron_health_manager.record_book import RecordBook
-from heron_health_manager.topology_watch import TopologyWatch
+from heron_health_manager.managing.carrier import Carrier
+from heron_health_manager.managing.manager import HealthManager
+from heron_health_manager.managing.pace import Pace
+from heron_health_manager.managing.policy_runner import PolicyRunner
+from heron_health_manager.managing.record_book import RecordBook
+from heron_health_manager.managing.topology_watch import TopologyWatch
 
 __all__ = ["main"]
 

@@ -11,15 +11,15 @@ import msgspec
 from heron.spi.health import Detector, Diagnoser, HealthPolicy, Resolver, Sensor
 from heron.spi.health_values import Measurement, Observation, Rhythm
 from heron.spi.options import decode_options
-from heron_health_manager.detectors import DETECTORS
-from heron_health_manager.diagnosers import CAUSES
-from heron_health_manager.flow_sensors import SourceSensor
+from heron_health_manager.diagnosing.detectors import DETECTORS
+from heron_health_manager.diagnosing.diagnosers import CAUSES
+from heron_health_manager.diagnosing.resolvers import RESOLVERS
 from heron_health_manager.objectives.grammar import joint_objectives, parse_objectives
 from heron_health_manager.objectives.slo_findings import ObjectiveDiagnoser, ObjectiveResolver
 from heron_health_manager.objectives.slo_model import Costs
-from heron_health_manager.policy_options import SizingOptions
-from heron_health_manager.resolvers import RESOLVERS
-from heron_health_manager.sensors import SENSORS
+from heron_health_manager.sensors.flow_sensors import SourceSensor
+from heron_health_manager.sensors.sensors import SENSORS
+from heron_health_manager.sizing.policy_options import SizingOptions
 
 __all__ = ["SloOptions", "SloPolicy"]
 

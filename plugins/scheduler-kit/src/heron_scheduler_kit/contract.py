@@ -19,7 +19,7 @@ from heron.driver_kit.private_files import write_private
 from heron.driver_kit.signals import Signals
 from heron_scheduler_kit.executors import Executors, Exit
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
-from heron_testing.contracts.scheduler_bench import FAKE_EXECUTOR, Bench
+from heron_testing.contracts.parts.scheduler_bench import FAKE_EXECUTOR, Bench
 from heron_testing.fake_executor import Alive, alive
 
 __all__ = ["ExecutorsContract", "SupervisedJob"]

@@ -17,7 +17,7 @@ from heron.driver_kit.child_processes import kill_group, spawn, wait_unreaped
 from heron.driver_kit.log import MAX_BYTES, truncate_when_full
 from heron_scheduler_kit.control import Message
 from heron_scheduler_kit.executor_process import signal_name
-from heron_scheduler_spark.message_stream import MessageStream
+from heron_scheduler_spark.messages.message_stream import MessageStream
 
 __all__ = ["DRIVER", "FIRST_START", "LATER_START", "DriverLiveness", "DriverProcess"]
 

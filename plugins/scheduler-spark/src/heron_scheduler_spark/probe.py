@@ -22,13 +22,13 @@ from heron.driver_kit.private_files import write_private
 from heron.errors import HeronError, SchedulerError
 from heron.planner.packing_plan import NO_RESOURCE
 from heron.spi.driver import DriverRef
-from heron_scheduler_spark.container_request import container_request
-from heron_scheduler_spark.master import export_hadoop_conf, find_master
-from heron_scheduler_spark.network import driver_address
-from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.redacted_spec import redact_driver
-from heron_scheduler_spark.spark_settings import master_url, spark_settings
-from heron_scheduler_spark.worker_report import Question
+from heron_scheduler_spark.settings.container_request import container_request
+from heron_scheduler_spark.settings.master import export_hadoop_conf, find_master
+from heron_scheduler_spark.settings.network import driver_address
+from heron_scheduler_spark.settings.options import SparkOptions
+from heron_scheduler_spark.settings.redacted_spec import redact_driver
+from heron_scheduler_spark.settings.spark_settings import master_url, spark_settings
+from heron_scheduler_spark.worker.worker_report import Question
 
 __all__ = ["probe"]
 
@@ -78,7 +78,7 @@ def probe(options: SparkOptions, others: Sequence[DriverRef], timeout_s: float) 
 
 
 def _ask(trial: _Trial, scratch: Path) -> str:
-    from heron_scheduler_spark.application import Application  # noqa: PLC0415 - pyspark costs half a second
+    from heron_scheduler_spark.application.application import Application  # noqa: PLC0415 - pyspark costs half a second
 
     options = trial.options
     export_hadoop_conf(options)

@@ -14,14 +14,14 @@ from heron.spi.driver import DriverRef
 from heron.spi.options import decode_options
 from heron.spi.scheduler import ContainerSpec, Job
 from heron_scheduler_kit.supervised_scheduler import SupervisedScheduler
-from heron_scheduler_spark.master import find_master, parse_master
-from heron_scheduler_spark.master_check import check_master, check_version
-from heron_scheduler_spark.network import driver_address
-from heron_scheduler_spark.options import SparkOptions
 from heron_scheduler_spark.probe import probe
-from heron_scheduler_spark.redacted_spec import redact_spec
-from heron_scheduler_spark.shipped_code import check_code
-from heron_scheduler_spark.spark_settings import DYNAMIC, is_elastic, is_guarded
+from heron_scheduler_spark.settings.master import find_master, parse_master
+from heron_scheduler_spark.settings.master_check import check_master, check_version
+from heron_scheduler_spark.settings.network import driver_address
+from heron_scheduler_spark.settings.options import SparkOptions
+from heron_scheduler_spark.settings.redacted_spec import redact_spec
+from heron_scheduler_spark.settings.shipped_code import check_code
+from heron_scheduler_spark.settings.spark_settings import DYNAMIC, is_elastic, is_guarded
 from heron_spark_kit.java import check_java
 
 __all__ = ["SparkScheduler"]

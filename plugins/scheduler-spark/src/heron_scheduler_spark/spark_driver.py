@@ -23,17 +23,17 @@ from heron.driver_kit.parent_process import bind_to_parent
 from heron.driver_kit.scheduler_job import publish_job
 from heron.errors import HeronError
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
-from heron_scheduler_spark.application import Application
-from heron_scheduler_spark.cluster_check import check_cluster
+from heron_scheduler_spark.application.application import Application
+from heron_scheduler_spark.application.cluster_check import check_cluster
+from heron_scheduler_spark.application.order_server import OrderServer, OrderServerSettings
+from heron_scheduler_spark.application.orders import Orders
+from heron_scheduler_spark.application.spark_jobs import JvmThread
 from heron_scheduler_spark.driver_process import FIRST_START
-from heron_scheduler_spark.master import export_hadoop_conf, find_master
-from heron_scheduler_spark.message_stream import MessageStream
-from heron_scheduler_spark.network import driver_address
-from heron_scheduler_spark.options import SparkOptions
-from heron_scheduler_spark.order_server import OrderServer, OrderServerSettings
-from heron_scheduler_spark.orders import Orders
-from heron_scheduler_spark.spark_jobs import JvmThread
-from heron_scheduler_spark.spark_settings import executor_requests, master_url, spark_settings
+from heron_scheduler_spark.messages.message_stream import MessageStream
+from heron_scheduler_spark.settings.master import export_hadoop_conf, find_master
+from heron_scheduler_spark.settings.network import driver_address
+from heron_scheduler_spark.settings.options import SparkOptions
+from heron_scheduler_spark.settings.spark_settings import executor_requests, master_url, spark_settings
 
 __all__ = ["main"]
 

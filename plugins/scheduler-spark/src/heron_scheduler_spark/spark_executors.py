@@ -27,7 +27,7 @@ from heron_scheduler_kit.executors import Executors, Exit, JobFacts, Placement
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_kit.supervision import BackoffLimits, next_wait_s
 from heron_scheduler_spark.driver_process import DRIVER, FIRST_START, LATER_START, DriverLiveness, DriverProcess
-from heron_scheduler_spark.options import SparkOptions
+from heron_scheduler_spark.settings.options import SparkOptions
 
 __all__ = ["SparkExecutors"]
 

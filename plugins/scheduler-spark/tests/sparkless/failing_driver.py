@@ -13,7 +13,7 @@ from pathlib import Path
 
 from heron.clock import monotonic_s
 from heron_scheduler_spark.driver_process import FIRST_START
-from heron_scheduler_spark.message_stream import MessageStream
+from heron_scheduler_spark.messages.message_stream import MessageStream
 
 _TRIES_S = 0.15
 

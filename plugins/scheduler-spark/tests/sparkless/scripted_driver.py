@@ -9,7 +9,7 @@ import select
 import socket
 import sys
 
-from heron_scheduler_spark.message_stream import MessageStream
+from heron_scheduler_spark.messages.message_stream import MessageStream
 
 if __name__ == "__main__":
     stream = MessageStream(socket.socket(fileno=int(sys.argv[-1])))

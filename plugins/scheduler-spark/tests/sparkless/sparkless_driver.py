@@ -15,15 +15,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
-from heron_scheduler_spark.application import Application
-from heron_scheduler_spark.container_request import ContainerRequest
+from heron_scheduler_spark.application.application import Application
+from heron_scheduler_spark.application.spark_jobs import JobOver
+from heron_scheduler_spark.settings.container_request import ContainerRequest
 from heron_scheduler_spark.spark_driver import main
-from heron_scheduler_spark.spark_jobs import JobOver
 
 _TASK = """\
 import sys
 from heron.driver_kit.parent_process import bind_to_parent
-from heron_scheduler_spark.container_task import run_container
+from heron_scheduler_spark.worker.container_task import run_container
 bind_to_parent()
 print("task:", *run_container([sys.argv[1]]))
 """

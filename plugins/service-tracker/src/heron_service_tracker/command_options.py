@@ -13,9 +13,9 @@ from heron.errors import UsageError, known, nearest
 from heron_cli.commands.completion import complete_profile
 from heron_cli.commands.options import DEFAULT_PROFILE, config_path_option, set_option, without_option
 from heron_cli.profiles import profile_names
-from heron_service_tracker.access import Access
-from heron_service_tracker.access_token import read_token
-from heron_service_tracker.address import Address, parse_address
+from heron_service_tracker.http.access import Access
+from heron_service_tracker.http.access_token import read_token
+from heron_service_tracker.http.address import Address, parse_address
 from heron_service_tracker.service import TrackerOptions
 
 __all__ = ["url_of", "with_tracker_options"]

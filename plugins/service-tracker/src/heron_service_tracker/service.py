@@ -23,17 +23,17 @@ from heron.driver_kit.native_memory import return_large_blocks
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, UsageError
 from heron_cli.client import Client, connect, metrics_sinks
-from heron_service_tracker.access import Access
-from heron_service_tracker.actions import Actions
-from heron_service_tracker.address import Address
-from heron_service_tracker.application import Pages, application
-from heron_service_tracker.audit_file import AuditFile
-from heron_service_tracker.cluster_watch import ClusterWatch
-from heron_service_tracker.explain_command import ExplainCommand
+from heron_service_tracker.calls.actions import Actions
+from heron_service_tracker.calls.audit_file import AuditFile
+from heron_service_tracker.calls.explain_command import ExplainCommand
+from heron_service_tracker.calls.questions import Questions
 from heron_service_tracker.history.prometheus_history import PrometheusHistory
 from heron_service_tracker.history.recorder import Recorder
-from heron_service_tracker.observations import METRICS_S, Observations
-from heron_service_tracker.questions import Questions
+from heron_service_tracker.http.access import Access
+from heron_service_tracker.http.address import Address
+from heron_service_tracker.http.application import Pages, application
+from heron_service_tracker.watches.cluster_watch import ClusterWatch
+from heron_service_tracker.watches.observations import METRICS_S, Observations
 
 __all__ = ["TrackerOptions", "serve", "watching"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from heron.driver_kit.parent_process import bind_to_parent
-from heron_service_tracker.address import Address
 from heron_service_tracker.command_options import url_of, with_tracker_options
+from heron_service_tracker.http.address import Address
 from heron_service_tracker.service import TrackerOptions, serve
 from heron_service_ui.pages import ui_pages
 

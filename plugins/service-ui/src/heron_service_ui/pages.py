@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from heron_service_tracker.application import Pages
-from heron_service_tracker.explain_command import explain_installed
-from heron_service_tracker.problems import problem_response
+from heron_service_tracker.calls.explain_command import explain_installed
+from heron_service_tracker.http.application import Pages
+from heron_service_tracker.paths.problems import problem_response
 from heron_service_tracker.service import TrackerOptions
 from heron_service_ui.asset_files import Asset, read_assets
 

@@ -40,7 +40,7 @@ class KeptLetters:
     def __init__(self) -> None:
         self.letters: list[DeadLetter] = []
 
-    def keep(self, letter: DeadLetter, line: LetterLine) -> None:
+    def keep(self, letter: DeadLetter, number: str) -> None:
         """`heron.instance.spout_replays.LetterStore.keep`."""
         self.letters.append(letter)
 
@@ -48,8 +48,8 @@ class KeptLetters:
         """`heron.instance.spout_replays.LetterStore.take`: no command asks a simulation."""
         return []
 
-    def restore(self, line: LetterLine) -> None:
-        """`heron.instance.spout_replays.LetterStore.restore`: nothing was taken."""
+    def put_back(self, line: LetterLine) -> None:
+        """`heron.instance.spout_replays.LetterStore.put_back`: nothing was taken."""
 
 
 class SimulatedSpout(SimulatedTask):

@@ -10,6 +10,7 @@ Runner().run("words", Config(), builder)
 
 import sys
 
+from heron.driver_kit.moved_modules import MovedModules
 from heron_streamlet.api.builder import Builder
 from heron_streamlet.api.config import Config, Resources
 from heron_streamlet.api.runner import Runner
@@ -17,7 +18,7 @@ from heron_streamlet.api.streamlet import KeyedStreamlet, Streamlet, WindowedStr
 from heron_streamlet.connectors.sinks import Sink, TextFolder, TransactionalSink
 from heron_streamlet.connectors.sources import Generator, Items, Reader, Source, TextFiles
 from heron_streamlet.connectors.transformer import StageContext, Transformer
-from heron_streamlet.moved_modules import MovedModules
+from heron_streamlet.moved_modules import MOVED
 from heron_streamlet.windowing.fold import Aggregate
 from heron_streamlet.windowing.window import (
     CountWindow,
@@ -63,4 +64,4 @@ __all__ = [
     "tumbling_window",
 ]
 
-sys.meta_path.append(MovedModules())
+sys.meta_path.append(MovedModules(MOVED))

@@ -7,14 +7,7 @@ the version after 0.1.
 
 from __future__ import annotations
 
-import importlib
-import warnings
-from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-
-__all__ = ["MOVED", "MovedModules"]
+__all__ = ["MOVED"]
 
 _PACKAGE = "heron_streamlet"
 _ROOMS = {
@@ -34,21 +27,3 @@ MOVED |= {
     f"{_PACKAGE}.columns.column_streamlet": f"{_PACKAGE}.api.streamlet",
 }
 """The present path of each path that moved."""
-
-
-class MovedModules(MetaPathFinder, Loader):
-    """Finds and loads the old paths, in `sys.meta_path`."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """The spec of a path that moved; None for every other path."""
-        del path, target
-        return ModuleSpec(fullname, self) if fullname in MOVED else None
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Give the module the names of the present one."""
-        present = MOVED[module.__name__]
-        warnings.warn(f"{module.__name__} has moved to {present}", DeprecationWarning, stacklevel=2)
-        names = vars(importlib.import_module(present))
-        vars(module).update({name: value for name, value in names.items() if not name.startswith("__")})

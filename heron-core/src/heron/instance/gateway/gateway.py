@@ -13,17 +13,25 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, RemoteProtocolError, Violation
 from heron.instance.gateway.lock_interval import LockInterval
 from heron.instance.gateway.session import Session
-from heron.instance.inspection.inspection import Inspection
-from heron.instance.metrics.inspected_task import InspectedTask
-from heron.instance.queues.data_queue import DataIn, DataOut, FramesRefused, PlanReceived, ReportSeen, SessionOpened
+from heron.instance.inspection.inspection import Inspection, open_installed
+from heron.instance.queues.data_queue import (
+    DataIn,
+    DataOut,
+    FramesRefused,
+    LettersAsked,
+    PlanReceived,
+    ReportSeen,
+    SessionOpened,
+)
 from heron.instance.queues.flow_limits import SpoutThrottle
+from heron.instance.stacks.engine_wait import engine_wait, main_thread_frame
 from heron.instance.stacks.long_calls import LongCalls, look_period_s
-from heron.instance.stacks.thread_stacks import main_thread_frame
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import instance_endpoint, metricsmgr_endpoint, registration_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
@@ -37,8 +45,12 @@ from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
+from heron.spi.inspected_task import InspectedTask, TaskIdentity
 from heron.spi.metricsink import MetricsRecord
 from heron.state_nodes.plans import decode_physical_plan
+
+if TYPE_CHECKING:  # a task imports it at the first question
+    from heron.spi.inspector import TaskInspector
 
 __all__ = ["Gateway"]
 
@@ -51,8 +63,14 @@ _FRAMES_A_ROUND = 16
 class Gateway:
     """Owns the sockets and the queues of one instance; its thread runs from `start` to `close`."""
 
-    def __init__(self, spec: InstanceSpec, settings: EngineSettings) -> None:
+    def __init__(
+        self,
+        spec: InstanceSpec,
+        settings: EngineSettings,
+        open_inspector: Callable[[], TaskInspector] = open_installed,
+    ) -> None:
         self._spec = spec
+        self._open_inspector = open_inspector
         self._settings = settings
         self._wakeup = Wakeup()
         least_bytes, target_s = settings.queue_least_bytes, settings.queue_target_s
@@ -62,7 +80,7 @@ class Gateway:
         self.data_out = DataOut(self._wakeup, self.data_in.sleeper, out_capacity, self._limits)
         self.throttle = SpoutThrottle(SystemClock())
         self.metrics_out: list[MetricsRecord] = []
-        self.inspected = InspectedTask()
+        self.inspected = InspectedTask(_identity(spec), spec.driver_secrets, engine_wait=engine_wait)
         self.rounds = 0
         """Task thread: counts its rounds, so that the gateway sees calls that do not return."""
         self.violations = Violations(_log)
@@ -104,7 +122,8 @@ class Gateway:
         run_dir, container_id = Path(self._spec.run_dir), self._spec.container_id
         self._lock_interval = LockInterval()
         self._reactor = Reactor()
-        self._inspection = Inspection(self._spec, self._reactor, self.inspected, self._send_control)
+        self.inspected.gateway_thread = threading.get_ident()
+        self._inspection = Inspection(self.inspected, self._reactor, self._send_control, self._open_inspector)
         self._sockets = SocketContext(max_frame_bytes=self._limits.socket_bytes)
         self._registration = self._sockets.client_of(registration_endpoint(run_dir, container_id), eager=False)
         self._metrics = self._sockets.push_to(metricsmgr_endpoint(run_dir, container_id))
@@ -203,6 +222,7 @@ class Gateway:
             "plan": lambda each: self.data_in.put(PlanReceived(decode_physical_plan(each.plan.document, "the wire"))),
             "pressure": self._pressure_changed,
             "task_report_seen": lambda each: self.data_in.put(ReportSeen(each.task_report_seen.phase)),
+            "letters_request": lambda each: self.data_in.put(_letters_asked(each.letters_request)),
             "stack_request": self._inspection.stack_asked,
             "profile_request": self._inspection.profile_asked,
             "memory_request": self._inspection.memory_asked,
@@ -273,3 +293,11 @@ class Gateway:
             self._metrics.send(control_frame(Envelope(metrics_publish=publish_message(record))))
         if self._closing is not None:
             self._reactor.stop()
+
+
+def _identity(spec: InstanceSpec) -> TaskIdentity:
+    return TaskIdentity(spec.topology, spec.component, spec.task_id, spec.container_id, spec.incarnation)
+
+
+def _letters_asked(request: pb.LettersRequest) -> LettersAsked:
+    return LettersAsked(request.request_id, frozenset(request.ids), request.drop)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from heron.driver_kit.code_origin import CodeOrigin, code_origin
 from heron.errors import SerializationError
 from heron.instance.input.tuple_pool import TupleSource
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
 from heron.instance.user.user_errors import UserErrors
 from heron.spi.column_serializer import ColumnSerializer
 from heron.spi.serializer import Serializer, UndecodableValue

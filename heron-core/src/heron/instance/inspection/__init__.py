@@ -1,9 +1,7 @@
-"""Looks into the task, because a command has asked: its threads, a profile, its memory, its tuples.
+"""Hands questions of commands about the inside of the task to the installed inspector (`heron.spi.inspector`).
 
-In: the requests of the topology manager, on the gateway thread. Out: one answer each. An observation that lasts runs on
-a thread of its own, which exists only meanwhile. Nothing here costs time while nobody asks.
+In: the requests of the topology manager, on the gateway thread. Out: one answer each. A question runs on a thread of
+its own, which exists only meanwhile. The first one finds and imports the inspector; nothing is loaded before.
 
-Reading order: `inspection` (the questions), `task_observer` (the thread), `profiler`; for memory `memory_observer`,
-`memory_look`, `allocations`, `memory_holders`, `object_sizes`, `process_memory`; for tuples `tuple_sample`,
-`value_text`.
+Reading order: `inspection` (the questions), `observation` (the thread).
 """

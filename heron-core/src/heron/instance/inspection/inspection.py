@@ -1,124 +1,126 @@
-"""Answers questions about the inside of this task. Runs on the gateway thread, so it answers while user code blocks."""
+"""Hands questions about the inside of this task to the installed inspector, and sends the answers.
+
+Runs on the gateway thread, so it answers while user code blocks. The inspector, its import included, runs on a thread
+of each question.
+"""
 
 from __future__ import annotations
 
-import logging
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from heron.clock import monotonic_s
 from heron.driver_kit.loading import load_object
-from heron.instance.inspection.profiler import Profiler
-from heron.instance.inspection.task_observer import TaskObserver
-from heron.instance.metrics.inspected_task import InspectedTask
-from heron.instance.stacks.thread_stacks import stacks_now, thread_usages
-from heron.instance.stacks.thread_usage import ThreadUsage
+from heron.instance.inspection.observation import Observation
 from heron.ipc import control_pb2 as pb
-from heron.ipc.documents.task_stacks import encode_stacks
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
-from heron.ipc.task_question import TaskRequest
-from heron.kernel.role_spec import InstanceSpec
+from heron.spi.inspected_task import InspectedTask
 
-if TYPE_CHECKING:  # see below
-    from heron.instance.inspection.memory_observer import MemoryObserver
-    from heron.instance.inspection.tuple_sample import TupleObserver
+if TYPE_CHECKING:  # a task imports it at the first question
+    from heron.spi.inspector import TaskInspector
 
-__all__ = ["Inspection"]
+    _Ask = Callable[[TaskInspector, threading.Event], object]
+    _LongRequest = pb.ProfileRequest | pb.MemoryRequest | pb.TuplesRequest
 
-_BETWEEN_LOOKS_S = 0.1  # long enough to tell a thread that computes from one that waits, even on a busy machine
+__all__ = ["Inspection", "open_installed"]
 
-_POLL_S = 0.05  # how late an answer is sent
+_POLL_S = 0.05  # how late the answer of an observation is sent
+_LOOK_POLL_S = 0.02  # a look at the threads takes 0.1 s
 
-_MEMORY_OBSERVER = "heron.instance.inspection.memory_observer:MemoryObserver"
-_TUPLE_OBSERVER = "heron.instance.inspection.tuple_sample:TupleObserver"
-"""Loaded by name, because a task needs them and what they import only when it is asked."""
+_OPEN = "heron.kernel.installed_inspector:open_inspector"
 
-_log = logging.getLogger(__name__)
+
+def open_installed() -> TaskInspector:
+    """The installed inspector; see `heron.kernel.installed_inspector.open_inspector`."""
+    return cast("Callable[[], TaskInspector]", load_object(_OPEN, "the search for a task inspector"))()
 
 
 class Inspection:
-    """The questions of one task; `send` sends an answer to the stream manager."""
+    """The questions of one task; `send` sends an answer to the stream manager, `opened` opens the inspector."""
 
     def __init__(
-        self, spec: InstanceSpec, reactor: Reactor, task: InspectedTask, send: Callable[[Envelope], None]
+        self,
+        task: InspectedTask,
+        reactor: Reactor,
+        send: Callable[[Envelope], None],
+        opened: Callable[[], TaskInspector] = open_installed,
     ) -> None:
-        self._spec = spec
-        self._reactor = reactor
         self._task = task
+        self._reactor = reactor
         self._send = send
-        self._observer: TaskObserver | None = None
+        self._open = opened
+        self._opening = threading.Lock()
+        self._inspector: TaskInspector | None = None
+        self._observation: Observation | None = None
+        self._looks: list[Observation] = []
 
     def stack_asked(self, envelope: Envelope) -> None:
-        """Looks at the threads now, and again a moment later; then answers."""
-        number, before = envelope.stack_request.request_id, thread_usages()
-        self._reactor.after(_BETWEEN_LOOKS_S, partial(self._answer_stacks, number, before, monotonic_s()))
+        """Looks at the threads; then answers. Other questions may be under way."""
+        look = self._begin("stacks", "", 0.0, lambda inspector, stop: inspector.stacks(self._task, stop))
+        self._looks.append(look)
+        self._await(envelope.stack_request.request_id, look, _LOOK_POLL_S)
 
     def profile_asked(self, envelope: Envelope) -> None:
         """Samples the task thread for some seconds; then answers."""
         request = envelope.profile_request
-        self._observe(request, lambda: Profiler(self._spec, request.seconds))
+
+        def ask(inspector: TaskInspector, stop: threading.Event) -> object:
+            return inspector.profile(self._task, request.seconds, stop)
+
+        self._observe(request, "profile", "profiled", ask)
 
     def memory_asked(self, envelope: Envelope) -> None:
         """Observes the memory for some seconds; then answers."""
         request = envelope.memory_request
 
-        def observer() -> TaskObserver:
-            made = cast("type[MemoryObserver]", load_object(_MEMORY_OBSERVER, "the observer of memory"))
-            return made(self._spec, request.seconds, self._task)
+        def ask(inspector: TaskInspector, stop: threading.Event) -> object:
+            return inspector.memory(self._task, request.seconds, stop)
 
-        self._observe(request, observer)
+        self._observe(request, "memory", "observed (its memory)", ask)
 
     def tuples_asked(self, envelope: Envelope) -> None:
         """Shows the next tuples. The topology manager has checked that the topology allows it."""
         request = envelope.tuples_request
 
-        def observer() -> TaskObserver:
-            made = cast("type[TupleObserver]", load_object(_TUPLE_OBSERVER, "the observer of tuples"))
-            return made(self._spec, request.seconds, request.tuples, self._task)
+        def ask(inspector: TaskInspector, stop: threading.Event) -> object:
+            return inspector.tuples(self._task, request.tuples, request.seconds, stop)
 
-        self._observe(request, observer)
+        self._observe(request, "tuples", "inspected (its tuples)", ask)
 
     def close(self) -> None:
-        """Ends an observation."""
-        if self._observer is not None:
-            self._observer.stop()
+        """Ends the questions under way."""
+        for each in (*self._looks, self._observation):
+            if each is not None:
+                each.stop()
 
-    def _observe(self, request: TaskRequest, begin: Callable[[], TaskObserver]) -> None:
-        """Begins an observation, which a thread makes. Declines while another one is under way: it would disturb it."""
-        if self._observer is not None:
-            what, left_s = self._observer.what, self._observer.left_s()
-            refusal = f"task {request.task_id} is being {what} already, for another {left_s:.1f} s; ask again then"
+    def _observe(self, request: _LongRequest, name: str, what: str, ask: _Ask) -> None:
+        """Begins an observation. Declines while another one is under way: they would disturb each other."""
+        if self._observation is not None:
+            under_way, left_s = self._observation.what, self._observation.left_s()
+            refusal = f"task {request.task_id} is being {under_way} already, for another {left_s:.1f} s; ask again then"
             self._send(Envelope(task_answer=pb.TaskAnswer(request_id=request.request_id, refusal=refusal)))
             return
-        try:
-            self._observer = begin()
-        except Exception as error:
-            self._fail(request.request_id, error)
+        self._observation = self._begin(name, what, request.seconds, ask)
+        self._await(request.request_id, self._observation, _POLL_S)
+
+    def _begin(self, name: str, what: str, seconds: float, ask: _Ask) -> Observation:
+        return Observation(name, what, seconds, lambda stop: ask(self._opened(), stop))
+
+    def _opened(self) -> TaskInspector:
+        """The inspector. The thread of a question opens it, so that the gateway never waits for an import."""
+        with self._opening:
+            if self._inspector is None:
+                self._inspector = self._open()
+            return self._inspector
+
+    def _await(self, number: int, observation: Observation, poll_s: float) -> None:
+        if observation.is_alive():
+            self._reactor.after(poll_s, partial(self._await, number, observation, poll_s))
+            return
+        if observation is self._observation:
+            self._observation = None
         else:
-            self._await(request.request_id, self._observer)
-
-    def _await(self, number: int, observer: TaskObserver) -> None:
-        if observer.is_alive():
-            self._reactor.after(_POLL_S, partial(self._await, number, observer))
-        else:
-            self._observer = None
-            self._answer(number, observer.document)
-
-    def _answer_stacks(self, number: int, before: dict[int, ThreadUsage], before_s: float) -> None:
-        self._answer(number, lambda: encode_stacks(stacks_now(self._spec, before, monotonic_s() - before_s)))
-
-    def _answer(self, number: int, make: Callable[[], bytes]) -> None:
-        try:
-            document = make()
-        except Exception as error:
-            self._fail(number, error)
-        else:
-            self._send(Envelope(task_answer=pb.TaskAnswer(request_id=number, document=document)))
-
-    def _fail(self, number: int, error: Exception) -> None:
-        """A question must not end the process of the task."""
-        _log.error("a question about this task cannot be answered", exc_info=error)
-        failure = f"looking into the task raised {error!r}; see its log"
-        self._send(Envelope(task_answer=pb.TaskAnswer(request_id=number, failure=failure)))
+            self._looks.remove(observation)
+        self._send(Envelope(task_answer=observation.answer(number)))

@@ -1,6 +1,6 @@
-"""What a task knows about itself for others: counts, times, spans, and what commands may look at.
+"""What a task knows about itself for others: counts, times and spans.
 
-The task thread writes it. The runner publishes it once in a period, and the gateway reads `inspected_task`.
+The task thread writes it. The runner publishes it once in a period.
 
-Reading order: `task_metrics`, `task_time` (where its time goes), `spans` (of traces), `inspected_task`.
+Reading order: `task_metrics`, `task_time` (where its time goes), `spans` (of traces).
 """

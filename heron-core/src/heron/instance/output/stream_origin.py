@@ -12,9 +12,9 @@ from heron.api.config import setting
 from heron.errors import LimitExceededError
 from heron.instance.codec.batch_codec import encode_rows
 from heron.instance.codec.serializers import PICKLE, Serializers
-from heron.instance.metrics.inspected_task import InspectedTask
 from heron.instance.metrics.spans import SpanBuffer
 from heron.ipc.frames.frame_limits import options_max_bytes
+from heron.spi.inspected_task import InspectedTask
 from heron.spi.serializer import Serializer
 
 if TYPE_CHECKING:  # needs pyarrow

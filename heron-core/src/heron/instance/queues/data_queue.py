@@ -27,6 +27,7 @@ __all__ = [
     "DataIn",
     "DataOut",
     "FramesRefused",
+    "LettersAsked",
     "PlanReceived",
     "ReportSeen",
     "RootsSettled",
@@ -69,6 +70,15 @@ class RootsSettled:
 
 
 @dataclass(frozen=True, slots=True)
+class LettersAsked:
+    """A command wants to drop stored dead letters of this task, or to have them emitted again."""
+
+    request_id: int
+    ids: frozenset[str]
+    drop: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TracedFrameArrived:
     """The next frame has traced rows; the time of its arrival."""
 
@@ -83,7 +93,7 @@ class FramesRefused:
     rows: int
 
 
-Command = FramesRefused | PlanReceived | SessionOpened | ReportSeen | RootsSettled | TracedFrameArrived
+Command = FramesRefused | LettersAsked | PlanReceived | SessionOpened | ReportSeen | RootsSettled | TracedFrameArrived
 
 
 class Sleeper:

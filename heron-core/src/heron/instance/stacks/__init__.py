@@ -1,8 +1,4 @@
-"""Where the threads of this process are: their stacks, what they wait for, and whose code that is.
+"""What the task thread does now, as the gateway thread sees it: calls of user code that last too long, and waits.
 
-The gateway thread looks, so it sees a task thread that is blocked. Failures of user code and observers use the same
-names.
-
-Reading order: `code_origin` (whose code), `source_line`, `thread_usage` (what the kernel says), `thread_stacks`,
-`long_calls` (calls that last too long).
+Reading order: `engine_wait` (what the engine waits for), `long_calls` (calls that last too long).
 """

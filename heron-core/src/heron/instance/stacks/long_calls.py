@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
 
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin, module_of
-from heron.instance.stacks.thread_stacks import engine_wait
+from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
+from heron.instance.stacks.engine_wait import codes_of, engine_wait
 
 __all__ = ["LongCall", "LongCalls", "look_period_s"]
 
@@ -82,7 +82,7 @@ class LongCalls:
 
 def _user_frames(frame: FrameType | None) -> tuple[FrameType | None, FrameType | None]:
     """The outermost and the innermost frame of user code; none while it waits for the engine, such as for room."""
-    if frame is None or engine_wait(frame):
+    if frame is None or engine_wait(codes_of(frame)):
         return None, None
     outermost = innermost = None
     while frame is not None:

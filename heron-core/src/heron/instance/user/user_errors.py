@@ -9,7 +9,7 @@ from collections import deque
 from types import TracebackType
 
 from heron.clock import wall_s
-from heron.instance.stacks.code_origin import CodeOrigin, code_origin
+from heron.driver_kit.code_origin import CodeOrigin, code_origin
 from heron.spi.metricsink import Event
 
 __all__ = ["UserErrors"]

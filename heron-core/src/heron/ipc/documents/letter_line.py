@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
-__all__ = ["LetterLine", "read_line"]
+from heron.errors import RemoteProtocolError
+
+__all__ = ["LetterLine", "LettersAnswer", "decode_letters_answer", "encode_letters_answer", "read_line"]
 
 
 class LetterLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -36,3 +40,27 @@ def read_line(line: bytes) -> LetterLine | None:
         return msgspec.json.decode(line, type=LetterLine)
     except msgspec.MsgspecError:
         return None
+
+
+class LettersAnswer(msgspec.Struct, frozen=True):
+    """What became of the letters that a command has asked a task for: the id, and why it stays, or an empty text."""
+
+    found: dict[str, str]
+
+
+def encode_letters_answer(found: Mapping[str, str]) -> bytes:
+    """As the document of a `TaskAnswer`."""
+    return msgspec.json.encode(LettersAnswer(dict(found)))
+
+
+def decode_letters_answer(document: bytes) -> LettersAnswer:
+    """The answer of a task.
+
+    Raises:
+        RemoteProtocolError: when it is garbled.
+    """
+    try:
+        return msgspec.json.decode(document, type=LettersAnswer)
+    except msgspec.MsgspecError as error:
+        msg = f"the answer about dead letters is garbled: {error}"
+        raise RemoteProtocolError(msg) from error

@@ -54,6 +54,7 @@ SHIPPED: Mapping[str, tuple[str, ...]] = {
     "checkpoint": ("hdfs", "localfs", "s3"),
     "state": ("lmdb",),
     "store": ("postgresql", "redis", "sqlite"),
+    "task": ("inspector",),
 }
 """The drivers that the project ships, each as the distribution ``heron-FAMILY-NAME``."""
 

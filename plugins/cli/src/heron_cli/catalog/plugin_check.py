@@ -29,6 +29,7 @@ _SELF_CHOSEN = {
     COMPAT_FAMILY: "works; a program that imports the package uses it",
     "serializer": "works; a topology chooses it",
     "state": "works; a topology chooses it",
+    "task": "works; a task uses it when a command asks",
 }
 """The families that no profile chooses, and who uses their plugins."""
 

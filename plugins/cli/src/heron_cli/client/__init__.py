@@ -15,11 +15,11 @@ Reading order: `client`; what it computes from answers: `traces`, `profile_tree`
 
 from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow, MetricsSeries, MetricsValue
 from heron.ipc.documents.status import TopologyStatus
-from heron.ipc.documents.task_memory import TaskMemory
-from heron.ipc.documents.task_profile import TaskProfile
-from heron.ipc.documents.task_stacks import TaskStacks
-from heron.ipc.documents.task_tuples import TaskTuples
 from heron.ipc.documents.traces_table import TracesTable
+from heron.spi.task_memory import TaskMemory
+from heron.spi.task_profile import TaskProfile
+from heron.spi.task_stacks import TaskStacks
+from heron.spi.task_tuples import TaskTuples
 from heron.spi.uploader import PackageEntry
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from heron.ipc.documents.task_profile import ProfiledStack, TaskProfile
-from heron.ipc.documents.task_stacks import StackFrame
+from heron.spi.task_profile import ProfiledStack, TaskProfile
+from heron.spi.task_stacks import StackFrame
 
 __all__ = [
     "Call",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from heron.ipc.documents.task_profile import TaskProfile
+from heron.spi.task_profile import TaskProfile
 
 __all__ = ["speedscope_file"]
 

@@ -1,7 +1,8 @@
 """The commands: one file each that parses options, calls the client and prints the answer.
 
 In: the words behind `heron`. Out: lines or JSON on stdout, messages on stderr, an exit code. `heron_cli.main` imports a
-command when it is called, so a command imports only what it needs.
+command when it is called, so a command imports only what it needs. The package is flat: a reader knows the name of the
+command, and the file has it.
 
 Shared: `options` (the profile, and the client that a command opens), `completion` (names that a shell offers),
 `task_argument`. Services of other distributions use `options` too. The commands, by what they do:

@@ -1,23 +1,32 @@
-"""``heron dead-letters``: lists and shows the records of a topology that always failed."""
+"""``heron dead-letters``: lists, shows, replays and drops the records of a topology that always failed."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
 
 import click
 
 from heron.clock import wall_s
+from heron.errors import UsageError
+from heron.ipc.task_question import MOST_LETTERS
+from heron_cli.client.client import Client
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
-from heron_cli.topologies.logs.dead_letters import chosen_letters, stored_letters
+from heron_cli.topologies.logs.dead_letters import chosen_letters, drop_stored, stored_letters
 from heron_cli.view.dead_letter_text import letter_fields, letter_lines, letters_lines
-from heron_cli.view.text import print_json
+from heron_cli.view.text import counted, print_json
 
 __all__ = ["dead_letters"]
+
+_EXIT_DECLINED = _EXIT_LEFT = 1
 
 
 @click.group("dead-letters")
 @topology_argument
 @click.pass_context
 def dead_letters(context: click.Context, name: str) -> None:
-    """Lists and shows the dead letters of the topology NAME, or of its last run when it has ended.
+    """Lists, shows, replays and drops the dead letters of the topology NAME, or of its last run when it has ended.
 
     A record becomes a dead letter when it has failed once more than topology.replay.attempts allows. Letters that a
     bolt receives are not here.
@@ -58,3 +67,85 @@ def show(name: str, ids: tuple[str, ...], options: RemoteOptions) -> None:
     for each in letters:
         for line in letter_lines(each, wall_s()):
             click.echo(line)
+
+
+_IDS = click.argument("ids", metavar="[ID]...", nargs=-1)
+_ALL = click.option("--all", "every", is_flag=True, help="Takes all letters in the files.")
+
+
+@dead_letters.command()
+@_IDS
+@_ALL
+@remote_options(timeout_s=30.0)
+@click.pass_context
+def replay(context: click.Context, ids: tuple[str, ...], every: bool, options: RemoteOptions) -> None:
+    """Emits dead letters again, in the running topology, as new roots.
+
+    Do this when the bolt was mended. A letter that fails too often again becomes a letter again, with another id.
+    """
+    _change(context, ids, every, options, drop=False)
+
+
+@dead_letters.command()
+@_IDS
+@_ALL
+@click.option("--yes", is_flag=True, help="Does not ask.")
+@remote_options(timeout_s=30.0)
+@click.pass_context
+def drop(context: click.Context, ids: tuple[str, ...], every: bool, yes: bool, options: RemoteOptions) -> None:
+    """Removes dead letters. Their records are lost."""
+    _change(context, ids, every, options, drop=True, asked=not yes)
+
+
+def _change(
+    context: click.Context,
+    ids: tuple[str, ...],
+    every: bool,
+    options: RemoteOptions,
+    *,
+    drop: bool,
+    asked: bool = False,
+) -> None:
+    if every == bool(ids):
+        msg = "give either the ids of dead letters, as `heron dead-letters NAME list` prints them, or --all"
+        raise UsageError(msg)
+    name = str(context.obj)
+    with options.connect(name) as client:
+        folder = client.log_folder(name, timeout_s=options.timeout_s)
+        stored = stored_letters(folder)
+        chosen = stored if every else chosen_letters(stored, ids)
+        what = counted(len(chosen), "dead letter")
+        if asked and chosen and not click.confirm(f"drop {what} of {name}?", err=True):
+            click.echo("heron: nothing was dropped", err=True)
+            context.exit(_EXIT_DECLINED)
+        found = _taken(client, name, folder, [each.id for each in chosen], options.timeout_s, drop=drop)
+    kept = {each.id: found.get(each.id, "it is gone meanwhile") for each in chosen}
+    reasons = {number: reason for number, reason in kept.items() if reason}
+    if options.as_json:
+        print_json({"done": sorted(kept.keys() - reasons.keys()), "left": reasons})
+    else:
+        click.echo(f"{len(chosen) - len(reasons)} of {what} {'dropped' if drop else 'emitted again'}")
+        for number, reason in reasons.items():
+            click.echo(f"{number} stays: {reason}", err=True)
+    if reasons:
+        context.exit(_EXIT_LEFT)
+
+
+def _taken(
+    client: Client, name: str, folder: Path, ids: Sequence[str], timeout_s: float, *, drop: bool
+) -> dict[str, str]:
+    """Let the tasks of a running topology take the letters; without one, change the files."""
+    if drop and name not in client.names():
+        return drop_stored(folder, ids)
+    found: dict[str, str] = {}
+    with client.topology(name, timeout_s=timeout_s) as topology:
+        for task_id, of_task in groupby(sorted(ids, key=_task_of), _task_of):
+            left = list(of_task)
+            while left:
+                part, left = left[:MOST_LETTERS], left[MOST_LETTERS:]
+                found |= topology.take_letters(task_id, part, drop=drop).found
+    return found
+
+
+def _task_of(letter_id: str) -> int:
+    return int(letter_id.partition("-")[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from heron.ipc.documents.task_memory import (
+from heron.spi.task_memory import (
     AllocatingLine,
     CodeLine,
     HeldMemory,
@@ -14,7 +14,7 @@ from heron.ipc.documents.task_memory import (
     TaskMemory,
     TypeMemory,
 )
-from heron.ipc.documents.task_tuples import SampledTuple, TaskTuples
+from heron.spi.task_tuples import SampledTuple, TaskTuples
 from heron_cli.commands.inspect import inspect as inspect_command
 from heron_cli.commands.memory import memory as memory_command
 from heron_cli.view.tasks.memory_text import memory_lines

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from heron.ipc.documents.task_profile import ProfiledStack, TaskProfile
-from heron.ipc.documents.task_stacks import StackFrame
+from heron.spi.task_profile import ProfiledStack, TaskProfile
+from heron.spi.task_stacks import StackFrame
 from heron_cli.client.profile_tree import LineTime, call_tree, function_times, line_times, user_times
 from heron_cli.client.speedscope import speedscope_file
 from heron_cli.commands.profile import profile as profile_command

@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from heron.ipc.documents.task_stacks import StackFrame, TaskStacks, ThreadStack
+from heron.spi.task_stacks import StackFrame, TaskStacks, ThreadStack
 from heron_cli.commands.task_argument import TaskChoice, task_argument
 from heron_cli.view.tasks.stack_text import stack_text
 

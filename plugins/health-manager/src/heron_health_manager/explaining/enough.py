@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from heron.spi.health_values import Measurements, Observation
-from heron_health_manager.cause_sensors import LEAST_MOMENTS, ProgressSensor
-from heron_health_manager.detectors import StalledDetector, StuckDetector
-from heron_health_manager.flow_sensors import QueueSensor, SourceSensor
-from heron_health_manager.task_sensors import TaskSensor
-from heron_health_manager.thresholds import GROWTH_BYTES_PER_S, QUIET_S, STILL_S
-from heron_health_manager.window import Window, slope
+from heron_health_manager.diagnosing.detectors import StalledDetector, StuckDetector
+from heron_health_manager.diagnosing.thresholds import GROWTH_BYTES_PER_S, QUIET_S, STILL_S
+from heron_health_manager.sensors.cause_sensors import LEAST_MOMENTS, ProgressSensor
+from heron_health_manager.sensors.flow_sensors import QueueSensor, SourceSensor
+from heron_health_manager.sensors.task_sensors import TaskSensor
+from heron_health_manager.sensors.window import Window, slope
 
 __all__ = ["observed"]
 

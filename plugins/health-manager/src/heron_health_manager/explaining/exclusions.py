@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from heron.spi.health_values import ComponentShape, Measurements, Subject
-from heron_health_manager.thresholds import BLOCKED, GARBAGE, LATE, MEMORY, SKEW, SLOW, WAITS
+from heron_health_manager.diagnosing.thresholds import BLOCKED, GARBAGE, LATE, MEMORY, SKEW, SLOW, WAITS
 
 __all__ = ["exclusions"]
 

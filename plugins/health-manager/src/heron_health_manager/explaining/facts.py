@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heron.ipc.documents.status import TopologyStatus
-from heron_health_manager.policy_round import Round
+from heron_health_manager.diagnosing.policy_round import Round
 
 __all__ = ["Facts", "PastEvent", "PastGauges"]
 

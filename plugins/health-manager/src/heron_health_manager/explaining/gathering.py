@@ -11,14 +11,14 @@ from heron.ipc.documents.status import TopologyStatus
 from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.health import HealthPolicy
 from heron_cli.client.client import Client
+from heron_health_manager.diagnosing.policy_round import Round, run_round
 from heron_health_manager.explaining.deaths import EXECUTOR, deaths_of
 from heron_health_manager.explaining.enough import observed
 from heron_health_manager.explaining.facts import Facts, PastGauges
 from heron_health_manager.explaining.growth import LOOK_BACK_S
 from heron_health_manager.explaining.history_files import read_events, read_gauges
 from heron_health_manager.explaining.span import Since
-from heron_health_manager.observing import observe
-from heron_health_manager.policy_round import Round, run_round
+from heron_health_manager.observing.observing import observe
 
 __all__ = ["gather"]
 

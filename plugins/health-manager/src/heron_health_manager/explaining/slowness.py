@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from heron.ipc.documents.status import Culprit, LongCallStatus
 from heron.spi.health_values import Diagnosis, Measurements, Subject, TopologyShape
-from heron_health_manager.diagnosers import EXPLAINED
+from heron_health_manager.diagnosing.diagnosers import EXPLAINED
+from heron_health_manager.diagnosing.policy_round import Finding
 from heron_health_manager.explaining.exclusions import exclusions
 from heron_health_manager.explaining.explanation import Problem
 from heron_health_manager.explaining.facts import Facts
 from heron_health_manager.explaining.words import duration
-from heron_health_manager.policy_round import Finding
-from heron_health_manager.provisioning import OVER, UNDER
+from heron_health_manager.sizing.provisioning import OVER, UNDER
 
 __all__ = ["slowness_problems"]
 

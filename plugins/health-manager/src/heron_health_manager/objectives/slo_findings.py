@@ -18,8 +18,8 @@ from heron.spi.health_values import (
 from heron_health_manager.objectives.cheapest_plan import PlanSearch, cheapest_plan
 from heron_health_manager.objectives.grammar import Objectives, joint_objectives
 from heron_health_manager.objectives.slo_model import Costs, SloModel, slo_model
-from heron_health_manager.provisioning import explained_components
-from heron_health_manager.sizing import Utilisation
+from heron_health_manager.sizing.provisioning import explained_components
+from heron_health_manager.sizing.sizing import Utilisation
 
 __all__ = [
     "CONTRADICT",

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from heron.spi.health_values import Measurements, Subject, TopologyShape
 from heron_health_manager.objectives.grammar import Objectives
 from heron_health_manager.objectives.plan_model import PlanModel, Stage, latency_text
-from heron_health_manager.provisioning import load_text, rates_of
-from heron_health_manager.sizing import ComponentRates, Need, Utilisation, size
+from heron_health_manager.sizing.provisioning import load_text, rates_of
+from heron_health_manager.sizing.sizing import ComponentRates, Need, Utilisation, size
 
 __all__ = ["Costs", "SloModel", "slo_model"]
 

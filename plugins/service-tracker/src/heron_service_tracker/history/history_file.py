@@ -17,7 +17,7 @@ from heron.driver_kit.private_files import make_private_dir
 from heron.errors import StoreError
 from heron_service_tracker.history.buckets import RESOLUTIONS, Bucket, Resolution
 from heron_service_tracker.history.series import Series, SeriesGroup
-from heron_service_tracker.observed import ObservedEvent
+from heron_service_tracker.observed.observed import ObservedEvent
 
 __all__ = ["EVERY_TASK", "HistoryFile", "Point", "SeriesPoints", "StoredEvent"]
 

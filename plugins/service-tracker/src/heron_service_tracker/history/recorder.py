@@ -20,7 +20,7 @@ from heron_service_tracker.history.buckets import OpenBuckets
 from heron_service_tracker.history.history_file import HistoryFile, StoredEvent
 from heron_service_tracker.history.prometheus_history import PrometheusHistory
 from heron_service_tracker.history.samples import Increments
-from heron_service_tracker.observed import ObservedTopology
+from heron_service_tracker.observed.observed import ObservedTopology
 
 __all__ = ["Recorder"]
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from heron_cli.client import TopologyStatus
 from heron_service_tracker.history.series import COMPONENT_LEVELS, STATUS_LEVELS, TASK_LEVELS, GroupValues, SeriesGroup
-from heron_service_tracker.observed import ObservedTopology
-from heron_service_tracker.task_figures import COUNTERS, TaskFigures
+from heron_service_tracker.observed.observed import ObservedTopology
+from heron_service_tracker.observed.task_figures import COUNTERS, TaskFigures
 
 __all__ = ["Increments", "Sample", "component_readings", "level_readings", "task_readings"]
 

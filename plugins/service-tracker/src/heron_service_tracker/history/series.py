@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from heron_service_tracker.task_figures import COUNTERS
+from heron_service_tracker.observed.task_figures import COUNTERS
 
 __all__ = [
     "COMPONENT_LEVELS",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from heron.errors import known, nearest
-from heron_service_tracker.problems import MalformedQueryError
+from heron_service_tracker.request_errors import MalformedQueryError
 
 __all__ = ["MOST_CHARACTERS", "Operation", "Read", "parse_query", "reads_of"]
 

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping
 from heron.errors import known, nearest
 from heron_service_tracker.history.history_file import EVERY_TASK, HistoryFile, Point
 from heron_service_tracker.history.series import TASK_COUNTERS, TASK_METRICS
-from heron_service_tracker.observations import UnknownPlaceError
-from heron_service_tracker.observed import ObservedTopology
-from heron_service_tracker.problems import MalformedQueryError
+from heron_service_tracker.observed.observed import ObservedTopology
 from heron_service_tracker.query.expression import Read
 from heron_service_tracker.query.timelines import MINUTE_S, Timeline
+from heron_service_tracker.request_errors import MalformedQueryError, UnknownPlaceError
 
 __all__ = ["TaskHistory", "minutes_between"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from heron.errors import CheckpointError
 from heron.spi.checkpoint import CheckpointStore
-from heron_testing.contracts.checkpoint_faults import CheckpointStoreFaultCases
+from heron_testing.contracts.fault_cases.checkpoint_faults import CheckpointStoreFaultCases
 
 __all__ = ["CheckpointStoreContract"]
 

@@ -18,7 +18,7 @@ from heron_testing.contracts.health_parts import (
     SensorContract,
     check_action,
 )
-from heron_testing.contracts.health_topology import busy_topology, odd_topology
+from heron_testing.contracts.parts.health_topology import busy_topology, odd_topology
 
 __all__ = ["HealthPolicyContract", "busy_topology"]
 

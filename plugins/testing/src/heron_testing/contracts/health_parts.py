@@ -23,7 +23,7 @@ from heron.spi.health_values import (
     TopologyShape,
 )
 from heron_testing.contracts.driver import in_processor_time
-from heron_testing.contracts.health_topology import busy_topology, odd_topology
+from heron_testing.contracts.parts.health_topology import busy_topology, odd_topology
 
 __all__ = ["WRONG", "DetectorContract", "DiagnoserContract", "ResolverContract", "SensorContract", "check_action"]
 

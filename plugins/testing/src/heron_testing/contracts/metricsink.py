@@ -10,7 +10,7 @@ import pytest
 from heron.clock import wall_s
 from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRecord, MetricsSink, Source
 from heron_testing.contracts.driver import requires
-from heron_testing.contracts.metricsink_faults import MetricsSinkFaultCases
+from heron_testing.contracts.fault_cases.metricsink_faults import MetricsSinkFaultCases
 
 __all__ = ["MetricsSinkContract"]
 

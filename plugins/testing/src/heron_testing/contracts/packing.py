@@ -30,7 +30,7 @@ from heron.planner.packing_plan import CPU_ROUNDING, NO_RESOURCE, ContainerPlan,
 from heron.spi.packing import Packing
 from heron.state_nodes.plans import decode_packing_plan, encode_plan
 from heron_testing.contracts.driver import DriverContract
-from heron_testing.contracts.packing_reference import disturbed, placements, repacked_round_robin, shrunk_by_score
+from heron_testing.contracts.parts.packing_reference import disturbed, placements, repacked_round_robin, shrunk_by_score
 
 __all__ = ["PackingContract", "limited_topologies", "packable_topologies", "packable_topology", "task_containers"]
 

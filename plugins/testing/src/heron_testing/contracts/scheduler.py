@@ -28,8 +28,8 @@ import pytest
 from heron.errors import SchedulerError
 from heron.spi.scheduler import ContainerStatus, Job, JobStatus, Scheduler, SchedulerState
 from heron_testing.contracts.driver import requires
-from heron_testing.contracts.scheduler_bench import FAKE_EXECUTOR, GONE_S, START_S, Bench, runs
-from heron_testing.contracts.scheduler_faults import SchedulerFaultCases
+from heron_testing.contracts.fault_cases.scheduler_faults import SchedulerFaultCases
+from heron_testing.contracts.parts.scheduler_bench import FAKE_EXECUTOR, GONE_S, START_S, Bench, runs
 from heron_testing.waiting import wait_until
 
 __all__ = ["FAKE_EXECUTOR", "Bench", "SchedulerContract", "runs"]

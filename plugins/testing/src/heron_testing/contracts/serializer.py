@@ -30,7 +30,7 @@ from heron.errors import SerializationError
 from heron.instance.codec.batch_codec import decode_columns
 from heron.spi.serializer import PRIVATE_ENCODINGS, Encoding, Serializer
 from heron_testing.contracts.driver import DriverContract, requires
-from heron_testing.contracts.second_process import second_process
+from heron_testing.contracts.parts.second_process import second_process
 
 __all__ = ["Point", "SerializerContract", "same"]
 

@@ -19,7 +19,7 @@ from heron.instance.state.keyed_state import KeyedStateStore
 from heron.instance.state.state_payload import decode_group
 from heron.spi.state import MAX_KEY_BYTES, StateBackend, TaskStore
 from heron_testing.contracts.driver import DriverContract, needed
-from heron_testing.contracts.state_calls import CALLS, KeyedCalls
+from heron_testing.contracts.parts.state_calls import CALLS, KeyedCalls
 from heron_testing.fake_clock import FakeClock
 from heron_testing.faults import FULL_BYTES, Faults
 

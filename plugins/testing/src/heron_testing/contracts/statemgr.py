@@ -31,9 +31,9 @@ import pytest
 from heron.errors import StateConflictError, StateError, StateUnavailableError
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager, Versioned
 from heron_testing.contracts.driver import requires
-from heron_testing.contracts.second_process import pattern, second_process
-from heron_testing.contracts.statemgr_faults import StateManagerFaultCases
-from heron_testing.contracts.statemgr_first_use import StateManagerFirstUseCases
+from heron_testing.contracts.fault_cases.statemgr_faults import StateManagerFaultCases
+from heron_testing.contracts.parts.second_process import pattern, second_process
+from heron_testing.contracts.parts.statemgr_first_use import StateManagerFirstUseCases
 from heron_testing.waiting import wait_until
 
 __all__ = ["Spawn", "StateManagerContract"]

@@ -11,9 +11,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from heron.errors import StoreError
 from heron.spi.store import Batch, Reading, ViewStore
-from heron_testing.contracts.store_faults import ViewStoreFaultCases
-from heron_testing.contracts.store_model import ViewStoreMachine
-from heron_testing.contracts.store_writers import seen
+from heron_testing.contracts.fault_cases.store_faults import ViewStoreFaultCases
+from heron_testing.contracts.parts.store_model import ViewStoreMachine
+from heron_testing.contracts.parts.store_writers import seen
 
 __all__ = ["ViewStoreCases", "ViewStoreContract"]
 

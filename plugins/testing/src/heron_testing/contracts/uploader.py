@@ -12,8 +12,8 @@ import pytest
 
 from heron.errors import PackageError
 from heron.spi.uploader import Uploader
-from heron_testing.contracts.uploader_faults import UploaderFaultCases
-from heron_testing.contracts.uploader_listing import UploaderListingCases
+from heron_testing.contracts.fault_cases.uploader_faults import UploaderFaultCases
+from heron_testing.contracts.parts.uploader_listing import UploaderListingCases
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,14 +17,14 @@ from heron.spi.health_values import (
 from heron.spi.statemgr import NodeKind, Versioned
 from heron.state_nodes.health_records import HealthRecords
 from heron_cli.launch.update import TopologyUpdate
-from heron_health_manager.bounds import bounded
-from heron_health_manager.carrier import PlannedAction
 from heron_health_manager.ds2_policy import Ds2Policy
-from heron_health_manager.manager import HealthManager, Observed
-from heron_health_manager.pace import Pace
-from heron_health_manager.policy_runner import PolicyRunner
-from heron_health_manager.record_book import RecordBook
-from heron_health_manager.recovery import PlanFacts
+from heron_health_manager.managing.carrier import PlannedAction
+from heron_health_manager.managing.manager import HealthManager, Observed
+from heron_health_manager.managing.pace import Pace
+from heron_health_manager.managing.policy_runner import PolicyRunner
+from heron_health_manager.managing.record_book import RecordBook
+from heron_health_manager.managing.recovery import PlanFacts
+from heron_health_manager.observing.bounds import bounded
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
 from heron_testing.fake_clock import FakeClock
 from heron_testing.topology_model.fluid_model import Model, Part

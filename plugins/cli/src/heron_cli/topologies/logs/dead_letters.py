@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from heron.errors import UsageError, known, nearest
-from heron.ipc.documents.letter_line import LetterLine, read_line
+from heron.ipc.documents.letter_line import LetterLine
+from heron.kernel.dead_letter_file import letter_files
 
-__all__ = ["chosen_letters", "stored_letters"]
-
-_FILES = "dead-letters-*.jsonl"
+__all__ = ["chosen_letters", "drop_stored", "stored_letters"]
 
 
 def stored_letters(folder: Path) -> tuple[LetterLine, ...]:
@@ -20,16 +19,29 @@ def stored_letters(folder: Path) -> tuple[LetterLine, ...]:
         UsageError: when a file cannot be read.
     """
     found: list[LetterLine] = []
-    for path in (*folder.glob(f"{_FILES}.1"), *folder.glob(_FILES)):
+    for file in letter_files(folder):
         try:
-            lines = path.read_bytes().splitlines()
-        except FileNotFoundError:  # the task has begun another part
-            continue
+            found += file.letters()
         except OSError as error:
-            msg = f"the dead letters in {path} cannot be read: {error.strerror}; ask the owner of the topology"
+            msg = f"the dead letters in {file.path} cannot be read: {error.strerror}; ask the owner of the topology"
             raise UsageError(msg) from error
-        found += [letter for line in lines if (letter := read_line(line)) is not None]
     return tuple(sorted(found, key=lambda each: each.failed_s))
+
+
+def drop_stored(folder: Path, ids: Collection[str]) -> dict[str, str]:
+    """Remove letters of a run that has ended; return their ids, as a task answers.
+
+    Raises:
+        UsageError: when a file cannot be changed.
+    """
+    dropped: dict[str, str] = {}
+    for file in letter_files(folder):
+        try:
+            dropped |= {each.id: "" for each in file.take(ids)}
+        except OSError as error:
+            msg = f"the dead letters in {file.path} cannot be changed: {error.strerror}; ask the owner of the topology"
+            raise UsageError(msg) from error
+    return dropped
 
 
 def chosen_letters(letters: Sequence[LetterLine], ids: Sequence[str]) -> tuple[LetterLine, ...]:

@@ -25,15 +25,16 @@ from heron.errors import (
     known,
     nearest,
 )
+from heron.ipc.documents.letter_line import LettersAnswer
 from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow
 from heron.ipc.documents.status import TopologyStatus
-from heron.ipc.documents.task_memory import TaskMemory
-from heron.ipc.documents.task_profile import TaskProfile
-from heron.ipc.documents.task_stacks import TaskStacks
-from heron.ipc.documents.task_tuples import TaskTuples
 from heron.ipc.documents.traces_table import TracesTable
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
+from heron.spi.task_memory import TaskMemory
+from heron.spi.task_profile import TaskProfile
+from heron.spi.task_stacks import TaskStacks
+from heron.spi.task_tuples import TaskTuples
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords, decode_health_records
 from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location
@@ -163,11 +164,22 @@ class RemoteTopology:
         """Return the threads of a task, with the calls in which they are.
 
         Raises:
+            RefusedError: also when the task has no inspector.
             UnreachableError: also when the task itself does not answer within `timeout_s`; the message has its process.
         """
         return self._reached(
             self._ask(False, lambda client, _: client.stacks(component, task_id, min(self.timeout_s, _LONGEST_S)))
         )
+
+    def take_letters(self, task_id: int, ids: Collection[str], *, drop: bool) -> LettersAnswer:
+        """Drop stored dead letters of a spout's task, at most 1,000, or have them emitted again as new roots.
+
+        Raises:
+            RefusedError: also when the task is no spout with ``topology.replay.attempts``, is paused or has ended.
+            UnreachableError: also when the task does not answer within `timeout_s`; the outcome is unknown.
+        """
+        wait_s = min(self.timeout_s, _LONGEST_S)
+        return self._reached(self._ask(True, lambda client, _: client.letters(task_id, ids, wait_s, drop=drop)))
 
     def profile(self, task_id: int, component: str = "", *, seconds: float = 10.0) -> TaskProfile:
         """Return where the thread of a task spends its time, by samples over `seconds` (above 0, at most 300).
@@ -175,7 +187,7 @@ class RemoteTopology:
         The call takes `seconds` longer than others.
 
         Raises:
-            RefusedError: also when the task is being profiled already.
+            RefusedError: also when the task is being profiled already, or has no inspector.
             UnreachableError: also when the task ends meanwhile, or does not answer.
         """
         wait_s = min(self.timeout_s, _LONGEST_S)
@@ -187,7 +199,7 @@ class RemoteTopology:
         The call takes `seconds` longer than others, and the task is slower meanwhile.
 
         Raises:
-            RefusedError: also when the task is being observed already.
+            RefusedError: also when the task is being observed already, or has no inspector.
             UnreachableError: also when the task ends meanwhile, or does not answer.
         """
         wait_s = min(self.timeout_s, _LONGEST_S)
@@ -197,7 +209,8 @@ class RemoteTopology:
         """Return the next `tuples` (1 to 100) that a task receives and emits, or those of `seconds` (at most 300).
 
         Raises:
-            RefusedError: also when the topology does not allow it, or the task is being observed already.
+            RefusedError: also when the topology does not allow it, the task is being observed already, or it has no
+                inspector.
             UnreachableError: also when the task ends meanwhile, or does not answer.
         """
         wait_s = min(self.timeout_s, _LONGEST_S)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
-from heron.ipc.documents.task_profile import TaskProfile
+from heron.spi.task_profile import TaskProfile
 from heron_cli.client.profile_tree import Call, call_tree
 
 __all__ = ["flame_graph"]

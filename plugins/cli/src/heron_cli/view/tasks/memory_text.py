@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from heron.ipc.documents.task_memory import AllocatingLine, HeldMemory, MemoryLook, TaskMemory
+from heron.spi.task_memory import AllocatingLine, HeldMemory, MemoryLook, TaskMemory
 from heron_cli.view.text import columns, format_bytes, format_count
 
 __all__ = ["memory_lines"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from heron.ipc.documents.task_profile import TaskProfile
+from heron.spi.task_profile import TaskProfile
 from heron_cli.client.profile_tree import FunctionTime, LineTime, function_times, line_times, user_times
 from heron_cli.view.text import columns
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from heron.ipc.documents.task_stacks import StackFrame, TaskStacks, ThreadStack
+from heron.spi.task_stacks import StackFrame, TaskStacks, ThreadStack
 
 __all__ = ["stack_text"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from heron.ipc.documents.task_tuples import SampledTuple, TaskTuples
+from heron.spi.task_tuples import SampledTuple, TaskTuples
 from heron_cli.view.text import columns, counted
 
 __all__ = ["tuples_lines"]

@@ -1,0 +1,42 @@
+"""Whose code a frame runs: the author's, a library's or the engine's. Pure."""
+
+from __future__ import annotations
+
+import enum
+import os
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["CodeOrigin", "code_origin", "module_of"]
+
+_ENGINE = str(Path(__file__).parents[1]) + os.sep
+_LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_PLUGINS = "heron_"  # the import names of plugins, such as that of pipelines, begin with it
+_GENERATED = "<"
+_INTERPRETER = ("<frozen ", "<string>")
+
+
+class CodeOrigin(enum.StrEnum):
+    """Who has written the code."""
+
+    USER = "user"
+    LIBRARY = "library"
+    ENGINE = "engine"
+
+
+def module_of(names: Mapping[str, object]) -> str:
+    """The name of the module that has these global names, also if it is run as the main module (``python -m NAME``)."""
+    return str(getattr(names.get("__spec__"), "name", "") or names.get("__name__", ""))
+
+
+def code_origin(filename: str, module: str = "") -> CodeOrigin:
+    """Whose code it is, by its file and the name of its module; code that the engine generates has no file."""
+    if filename.startswith(_INTERPRETER):
+        return CodeOrigin.LIBRARY
+    if filename.startswith((_ENGINE, _GENERATED)):
+        return CodeOrigin.ENGINE
+    package = module.partition(".")[0]
+    if package.startswith(_PLUGINS) and f"{os.sep}{package}{os.sep}" in filename:
+        return CodeOrigin.ENGINE
+    return CodeOrigin.LIBRARY if filename.startswith(_LIBRARIES) else CodeOrigin.USER

@@ -1,0 +1,91 @@
+"""The file of dead letters: bounded, private, and letters can be taken out of it."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from heron.api.dead_letter import DeadLetter
+from heron.errors import SerializationError
+from heron.instance.replay.letter_line import letter_line, values_of
+from heron.ipc.documents.letter_line import LetterLine
+from heron.kernel.dead_letter_file import DeadLetterFile, letter_files
+
+
+def letter(values: object) -> DeadLetter:
+    return DeadLetter(values, "default", ("part", 7), 3, "failed", "check", 4, "ValueError: x", "trace", 1.0, 2.0)
+
+
+def line(number: int, values: object = None) -> LetterLine:
+    return letter_line(letter([number] if values is None else values), f"1-0-{number}", "lines")
+
+
+def file_in(folder: Path, most_bytes: int = 1 << 20) -> DeadLetterFile:
+    return DeadLetterFile.of_task(folder, 1, most_bytes)
+
+
+def ids_in(file: DeadLetterFile) -> list[str]:
+    return [each.id for each in file.letters()]
+
+
+def test_letters_are_taken_by_their_ids_from_both_parts(tmp_path: Path) -> None:
+    """The others stay in their order, and new ones come behind them."""
+    size = len(b"x") * 700
+    file = file_in(tmp_path, most_bytes=4 * size)
+    for number in range(6):
+        file.append(line(number))
+    assert file.older.exists()
+    before = ids_in(file)
+    taken = file.take({before[0], before[-1], "1-0-99"})
+    assert [each.id for each in taken] == [before[0], before[-1]]
+    assert ids_in(file) == before[1:-1]
+    file.append(taken[1])
+    assert ids_in(file) == before[1:]
+    assert file.take({"1-0-99"}) == []
+    assert [each.path for each in letter_files(tmp_path)] == [file.path]
+    for part in (file.older, file.path):
+        assert stat.S_IMODE(part.stat().st_mode) == 0o600
+
+
+def test_a_line_that_is_broken_stays(tmp_path: Path) -> None:
+    """It may be of a task that was killed while it wrote."""
+    file = file_in(tmp_path)
+    file.append(line(1))
+    with file.path.open("ab") as out:
+        out.write(b'{"id": "1-0-2"\n')
+    assert len(file.take({"1-0-1"})) == 1
+    assert file.path.read_bytes() == b'{"id": "1-0-2"\n'
+
+
+class Unpicklable:
+    """Refuses to be pickled and shown."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError
+
+    def __repr__(self) -> str:
+        raise ValueError
+
+
+def test_values_that_cannot_be_pickled_are_shown_and_cannot_be_emitted_again() -> None:
+    """A letter is written nevertheless."""
+    made = line(1, [Unpicklable(), "x" * 1000, "\ud800"])
+    assert made.shown[0].startswith("<Unpicklable instance at ")
+    assert len(made.shown[1]) == 200
+    with pytest.raises(SerializationError, match="dead letter 1-0-1: its values have no pickle"):
+        values_of(made)
+
+
+def test_values_come_back_as_they_were() -> None:
+    """Nested ones too."""
+    values = [1, "text", {"a": (b"x", None)}]
+    assert values_of(line(1, values)) == values
+
+
+def test_a_pickle_that_does_not_load_is_named() -> None:
+    """Its class may be gone since."""
+    broken = LetterLine("1-0-1", "lines", "default", (), "1", 3, "failed", payload=b"\x80\x05.")
+    with pytest.raises(SerializationError, match="dead letter 1-0-1: its values do not load: UnpicklingError"):
+        values_of(broken)

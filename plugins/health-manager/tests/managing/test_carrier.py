@@ -1,0 +1,49 @@
+"""What was decided is compared with the plan and the configuration that there are now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, InstancePlan, PackingPlan
+from heron.spi.health_values import Action, ActionKind, ComponentShape, TopologyShape
+from heron_cli.launch.update import TopologyUpdate
+from heron_health_manager.managing.carrier import PlannedAction
+from heron_health_manager.managing.recovery import is_current
+
+
+def plan_of(containers: int) -> PackingPlan:
+    """One task in each container."""
+    placed = [InstancePlan("split", task, task - 1, NO_RESOURCE) for task in range(1, containers + 1)]
+    return PackingPlan(
+        "plan-1", tuple(ContainerPlan(each.task_id, (each,), NO_RESOURCE) for each in placed), containers
+    )
+
+
+@pytest.mark.parametrize(("containers", "is_done"), [(2, False), (3, True)])
+def test_the_containers_tell_whether_an_update_was_begun(containers: int, is_done: bool) -> None:
+    """An update of containers alone changes no number of tasks."""
+    places = {task: 1 + task % containers for task in range(1, 7)}
+    shape = TopologyShape("model", (ComponentShape("split", "bolt", places),))
+    assert is_current(Action(ActionKind.UPDATE, "spread", containers=3, containers_before=2), shape) is is_done
+
+
+def test_changed_values_end_a_decision_about_them() -> None:
+    """What an operator has set meanwhile is not overwritten."""
+    key = "topology.max.spout.pending"
+    action = Action(ActionKind.CONFIGURE, "raise", settings={"lines": {key: 20}}, settings_before={"lines": {key: 10}})
+    assert PlannedAction(action, settings={("lines", key): 10}).changed() == ""
+    assert PlannedAction(action, settings={("lines", key): None}).changed() == ""
+    assert PlannedAction(action).changed() == ""
+    changed = PlannedAction(action, settings={("lines", key): 15}).changed()
+    assert changed == f"{key} of lines was changed meanwhile: it is 15"
+
+
+def test_changed_containers_end_a_decision_about_them() -> None:
+    """The plan has three containers, and the decision is about two."""
+    packing = plan_of(3)
+    update = TopologyUpdate("model", packing, packing, {})
+    action = Action(ActionKind.UPDATE, "spread", containers=3, containers_before=2)
+    assert PlannedAction(action, update).changed() == "the plan was changed meanwhile: it has 3 containers, not 2"
+    assert PlannedAction(replace(action, containers_before=3), update).changed() == ""

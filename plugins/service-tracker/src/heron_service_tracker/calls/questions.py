@@ -1,0 +1,98 @@
+"""Questions that a request sends to one task or topology: the stack of a task, its logs, traces, an explanation.
+
+Everything else is answered from memory. A question waits for a topology, so it runs in a thread with its own client.
+Few run at a time: requests that are too many wait here, and delay no other request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from msgspec.structs import replace as replaced
+
+from heron.clock import monotonic_s
+from heron_service_tracker.answers.flow_answers import LogsAnswer, StackAnswer
+from heron_service_tracker.answers.traces_answer import TracesAnswer, traces_answer
+from heron_service_tracker.calls.explain_command import ExplainCommand, ExplanationAnswer
+from heron_service_tracker.calls.shared_answers import SharedAnswers
+from heron_service_tracker.calls.task_observers import OpenCluster, TaskObservers
+from heron_service_tracker.observed.observed import age_s
+
+__all__ = ["Questions"]
+
+_AT_A_TIME = 4  # a task answers in 0.1 s; each question opens a client, and thus connections
+_EXPLAINED = 2  # topologies at a time: each is a process of half a second of processor time
+_TRACED = 100  # topologies; four of them are read at a time
+_TRACES_KEPT_S = 4.0  # a page asks every 5 s, and a hundred pages cost what one page costs
+_TIMEOUT_S = 5.0  # as `heron stack`: a task that does not answer by then is held by native code
+
+_LONGEST = 10_000  # characters of a line; a printed value may have megabytes, and a page shows hundreds of lines
+
+T = TypeVar("T")
+
+
+class Questions:
+    """Asks tasks. Each method raises what the client raises. The operator chooses whether logs and tuples are shown."""
+
+    def __init__(
+        self,
+        open_cluster: OpenCluster,
+        *,
+        logs_allowed: bool = False,
+        tuples_allowed: bool = False,
+        explain: ExplainCommand | None = None,
+    ) -> None:
+        self._open_cluster = open_cluster
+        command = explain or ExplainCommand(lambda profile: ("--profile", profile))
+        self._explanations = SharedAnswers(
+            lambda cluster, topology: asyncio.to_thread(command.answer, cluster, topology), at_a_time=_EXPLAINED
+        )
+        self.logs_allowed = logs_allowed
+        self.observers = TaskObservers(open_cluster, tuples_allowed=tuples_allowed)
+        self._places = asyncio.Semaphore(_AT_A_TIME)
+        self._tables = SharedAnswers(
+            lambda cluster, topology: self._ask(lambda: self._traces(cluster, topology)),
+            at_a_time=_TRACED,
+            kept_s=_TRACES_KEPT_S,
+        )
+
+    async def stack(self, cluster: str, topology: str, task_id: int) -> StackAnswer:
+        """Return the threads of a task."""
+        return await self._ask(lambda: self._stack(cluster, topology, task_id))
+
+    async def logs(self, cluster: str, topology: str, task_id: int, lines: int, search: str) -> LogsAnswer:
+        """Return the last lines of a task's logs that contain a text ("" is in all), of the files of this machine."""
+        return await self._ask(lambda: self._logs(cluster, topology, task_id, lines, search))
+
+    async def traces(self, cluster: str, topology: str, limit: int) -> TracesAnswer:
+        """Return where the time of traced tuples goes, with at most `limit` traces."""
+        read_at_s, answer = await self._tables.get(cluster, topology)
+        return replaced(answer, slowest=answer.slowest[:limit], age_s=age_s(read_at_s, monotonic_s()))
+
+    async def explanation(self, cluster: str, topology: str) -> ExplanationAnswer:
+        """Return what suffers in a topology, and why; it takes some seconds. Few topologies are explained at a time."""
+        return await self._explanations.get(cluster, topology)
+
+    async def _ask(self, question: Callable[[], T]) -> T:
+        async with self._places:
+            return await asyncio.to_thread(question)
+
+    def _stack(self, cluster: str, topology: str, task_id: int) -> StackAnswer:
+        with self._open_cluster(cluster) as client, client.topology(topology, timeout_s=_TIMEOUT_S) as remote:
+            return StackAnswer(remote.stacks(task_id))
+
+    def _traces(self, cluster: str, topology: str) -> tuple[float, TracesAnswer]:
+        with self._open_cluster(cluster) as client, client.topology(topology, timeout_s=_TIMEOUT_S) as remote:
+            return monotonic_s(), traces_answer(remote.traces())
+
+    def _logs(self, cluster: str, topology: str, task_id: int, lines: int, search: str) -> LogsAnswer:
+        with self._open_cluster(cluster) as client:
+            found = client.logs(topology, task_id=task_id, lines=lines, search=search, timeout_s=_TIMEOUT_S)
+        return LogsAnswer(tuple(replace(each, text=_cut(each.text), error=_cut(each.error)) for each in found))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"

@@ -1,0 +1,134 @@
+"""The paths for which a request waits: of a task, traces, the explanation. Everything else is answered from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from heron.errors import AccessError, HeronError, UsageError
+from heron_service_tracker.answers.answer_parts import components_with_tuples
+from heron_service_tracker.calls.questions import Questions
+from heron_service_tracker.paths.openapi import (
+    EXPLANATION_PATH,
+    LOGS_PARAMETERS,
+    LOGS_PATH,
+    MEMORY_PARAMETERS,
+    MEMORY_PATH,
+    PROFILE_PARAMETERS,
+    PROFILE_PATH,
+    STACK_PATH,
+    TRACES_PARAMETERS,
+    TRACES_PATH,
+    TUPLES_PARAMETERS,
+    TUPLES_PATH,
+)
+from heron_service_tracker.paths.parameters import Parameter, Values, parsed
+from heron_service_tracker.request_errors import BusyError, NotYetKnownError, RefusedByOperatorError, UnknownPlaceError
+from heron_service_tracker.watches.observations import Observations
+
+__all__ = ["task_routes"]
+
+_MOST = 10**9  # the greatest number of a task
+
+Ask = Callable[[str, str, int, Values], Awaitable[msgspec.Struct]]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def task_routes(observations: Observations, questions: Questions) -> list[Route]:
+    """The routes of the application."""
+    observers = questions.observers
+
+    async def stack(cluster: str, topology: str, task_id: int, _values: Values) -> msgspec.Struct:
+        return await questions.stack(cluster, topology, task_id)
+
+    async def logs(cluster: str, topology: str, task_id: int, values: Values) -> msgspec.Struct:
+        if not questions.logs_allowed:
+            command = f"heron logs {topology} --task {task_id}"
+            msg = f"this server shows no logs, which `heron tracker --logs` and `heron ui --logs` do; `{command}`"
+            raise RefusedByOperatorError(msg)
+        return await questions.logs(cluster, topology, task_id, values.integer("lines"), values.text("search"))
+
+    async def profile(cluster: str, topology: str, task_id: int, values: Values) -> msgspec.Struct:
+        return await observers.profile(cluster, topology, task_id, values.number("seconds"))
+
+    async def memory(cluster: str, topology: str, task_id: int, values: Values) -> msgspec.Struct:
+        return await observers.memory(cluster, topology, task_id, values.number("seconds"))
+
+    async def tuples(cluster: str, topology: str, task_id: int, values: Values) -> msgspec.Struct:
+        command = f"heron inspect {topology} {task_id}"
+        if not observers.tuples_allowed:
+            msg = f"this tracker shows no tuples; start it with --tuples, or `{command}`"
+            raise RefusedByOperatorError(msg)
+        found = observations.topology(cluster, topology)
+        tasks = found.status.tasks if found.status else ()
+        component = next((each.component for each in tasks if each.task_id == task_id), "")
+        if component not in components_with_tuples(found.plans):
+            msg = f"topology.inspect.tuples of component {component!r} is false; `{command}` says how to allow it"
+            raise RefusedByOperatorError(msg)
+        return await observers.tuples(cluster, topology, task_id, values.integer("tuples"), values.number("seconds"))
+
+    return [
+        Route(PROFILE_PATH, _endpoint(observations, profile, PROFILE_PARAMETERS), methods=["POST"]),
+        Route(MEMORY_PATH, _endpoint(observations, memory, MEMORY_PARAMETERS), methods=["POST"]),
+        Route(TUPLES_PATH, _endpoint(observations, tuples, TUPLES_PARAMETERS), methods=["POST"]),
+        *_topology_routes(observations, questions),
+        Route(STACK_PATH, _endpoint(observations, stack, ()), methods=["GET"]),
+        Route(LOGS_PATH, _endpoint(observations, logs, LOGS_PARAMETERS), methods=["GET"]),
+    ]
+
+
+def _topology_routes(observations: Observations, questions: Questions) -> list[Route]:
+    async def explanation(request: Request) -> Response:
+        parsed((), request.query_params.multi_items())
+        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
+        observations.topology(cluster, topology)  # refuses an unknown one
+        answer = await questions.explanation(cluster, topology)
+        return Response(msgspec.json.encode(answer), media_type="application/json")
+
+    async def traces(request: Request) -> Response:
+        values = parsed(TRACES_PARAMETERS, request.query_params.multi_items())
+        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
+        observations.topology(cluster, topology)  # refuses an unknown one
+        return await _answered(questions.traces(cluster, topology, values.integer("limit")))
+
+    return [
+        Route(EXPLANATION_PATH, explanation, methods=["GET"]),
+        Route(TRACES_PATH, traces, methods=["GET"]),
+    ]
+
+
+def _endpoint(observations: Observations, ask: Ask, parameters: tuple[Parameter, ...]) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        values = parsed(parameters, request.query_params.multi_items())
+        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
+        task_id = _task_of(request.path_params["task"])
+        found = observations.topology(cluster, topology)
+        if found.status and all(each.task_id != task_id for each in found.status.tasks):
+            msg = f"topology {topology!r} has no task {task_id}"
+            raise UnknownPlaceError(msg)
+        return await _answered(ask(cluster, topology, task_id, values))
+
+    return answer
+
+
+async def _answered(question: Awaitable[msgspec.Struct]) -> Response:
+    try:
+        content = await question
+    except (UnknownPlaceError, BusyError, RefusedByOperatorError, AccessError):
+        raise
+    except UsageError as error:  # it has ended, or has no logs here
+        raise UnknownPlaceError(str(error)) from error
+    except HeronError as error:
+        raise NotYetKnownError(str(error)) from error
+    return Response(msgspec.json.encode(content), media_type="application/json")
+
+
+def _task_of(text: str) -> int:
+    if text.isascii() and text.isdigit() and 0 < int(text[:10]) <= _MOST:
+        return int(text[:10])
+    msg = f"{text[:50]!r} is not the number of a task"
+    raise UnknownPlaceError(msg)
