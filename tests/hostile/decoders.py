@@ -13,10 +13,6 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
-from heron.ipc.documents.task_memory import decode_memory
-from heron.ipc.documents.task_profile import decode_profile
-from heron.ipc.documents.task_stacks import decode_stacks
-from heron.ipc.documents.task_tuples import decode_tuples
 
 from heron.api.definition import GroupingKind
 from heron.checkpoints.archive import CheckpointArchive, places_of
@@ -68,6 +64,10 @@ from heron.planner.key_balance import decode_owners
 from heron.planner.runtime_config import decode_changes
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, Versioned
+from heron.spi.task_memory import decode_memory
+from heron.spi.task_profile import decode_profile
+from heron.spi.task_stacks import decode_stacks
+from heron.spi.task_tuples import decode_tuples
 from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan, decode_tasks, decode_topology
 from heron.stmgr.ack_routing import AckRouting
 from heron.stmgr.counters import TrafficCounters
