@@ -7,21 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
-<<<<<<< HEAD
-=======
-from heron_service_tracker.access import Access
-from heron_service_tracker.actions import Actions
-from heron_service_tracker.address import Address
-from heron_service_tracker.application import application
-from heron_service_tracker.audit_file import AuditFile
-from heron_service_tracker.observations import Observations
-from heron_service_tracker.questions import Questions
->>>>>>> origin/wip-hostile
 from starlette.types import ASGIApp, Message, Scope
 
 from heron.errors import UsageError
 from heron_cli.client import Client
-<<<<<<< HEAD
 from heron_service_tracker.calls.actions import Actions
 from heron_service_tracker.calls.audit_file import AuditFile
 from heron_service_tracker.calls.questions import Questions
@@ -30,9 +19,6 @@ from heron_service_tracker.http.access import Access
 from heron_service_tracker.http.address import Address
 from heron_service_tracker.http.application import application
 from heron_service_tracker.watches.observations import Observations
-=======
-from heron_service_tracker.history.recorder import Recorder
->>>>>>> origin/wip-hostile
 from heron_testing.fake_clock import FakeClock
 from heron_testing.hostile_bytes import Decoder, attack
 
