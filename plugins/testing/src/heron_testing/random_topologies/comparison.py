@@ -19,6 +19,10 @@ _SHOWN = 5  # rows of a difference
 
 def differences(program: Program, memories: Sequence[TaskMemory]) -> list[str]:
     """What a run did otherwise than its program means, one line each; empty if nothing."""
+    if program.mode == "EFFECTIVELY_ONCE":
+        # A restore undoes what a task did that an update has moved: its successor has the state of the checkpoint.
+        latest = {(each.component, each.index): each for each in sorted(memories, key=lambda each: each.task_id)}
+        memories = list(latest.values())
     calls = {(each.component, each.index): each.calls for each in memories}
     attempts = {root: count for each in memories for root, count in each.attempts.items()}
     expected = expected_of(program, calls, attempts)

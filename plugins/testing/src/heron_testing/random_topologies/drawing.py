@@ -117,7 +117,9 @@ class _Drawing:
         ]
         containers = min(program.containers, sum(each.tasks for each in program.components))
         program = replace(program, spouts=tuple(spouts), bolts=tuple(bolts), containers=containers)
-        return replace(program, updates=self.updates(program)) if self.choices.updates else program
+        # A task that has ended cannot be updated, so all spouts must have calls to repeat.
+        repeats = all(spout.calls and spout.end != "initialize" for spout in spouts)
+        return replace(program, updates=self.updates(program)) if self.choices.updates and repeats else program
 
     def spout(self, name: str) -> SpoutProgram:
         chance = self.chance

@@ -18,6 +18,7 @@ from heron_testing.random_topologies.task_memory import memories_in
 __all__ = ["engine_options", "program_text", "submit"]
 
 _WIDTH = 110
+_SHOWN = 5  # differences
 _HEAD = '''"""{title}
 
 python FILE                               runs it in the simulator, and prints the differences
@@ -37,8 +38,8 @@ if __name__ == "__main__":
 
 
 def program_text(program: Program, found: Sequence[str] = ()) -> str:
-    """The text of a file with a program; its first lines name the seed and the differences that were found."""
-    title = "\n".join([f"Random topology {program.seed}.", *(f"Difference: {line!a}" for line in found)])
+    """The text of a file with a program; its first lines name the seed and the first differences."""
+    title = "\n".join([f"Random topology {program.seed}.", *(f"Difference: {line!a}" for line in found[:_SHOWN])])
     options = " ".join(engine_options(program))
     return _HEAD.format(title=title.replace("\\", "/"), options=options, program=_literal(program, ""))
 
