@@ -10,6 +10,7 @@ import pytest
 from heron.api.context import TopologyContext
 from heron.api.definition import GroupingDefinition, GroupingKind, StreamDefinition
 from heron.api.stream import ICustomGrouping
+from heron.author_text import short_text
 from heron.errors import EmitError
 from heron.instance.output.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.out_stream import OutStream
@@ -167,7 +168,7 @@ class Giving(ICustomGrouping):
         (np.array([3, 4]), (3, 4)),
         (iter([4]), (4,)),
     ],
-    ids=repr,
+    ids=short_text,
 )
 def test_a_grouping_may_choose_any_integers(given: object, tasks: tuple[int, ...]) -> None:
     """They become ints: task ids that are arrays' scalars would fail at the flush."""
@@ -177,7 +178,7 @@ def test_a_grouping_may_choose_any_integers(given: object, tasks: tuple[int, ...
 
 
 @pytest.mark.parametrize(
-    "given", [[3.0], ["3"], "34", [True], [np.True_], [[3]], [None], None, 3, [1], [3, 9], object()], ids=repr
+    "given", [[3.0], ["3"], "34", [True], [np.True_], [[3]], [None], None, 3, [1], [3, 9], object()], ids=short_text
 )
 def test_a_grouping_that_chooses_no_task_of_its_consumer_is_named(given: object) -> None:
     """With what it chose and the allowed tasks; at the flush nobody would know which emit it was."""
