@@ -36,6 +36,11 @@ _SIMPLE = (
     *(datetime.date, datetime.timedelta, decimal.Decimal, uuid.UUID),
     *(type(None), bool, type(Ellipsis), type(NotImplemented), range, types.FunctionType, types.BuiltinFunctionType),
 )
+_MORE = {
+    "fractions": ("Fraction",),
+    "ipaddress": ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network"),
+    "pathlib": ("PosixPath", "PurePosixPath", "PureWindowsPath"),
+}
 _CONTAINERS: tuple[tuple[type, str, str], ...] = (
     (list, "[", "]"),
     (tuple, "(", ")"),
@@ -84,6 +89,13 @@ def traceback_text(error: BaseException) -> str:
     return text
 
 
+def _loaded() -> Iterator[object]:
+    """More simple types of the standard library, if the author has imported their modules."""
+    for module, names in _MORE.items():
+        if (loaded := sys.modules.get(module)) is not None:
+            yield from (vars(loaded).get(each) for each in names)
+
+
 def class_name(value: object) -> str:
     """The name of the class of a value, without help of its metaclass."""
     return cast("str", type.__dict__["__name__"].__get__(type(value)))
@@ -91,7 +103,7 @@ def class_name(value: object) -> str:
 
 def _pieces(value: object, depth: int, most: int) -> Iterator[str]:
     kind = type(value)
-    if any(kind is each for each in _SIMPLE) or (kind is datetime.datetime and _has_known_zone(value)):
+    if any(kind is each for each in (*_SIMPLE, *_loaded())) or (kind is datetime.datetime and _has_known_zone(value)):
         yield repr(value)
     elif any(issubclass(kind, base) for base, _ in _TEXTS):
         yield _quoted(value, most)

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from heron.author_text import named_error, traceback_text
 from heron.driver_kit.parent_process import END_NOTE, EXIT_TEMPORARY, EXIT_USER_INIT, bind_to_parent
-from heron.driver_kit.signals import Signals
+from heron.driver_kit.signals import EXIT_TERMINATED, Signals
 from heron.errors import HeronError, StateError
 
 __all__ = ["report_end", "run_role"]
@@ -46,7 +46,10 @@ def run_role(
     except HeronError as error:
         last_line, code = report_end(role, error), EXIT_TEMPORARY if isinstance(error, StateError) else _EXIT_FAILED
     except BaseException as error:  # the code of an author or a driver may raise anything
-        last_line, code = report_end(role, error), _EXIT_FAILED
+        if isinstance(error, SystemExit) and error.code == EXIT_TERMINATED and signals.stop_requested:
+            code = EXIT_TERMINATED  # SIGTERM came while the process waited
+        else:
+            last_line, code = report_end(role, error), _EXIT_FAILED
     if code in _WITH_MEANING:
         _note_end()
     threading.Thread(target=_end_anyway, args=(role, code, last_line), name="end-anyway", daemon=True).start()
