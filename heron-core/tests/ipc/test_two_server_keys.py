@@ -43,11 +43,14 @@ class TwoPorts:
             self.reactor.run_once(0.02)
         return message[1]
 
-    def refused(self) -> None:
-        """Wait until a connection was refused."""
-        before = sum(self.hub.gate.refused().values())
+    def refusals(self) -> int:
+        """How many connections were refused."""
+        return sum(self.hub.gate.refused().values())
+
+    def refused(self, before: int) -> None:
+        """Wait until one more connection was refused than before."""
         deadline_s = monotonic_s() + WAIT_S
-        while sum(self.hub.gate.refused().values()) == before:
+        while self.refusals() == before:
             assert monotonic_s() < deadline_s, "nothing was refused"
             self.reactor.run_once(0.02)
         assert self.hub.receive_from() is None
@@ -70,8 +73,9 @@ def test_each_port_has_the_server_key_that_was_set_when_it_was_bound(ports: TwoP
         for own in (ports.old, ports.new):
             ports.client(endpoint, server, own).send(b"hello")
             assert ports.heard() == b"hello"
+    before = ports.refusals()
     ports.client(ports.old_endpoint, ports.new, ports.new).send(b"to another server")
-    ports.refused()
+    ports.refused(before)
 
 
 def test_the_end_of_a_port_silences_what_it_has_accepted_and_nothing_else(ports: TwoPorts) -> None:
