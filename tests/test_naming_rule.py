@@ -24,7 +24,8 @@ FAMILIES = {
     "serializer", "service", "state", "statemgr", "store", "task", "uploader",
 }  # fmt: skip
 LIBRARIES = {
-    "cli", "hdfs-kit", "s3-kit", "scheduler-kit", "simulator", "spark-kit", "streamlet", "testing", "testing-servers",
+    "cli", "driver-kit", "hdfs-kit", "packing-kit", "s3-kit", "scheduler-kit", "simulator", "spark-kit", "streamlet",
+    "testing", "testing-servers",
 }  # fmt: skip
 DISTRIBUTIONS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 PLUGINS = [folder for folder in DISTRIBUTIONS if folder.name not in LIBRARIES]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from heron.moved_modules import MOVED
+
 ROOT = Path(__file__).resolve().parents[1]
 FROZEN = ROOT / "tests" / "frozen_drivers"
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
@@ -55,8 +57,21 @@ def is_within(module: str, allowed: set[str]) -> bool:
 def test_a_frozen_driver_imports_only_what_is_published(name: str) -> None:
     """Other modules have no promise, so a driver that imports one would show nothing."""
     for path in (FROZEN / name).glob("*.py"):
-        allowed = DRIVERS | TESTS if path.name == "suite.py" else DRIVERS
+        allowed = DRIVERS | MOVED.keys() | (TESTS if path.name == "suite.py" else set())
         assert [each for each in imports(path) if not is_within(each, allowed)] == [], path
+
+
+def test_the_page_names_each_path_that_moved() -> None:
+    """The author of a driver for the former paths looks there."""
+    assert set(MOVED) <= set((FROZEN / "modules").read_text(encoding="utf-8").split())
+    rows = re.findall(r"^\| (`heron\.\w+\.\w+`[^|]*) \| `(heron_\w+_kit)` \|$", PAGE, re.MULTILINE)
+    named: dict[str, str] = {}
+    for former, kit in rows:
+        package = ""
+        for parent, name in re.findall(r"`(heron\.\w+)?\.(\w+)`", former):
+            package = parent or package
+            named[f"{package}.{name}"] = f"{kit}.{name}"
+    assert named == dict(MOVED)
 
 
 def test_a_module_that_was_published_imports_at_its_path() -> None:
@@ -68,8 +83,11 @@ def test_a_module_that_was_published_imports_at_its_path() -> None:
         sys.modules.pop(name, None)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            importlib.import_module(name)
+            former = importlib.import_module(name)
         warned = [str(each.message) for each in caught if each.category is DeprecationWarning]
-        assert warned, f"{name} left the list of docs/plugins.md, and its old path does not warn"
+        assert warned == [f"{name} has moved to {MOVED[name]}"], f"{name} left the list of docs/plugins.md"
+        present = importlib.import_module(MOVED[name])
+        names = list(present.__all__)
+        assert [getattr(former, each) is getattr(present, each) for each in names] == [True] * len(names), name
     for name in listed:
         importlib.import_module(name)

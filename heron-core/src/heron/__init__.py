@@ -1,1 +1,7 @@
 """Heron for Python: a stream-processing engine over ZeroMQ whose environment consists of plugins."""
+
+import sys
+
+from heron.moved_modules import MovedModules
+
+sys.meta_path.append(MovedModules())

@@ -36,6 +36,7 @@
 from __future__ import annotations
 
 import difflib
+import enum
 from collections.abc import Iterable
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "UnreachableError",
     "UsageError",
     "UserCodeError",
+    "Violation",
     "known",
     "nearest",
 ]
@@ -174,8 +176,22 @@ class SinkError(HeronError):
         self.reason = reason
 
 
+class Violation(enum.StrEnum):
+    """Which check of received bytes has failed. Receivers check in this order, and count violations by these words."""
+
+    VERSION = "version"  # no whole header, or that of another wire version
+    KIND = "kind"  # a kind of frame or segment, or a message, that nobody sends on this link
+    SIZE = "size"  # above a limit
+    CONTENT = "content"  # the bytes do not decode
+    SESSION = "session"  # not now: before the hello, of another session, repeated, for a task of another process
+
+
 class RemoteProtocolError(HeronError):
-    """The peer broke the rules of the wire; its session ends."""
+    """The peer broke the rules of the wire; its session ends. `violation` is the check that failed."""
+
+    def __init__(self, message: str, violation: Violation = Violation.CONTENT) -> None:
+        super().__init__(message)
+        self.violation = violation
 
 
 class IllegalTransitionError(HeronError):
@@ -187,7 +203,16 @@ class TopologyFailedError(HeronError):
 
 
 class UserCodeError(HeronError):
-    """A failure inside a component."""
+    """A failure inside a component.
+
+    Attributes:
+        part: the part of the component that failed, such as an operator of a pipeline; failures of different parts are
+            shown separately, also if they have one place. Empty for the component as a whole.
+        place: the author's file and line, if the traceback has stayed in another process; otherwise empty.
+    """
+
+    part: str = ""
+    place: str = ""
 
 
 class EmitError(UserCodeError):

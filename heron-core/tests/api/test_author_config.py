@@ -9,6 +9,9 @@ import pytest
 from heron.api.config import CONFIG_KEYS, TopologyReliabilityMode, check_config, merged_config, setting
 from heron.errors import ConfigError
 
+ITSELF: list[object] = []
+ITSELF.append(ITSELF)
+
 
 def test_heronpys_strings_become_values_of_the_keys_type() -> None:
     """heronpy programs write numbers and truth values as strings."""
@@ -69,6 +72,7 @@ def test_an_authors_own_keys_are_left_alone() -> None:
         ({3: 1}, "the key 3 is a int, not a string"),
         ({"a": {1: 2}}, "here: a: the key 1 is a int, not a string"),
         ({"a": {"b": [0, {1}]}}, r"here: a.b\[1\]: a value of type set is not JSON; give None"),
+        ({"a": ITSELF}, r"here: a\[0\]\[0\].*…: it contains itself, or is nested in more than 100 values"),
         ({"a": b"x"}, "here: a: a value of type bytes is not JSON"),
         ({"a": float("nan")}, "here: a: nan is not a JSON number"),
         ({"a": 2**64}, "does not fit in 64 bits"),

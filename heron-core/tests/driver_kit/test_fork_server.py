@@ -167,8 +167,11 @@ def test_an_instance_finds_the_modules_of_a_new_interpreter(tmp_path: Path) -> N
     assert {each for each in sets[0] - sets[1] if not each.startswith("heron.")} <= EXECUTORS
 
 
-EXECUTORS = {"_posixsubprocess", "fcntl", "subprocess", "pwd", "grp"}
-"""What starts a process imports it, before the server is forked."""
+EXECUTORS = {
+    *("_posixsubprocess", "fcntl", "subprocess", "pwd", "grp"),
+    *("_socket", "array", "select", "selectors", "socket"),
+}
+"""What starts a process, or speaks to the server, imports it before the server is forked."""
 
 
 def test_a_killed_server_leaves_its_processes_and_the_next_is_a_new_interpreter(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from heron.driver_kit.child_processes import spawn
-from heron.driver_kit.parent_process import DEATH_SIGNAL, PARENT_PID
+from heron.driver_kit.parent_process import DEATH_SIGNAL, END_NOTE, PARENT_PID
 
 if TYPE_CHECKING:
     from heron_testing.waiting import Eventually
@@ -84,6 +84,29 @@ def test_exception_that_ends_a_thread_is_logged(role: Start, tmp_path: Path) -> 
     body = "t = threading.Thread(target=lambda: 1 / 0, name='gateway'); t.start(); t.join(); return 0"
     assert role(body).wait(20) == 0
     assert "thread gateway ended by ZeroDivisionError" in (tmp_path / "role.log").read_text()
+
+
+def test_threads_of_the_author_do_not_hold_the_process(role: Start, tmp_path: Path) -> None:
+    """Python waits for every thread that is not a daemon; the process names such a thread and ends without it."""
+    body = "threading.Thread(target=threading.Event().wait, name='poller').start(); raise HeronError('no table')"
+    assert role(body).wait(20) == 1
+    shown = (tmp_path / "out").read_text().splitlines()
+    assert shown[0] == shown[2] == "heron tester: error: no table"  # the executor shows the last line as the reason
+    assert "ends after 2 s without waiting for the threads 'poller' (at " in shown[1]
+
+
+@pytest.mark.parametrize("body", ["raise SystemExit(3)", "raise KeyboardInterrupt", "sys.stderr = None; 1 / 0"])
+def test_what_is_raised_never_chooses_the_exit_code(role: Start, body: str) -> None:
+    """The codes of Heron have meanings for the executor."""
+    assert role(body).wait(20) == 1
+
+
+@pytest.mark.parametrize(("body", "noted"), [("return 3", True), ("os._exit(3)", False), ("return 1", False)])
+def test_a_code_with_a_meaning_is_noted(role: Start, tmp_path: Path, body: str, noted: bool) -> None:
+    """Author's code can end the process with the same number."""
+    note = tmp_path / f"spec{END_NOTE}"
+    role(f"sys.argv[1:] = [{str(tmp_path / 'spec.json')!r}]; {body}").wait(20)
+    assert note.exists() == noted
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])

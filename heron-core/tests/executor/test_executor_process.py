@@ -65,7 +65,7 @@ signal.pause()
 STAND_IN = """
 import json, os, signal, sys
 from pathlib import Path
-from heron.driver_kit.parent_process import bind_to_parent
+from heron.driver_kit.parent_process import END_NOTE, bind_to_parent
 
 bind_to_parent()
 role, spec_file = sys.argv[1], Path(sys.argv[2])
@@ -81,6 +81,7 @@ if does == "talk":
     print("x" * 5000, flush=True)
 if does == "no-init":
     print("ValueError: no such file", file=sys.stderr)
+    spec_file.with_suffix(END_NOTE).touch()
     sys.exit(3)
 if does == "die":
     sys.exit(7)
@@ -276,7 +277,7 @@ def test_sigterm_ends_an_executor_that_waits_for_its_package(container: Containe
     """A store may answer late, and the container may have been started elsewhere meanwhile."""
     (package,) = (container.folder / "packages").iterdir()
     package.unlink()
-    os.mkfifo(package)
+    os.mkfifo(package, 0o600)
     executor = container.start()
     writer = eventually(lambda: opened_to_write(package))
     executor.send_signal(signal.SIGTERM)

@@ -150,3 +150,25 @@ def test_the_reason_of_an_end_names_the_sender(
 
     eventually(reaped)
     assert [each.reason for each in ended] == [reason]
+
+
+@pytest.mark.parametrize(
+    ("noted", "code", "reason"), [(False, 1, "exit code 3 (not given by Heron)"), (True, 3, "exit code 3")]
+)
+def test_a_code_with_a_meaning_counts_only_if_it_is_noted(
+    tmp_path: Path, eventually: Eventually, *, noted: bool, code: int, reason: str
+) -> None:
+    """The author's code may end the process with any code; a note of an earlier process does not count."""
+    note = tmp_path / "count-3.end"
+    note.touch()
+    children = Children()
+    program = f"import os, pathlib; {noted} and pathlib.Path({str(note)!r}).touch(); os._exit(3)"
+    children.start("count-3", [sys.executable, "-c", program], tmp_path / "out", note)
+    ended: list[ChildEnd] = []
+
+    def reaped() -> bool:
+        ended.extend(children.reap())
+        return bool(ended)
+
+    eventually(reaped)
+    assert [(each.code, each.reason) for each in ended] == [(code, reason)]

@@ -332,7 +332,7 @@ class Net:
         self.uids = 0
         self.model = TreeModel()
         self.outcomes: list[tuple[str, object]] = []
-        self.errors: list[Exception] = []
+        self.errors: list[BaseException] = []
         self.ledgers = AckOutcomes()
         self.ledgers.timeout_s = TIMEOUT_S
         self.spouts = {task: SpoutTask(self, task) for task in SPOUTS}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import tarfile
 from dataclasses import replace
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from heron.errors import PackageError
+from heron.kernel import package as package_module
 from heron.kernel.manifest import PackageManifest, encode_manifest, read_manifest
 from heron.kernel.package import hash_files, pack, unpack
 
@@ -77,7 +79,7 @@ def test_a_path_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> 
     entries = [(tarfile.TarInfo("manifest.json"), encode_manifest(manifest)), (tarfile.TarInfo(name), data)]
     with pytest.raises(PackageError, match="would leave its folder"):
         unpack(tarred(tmp_path / "p.tar.gz", entries), tmp_path / "target")
-    assert list((tmp_path / "target").iterdir()) == []
+    assert not (tmp_path / "target").exists()
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])
@@ -91,16 +93,21 @@ def test_links_and_devices_are_refused(tmp_path: Path, kind: bytes) -> None:
         unpack(tarred(tmp_path / "p.tar.gz", entries), tmp_path / "target")
 
 
-def test_a_changed_file_is_refused_and_nothing_is_left(source: Path, tmp_path: Path) -> None:
-    """A different SHA-256 may mean foreign code."""
-    manifest = replace(MANIFEST, files=hash_files(source, FILES))
+def test_a_changed_file_is_refused_with_both_digests_before_anything_is_unpacked(source: Path, tmp_path: Path) -> None:
+    """A different SHA-256 may mean foreign code. A process that looks meanwhile must not find a part of it."""
+    listed = hash_files(source, FILES)
+    manifest = replace(MANIFEST, files=listed)
+    changed = b"WORDS = 2\n"
     entries = [
         (tarfile.TarInfo("manifest.json"), encode_manifest(manifest)),
-        (tarfile.TarInfo("words.py"), b"WORDS = 2\n"),
+        (tarfile.TarInfo("pack/data.bin"), (source / "pack/data.bin").read_bytes()),
+        (tarfile.TarInfo("words.py"), changed),
     ]
-    with pytest.raises(PackageError, match=r"'words.py' differs from its SHA-256"):
-        unpack(tarred(tmp_path / "p.tar.gz", entries), tmp_path / "target")
-    assert not (tmp_path / "target/words.py").exists()
+    with pytest.raises(PackageError) as refused:
+        unpack(tarred(tmp_path / "p.tar.gz", entries), tmp_path / "target" / "below")
+    found = hashlib.sha256(changed).hexdigest()
+    assert f"the SHA-256 of 'words.py' is {found}, not {listed['words.py']}" in str(refused.value)
+    assert not (tmp_path / "target").exists()
 
 
 def test_unlisted_missing_and_misplaced_entries_are_refused(source: Path, tmp_path: Path) -> None:
@@ -153,3 +160,79 @@ def test_a_file_that_is_gone_or_a_place_that_is_taken_is_named(source: Path, tmp
         pack(source, ("gone.py",), MANIFEST, tmp_path / "p.tar.gz")
     with pytest.raises(PackageError, match=r"absent/p.tar.gz: cannot be written: No such file"):
         pack(source, FILES, MANIFEST, tmp_path / "absent" / "p.tar.gz")
+
+
+def listed(files: dict[str, bytes]) -> list[tuple[tarfile.TarInfo, bytes]]:
+    """The entries of a package with these files."""
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    manifest = encode_manifest(replace(MANIFEST, files=hashes))
+    return [(tarfile.TarInfo(name), data) for name, data in {"manifest.json": manifest, **files}.items()]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("words.py", "Words.py"), ("caf\u00e9.py", "cafe\u0301.py"), ("a.py", "./a.py"), ("a/b.py", "a//b.py")],
+)
+def test_names_that_are_one_file_somewhere_are_refused(tmp_path: Path, first: str, second: str) -> None:
+    """The second file would replace the first after its SHA-256 was checked."""
+    package = tarred(tmp_path / "p.tar.gz", listed({first: b"good", second: b"bad"}))
+    with pytest.raises(PackageError, match=r"rename the file and submit again"):
+        unpack(package, tmp_path / "target")
+    assert not any(each.is_file() for each in (tmp_path / "target").rglob("*"))
+
+
+def test_names_that_differ_in_case_are_refused_when_they_are_packed(tmp_path: Path) -> None:
+    """The author hears of it, not the container."""
+    for name in ("words.py", "Words.py"):
+        (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
+    with pytest.raises(PackageError, match=r"entry 'Words.py' is 'words.py' where case does not count"):
+        pack(tmp_path, ("words.py", "Words.py"), MANIFEST, tmp_path / "p.tar.gz")
+    assert not (tmp_path / "p.tar.gz").exists()
+
+
+def test_an_entry_that_comes_twice_is_refused(tmp_path: Path) -> None:
+    """The second has no SHA-256 of its own."""
+    entries = listed({"words.py": b"good"})
+    with pytest.raises(PackageError, match=r"'words.py' is not in its manifest"):
+        unpack(tarred(tmp_path / "p.tar.gz", [*entries, entries[-1]]), tmp_path / "target")
+
+
+def test_a_bomb_is_refused_while_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gigabyte of zeros is a megabyte of gzip: the disk of the host must not fill up."""
+    monkeypatch.setattr(package_module, "_LEAST_BYTES", 100_000)
+    package = tarred(tmp_path / "p.tar.gz", listed({"zeros.bin": bytes(20_000_000)}))
+    assert package.stat().st_size < 30_000
+    with pytest.raises(
+        PackageError, match=r"unpacks to more than the limit of [0-9]+ bytes, which is 100 times its size"
+    ):
+        unpack(package, tmp_path / "target")
+    assert not any(each.is_file() for each in (tmp_path / "target").rglob("*"))
+
+
+def test_a_bomb_behind_the_last_entry_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of a package is read up to its checksum."""
+    monkeypatch.setattr(package_module, "_LEAST_BYTES", 100_000)
+    package = tarred(tmp_path / "p.tar.gz", listed({"words.py": b"good"}))
+    with package.open("ab") as file:
+        file.write(gzip.compress(bytes(20_000_000)))
+    with pytest.raises(PackageError, match="unpacks to more than the limit"):
+        unpack(package, tmp_path / "target")
+
+
+def test_files_of_equal_bytes_are_refused_when_they_are_packed(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No container would unpack them."""
+    monkeypatch.setattr(package_module, "_LEAST_BYTES", 100_000)
+    (source / "zeros.bin").write_bytes(bytes(20_000_000))
+    with pytest.raises(PackageError, match=r"its files take 20000010 bytes, more than the limit of [0-9]+ bytes"):
+        pack(source, ("words.py", "zeros.bin"), MANIFEST, tmp_path / "p.tar.gz")
+    assert not (tmp_path / "p.tar.gz").exists()
+
+
+def test_a_sparse_entry_is_refused(tmp_path: Path) -> None:
+    """It says that it is larger than its bytes, without any limit."""
+    entries = listed({"words.py": b"good"})
+    entries[-1][0].type = tarfile.GNUTYPE_SPARSE
+    with pytest.raises(PackageError, match=r"not a regular file|garbled"):
+        unpack(tarred(tmp_path / "p.tar.gz", entries), tmp_path / "target")

@@ -188,11 +188,101 @@ class _Point(NamedTuple):
     x: int
 
 
+class _Word(str):
+    __slots__ = ()
+
+
+class _Bytes(bytes):
+    __slots__ = ()
+
+
+class _Real(float):
+    __slots__ = ()
+
+
+class _Amount(Decimal):
+    __slots__ = ()
+
+
+class _Day(date):
+    __slots__ = ()
+
+
+class _Moment(datetime):
+    __slots__ = ()
+
+
+class _Id(UUID):
+    __slots__ = ()
+
+
+_NOW = datetime(2026, 7, 1, 12, 30, 1, 7, tzinfo=ZoneInfo("Europe/Zurich"))
+
+
 @pytest.mark.parametrize(
-    "value", [[1], {}, {1}, 1j, bytearray(b"x"), object(), _Colour.RED, _Point(1), timedelta(1), range(3)]
+    ("value", "plain"),
+    [
+        (_Colour.RED, 1),
+        (_Point(1), (1,)),
+        (_Word("a"), "a"),
+        (_Bytes(b"a"), b"a"),
+        (_Real(0.1), 0.1),
+        (_Real("nan"), math.nan),
+        (_Amount("1.10"), Decimal("1.1")),
+        (_Day(2026, 7, 1), date(2026, 7, 1)),
+        (_Moment.fromtimestamp(_NOW.timestamp(), _NOW.tzinfo), _NOW),
+        (_Id(int=7), UUID(int=7)),
+        (("x", (_Word("a"), _Point(1))), ("x", ("a", (1,)))),
+    ],
+    ids=repr,
+)
+def test_a_value_of_a_subclass_is_the_key_that_it_equals(value: object, plain: object) -> None:
+    """A cache of keys finds it as the plain value, so it must have the same bytes where no cache knows it."""
+    assert encode_key((value,)) == encode_key((plain,))
+
+
+class _AnyCase(str):
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and self.lower() == other.lower()
+
+    def __hash__(self) -> int:
+        return hash(self.lower())
+
+
+class _Hashless(str):
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]  # as when only `__eq__` is defined
+
+
+class _Never(int):
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError(other)
+
+    def __hash__(self) -> int:
+        return int(self)
+
+
+class _Pretender:
+    @property  # type: ignore[misc]  # a proxy does this
+    def __class__(self) -> type:
+        return str
+
+
+@pytest.mark.parametrize("value", [_AnyCase("A"), _Hashless("a"), _Never(1)])
+def test_refuses_a_subclass_with_an_equality_of_its_own(value: object) -> None:
+    """Its equality and the bytes would disagree about which keys are one."""
+    with pytest.raises(EmitError, match=rf"{type(value).__name__} and does not compare or hash as (str|int) does"):
+        encode_key((value,))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [[1], {}, {1}, 1j, bytearray(b"x"), object(), timedelta(1), range(3), pytest.param(_Pretender(), id="proxy")],
 )
 def test_refuses_every_other_type(value: object) -> None:
-    """Subclasses are refused too, because they can define their own equality."""
+    """Nothing says which of their values are one key."""
     with pytest.raises(EmitError, match=rf"key value 2 of 2 is of type {type(value).__qualname__}"):
         encode_key(("word", value))
 

@@ -54,3 +54,10 @@ def test_another_value_is_refused() -> None:
         convert_value({"container_id": "x"}, ContainerStatus)
     with pytest.raises(msgspec.DecodeError):
         decode_json(b"{", ContainerStatus)
+
+
+@pytest.mark.parametrize("data", [b'{"error": "\xff"}', b'{"new": ' + b"[" * 100_000], ids=["no UTF-8", "nested"])
+def test_bytes_that_msgspec_cannot_read_are_its_own_error(data: bytes) -> None:
+    """msgspec passes two errors of Python on, and a caller that does not know them ends with a traceback."""
+    with pytest.raises(msgspec.DecodeError):
+        decode_json(data, ContainerStatus)

@@ -10,9 +10,10 @@ from itertools import permutations
 import pytest
 
 from heron.clock import monotonic_s
-from heron.errors import RemoteProtocolError
+from heron.errors import RemoteProtocolError, Violation
 from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
+    SEGMENT_KIND_AT,
     FrameKind,
     Marker,
     frame_header,
@@ -317,3 +318,45 @@ def test_a_traced_segment_is_stamped_and_the_others_are_not() -> None:
     field = parse_trace(parse_segment(found, 0))
     assert field is not None
     assert [each.kind for each in field.stamps] == [StampKind.FLUSHED, StampKind.PEER_ROUTED]
+
+
+@pytest.mark.parametrize(("kind", "named"), [(0, "kind 0"), (6, "kind 6"), (200, "kind 200")])
+def test_a_segment_that_no_instance_sends_is_refused(kind: int, named: str) -> None:
+    """It would be delivered to tasks, or taken for a fail of roots."""
+    router = router_of(1)
+    frame = bytearray(data_frame(tuples([1])))
+    frame[FRAME_HEADER_BYTES + SEGMENT_KIND_AT] = kind
+    with pytest.raises(RemoteProtocolError, match=named) as refused:
+        router.route(bytes(frame), Room())
+    assert refused.value.violation is Violation.KIND
+    with pytest.raises(RemoteProtocolError, match=named):
+        router.route_acks(bytes(frame))
+    assert take_all(router, 1) == []
+
+
+def test_a_peer_delivers_only_tuples_and_markers() -> None:
+    """Acks of a peer come in ack frames; in a data frame they would reach a task as tuples."""
+    router = router_of(1)
+    frame = bytearray(data_frame(tuples([1])))
+    frame[FRAME_HEADER_BYTES + SEGMENT_KIND_AT] = 4
+    with pytest.raises(RemoteProtocolError, match="segment of kind 4 in a data frame of a peer"):
+        router.route_from_peer(bytes(frame), Peer())
+    assert take_all(router, 1) == []
+
+
+@pytest.mark.parametrize("destinations", [[], [1, 2]])
+def test_a_segment_about_roots_names_one_task(destinations: list[int]) -> None:
+    """Without a task it ended the stream manager with an IndexError."""
+    router = router_of(1)
+    frame = bytearray(data_frame(tuples(destinations)))
+    frame[FRAME_HEADER_BYTES + SEGMENT_KIND_AT] = 3
+    with pytest.raises(RemoteProtocolError, match=f"kind 3 for {len(destinations)} tasks"):
+        router.route(bytes(frame), Room())
+
+
+def test_markers_of_invented_tasks_fill_no_memory() -> None:
+    """A peer may send them for ever; the markers of the plan's tasks are kept."""
+    router = router_of(1)
+    for source_task in range(5000):
+        router.route(data_frame(end_marker([1], source_task)), Room())
+    assert len(router.markers.of(1)) == 2 * (1 + 1024)

@@ -185,6 +185,7 @@ def test_a_root_that_is_a_file_is_named(root: Path, store: LocalfsCheckpointStor
 def test_a_folder_in_the_place_of_an_object_is_an_error(store: LocalfsCheckpointStore, root: Path) -> None:
     """No store makes it; somebody with access to the root can."""
     (root / NAME).mkdir(parents=True)
+    root.chmod(0o700)
     for call in (lambda: store.store(NAME, b"x"), lambda: store.load(NAME), lambda: store.dispose([NAME])):
         with pytest.raises(CheckpointError, match="directory"):
             call()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import ConfigError, PackingError
-from heron.planner.capacity import Capacity
 from heron.planner.packing_plan import PackingPlan, Resource
+from heron_packing_kit.capacity import Capacity
 from heron_packing_rcrr import ResourceCompliantPacking
 from heron_packing_rcrr.container_count import fewest_containers
 from heron_testing.contracts.packing import PackingContract, limited_topologies, packable_topology, task_containers

@@ -232,7 +232,7 @@ def test_unknown_streams_and_tasks_are_refused() -> None:
     sent = Sent()
     with pytest.raises(EmitError, match=r"unknown stream 'defualt'.*nearest: 'default'"):
         sent.emitter.emit_columns(BATCH, stream="defualt")
-    with pytest.raises(EmitError, match="direct_task 9 is not a task of a consumer"):
+    with pytest.raises(EmitError, match="direct_task is 9, which is not a task of a consumer"):
         sent.emitter.emit_columns(BATCH, direct_task=9)
 
 

@@ -307,7 +307,7 @@ def _no_custom(_consumer: str, _subscription: InputDefinition) -> ICustomGroupin
     raise AssertionError
 
 
-def _refuse(_doing: str, error: Exception, _id: object) -> None:
+def _refuse(_doing: str, error: BaseException, _id: object) -> None:
     raise error
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -80,3 +82,71 @@ def test_layouts_of_one_type_have_one_name() -> None:
         keys, codes = SERIALIZER.distinct_keys(batch, (0,))
         assert [keys[code] for code in codes.tolist()] == ["a", None, "a"]
     assert SERIALIZER.types_of(pa.record_batch({"b": pa.array([b"a"], pa.large_binary())})) == ("binary",)
+
+
+def _payload(batch: pa.RecordBatch, compression: str | None = None) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_batch(batch)
+    made: bytes = sink.getvalue().to_pybytes()
+    return made
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array(["aaaa", "bbbb", "cccc"]),
+        pa.array(["aaaa", "bbbb", "cccc"], pa.large_string()),
+        pa.array([b"aaaa", b"bbbb", b"cccc"]),
+        pa.array([[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]),
+    ],
+    ids=["text", "large-text", "bytes", "list"],
+)
+def test_offsets_that_lead_outside_of_a_batch_are_refused(array: pa.Array) -> None:
+    """Arrow would read the memory that they name: the task died of it, or showed what is there."""
+    good = _payload(pa.record_batch({"a": array}))
+    code = "q" if pa.types.is_large_string(array.type) else "i"
+    offsets = struct.pack(f"<4{code}", 0, 4, 8, 12)
+    assert good.count(offsets) == 1
+    bad = good.replace(offsets, struct.pack(f"<4{code}", 0, 2**30, 8, 12))
+    with pytest.raises(SerializationError, match="not an Arrow IPC stream"):
+        ArrowSerializer().decode_batch(bad, 3)
+    assert ArrowSerializer().decode_batch(good, 3).num_rows == 3
+
+
+@pytest.mark.parametrize("code", [-1, 2, 2**30])
+def test_codes_outside_of_a_dictionary_are_refused(code: int) -> None:
+    """They lead outside of its values."""
+    batch = pa.record_batch({"a": pa.array(["x", "y", "x", "y", "x"]).dictionary_encode()})
+    good, codes = _payload(batch), struct.pack("<5i", 0, 1, 0, 1, 0)
+    assert good.count(codes) == 1
+    with pytest.raises(SerializationError, match="codes"):
+        ArrowSerializer().decode_batch(good.replace(codes, struct.pack("<5i", 0, code, 0, 1, 0)), 5)
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+def test_a_bomb_is_refused_before_it_takes_memory(compression: str) -> None:
+    """Zeros compress a thousand times, so a small segment could fill the memory of a task."""
+    zeros = pa.record_batch({"a": pa.array(np.zeros(70 << 17))})
+    bomb = _payload(zeros, compression)
+    assert len(bomb) < zeros.nbytes / 64
+    with pytest.raises(SerializationError, match=r"takes 73400320 bytes without its compression, more than 67108864"):
+        ArrowSerializer().decode_batch(bomb, zeros.num_rows)
+    with pytest.raises(SerializationError, match=r"set topology.columns.compression to none"):
+        ArrowSerializer().encode_batch(zeros, compression)
+    smaller = zeros.slice(0, 1 << 20)
+    assert (
+        ArrowSerializer().decode_batch(ArrowSerializer().encode_batch(smaller, compression), 1 << 20).num_rows
+        == 1 << 20
+    )
+
+
+@pytest.mark.parametrize("length", [-(2**63), -2, 2**40, 2**63 - 1])
+def test_a_compressed_buffer_whose_length_lies_is_refused(length: int) -> None:
+    """Its length is the first number of the buffer."""
+    batch = pa.record_batch({"a": pa.array(np.zeros(5000))})
+    good, present = _payload(batch, "zstd"), struct.pack("<q", 40_000)
+    assert good.count(present) >= 1
+    at = good.rindex(present)
+    with pytest.raises(SerializationError):
+        ArrowSerializer().decode_batch(good[:at] + struct.pack("<q", length) + good[at + 8 :], 5000)

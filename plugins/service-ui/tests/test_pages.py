@@ -119,6 +119,18 @@ def test_every_file_that_the_pages_load_is_in_the_distribution() -> None:
     assert {"style.css", "icon.svg", "vendor/uPlot.css"} <= set(assets)
 
 
+@pytest.mark.parametrize(
+    "sink",
+    ["innerHTML", "outerHTML", "insertAdjacent", "dangerously", "document.write", "srcdoc", "eval(", "Function("],
+)
+def test_no_script_of_the_pages_makes_markup_or_code_of_a_text(sink: str) -> None:
+    """Names, values and errors are set as text. The policy for content would refuse the rest, with a broken page."""
+    scripts = {name: asset.content.decode() for name, asset in read_assets().items() if name.endswith(".js")}
+    own = {name for name in scripts if not name.startswith("vendor/")}
+    assert len(own) > 10
+    assert {name for name in own if sink in scripts[name]} == set()
+
+
 def test_files_of_other_projects_are_unchanged_and_have_their_licences() -> None:
     """The table says what they are; a changed file would hide in a megabyte of code."""
     table = (VENDOR / "README.md").read_text(encoding="utf-8")

@@ -157,3 +157,34 @@ def test_the_null_engine_makes_no_further_call() -> None:
     (seen,) = found.components["seen"]
     assert isinstance(seen, Seen)
     assert seen.numbers == list(range(20))
+
+
+class QueuesAll(Bolt):
+    """Emits with the thread-safe collector only."""
+
+    outputs = ("number",)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self.collector = context.threadsafe_collector()
+
+    def process(self, tup: Tuple) -> None:
+        self.collector.emit([tup.values[0]], anchors=[tup])
+        self.collector.ack(tup)
+
+    def finish(self) -> None:
+        self.collector.emit([-1])
+
+
+@pytest.mark.parametrize("mode", ["ATMOST_ONCE", "ATLEAST_ONCE"])
+def test_queued_calls_are_executed_before_the_end(mode: str) -> None:
+    """The last tuple and the END marker may come in one turn; what is emitted behind END is lost."""
+    builder = TopologyBuilder("queues")
+    builder.set_config({api_constants.TOPOLOGY_RELIABILITY_MODE: mode, "fails": False})
+    numbers = builder.add_spout("numbers", FiveEach, par=1)
+    queues = builder.add_bolt("queues", QueuesAll, par=1, inputs={numbers: Grouping.SHUFFLE})
+    builder.add_bolt("seen", Seen, par=1, inputs={queues: Grouping.SHUFFLE})
+    with Simulation(builder, clock=FakeClock(), calls_per_step=100) as simulation:
+        simulation.run_until_finished(1000)
+        seen = simulation.component("seen")
+        assert isinstance(seen, Seen)
+        assert seen.numbers == [*range(20), -1]

@@ -68,7 +68,7 @@ def test_the_error_for_an_absent_name_node_names_it() -> None:
     """The operator sees which server is down."""
     url = f"http://127.0.0.1:{free_port()}"
     manager = HdfsStateManager.open({"url": url})
-    with pytest.raises(StateUnavailableError, match=f"{url} cannot be reached; is it running"):
+    with pytest.raises(StateUnavailableError, match=f"{url} cannot be reached; check that it is running"):
         manager.get(KIND, "t")
     manager.close()
 
@@ -95,7 +95,7 @@ def test_another_server_at_the_address_is_reported(code: int) -> None:
     thread.start()
     manager = HdfsStateManager.open({"url": f"http://127.0.0.1:{server.server_port}"})
     try:
-        with pytest.raises(StateUnavailableError, match="not WebHDFS; is 'url' the web address of a name node"):
+        with pytest.raises(StateUnavailableError, match=r"not WebHDFS; check that statemgr\.url is the web"):
             manager.get(KIND, "t")
     finally:
         manager.close()
@@ -179,7 +179,7 @@ def test_the_error_for_a_missing_right_names_the_user_and_the_folder(opened: Ope
     """The message has the remedy too."""
     manager = opened(root="/not-mine")
     with pytest.raises(
-        StateError, match=r"create /not-mine/new/\w+ in HDFS.*permission denied; give user 'heron'"
+        StateError, match=r"/not-mine/new/\w+ in HDFS.*cannot be created: permission denied; grant it to user 'heron'"
     ) as caught:
         manager.set(KIND, "t", b"one")
     assert not isinstance(caught.value, StateUnavailableError)
@@ -195,7 +195,7 @@ def test_other_users_can_read_nothing(opened: Opener, files: Files) -> None:
         lambda: other.list(NodeKind.KEYS),
         lambda: other.check(5.0),
     ):
-        with pytest.raises(StateError, match="permission denied; give user 'mallory' the right"):
+        with pytest.raises(StateError, match="permission denied; grant it to user 'mallory'"):
             attempt()
     assert files("keys/t")
 
@@ -238,7 +238,7 @@ def test_a_refused_token_is_reported() -> None:
         url = f"http://127.0.0.1:{server.server_port}"
         manager = HdfsStateManager.open({"url": url, "token": "kept-to-itself"})
         for attempt in (lambda: manager.get(KIND, "t"), lambda: manager.set(KIND, "t", b"one")):
-            with pytest.raises(StateError, match="is invalid or expired; get a new one for 'token'") as caught:
+            with pytest.raises(StateError, match=r"has expired; set statemgr\.token to a new one") as caught:
                 attempt()
             assert not isinstance(caught.value, StateUnavailableError)
             assert "kept-to-itself" not in str(caught.value)
@@ -261,7 +261,7 @@ def test_a_full_quota_changes_nothing(
         lambda: manager.set(KIND, "new", b"x" * 4096),
         lambda: manager.hold(NodeKind.LOCK, "t", b"x" * 4096),
     ):
-        with pytest.raises(StateError, match="the quota is used up; make room, or raise it"):
+        with pytest.raises(StateError, match="the quota is full; make room, or raise it"):
             attempt()
     assert manager.get(KIND, "t") == Versioned(b"one", 1)
     assert set(files("pplans/t")) == before

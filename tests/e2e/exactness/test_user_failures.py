@@ -77,3 +77,28 @@ def test_a_component_that_cannot_go_on_fails_the_run(sandbox: Sandbox, where: st
     errors = [line for line in run.stderr.splitlines() if line.startswith("heron: error:")]
     assert len(errors) == 1, run.all_output
     assert "Traceback" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("where", "shown"),
+    [
+        (
+            "exit",
+            "process with Tuple(component='numbers', stream='default', task=1, values=(7,)) raised SystemExit: 3;",
+        ),
+        ("thread", "ends after 2 s without waiting for the threads 'poller' (at "),
+        ("os", "exit code 3 (not given by Heron)"),
+        ("streams", "raised LookupError: after the streams; at "),
+    ],
+)
+def test_code_that_ends_its_process_costs_a_restart(sandbox: Sandbox, where: str, shown: str) -> None:
+    """It never ends the topology, whatever the exit code, and a thread of the author does not hold it."""
+    run = sandbox.run("exiting.py", args=("--where", where))
+    report = run.finished()
+    assert shown in run.all_output
+    assert "died too often" not in run.all_output
+    restarted = "(container 1) died and is restarted: exit code " in run.all_output
+    assert restarted == (where != "streams"), run.all_output
+    if where != "os":
+        assert "exiting.py, line " in run.all_output
+    assert report.components["exiting"].executed >= 20

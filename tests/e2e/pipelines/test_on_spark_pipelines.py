@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Callable
 from functools import partial
@@ -70,6 +71,25 @@ words = builder.new_source(Items([(1, "a"), (2, "b")])).event_time(lambda word: 
 pairs = words.key_by(lambda word: word[1])
 pairs.count_by_key_and_window(tumbling_window({window})).set_name("counts").log()
 Runner().run("counts", Config(), builder)
+"""
+
+
+_FAILING = """\
+from heron_streamlet import Builder, Config, Items, Runner, tumbling_window
+
+def bad(value, wrong):
+    if wrong:
+        raise ValueError(value)
+    return value
+
+builder = Builder()
+numbers = builder.new_source(Items(range(10)))
+for number in range(8):
+    numbers.map(lambda n: bad(n, n < 3)).set_name(f"map-{number}").log()
+numbers.key_by(lambda n: "all").reduce_by_key(lambda one, other: bad(other, other == 3)).set_name("reduce").log()
+timed = numbers.event_time(lambda n: n).key_by(lambda n: n % 2)
+timed.reduce_by_key_and_window(tumbling_window(20), lambda one, other: bad(other, other == 5)).set_name("window").log()
+Runner().run("failing", Config(), builder)
 """
 
 
@@ -219,6 +239,35 @@ def test_a_query_is_submitted_watched_and_killed(sandbox: Sandbox, tmp_path: Pat
     assert len(printed) >= 40
     wanted = [10 // (number % 7) for number in range(1, 10_000) if number % 7]
     assert printed == wanted[: len(printed)]  # the second run went on behind the first
+
+
+def test_a_batch_shows_and_counts_what_failed(sandbox: Sandbox, tmp_path: Path) -> None:
+    """26 failures in ten operators, two of them behind a shuffle: each operator is named, and the counts stay."""
+    file = tmp_path / "failing.py"
+    file.write_text(_FAILING)
+    run = sandbox.start(file, *_BATCH)
+    run.finished(_RUN_S)
+    named = set(re.findall(r"operator '([\w-]+)' \(failing\.py:\d+\): ", run.all_output))
+    assert named == {*(f"map-{number}" for number in range(8)), "reduce", "window"}
+    assert "of the key 1 has no result, because a function failed: ValueError: 5" in run.all_output
+    last = _last_metrics(sandbox.home / ".heron" / "logs", "user/")
+    assert {name: last[name] for name in ("failed", "rows", "late", "batches")} == {
+        "failed": 26,
+        "rows": 10,
+        "late": 0,
+        "batches": 1,
+    }
+
+
+def _last_metrics(logs: Path, prefix: str) -> dict[str, float]:
+    """The last value of each metric whose name has the prefix, without it; of the only run in the folder of logs."""
+    found: dict[str, float] = {}
+    for path in logs.glob("*/metrics-*.jsonl"):
+        for line in path.read_text().splitlines():
+            for each in json.loads(line).get("metrics", ()):
+                if each["name"].startswith(prefix):
+                    found[each["name"].removeprefix(prefix)] = each["value"]
+    return found
 
 
 def _has_numbers(sandbox: Sandbox, least: int) -> bool:

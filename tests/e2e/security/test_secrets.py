@@ -5,21 +5,20 @@ from __future__ import annotations
 import re
 import socket
 import stat
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from secret_places import files_with, keys_of, talkative
 
 from heron.driver_kit.loading import open_driver
 from heron.errors import AccessError, HeronError
-from heron.ipc.keys import Speaker, TopologyKeys, new_keys
+from heron.ipc.keys import Speaker, new_keys
 from heron.ipc.query import TManagerClient
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.tmanager_location import decode_tmanager_location
-from heron.state_nodes.topology_keys import decode_keys
 
 if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
@@ -40,7 +39,7 @@ def test_no_secret_is_visible_and_no_foreign_connection_is_accepted(sandbox: San
         DriverRef("statemgr", "localfs", _DRIVER, {"root": str(sandbox.home / ".heron" / "state")}), StateManager
     )
     try:
-        keys = _keys_of(state)
+        keys = keys_of(state, "steady")
         location = state.get(NodeKind.TMANAGER_LOCATION, "steady")
         assert location is not None
         endpoint = decode_tmanager_location(location.value, "steady").endpoint
@@ -58,7 +57,7 @@ def test_no_secret_is_visible_and_no_foreign_connection_is_accepted(sandbox: San
     _look_for(secrets, sandbox, _processes(run), {"steady", "tmanager.json", "stmgr.json", "metricsmgr.json"})
     (run.out / "stop").touch()
     run.finished()
-    assert _found(secrets, sandbox.root) == []
+    assert files_with(secrets, sandbox.root) == []
 
 
 @pytest.mark.guarantee
@@ -72,47 +71,17 @@ def test_passwords_of_drivers_are_in_private_files_only(sandbox: Sandbox, monkey
     file = sandbox.root / "password"
     file.touch(mode=0o600)
     file.write_text(secrets[1] + "\n", encoding="utf-8")
-    run = sandbox.start("steady.py", "--config-path", str(_talkative(sandbox, monkeypatch, file)))
+    run = sandbox.start("steady.py", "--config-path", str(talkative(sandbox, monkeypatch, file)))
     run.until((run.out / "progress").exists, "the first counts")
     command, *others = _processes(run)
     assert "STATE_PASSWORD" in command.environ()  # the operator's own file, and the only one
     _look_for(secrets, sandbox, others, {"password", "cN.json", "tmanager.json", "metricsmgr.json"})
     (run.out / "stop").touch()
     run.finished()
-    assert _found(secrets, sandbox.root) == [file]
+    assert files_with(secrets, sandbox.root) == [file]
     output = sandbox.log_text("*.log")
     for text in ("state manager signs in with (secret)", "sink signs in with (secret)"):
         assert text in output
-
-
-def _talkative(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, file: Path) -> Path:
-    """Return a folder of profiles whose drivers are on a path of the test."""
-    site = sandbox.root / "site"
-    info = site / "talkative-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: talkative\nVersion: 1\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(
-        "[heron.statemgr]\ntalkative = talkative_drivers:TalkativeStateManager\n"
-        "[heron.metricsink]\ntalkative = talkative_drivers:TalkativeSink\n",
-        encoding="utf-8",
-    )
-    (site / "talkative_drivers.py").symlink_to(Path(__file__).parent / "talkative" / "talkative_drivers.py")
-    monkeypatch.setenv("PYTHONPATH", str(site))
-    profile = """
-        extends: local
-        statemgr: {driver: talkative, root: ~/.heron/state, password: "${env:STATE_PASSWORD}"}
-        metricsink: [{driver: talkative, directory: "${run:logs}", password: "${file:FILE}"}]
-    """
-    profiles = sandbox.root / "profiles"
-    profiles.mkdir()
-    (profiles / "local.yaml").write_text(textwrap.dedent(profile).replace("FILE", str(file)), encoding="utf-8")
-    return profiles
-
-
-def _keys_of(state: StateManager) -> TopologyKeys:
-    node = state.get(NodeKind.KEYS, "steady")
-    assert node is not None
-    return decode_keys(node.value, "steady")
 
 
 def _processes(run: HeronRun) -> list[psutil.Process]:
@@ -128,20 +97,11 @@ def _look_for(secrets: list[str], sandbox: Sandbox, processes: list[psutil.Proce
         for place in ("cmdline", "environ"):
             shown = Path(f"/proc/{process.pid}/{place}").read_bytes().decode(errors="replace")
             assert not any(secret in shown for secret in secrets), f"{place} of {process}"
-    holders = _found(secrets, sandbox.root)
+    holders = files_with(secrets, sandbox.root)
     assert {re.sub(r"[0-9]+", "N", path.name) for path in holders} == files
     for path in holders:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700, path
-
-
-def _found(secrets: list[str], root: Path) -> list[Path]:
-    found = []
-    for path in root.rglob("*"):
-        if path.is_file():
-            text = path.read_bytes().decode(errors="replace")
-            found += [path] if any(secret in text for secret in secrets) else []
-    return found
 
 
 def _ports(run: HeronRun) -> list[int]:

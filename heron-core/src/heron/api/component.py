@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol
 
 from heron.api.columns import Columns
 from heron.api.tuple import Tuple
+from heron.author_text import short_text
 from heron.errors import EmitError, UsageError, known, nearest
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class UnboundCollector:
         Raises:
             EmitError: always.
         """
-        self._refuse(f"emit({values!r:.60})")
+        self._refuse(f"emit({short_text(values, 60)})")
 
     def emit_columns(self, batch: Columns, *_: object, **__: object) -> NoReturn:
         """Refuse.
@@ -199,7 +200,7 @@ class UnboundCollector:
         Raises:
             EmitError: always.
         """
-        self._refuse(f"emit_watermark({time_s!r:.60})")
+        self._refuse(f"emit_watermark({short_text(time_s, 60)})")
 
     def ack(self, tup: Tuple | RecordBatch) -> NoReturn:
         """Refuse.
@@ -207,7 +208,7 @@ class UnboundCollector:
         Raises:
             EmitError: always.
         """
-        self._refuse(f"ack({tup!r:.60})")
+        self._refuse(f"ack({short_text(tup, 60)})")
 
     def fail(self, tup: Tuple | RecordBatch) -> NoReturn:
         """Refuse.
@@ -215,7 +216,7 @@ class UnboundCollector:
         Raises:
             EmitError: always.
         """
-        self._refuse(f"fail({tup!r:.60})")
+        self._refuse(f"fail({short_text(tup, 60)})")
 
     def end(self) -> NoReturn:
         """Refuse.
@@ -231,7 +232,7 @@ class UnboundCollector:
         Raises:
             EmitError: always.
         """
-        self._refuse(f"report_error({error!r:.60})")
+        self._refuse(f"report_error({short_text(error, 60)})")
 
     @staticmethod
     def _refuse(call: str) -> NoReturn:

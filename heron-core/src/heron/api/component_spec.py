@@ -19,6 +19,7 @@ from heron.api.definition import (
 from heron.api.names import checked_name, entry_of, is_a, parsed_entry
 from heron.api.stream import Grouping, Stream, merged_outputs
 from heron.api.stream_id import ComponentSource, GlobalStreamId, InputSource
+from heron.author_text import short_text
 from heron.errors import TopologyError, known, nearest
 
 __all__ = ["HeronComponentSpec", "Inputs"]
@@ -90,7 +91,9 @@ class HeronComponentSpec(ComponentSource):
         own: Sequence[str | Stream] = getattr(component, "outputs", None) or ()
         for given in (own, optional_outputs or ()):
             if not is_a(given, list, tuple):  # a string would become one field for each letter
-                msg = f"{place}: outputs {given!r:.60} is not a list or tuple; give ['field', Stream(...), ...]"
+                msg = (
+                    f"{place}: outputs {short_text(given, 60)} is not a list or tuple; give ['field', Stream(...), ...]"
+                )
                 raise TopologyError(msg)
         outputs = (*own, *(optional_outputs or ()))
         spec = cls(name, entry_of(component, place), is_spout, par, inputs, outputs, config)
@@ -144,14 +147,14 @@ class HeronComponentSpec(ComponentSource):
         elif isinstance(inputs, list | tuple):
             pairs = [(each, Grouping.SHUFFLE) for each in inputs]
         else:
-            msg = f"{self.place}: inputs {inputs!r:.60} is not a dict or list; give {{spec: grouping}}"
+            msg = f"{self.place}: inputs {short_text(inputs, 60)} is not a dict or list; give {{spec: grouping}}"
             raise TopologyError(msg)
         result: dict[GlobalStreamId, Grouping] = {}
         for source, grouping in pairs:
             key = self._input_key(source)
             if not isinstance(grouping, Grouping):
                 msg = (
-                    f"{self.place}: input {key}: {grouping!r:.60} is not a grouping; give Grouping.SHUFFLE, "
+                    f"{self.place}: input {key}: {short_text(grouping, 60)} is not a grouping; give Grouping.SHUFFLE, "
                     "Grouping.fields('field') or another Grouping"
                 )
                 raise TopologyError(msg)
@@ -215,7 +218,8 @@ class HeronComponentSpec(ComponentSource):
         if isinstance(source, GlobalStreamId):
             return source
         msg = (
-            f"{self.place}: the input {source!r:.60} is neither a spec nor a GlobalStreamId; give the spec that "
+            f"{self.place}: the input {short_text(source, 60)} is neither a spec nor a "
+            "GlobalStreamId; give the spec that "
             "add_spout, add_bolt or spec() returned, or spec['stream']"
         )
         raise TopologyError(msg)
@@ -243,6 +247,6 @@ Inputs: TypeAlias = (
 
 def _checked_par(par: object, place: str) -> int:
     if not isinstance(par, int) or isinstance(par, bool) or par < 1:
-        msg = f"{place}: par is {par!r}; give the number of tasks, an int of at least 1"
+        msg = f"{place}: par is {short_text(par)}; give the number of tasks, an int of at least 1"
         raise TopologyError(msg)
     return par

@@ -22,6 +22,7 @@ from heron.api.api_constants import (
 from heron.api.columns import compression_of
 from heron.api.config_key import CONFIG_KEYS, ConfigKey, ValueType
 from heron.api.names import is_a
+from heron.author_text import short_text
 from heron.errors import ConfigError, known, nearest
 
 __all__ = [
@@ -40,6 +41,9 @@ __all__ = [
 _PREFIX = "topology."
 _TRUTH = {"true": True, "false": False}
 
+_DEEPEST = 100  # levels of a value; far below the depth that Python and the parsers of JSON allow
+_LONGEST_PLACE = 100  # characters
+
 
 def check_config(config: Mapping[str, object], place: str, *, component: bool = False) -> dict[str, object]:
     """Return the configuration with every value checked and converted to the type of its key.
@@ -54,12 +58,12 @@ def check_config(config: Mapping[str, object], place: str, *, component: bool = 
             a value has the wrong type or range, or is not JSON (names the path of its key).
     """
     if not is_a(config, Mapping):
-        msg = f"{place}: the configuration {config!r:.60} is not a dict; give {{'key': value}}"
+        msg = f"{place}: the configuration {short_text(config, 60)} is not a dict; give {{'key': value}}"
         raise ConfigError(msg)
     checked: dict[str, object] = {}
     for key, value in config.items():
         if not is_a(key, str):
-            msg = f"{place}: the key {key!r} is a {type(key).__name__}, not a string; name keys by strings"
+            msg = f"{place}: the key {short_text(key)} is a {type(key).__name__}, not a string; name keys by strings"
             raise ConfigError(msg)
         if not key.startswith(_PREFIX):
             checked[key] = json_value(value, f"{place}: {key}")
@@ -97,31 +101,38 @@ def setting(config: Mapping[str, object], key: str) -> object:
     return config.get(key, CONFIG_KEYS[key].default)
 
 
-def json_object(values: Mapping[str, object], place: str) -> dict[str, object]:
-    """Return a dict as JSON, with tuples as lists.
+def json_object(values: Mapping[str, object], place: str, depth: int = 0) -> dict[str, object]:
+    """Return a dict as JSON, with tuples as lists; `depth` is the number of values around it.
 
     Raises:
-        ConfigError: when a value is not JSON (names the path of its key).
+        ConfigError: when a value is not JSON, contains itself or is nested too deeply (names the path of its key).
     """
     result: dict[str, object] = {}
     for key, value in values.items():
         if not is_a(key, str):
-            msg = f"{place}: the key {key!r} is a {type(key).__name__}, not a string; name keys by strings"
+            msg = f"{place}: the key {short_text(key)} is a {type(key).__name__}, not a string; name keys by strings"
             raise ConfigError(msg)
-        result[key] = json_value(value, f"{place}.{key}")
+        result[key] = json_value(value, f"{place}.{key}", depth + 1)
     return result
 
 
-def json_value(value: object, place: str) -> object:
-    """Return a value as JSON, with tuples as lists.
+def json_value(value: object, place: str, depth: int = 0) -> object:
+    """Return a value as JSON, with tuples as lists; `depth` is the number of values around it.
 
     Raises:
-        ConfigError: when the value, or a value inside it, is not JSON (names the path).
+        ConfigError: when the value, or a value inside it, is not JSON, contains itself or is nested too deeply (names
+            the path).
     """
+    if depth > _DEEPEST:
+        msg = (
+            f"{place[:_LONGEST_PLACE]}…: it contains itself, or is nested in more than {_DEEPEST} values; "
+            "make it flatter"
+        )
+        raise ConfigError(msg)
     if isinstance(value, Mapping):
-        return json_object(value, place)
+        return json_object(value, place, depth)
     if isinstance(value, list | tuple):
-        return [json_value(each, f"{place}[{position}]") for position, each in enumerate(value)]
+        return [json_value(each, f"{place}[{position}]", depth + 1) for position, each in enumerate(value)]
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -147,7 +158,7 @@ def _json_string(value: str, place: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        msg = f"{place}: {value!r:.60} has a lone surrogate and is not Unicode text; remove it"
+        msg = f"{place}: {short_text(value, 60)} has a lone surrogate and is not Unicode text; remove it"
         raise ConfigError(msg) from error
     return str(value)
 
@@ -157,7 +168,7 @@ def _typed(key: ConfigKey, value: object, place: str) -> object:
         case ValueType.BOOL:
             truth = value if isinstance(value, bool) else _TRUTH.get(str(value).lower())
             if truth is None:
-                msg = f"{place}: {value!r:.60} is not {key.type.value}"
+                msg = f"{place}: {short_text(value, 60)} is not {key.type.value}"
                 raise ConfigError(msg)
             return truth
         case ValueType.INT | ValueType.FLOAT:
@@ -166,7 +177,7 @@ def _typed(key: ConfigKey, value: object, place: str) -> object:
             return _choice(key, value, place)
         case ValueType.STRING:
             if not isinstance(value, str):
-                msg = f"{place}: {value!r:.60} is not {key.type.value}; give one"
+                msg = f"{place}: {short_text(value, 60)} is not {key.type.value}; give one"
                 raise ConfigError(msg)
             return _json_string(value, place)
         case ValueType.JSON:
@@ -182,7 +193,7 @@ def _number(key: ConfigKey, value: object, place: str) -> object:
         except (ValueError, OverflowError):  # not a number, or an infinite one for an int
             number = None
     if number is None or not math.isfinite(number) or (isinstance(value, float) and number != value):
-        msg = f"{place}: {value!r:.60} is not {key.type.value}; give one in {key.unit}"
+        msg = f"{place}: {short_text(value, 60)} is not {key.type.value}; give one in {key.unit}"
         raise ConfigError(msg)
     if key.off is not None and number == key.off:
         return json_value(number, place)
@@ -199,7 +210,7 @@ def _number(key: ConfigKey, value: object, place: str) -> object:
 def _choice(key: ConfigKey, value: object, place: str) -> str:
     if not isinstance(value, str) or value not in key.choices:
         close = nearest(str(value), key.choices)
-        msg = f"{place}: {value!r:.60}{close} is not a choice; give one of {known(key.choices)}"
+        msg = f"{place}: {short_text(value, 60)}{close} is not a choice; give one of {known(key.choices)}"
         raise ConfigError(msg)
     return str(value)
 

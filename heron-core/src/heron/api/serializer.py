@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from heron.author_text import error_text
 from heron.errors import SerializationError
 
 __all__ = ["IHeronSerializer", "PythonSerializer", "default_serializer"]
@@ -50,7 +51,7 @@ class PythonSerializer(IHeronSerializer):
         try:
             return pickle.dumps(obj, protocol=5)
         except Exception as error:  # pickle runs the value's own code: any exception may come
-            msg = f"value of type {type(obj).__name__} cannot be pickled: {error}"
+            msg = f"value of type {type(obj).__name__} cannot be pickled: {error_text(error)}"
             raise SerializationError(msg) from error
 
     def deserialize(self, input_str: bytes) -> Any:  # noqa: ANN401  # whatever was serialised
@@ -62,7 +63,7 @@ class PythonSerializer(IHeronSerializer):
         try:
             return pickle.loads(input_str)  # noqa: S301  # only bytes from the topology itself, see the contract
         except Exception as error:
-            msg = f"{len(input_str)} bytes cannot be unpickled: {error}"
+            msg = f"{len(input_str)} bytes cannot be unpickled: {error_text(error)}"
             raise SerializationError(msg) from error
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from heron.api.config import json_object
 from heron.api.definition import DEFAULT_STREAM, GroupingDefinition, GroupingKind, StreamDefinition
 from heron.api.names import checked_fields, checked_name, entry_of, is_a, parsed_entry
+from heron.author_text import short_text
 from heron.errors import TopologyError
 
 if TYPE_CHECKING:  # the context imports this module
@@ -58,14 +59,14 @@ def merged_outputs(outputs: Sequence[str | Stream], place: str) -> tuple[StreamD
         TopologyError: when an output is neither a string nor a `Stream`, or a stream is declared twice.
     """
     if not isinstance(outputs, list | tuple):
-        msg = f"{place}: outputs {outputs!r} is not a list or tuple; give ['field', Stream(...), ...]"
+        msg = f"{place}: outputs {short_text(outputs)} is not a list or tuple; give ['field', Stream(...), ...]"
         raise TopologyError(msg)
     fields_by_stream: dict[str, list[str]] = {}
     for output in outputs:
         if isinstance(output, str):
             fields_by_stream.setdefault(DEFAULT_STREAM, []).append(output)
         elif not isinstance(output, Stream):
-            msg = f"{place}: the output {output!r} is neither a field name nor a Stream; give one of them"
+            msg = f"{place}: the output {short_text(output)} is neither a field name nor a Stream; give one of them"
             raise TopologyError(msg)
         elif output.stream_id in fields_by_stream and output.stream_id != DEFAULT_STREAM:
             msg = f"{place}: the stream {output.stream_id!r} is declared twice; declare it once"
@@ -190,7 +191,8 @@ class Grouping:
             entry = entry_of(customgrouper, place)
         else:
             msg = (
-                f"{place}: {customgrouper!r} is not an ICustomGrouping; give an object or class derived from it, or "
+                f"{place}: {short_text(customgrouper)} is not an ICustomGrouping; give an object or "
+                "class derived from it, or "
                 "'module:Class'"
             )
             raise TopologyError(msg)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heron.api.names import is_a
+from heron.author_text import short_text
 from heron.errors import TopologyError
 
 __all__ = ["ComponentSource", "GlobalStreamId", "InputSource"]
@@ -43,10 +44,10 @@ class GlobalStreamId(InputSource):
 
     def __init__(self, componentId: str | ComponentSource, streamId: str) -> None:
         if not is_a(componentId, str, ComponentSource):
-            msg = f"GlobalStreamId: {componentId!r} is neither a component's name nor a spec; give one"
+            msg = f"GlobalStreamId: {short_text(componentId)} is neither a component's name nor a spec; give one"
             raise TopologyError(msg)
         if not is_a(streamId, str):
-            msg = f"GlobalStreamId: {streamId!r} is not a stream's name; give a string"
+            msg = f"GlobalStreamId: {short_text(streamId)} is not a stream's name; give a string"
             raise TopologyError(msg)
         self._component = componentId
         self.stream_id = streamId

@@ -16,6 +16,7 @@ from heron.api.names import checked_name, is_a
 from heron.api.spout import BaseSpout, Spout
 from heron.api.stream import ICustomGrouping, Stream
 from heron.api.window_bolt import WindowBolt
+from heron.author_text import short_text
 from heron.errors import ConfigError, TopologyError
 
 __all__ = ["Topology", "TopologyBuilder", "TopologyType"]
@@ -62,7 +63,10 @@ class TopologyBuilder:
         """
         for spec in specs:
             if not is_a(spec, HeronComponentSpec):
-                msg = f"{self._place}: {spec!r:.60} is not a spec; give the result of Spout.spec() or Bolt.spec()"
+                msg = (
+                    f"{self._place}: {short_text(spec, 60)} is not a spec; give the result of "
+                    "Spout.spec() or Bolt.spec()"
+                )
                 raise TopologyError(msg)
             if spec.name is None:
                 msg = f"{self._place}, {spec.place}: it has no name; give spec(name=...)"
@@ -138,7 +142,10 @@ class TopologyBuilder:
         config = check_config(self._config, self._place)
         named = config.pop(TOPOLOGY_NAME, self.topology_name)
         if named != self.topology_name:
-            msg = f"{self._place}: {TOPOLOGY_NAME} is {named!r}; remove the key, as the builder or class gives the name"
+            msg = (
+                f"{self._place}: {TOPOLOGY_NAME} is {short_text(named)}; remove the key, as the builder "
+                "or class gives the name"
+            )
             raise ConfigError(msg)
         components = [spec.definition() for spec in self._specs.values()]
         read = {each.component for bolt in components for each in bolt.inputs if each.stream == DEAD_LETTERS}
@@ -189,7 +196,7 @@ class TopologyBuilder:
     def _check_class(self, name: object, cls: object, base: type, kind: str) -> None:
         if not isinstance(cls, type) or not issubclass(cls, base):
             msg = (
-                f"{self._place}, component {name!r}: {cls!r:.80} is not a {kind}; give a class derived from "
+                f"{self._place}, component {name!r}: {short_text(cls)} is not a {kind}; give a class derived from "
                 f"{kind.capitalize()}"
             )
             raise TopologyError(msg)

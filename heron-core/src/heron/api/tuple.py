@@ -20,7 +20,7 @@ class Tuple:
     the order ``id, component, stream, task, values``, as in heronpy.
 
     Attributes:
-        id: the identity of the tuple in the engine; opaque.
+        id: for the engine, and as a rule None. The object itself is the identity of a tuple.
         component: the name of the emitting component.
         stream: the name of the stream.
         task: the id of the emitting task.
@@ -29,6 +29,8 @@ class Tuple:
 
     __slots__ = ("_index", "id", "values")
 
+    _shown: ClassVar[tuple[str, ...]] = ("component", "stream", "task", "values")
+    """What error messages show of a tuple (`heron.author_text`)."""
     component: ClassVar[str] = ""
     stream: ClassVar[str] = DEFAULT_STREAM
     task: ClassVar[int] = -1

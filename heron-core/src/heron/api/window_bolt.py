@@ -19,6 +19,7 @@ from heron.api.context import TopologyContext
 from heron.api.state import State, StatefulComponent
 from heron.api.stream import Stream
 from heron.api.tuple import Tuple
+from heron.author_text import short_text
 from heron.clock import Clock, SystemClock
 from heron.errors import TopologyError
 
@@ -64,7 +65,7 @@ class WindowBolt(Bolt, StatefulComponent):
         tick_s = (config or {}).get(TOPOLOGY_TICK_TUPLE_FREQ_SECS, slide_s)
         if _positive(tick_s) != slide_s:
             msg = (
-                f"{place}: {TOPOLOGY_TICK_TUPLE_FREQ_SECS} is {tick_s!r}, but this window ticks every "
+                f"{place}: {TOPOLOGY_TICK_TUPLE_FREQ_SECS} is {short_text(tick_s)}, but this window ticks every "
                 f"{slide_s:g} s; remove the key"
             )
             raise TopologyError(msg)
@@ -135,7 +136,7 @@ class WindowBolt(Bolt, StatefulComponent):
             raise TopologyError(msg)
         seconds = _positive(config[key])
         if seconds is None:
-            msg = f"{place}: {key} is {config[key]!r}; give a number of seconds above 0"
+            msg = f"{place}: {key} is {short_text(config[key])}; give a number of seconds above 0"
             raise TopologyError(msg)
         return seconds
 

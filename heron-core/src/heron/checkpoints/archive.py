@@ -44,6 +44,11 @@ class CheckpointArchive:
         Raises:
             CheckpointError: when it cannot be loaded, or is not what was saved.
         """
+        if not place.object.startswith(f"{self._topology}/"):
+            msg = (
+                f"checkpoint object {place.object!r:.200} is not of topology {self._topology!r}; use another checkpoint"
+            )
+            raise CheckpointError(msg)
         data = self._load(place.object, place.start, place.size_bytes)
         if zlib.crc32(data) != place.crc:
             msg = (

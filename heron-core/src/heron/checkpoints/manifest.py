@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 
@@ -26,6 +26,9 @@ T = TypeVar("T")
 
 _FORMAT: Final = 1
 _CRC_BYTES = 4
+
+
+_Bytes = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -57,8 +60,8 @@ class Place:
     """Where a payload is: an object of the store, the offset and size in bytes, and the CRC-32 of the payload."""
 
     object: str
-    start: int
-    size_bytes: int
+    start: _Bytes
+    size_bytes: _Bytes
     crc: int
 
 
@@ -167,7 +170,7 @@ def _decode(data: bytes, to: type[T], place: str) -> T:
             raise CheckpointError(msg)
         if envelope.kind == _KINDS[to]:
             return decode_json(envelope.value, to)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except msgspec.MsgspecError as error:
         msg = f"{place}: cannot be read: {error}"
         raise CheckpointError(msg) from error
     msg = f"{place}: holds a {envelope.kind}, not a {_KINDS[to]}"

@@ -1,1 +1,1 @@
-"""Helpers for authors of drivers: files, processes, packages, secrets, logs."""
+"""Helpers for engine processes and drivers: files, processes, secrets, logs. `heron_driver_kit` has the others."""

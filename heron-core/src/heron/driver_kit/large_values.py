@@ -40,6 +40,9 @@ _MARKER = b"\0heron-value 1 "
 _ZLIB = _MARKER + b"zlib\n"
 _PLAIN = _MARKER + b"plain\n"
 _PARTS = _MARKER + b"parts\n"
+_MOST_BYTES = 1 << 28
+"""The largest value: a plan must also fit into a control message, which has this limit after decompression."""
+
 _SETTLED_S = 5.0  # within this time a writer restores parts that a concurrent removal took
 
 _log = logging.getLogger(__name__)
@@ -180,6 +183,12 @@ class LargeValues(StateManager):
 
     def _laid_out(self, kind: NodeKind, topology: str, value: bytes) -> tuple[bytes, dict[str, bytes]]:
         """The value of the node, and the parts by name."""
+        if len(value) > _MOST_BYTES:
+            message = (
+                f"{kind.value}/{topology}: a value of {len(value)} bytes exceeds the limit of {_MOST_BYTES} bytes; use "
+                "fewer tasks, streams or values in the configuration"
+            )
+            raise StateError(message)
         if len(value) <= self._limit_bytes and not value.startswith(_MARKER):
             return value, {}
         if len(_PLAIN) + len(value) <= self._limit_bytes:
@@ -200,23 +209,35 @@ class LargeValues(StateManager):
             return stored[len(_PLAIN) :]
         try:
             if stored.startswith(_ZLIB):
-                return zlib.decompress(stored[len(_ZLIB) :])
+                return _decompressed(stored[len(_ZLIB) :], place)
             layout = decode_json(stored[len(_PARTS) :], _Layout)
-            found = [self._inner.get(NodeKind.PART, name) for name in layout.names]
-            packed = b"".join(part.value for part in found if part is not None)
-            if None in found:
+            packed = self._joined(layout.names, place)
+            if packed is None:
                 return None
             if hashlib.sha256(packed).hexdigest() != layout.sha256:
                 raise StateError(_incomplete(place))
-            return zlib.decompress(packed)
-        except (msgspec.MsgspecError, UnicodeDecodeError, zlib.error) as error:
+            return _decompressed(packed, place)
+        except (msgspec.MsgspecError, zlib.error) as error:
             raise StateError(_incomplete(place)) from error
+
+    def _joined(self, names: Iterable[str], place: str) -> bytes | None:
+        """The parts in one piece; None when one is missing."""
+        parts, size_bytes = [], 0
+        for name in names:
+            part = self._inner.get(NodeKind.PART, name)
+            if part is None:
+                return None
+            size_bytes += len(part.value)
+            if size_bytes > _MOST_BYTES:
+                raise StateError(_too_large(place))
+            parts.append(part.value)
+        return b"".join(parts)
 
     def _parts_of(self, kind: NodeKind, topology: str) -> tuple[str, ...]:
         present = self._readable(kind, topology)
         if present is None or not present.value.startswith(_PARTS):
             return ()
-        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        with contextlib.suppress(msgspec.MsgspecError):
             return decode_json(present.value[len(_PARTS) :], _Layout).names
         return ()
 
@@ -235,6 +256,23 @@ class LargeValues(StateManager):
                 self._inner.delete(NodeKind.PART, name)
         except StateError as error:
             _log.warning("parts of a former value stay in the store until the topology is removed: %s", error)
+
+
+def _decompressed(data: bytes, place: str) -> bytes:
+    decompressor = zlib.decompressobj()
+    value = decompressor.decompress(data, _MOST_BYTES)
+    if decompressor.unconsumed_tail:
+        raise StateError(_too_large(place))
+    if not decompressor.eof or decompressor.unused_data:
+        raise StateError(_incomplete(place))
+    return value
+
+
+def _too_large(place: str) -> str:
+    return (
+        f"{place}: the value takes more than the limit of {_MOST_BYTES} bytes; it was changed by hand: kill the "
+        "topology, then submit it again"
+    )
 
 
 def _part_prefix(kind: NodeKind, topology: str) -> str:

@@ -18,6 +18,7 @@ import threading
 
 __all__ = [
     "DEATH_SIGNAL",
+    "END_NOTE",
     "EXIT_TEMPORARY",
     "EXIT_USER_INIT",
     "PARENT_PID",
@@ -34,6 +35,12 @@ EXIT_USER_INIT = 3
 
 EXIT_TEMPORARY = 75
 """Exit code of a process that cannot work now: the state manager is away, or no space (EX_TEMPFAIL of sysexits)."""
+
+END_NOTE = ".end"
+"""Suffix of the file beside a role file in which a process notes that an exit code with a meaning is its own.
+
+Author's code can end the process with any code, for example by `os._exit`; the executor must not take it for Heron's.
+"""
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _CHECK_S = 1.0  # only without the kernel's signal; children must be gone 5 s after their parent

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 from pathlib import Path
 
 from heron.errors import ConfigError
 
-__all__ = ["check_usable", "make_private_dir", "read_secret", "write_private"]
+__all__ = ["check_private", "check_usable", "make_private_dir", "read_secret", "write_private"]
 
 _MAX_SECRET_BYTES = 64 * 1024  # a key or a certificate has a few thousand
 
@@ -25,6 +26,32 @@ def make_private_dir(path: Path) -> None:
         each.mkdir(mode=0o700, exist_ok=True)
     if not path.is_dir():
         path.mkdir(mode=0o700)
+
+
+def check_private(path: Path, what: str) -> None:
+    """Check that only its owner may use a file (mode 0600 or less) or a folder (0700 or less). An absent one passes.
+
+    `what` names it in the error, such as ``state folder``.
+
+    Raises:
+        ConfigError: when its mode gives a right to the group or to others; it has the path, both modes and the remedy.
+        OSError: when the mode cannot be read.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    _refuse_wide(path, what, mode)
+
+
+def _refuse_wide(path: Path, what: str, mode: int) -> None:
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        wanted = 0o700 if stat.S_ISDIR(mode) else 0o600
+        msg = (
+            f"other users can access the {what} {path}: its mode is {stat.S_IMODE(mode):04o}, and must be "
+            f"{wanted:04o}; `chmod {wanted:o} {shlex.quote(str(path))}`"
+        )
+        raise ConfigError(msg)
 
 
 def check_usable(path: Path) -> None:
@@ -60,8 +87,8 @@ def read_secret(name: str) -> str:
     """Return the text of a file without its final line end; ``~`` is the home folder of the current user.
 
     Raises:
-        ConfigError: when the file cannot be read, is open to other users, is empty, is larger than 64 KiB, is not a
-            regular file, or is not UTF-8.
+        ConfigError: when the file cannot be read, is open to its group or to others, is empty, is larger than 64 KiB,
+            is not a regular file, or is not UTF-8.
     """
     path = Path(name).expanduser()
     if not path.is_absolute():
@@ -80,9 +107,7 @@ def read_secret(name: str) -> str:
     if not stat.S_ISREG(mode):
         msg = f"{path} is not a regular file; name a regular file"
         raise ConfigError(msg)
-    if mode & stat.S_IRWXO:
-        msg = f"other users can access the file {path}, its mode is {stat.S_IMODE(mode):04o}; `chmod 600 {path}`"
-        raise ConfigError(msg)
+    _refuse_wide(path, "file", mode)
     if not 0 < len(content) <= _MAX_SECRET_BYTES:
         wrong = f"larger than {_MAX_SECRET_BYTES} bytes" if content else "empty"
         msg = f"the file {path} is {wrong}; write only the secret into it"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from heron.driver_kit.parent_process import EXIT_TEMPORARY, EXIT_USER_INIT
 from heron.driver_kit.process_starter import ProcessStarter, StartedProcess
 from heron.errors import HeronError
 from heron.executor.process_restarts import describe_exit
@@ -17,6 +18,8 @@ __all__ = ["ChildEnd", "Children"]
 
 _TAIL_BYTES = 4096
 _SIGNALS = frozenset(int(each) for each in signal.Signals)
+_WITH_MEANING = frozenset({EXIT_TEMPORARY, EXIT_USER_INIT})
+_EXIT_OTHER = 1
 _REASON_LENGTH = 500  # characters of a last line that are shown
 
 
@@ -24,6 +27,7 @@ _REASON_LENGTH = 500  # characters of a last line that are shown
 class ChildEnd:
     """A child that ended: the exit code as in `subprocess`, and a text.
 
+    The code is 1 where the child has ended with a code that has a meaning, but not by Heron's decision.
     The text has the exit code, what is known of the sender of a signal, and the last line of output.
     """
 
@@ -37,6 +41,11 @@ class _Child:
     process: StartedProcess
     output: Path
     output_start: int
+    end_note: Path | None
+
+    def ended_by_engine(self) -> bool:
+        """Whether the engine's own code gave the exit code."""
+        return self.end_note is None or self.end_note.exists()
 
 
 class Children:
@@ -65,17 +74,21 @@ class Children:
         child = self._children.get(name)
         return child.process.pid if child else 0
 
-    def start(self, name: str, argv: Sequence[str], output: Path) -> int:
+    def start(self, name: str, argv: Sequence[str], output: Path, end_note: Path | None = None) -> int:
         """Starts a child, appends its output to a file, and returns its process id.
+
+        The child writes `end_note` if it gives an exit code with a meaning; see `parent_process.END_NOTE`.
 
         Raises:
             HeronError: when the system refuses to start it.
         """
         try:
+            if end_note is not None:
+                end_note.unlink(missing_ok=True)
             with open(output, "ab", opener=_private) as file:
                 start = file.tell()  # before the child writes: both have one position
                 process = self._starter.start(argv, file)
-                self._children[name] = _Child(process, output, start)
+                self._children[name] = _Child(process, output, start, end_note)
         except OSError as error:
             msg = f"process {name} cannot be started: {error.strerror}: {error.filename}"
             raise HeronError(msg) from error
@@ -89,7 +102,9 @@ class Children:
             if code is not None:
                 del self._children[name]
                 _kill_group(child.process.pid)  # programs that user code started must not outlive it
-                ended.append(ChildEnd(name, code, self._reason(name, child, code)))
+                of_engine = code not in _WITH_MEANING or child.ended_by_engine()
+                reason = self._reason(name, child, code, "" if of_engine else "not given by Heron")
+                ended.append(ChildEnd(name, code if of_engine else _EXIT_OTHER, reason))
                 self._signalled.discard(name)
         return tuple(ended)
 
@@ -121,11 +136,11 @@ class Children:
         self._children.clear()
         self._starter.close()
 
-    def _reason(self, name: str, child: _Child, code: int) -> str:
+    def _reason(self, name: str, child: _Child, code: int, cause: str) -> str:
         described, last = describe_exit(code), _last_line(child.output, child.output_start)
         if -code in _SIGNALS:
             cause = "by its executor" if name in self._signalled else self._signal_cause(signal.Signals(-code))
-            described += f" ({cause})" if cause else ""
+        described += f" ({cause})" if cause else ""
         return f"{described}: {last}" if last else described
 
 

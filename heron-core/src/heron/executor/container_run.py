@@ -18,6 +18,7 @@ from heron.errors import HeronError, StateError
 from heron.executor.container_processes import container_processes
 from heron.executor.executor import Executor, ExecutorContext, RoleCommand
 from heron.executor.workspace import Workspace
+from heron.ipc.frames.frame_limits import CONTROL_SOCKET_BYTES
 from heron.ipc.keys import TopologyKeys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
@@ -94,7 +95,7 @@ def _run(
         if spec.container_id > 0:
             workspace.fetch_package(spec.package_uri, spec.uploader)
     reactor = Reactor()
-    sockets = SocketContext(link_timeout_s=settings.network_timeout_s)
+    sockets = SocketContext(max_frame_bytes=CONTROL_SOCKET_BYTES, link_timeout_s=settings.network_timeout_s)
     hooks = ThreadedHooks(spec.hooks)
     context = ExecutorContext(spec, keys, settings, reactor, sockets, statemgr, workspace, hooks, starter)
     executor = Executor(context, processes, command)

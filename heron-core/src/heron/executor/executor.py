@@ -11,7 +11,7 @@ from pathlib import Path
 
 from heron.clock import monotonic_s
 from heron.driver_kit.log import truncate_when_full
-from heron.driver_kit.parent_process import EXIT_TEMPORARY
+from heron.driver_kit.parent_process import END_NOTE, EXIT_TEMPORARY
 from heron.driver_kit.process_starter import ProcessStarter
 from heron.driver_kit.signals import EXIT_TERMINATED
 from heron.errors import HeronError
@@ -113,7 +113,7 @@ class Executor:
         reactor.every(context.settings.heartbeat_s, self._beat)
         reactor.every(context.settings.heartbeat_s, self._limit_outputs)
         reactor.every(context.settings.heartbeat_s, self._kills.look)
-        reactor.every(context.settings.metrics_export_s, lambda: self._telemetry.publish(self._tmanager.metrics()))
+        reactor.every(context.settings.metrics_export_s, self._publish)
 
     def start(self) -> None:
         """Starts every process.
@@ -166,9 +166,8 @@ class Executor:
             package_dir = context.workspace.package_dir
             task_ids = tuple(each.task_id for each in self._processes.values() if each.instance)
             write_spec(spec_file, role_spec(process, context.spec, context.keys, task_ids, number, package_dir))
-            pid = self._children.start(
-                name, self._command(process.module, spec_file), output_file(process, context.spec)
-            )
+            command, output = self._command(process.module, spec_file), output_file(process, context.spec)
+            pid = self._children.start(name, command, output, spec_file.with_suffix(END_NOTE))
         except (OSError, HeronError) as error:
             self._died(ChildEnd(name, EXIT_TEMPORARY, str(error)))  # no disk space or memory: temporary
             return
@@ -241,6 +240,9 @@ class Executor:
                     _log.info("%s was full and is rotated", output.name)
             except OSError as error:
                 _log.warning("cannot limit the size of %s: %s", output, error)
+
+    def _publish(self) -> None:
+        self._telemetry.publish((*self._tmanager.metrics(), *self._locations.violations.metrics()))
 
     def _beat(self) -> None:
         spec = self._context.spec

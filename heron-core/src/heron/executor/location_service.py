@@ -9,16 +9,20 @@ from __future__ import annotations
 import logging
 from collections import deque
 
-from heron.errors import HeronError
+from heron.errors import HeronError, RemoteProtocolError, Violation
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
+from heron.ipc.violations import Violations
 from heron.ipc.wakeup import Wakeup
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
 from heron.state_nodes.tmanager_location import decode_tmanager_location
 
 __all__ = ["LocationService"]
+
+_MESSAGES_A_ROUND = 256
+_MOST_CLIENTS = 4096  # the processes of a container, each of which asks once
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +38,7 @@ class LocationService:
         self._changes: deque[Versioned | None] = deque()
         self._wakeup = Wakeup()
         self._wakeup.asleep = True
+        self.violations = Violations(_log)
         self._hub: Hub = sockets.hub(endpoint)
         reactor.on_readable(self._hub, self._read)
         reactor.on_readable(self._wakeup.fd, self._take_changes)
@@ -79,16 +84,29 @@ class LocationService:
         self._clients = {client for client in self._clients if self._hub.send(client, frame)}
 
     def _read(self) -> None:
-        while (message := self._hub.receive()) is not None:
+        for _ in range(_MESSAGES_A_ROUND):
+            message = self._hub.receive()
+            if message is None:
+                return
             client, frame = message
             try:
-                envelope = parse_control(frame)
-            except HeronError as error:
-                _log.warning("refused a message on the executor's socket: %s", error)
+                body = body_of(parse_control(frame))
+                if body != "location_request":
+                    msg = f"{body} is not for an executor"
+                    raise RemoteProtocolError(msg, Violation.KIND)
+            except RemoteProtocolError as error:
+                text = f"refused a message on the executor's socket: {error}"
+                self.violations.note("container", error.violation, text, level=logging.WARNING)
                 continue
-            if body_of(envelope) == "location_request":
-                self._clients.add(client)
-                self._hub.send(client, self._frame())
+            self._add(client)
+            self._hub.send(client, self._frame())
+
+    def _add(self, client: bytes) -> None:
+        """Remembers a client; forgets those that have gone when there are many, because nothing else reports them."""
+        self._clients.add(client)
+        if len(self._clients) > _MOST_CLIENTS:
+            frame = self._frame()
+            self._clients = {each for each in self._clients if self._hub.send(each, frame)}
 
     def _frame(self) -> bytes:
         return control_frame(Envelope(tmanager_location=self._location))

@@ -13,6 +13,7 @@ from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import RemoteProtocolError, SerializationError
 from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
+from heron.instance.input.ack_trust import AckTrust
 from heron.instance.input.batch_reader import BatchReader, MarkerAligner, ReceivedBatch
 from heron.instance.input.bolt_acks import BoltAcks, FinishRoots, TrackedBoltAcks
 from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
@@ -63,6 +64,7 @@ class BoltRunner(ComponentRunner):
         self._reader = BatchReader(task.index, task.serializers)
         self._aligner = MarkerAligner(task.index.upstream_tasks(task.spec.component))
         self._watermark = TaskWatermark(watermark_sources(task.index, task.spec.component))
+        self._trust = AckTrust(self.specialise, self.user_failed)
         self._acks = self._new_acks()
         self._alignment: ChannelAlignment | None = None
         if task.checkpoints is not None:
@@ -133,7 +135,8 @@ class BoltRunner(ComponentRunner):
         generated = None if self.debug else emitter.specialised()
         if not emitter.hooks:
             ack, fail = emitter.acked.append, emitter.failed.append
-            settle = {"ack": ack, "fail": fail} if self._column_input is None else {}
+            trusts = self._column_input is None and self._trust.trusts
+            settle = {"ack": ack, "fail": fail} if trusts else {}
             specialise(self._component, {"emit": generated, **settle})
         elif emitter.hook_calls is None:
             emitter.hook_calls = BoltHookCalls(emitter.hooks, self.task.spec.task_id, monotonic_s)
@@ -229,6 +232,7 @@ class BoltRunner(ComponentRunner):
             acks: BoltAcks = TrackedBoltAcks(emitter, task.metrics, out, task_id, task.failed_rows())
         else:
             acks = BoltAcks(emitter, task.metrics)
+        acks.on_wrong = self._trust.wrong
         emitter.column_acks = acks
         return acks
 
@@ -314,6 +318,7 @@ class BoltRunner(ComponentRunner):
             latency.add(took_s / size, size)
             if self._slice.adapt(size, took_s, cut=size < wanted) or done < rows:
                 self._between_slices(start_s + took_s)
+        self._trust.note(self.task.metrics.acked + self.task.metrics.failed)
         del pairs  # a zip holds its last pair, and the pool would not reuse that object
         self._acks.end(tracked)  # before `recycle`, because acks that are not settled hold their tuples
         self._flush_due_acks()
@@ -336,7 +341,7 @@ class BoltRunner(ComponentRunner):
             with self.emitter.lock.released():
                 if batch.num_rows:
                     self._call_process_columns(batch, source)
-        except Exception as error:
+        except BaseException as error:
             self._acks.blame(batch, "process_columns", error)
             self._acks.settle_columns(batch, acked=False)
             self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
@@ -378,7 +383,7 @@ class BoltRunner(ComponentRunner):
                 for tup, tup.values in pairs:  # assigns the object, then its slot
                     process(tup)
                 return
-            except Exception as error:
+            except BaseException as error:
                 self._bolt_emitter.failed.append(tup)
                 self._acks.blame(tup, "process", error)
                 self.user_failed("process", error, "the tuple is failed and the task continues", tup)
@@ -435,7 +440,7 @@ class BoltRunner(ComponentRunner):
         try:
             with self.emitter.lock.released():
                 self._component.process_tick(TupleHelper.make_tick_tuple())
-        except Exception as error:
+        except BaseException as error:
             self.user_failed("process_tick", error, "the task continues")
         self._acks.settle()
         self._ticks.restart()
@@ -449,7 +454,7 @@ class BoltRunner(ComponentRunner):
             try:
                 with self.emitter.lock.released():
                     self._component.process_watermark(step.time_s)
-            except Exception as error:
+            except BaseException as error:
                 self.user_failed("process_watermark", error, "the task continues")
         if receivers := self._receivers():
             self._flush(monotonic_s())
@@ -461,10 +466,12 @@ class BoltRunner(ComponentRunner):
     def _finish(self) -> None:
         """Calls `finish` once; the task ends when the trees of what `finish` emitted are complete."""
         if not self._finish_roots.begun:
+            self.task.queued.drain(self._queued_failed)
             self._flush(monotonic_s())
             if self.task.tracks_acks:
                 self._finish_roots.begin(self._component, self.apply_routes)
             self._call_finish()
+            self.task.queued.drain(self._queued_failed)  # of threads that `finish` has joined
             self._flush(monotonic_s())
         if self._finish_roots.complete():
             self.end()
@@ -472,6 +479,7 @@ class BoltRunner(ComponentRunner):
     def _leave_if_done(self, update: PlanUpdate) -> None:
         """Ends a task that an update removes, when nothing more comes for it; other tasks continue its work."""
         if self.task.is_removed() and self._aligner.switched(update):
+            self.task.queued.drain(self._queued_failed)
             self._flush(monotonic_s())
             self.end()
 
@@ -479,10 +487,10 @@ class BoltRunner(ComponentRunner):
         try:
             with self.emitter.lock.released():
                 self._component.finish()
-        except Exception as error:
+        except BaseException as error:
             # The output of `finish` is the result of the run: to end without it would lose data silently.
             line = self.task.errors.report("finish", error, "correct it and run the topology again")
             raise ComponentStoppedError(line) from error
 
-    def _replay_failed(self, doing: str, error: Exception, kept: object) -> None:
+    def _replay_failed(self, doing: str, error: BaseException, kept: object) -> None:
         self.user_failed(doing, error, "the tuple is lost", kept)

@@ -49,9 +49,10 @@ def main(signals: Signals) -> int:
     settings = EngineSettings.from_keys(spec.settings)
     gateway = Gateway(spec, settings)
     gateway.start()
-    code = _run(spec, settings, gateway, signals)
-    gateway.close(_CLOSE_WITHIN_S)
-    return code
+    try:
+        return _run(spec, settings, gateway, signals)
+    finally:
+        gateway.close(_CLOSE_WITHIN_S)
 
 
 def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals: Signals) -> int:
@@ -86,7 +87,7 @@ def _runner(task: Task, signals: Signals) -> ComponentRunner:
     """
     try:
         component_class = task.package.component_class(task.definition.entry)
-    except Exception as error:
+    except BaseException as error:
         line = task.errors.report("loading the topology's file", error, "correct it and run the topology again")
         raise ComponentStartError(line) from error
     if task.definition.kind is ComponentKind.SPOUT:

@@ -34,10 +34,13 @@ from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase
 if TYPE_CHECKING:  # topologies without checkpoints need not import it
     from heron.instance.state.task_checkpoints import TaskCheckpoints
 
-__all__ = ["ComponentRunner", "ComponentStartError", "ComponentStoppedError"]
+__all__ = ["ComponentExitedError", "ComponentRunner", "ComponentStartError", "ComponentStoppedError"]
 
 
 _REMOVED_WITHIN_S = 1.0  # from the signal of the executor to the plan from the stream manager; both are sent together
+
+_EXITS = "the task ends and is restarted; raise an Exception to fail a tuple, call end() to end a spout"
+_STOPS = "the task ends, because topology.on.error is 'stop'"
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +51,10 @@ class ComponentStartError(UserCodeError):
 
 class ComponentStoppedError(UserCodeError):
     """The component failed in `finish`, or while `topology.on.error` is ``stop``."""
+
+
+class ComponentExitedError(UserCodeError):
+    """The author's code has asked the process to end: `sys.exit`, or another exception that is not an `Exception`."""
 
 
 class ComponentRunner(ABC):
@@ -134,8 +141,11 @@ class ComponentRunner(ABC):
 
         Raises:
             ComponentStoppedError: when `topology.on.error` is ``stop``.
+            ComponentExitedError: when the error is not an `Exception`, such as that of `sys.exit`.
         """
-        line = self.task.errors.report(doing, error, remedy, record)
+        if not isinstance(error, Exception):
+            raise ComponentExitedError(self.task.errors.report(doing, error, _EXITS, record)) from error
+        line = self.task.errors.report(doing, error, _STOPS if self._stops_on_error else remedy, record)
         if self._stops_on_error:
             raise ComponentStoppedError(line) from error
 
@@ -186,7 +196,7 @@ class ComponentRunner(ABC):
     def _guarded(self, doing: str, action: Callable[[], None]) -> None:
         try:
             action()
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             line = self.task.errors.report(doing, error, "correct it and run the topology again")
             raise ComponentStartError(line) from error
 
@@ -250,7 +260,7 @@ class ComponentRunner(ABC):
         """Commits what is complete; spouts also save what is ordered."""
         try:
             checkpoints.commit(self.component)
-        except Exception as error:
+        except BaseException as error:
             line = self.task.errors.report("post_save", error, "the task restarts, and commits again")
             raise ComponentStoppedError(line) from error
 
@@ -343,7 +353,7 @@ class ComponentRunner(ABC):
         if changed and isinstance(self.component, IUpdatable):
             try:
                 self.component.update(self.task.context)
-            except Exception as error:
+            except BaseException as error:
                 self.user_failed("update", error, "the task continues with the new plan")
 
     def paused_changed(self, paused: bool) -> None:  # noqa: B027  # bolts ignore it
@@ -363,7 +373,7 @@ class ComponentRunner(ABC):
         """The tasks that get watermarks: all downstream tasks that data is routed to."""
         return self.task.index.receiving_tasks(self.task.spec.component)
 
-    def _queued_failed(self, error: Exception) -> None:
+    def _queued_failed(self, error: BaseException) -> None:
         self.user_failed("a call of the thread-safe collector", error, "the call is lost and the task continues")
 
     def _close(self) -> None:
@@ -376,7 +386,7 @@ class ComponentRunner(ABC):
         for doing, action in (("close", self.component.close), *(("clean_up", h.clean_up) for h in self.emitter.hooks)):
             try:
                 action()
-            except Exception as error:
+            except BaseException as error:
                 self.task.errors.report(doing, error, "the task ends anyway")
 
     @property

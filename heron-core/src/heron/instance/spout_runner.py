@@ -203,7 +203,7 @@ class SpoutRunner(ComponentRunner):
         doing, action = ("deactivate", self._component.deactivate) if paused else ("activate", self._component.activate)
         try:
             action()
-        except Exception as error:
+        except BaseException as error:
             self.user_failed(doing, error, "the task continues")
 
     def _construct(self) -> None:
@@ -258,7 +258,7 @@ class SpoutRunner(ComponentRunner):
                     calls = self._call_for_replays(owed)
                 else:
                     self._call_next_tuple()
-        except Exception as error:
+        except BaseException as error:
             failed = True
             again = not self._spout_emitter.ending or bool(self._roots.replays)
             remedy = f"it is called again after {self._backoff.wait_s:g} s" if again else "it has called end()"
@@ -344,5 +344,5 @@ class SpoutRunner(ComponentRunner):
         streams = tuple(self.emitter.streams.values())
         return streams[0].rows.__len__ if len(streams) == 1 else self._emitted
 
-    def _callback_failed(self, doing: str, error: Exception, tup_id: object) -> None:
+    def _callback_failed(self, doing: str, error: BaseException, tup_id: object) -> None:
         self.user_failed(doing, error, "the task continues", tup_id)

@@ -6,6 +6,7 @@ Sockets between containers have no fixed address: they listen at a free port and
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from heron.errors import LimitExceededError
@@ -16,6 +17,7 @@ __all__ = [
     "container_dir",
     "executor_endpoint",
     "instance_endpoint",
+    "is_instance_endpoint",
     "metricsmgr_endpoint",
     "registration_endpoint",
 ]
@@ -23,6 +25,7 @@ __all__ = [
 PATH_LIMIT_BYTES = 107
 """The longest path of a Unix socket: ``sun_path`` without its final zero (Linux, unix(7))."""
 
+_INSTANCE_NAME = re.compile(r"i[0-9]{1,10}-[0-9]{1,10}-[0-9]{1,10}")
 _LONGEST_NAME = "c9999/i99999-9999999999-9999"
 
 
@@ -64,3 +67,9 @@ def registration_endpoint(run_dir: Path, container_id: int) -> str:
 def instance_endpoint(run_dir: Path, container_id: int, task_id: int, incarnation: int, attempt: int) -> str:
     """The address at which an instance waits for its stream manager; each session has a new one."""
     return f"ipc://{container_dir(run_dir, container_id)}/i{task_id}-{incarnation}-{attempt}"
+
+
+def is_instance_endpoint(endpoint: str, run_dir: Path, container_id: int) -> bool:
+    """Whether an endpoint that an instance names has the form of `instance_endpoint`, in this container."""
+    folder, _, name = endpoint.rpartition("/")
+    return folder == f"ipc://{container_dir(run_dir, container_id)}" and _INSTANCE_NAME.fullmatch(name) is not None

@@ -6,7 +6,7 @@ import zlib
 
 from google.protobuf.message import DecodeError
 
-from heron.errors import RemoteProtocolError
+from heron.errors import RemoteProtocolError, Violation
 from heron.ipc.control_pb2 import Envelope
 from heron.ipc.frames.frame import FRAME_HEADER_BYTES, FrameKind, frame_header, parse_frame_header
 from heron.ipc.frames.frame_limits import CONTROL_MAX_BYTES
@@ -38,10 +38,10 @@ def parse_control(frame: bytes) -> Envelope:
     kind, _, _ = parse_frame_header(frame)
     if kind != FrameKind.CONTROL:
         msg = f"frame of kind {kind} instead of a control frame"
-        raise RemoteProtocolError(msg)
+        raise RemoteProtocolError(msg, Violation.KIND)
     if len(frame) > CONTROL_MAX_BYTES:
         msg = f"control frame of {len(frame)} bytes exceeds the limit of {CONTROL_MAX_BYTES} bytes"
-        raise RemoteProtocolError(msg)
+        raise RemoteProtocolError(msg, Violation.SIZE)
     try:
         envelope = Envelope.FromString(frame[FRAME_HEADER_BYTES:])
         if envelope.compressed:
@@ -51,7 +51,7 @@ def parse_control(frame: bytes) -> Envelope:
         raise RemoteProtocolError(msg) from error
     if envelope.WhichOneof("body") is None:
         msg = "control frame without a known body"
-        raise RemoteProtocolError(msg)
+        raise RemoteProtocolError(msg, Violation.KIND)
     return envelope
 
 
@@ -65,7 +65,7 @@ def _decompressed(data: bytes) -> bytes:
     found = decompressor.decompress(data, DECOMPRESSED_MAX_BYTES)
     if decompressor.unconsumed_tail:
         msg = f"a compressed control message of {len(data)} bytes takes more than {DECOMPRESSED_MAX_BYTES} bytes"
-        raise RemoteProtocolError(msg)
+        raise RemoteProtocolError(msg, Violation.SIZE)
     if not decompressor.eof or decompressor.unused_data:
         msg = f"a compressed control message of {len(data)} bytes does not end where its data ends"
         raise RemoteProtocolError(msg)

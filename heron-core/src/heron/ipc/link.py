@@ -9,7 +9,7 @@ allowed when nothing is under way, so that no frame size can block a link for ev
 
 from __future__ import annotations
 
-from heron.errors import RemoteProtocolError
+from heron.errors import RemoteProtocolError, Violation
 from heron.ipc.frames.frame import FrameKind, frame_header
 
 __all__ = ["CreditGrant", "CreditWindow", "ReceiveLane", "SendLane"]
@@ -42,7 +42,7 @@ class CreditWindow:
         """
         if released_bytes > self.sent_bytes:
             msg = f"peer releases {released_bytes} bytes, only {self.sent_bytes} bytes were sent"
-            raise RemoteProtocolError(msg)
+            raise RemoteProtocolError(msg, Violation.SESSION)
         self.released_bytes = max(self.released_bytes, released_bytes)
 
 
@@ -113,10 +113,10 @@ class ReceiveLane:
         """
         if session != self.session:
             msg = f"frame of session {session} in session {self.session}"
-            raise RemoteProtocolError(msg)
+            raise RemoteProtocolError(msg, Violation.SESSION)
         missing = sequence - self.expected
         if missing < 0:
             msg = f"frame {sequence} is repeated; frame {self.expected} was expected"
-            raise RemoteProtocolError(msg)
+            raise RemoteProtocolError(msg, Violation.SESSION)
         self.expected = sequence + 1
         return missing

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from heron.errors import RemoteProtocolError
+from heron.errors import HeronError, RemoteProtocolError, Violation
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.metric_names import DEPOSED_MESSAGES
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.keys import ClientKeys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, SocketContext
+from heron.ipc.violations import Violations, violation_of
 from heron.spi.metricsink import Metric, MetricKind
 
 __all__ = ["TManagerChannel"]
@@ -26,8 +27,9 @@ class TManagerChannel:
 
     `on_connect` is called for each new leader, and again after the connection to a leader was broken, because the
     leader has forgotten this process then. `on_envelope` is called with each message whose epoch is not older than the
-    newest one. Messages of a deposed leader are refused and counted in `deposed`. The link to a former leader is read
-    for this purpose until its other end closes it.
+    newest one; it raises RemoteProtocolError for a message that it cannot read. Messages of a deposed leader are
+    refused and counted in `deposed`. The link to a former leader is read for this purpose until its other end closes
+    it.
     """
 
     def __init__(
@@ -50,8 +52,8 @@ class TManagerChannel:
         self._epoch = 0
         self._channel: Channel | None = None
         self._former: Channel | None = None
-        self.refused = 0
         self.deposed = 0
+        self._violations = Violations(_log)
         self._executor = sockets.client_of(executor_endpoint)
         reactor.on_readable(self._executor, self._read_executor)
         self._executor.send(control_frame(Envelope(location_request=pb.LocationRequest(process=process))))
@@ -65,18 +67,25 @@ class TManagerChannel:
 
     def metrics(self) -> tuple[Metric, ...]:
         """The number of refused messages."""
-        return (Metric(DEPOSED_MESSAGES, MetricKind.COUNTER, "messages", self.deposed),)
+        deposed = Metric(DEPOSED_MESSAGES, MetricKind.COUNTER, "messages", self.deposed)
+        return (deposed, *self._violations.metrics())
+
+    @property
+    def refused(self) -> int:
+        """The number of messages that broke the protocol."""
+        return self._violations.total()
 
     def _read_executor(self) -> None:
         while (frame := self._executor.receive()) is not None:
             try:
                 envelope = parse_control(frame)
-            except RemoteProtocolError as error:
-                self.refused += 1
-                _log.error("refused a message of the executor: %s", error)
-                continue
-            if body_of(envelope) == "tmanager_location":
+                if body_of(envelope) != "tmanager_location":
+                    msg = f"{body_of(envelope)} from an executor"
+                    raise RemoteProtocolError(msg, Violation.KIND)
                 self._locate(envelope.tmanager_location)
+            except HeronError as error:
+                message = f"refused a message of the executor: {error}"
+                self._violations.note("executor", violation_of(error), message)
 
     def _locate(self, location: pb.TManagerLocation) -> None:
         if location.epoch < self._epoch or location.endpoint == self._endpoint:
@@ -132,13 +141,14 @@ class TManagerChannel:
     def _read(self) -> None:
         while self._channel is not None and (frame := self._channel.receive()) is not None:
             try:
-                envelope = parse_control(frame)
+                self._take(parse_control(frame))
             except RemoteProtocolError as error:
-                self.refused += 1
-                _log.error("refused a message of the topology manager at %s: %s", self._endpoint, error)
-                continue
-            if envelope.epoch < self._epoch:
-                self.deposed += 1
-                continue
-            self._epoch = envelope.epoch
-            self._on_envelope(envelope)
+                message = f"refused a message of the topology manager at {self._endpoint}: {error}"
+                self._violations.note("topology-manager", error.violation, message)
+
+    def _take(self, envelope: Envelope) -> None:
+        if envelope.epoch < self._epoch:
+            self.deposed += 1
+            return
+        self._epoch = envelope.epoch
+        self._on_envelope(envelope)

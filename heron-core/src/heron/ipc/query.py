@@ -16,6 +16,7 @@ from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow, decode_
 from heron.ipc.documents.status import StatusReader, TopologyStatus
 from heron.ipc.documents.traces_table import TracesTable, decode_traces
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.frames.frame_limits import CONTROL_SOCKET_BYTES
 from heron.ipc.keys import ClientKeys
 from heron.ipc.socket import SocketContext
 from heron.ipc.watched_channel import ConnectionEnd, open_watched_channel
@@ -47,7 +48,7 @@ class TManagerClient:
 
     def __init__(self, endpoint: str, keys: ClientKeys) -> None:
         self._endpoint = endpoint
-        self._context = SocketContext()
+        self._context = SocketContext(max_frame_bytes=CONTROL_SOCKET_BYTES)
         self._channel = open_watched_channel(self._context, endpoint, keys)
         self._requests = itertools.count(1)
         self._statuses = StatusReader()

@@ -70,7 +70,7 @@ def decode_manifest(data: bytes, place: str) -> PackageManifest:
             )
             raise PackageError(msg)
         return decode_json(data, PackageManifest)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except msgspec.MsgspecError as error:
         msg = f"{place}: not a manifest: {error}; submit the topology again"
         raise PackageError(msg) from error
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
+from heron.driver_kit.private_files import check_private
 from heron.errors import StateError
 from heron.ipc.keys import ClientKeys, ServerKeys
 from heron.spi.driver import DriverRef
@@ -151,12 +152,14 @@ def write_spec(path: Path, spec: object) -> None:
 
 
 def read_spec(path: Path, kind: type[T]) -> T:
-    """The spec in a file.
+    """The spec in a file. It contains keys and passwords, so its mode is checked.
 
     Raises:
+        ConfigError: when other users can access the file.
         StateError: when the file cannot be read, or is not a spec of this kind.
     """
     try:
+        check_private(path, "spec file")
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
         msg = f"spec file {path} cannot be read: {error.strerror}; its container may be gone"

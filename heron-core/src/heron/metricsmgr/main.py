@@ -12,6 +12,7 @@ from heron.driver_kit.loading import open_driver
 from heron.driver_kit.log import configure
 from heron.driver_kit.signals import Signals
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
+from heron.ipc.frames.frame_limits import CONTROL_SOCKET_BYTES
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.role_process import run_role
@@ -80,7 +81,8 @@ def main(signals: Signals) -> int:
         secrets=tuple(text for sink in spec.sinks for text in sink.secrets),
     )
     reactor = Reactor()
-    sockets = SocketContext(link_timeout_s=EngineSettings.from_keys(spec.settings).network_timeout_s)
+    timeout_s = EngineSettings.from_keys(spec.settings).network_timeout_s
+    sockets = SocketContext(max_frame_bytes=CONTROL_SOCKET_BYTES, link_timeout_s=timeout_s)
     manager = collect(spec, reactor, sockets)
     reactor.on_readable(signals.fileno(), reactor.stop)
     if not signals.stop_requested:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from heron.clock import monotonic_s, wall_s
-from heron.errors import RemoteProtocolError
+from heron.errors import RemoteProtocolError, Violation
 from heron.ipc.envelope import Envelope, body_of, parse_control
 from heron.ipc.frames.metrics_codec import publish_message, record_of
 from heron.ipc.keys import ClientKeys
@@ -15,6 +15,7 @@ from heron.ipc.locator import TManagerChannel
 from heron.ipc.process_metrics import process_metrics
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Inbox, SocketContext
+from heron.ipc.violations import Violations
 from heron.metricsmgr.host_metrics import HostMetrics
 from heron.metricsmgr.sink_runner import SinkRunner
 from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, Source
@@ -66,12 +67,12 @@ class MetricsManager:
         self._forwarder = forwarder
         self._source = source
         self._taken = 0
-        self._garbled = 0
+        self._violations = Violations(_log)
 
     @property
     def arrived(self) -> int:
         """The number of frames that have arrived."""
-        return self._taken + self._garbled
+        return self._taken + self._violations.total()
 
     def read(self) -> None:
         """Processes the frames that have arrived, up to a limit."""
@@ -104,7 +105,8 @@ class MetricsManager:
     def _own_record(self, *, with_problems: bool) -> MetricsRecord:
         metrics = (
             Metric("records-taken", MetricKind.COUNTER, "records", self._taken),
-            Metric("records-garbled", MetricKind.COUNTER, "records", self._garbled),
+            Metric("records-garbled", MetricKind.COUNTER, "records", self._violations.total()),
+            *self._violations.metrics(),
             *(metric for sink in self._sinks for metric in sink.metrics(with_problem=with_problems)),
             *self._forwarder.metrics(),
             *process_metrics(),
@@ -120,11 +122,9 @@ class MetricsManager:
             envelope = parse_control(frame)
             if body_of(envelope) != "metrics_publish":
                 msg = f"message {body_of(envelope)} is not for a metrics manager"
-                raise RemoteProtocolError(msg)
+                raise RemoteProtocolError(msg, Violation.KIND)
         except RemoteProtocolError as error:
-            if not self._garbled:
-                _log.warning("dropped a record; further ones are only counted: %s", error)
-            self._garbled += 1
+            self._violations.note("metrics", error.violation, f"dropped a record: {error}", level=logging.WARNING)
             return True
         self._taken += 1
         record = record_of(envelope.metrics_publish)

@@ -70,6 +70,6 @@ def decode_owners(document: bytes) -> dict[str, KeyOwners]:
     """Raises RemoteProtocolError when the document has another form."""
     try:
         return msgspec.json.decode(document, type=dict[str, KeyOwners])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         msg = f"the owners of key groups in a request do not decode: {error}"
         raise RemoteProtocolError(msg) from error

@@ -17,12 +17,15 @@ tag byte and its content, all integers little-endian:
     (  u64 count, values    tuple
 
 Numbers are classified by value, never by type, so 1, 1.0, True and Decimal(1) are one key. A datetime in an hour that
-its zone repeats counts as the first pass: Python compares both passes as equal, so they must be one key. These bytes
+its zone repeats counts as the first pass: Python compares both passes as equal, so they must be one key. A value of a
+subclass is the key that its base class has for it, if it equals that value and has its hash. So it makes no difference
+whether a cache of keys knows the value already. These bytes
 decide which task has the state of a key, so the bytes of a value never change (WIRE.md, golden file).
 """
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
@@ -52,8 +55,8 @@ def encode_key(values: tuple[object, ...]) -> bytes:
     """The canonical bytes of a key, given as the values of the grouping's fields in their order.
 
     Raises:
-        EmitError: when a value is of another type than the list above (subclasses are other types), or tuples nest
-            deeper than `MAX_DEPTH`; names the value's place in the key, from 1.
+        EmitError: when a value is of another type than the list above, or of a subclass that compares or hashes in its
+            own way, or tuples nest deeper than `MAX_DEPTH`; names the value's place in the key, from 1.
     """
     return _encode_all(values, 0, values)
 
@@ -67,7 +70,7 @@ def _encode_all(values: tuple[object, ...], depth: int, key: tuple[object, ...])
         elif type(value) is tuple:
             parts.append(_encode_tuple(value, depth + 1, key))
         else:
-            raise _refusal(value, key)
+            parts.append(_encode_all((_plain(value, key),), depth, key))
     return b"".join(parts)
 
 
@@ -78,12 +81,24 @@ def _encode_tuple(value: tuple[object, ...], depth: int, key: tuple[object, ...]
     return _pack_size(b"(", len(value)) + _encode_all(value, depth, key)
 
 
-def _refusal(value: object, key: tuple[object, ...]) -> EmitError:
+def _plain(value: object, key: tuple[object, ...]) -> object:
+    """The value of the base class that a value of a subclass equals."""
+    for base, copied in _PLAIN:
+        if issubclass(type(value), base):  # not isinstance: a proxy only says that it is one
+            with contextlib.suppress(Exception):  # of the author's methods
+                plain = copied(value)
+                if (value == plain and hash(value) == hash(plain)) or plain != plain:  # noqa: PLR0124  # NaN
+                    return plain
+            raise _refusal(value, key, f" and does not compare or hash as {base.__name__} does")
+    raise _refusal(value, key)
+
+
+def _refusal(value: object, key: tuple[object, ...], why: str = "") -> EmitError:
     place = next((at for at, each in enumerate(key, 1) if each is value), None)
     where = f"key value {place} of {len(key)}" if place else "a value inside a tuple of the key"
     return EmitError(
-        f"{where} is of type {type(value).__qualname__}, which cannot be grouped by; use None, bool, int, float, "
-        "Decimal, str, bytes, date, datetime, UUID or a tuple of these (subclasses do not count)"
+        f"{where} is of type {type(value).__qualname__}{why}, which cannot be grouped by; use None, bool, int, float, "
+        "Decimal, str, bytes, date, datetime, UUID or a tuple of these"
     )
 
 
@@ -167,3 +182,16 @@ _ENCODERS: Final[dict[type, Callable[..., bytes]]] = {
     datetime: _encode_datetime,
     UUID: _encode_uuid,
 }
+
+_PLAIN: Final[tuple[tuple[type, Callable[..., object]], ...]] = (
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+    (bytes, lambda value: bytes.__getitem__(value, slice(None))),
+    (tuple, lambda value: tuple.__getitem__(value, slice(None))),
+    (Decimal, Decimal),
+    (datetime, lambda value: datetime.combine(datetime.date(value), datetime.timetz(value))),
+    (date, lambda value: date.fromordinal(date.toordinal(value))),
+    (UUID, lambda value: UUID(int=value.int)),
+)
+"""The base classes, `datetime` before `date`, each with what makes a plain value of one of a subclass."""

@@ -6,6 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
+import msgspec
+from xxhash import xxh3_64_hexdigest
+
 from heron.api.api_constants import TOPOLOGY_TMANAGER_STANDBYS
 from heron.errors import PackingError, UsageError, known, nearest
 
@@ -18,6 +21,7 @@ __all__ = [
     "Resource",
     "check_packing",
     "check_standbys",
+    "fingerprint",
     "standby_containers",
 ]
 
@@ -135,6 +139,11 @@ def check_packing(plan: PackingPlan, parallelism: Mapping[str, int], leaving: Co
                 f"component {component!r}: has the indexes {_shortened(sorted(found))}, "
                 f"not each of 0 to {wanted - 1} once",
             )
+
+
+def fingerprint(containers: tuple[ContainerPlan, ...], last_task_id: int) -> str:
+    """The id of a packing plan with this content: 16 hexadecimal digits. Equal contents have equal ids."""
+    return xxh3_64_hexdigest(msgspec.json.encode([containers, last_task_id], order="deterministic"))
 
 
 def standby_containers(packing: PackingPlan, standbys: int) -> tuple[int, ...]:

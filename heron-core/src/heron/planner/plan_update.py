@@ -11,9 +11,8 @@ from dataclasses import replace
 
 from heron.api.definition import ComponentDefinition, GroupingKind
 from heron.planner.key_owners import KeyOwners, owners_after
-from heron.planner.packing_plan import ContainerPlan, PackingPlan, Resource
+from heron.planner.packing_plan import ContainerPlan, PackingPlan, Resource, fingerprint
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, UpdatePhase, at_parallelism_of
-from heron.planner.plan_draft import fingerprint
 
 __all__ = ["has_key_groups", "merged", "planned_update", "reconciled", "without"]
 

@@ -91,6 +91,6 @@ def decode_changes(document: bytes) -> dict[str, dict[str, object]]:
     """
     try:
         return msgspec.json.decode(document, type=dict[str, dict[str, object]])
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         msg = f"the configuration of a request is not readable: {error}; use the version of heron-core that it runs"
         raise RemoteProtocolError(msg) from error

@@ -32,7 +32,7 @@ class CheckpointStore(Driver):
     """Stores immutable objects under names that look like paths: ``TOPOLOGY/RUN/0000000012/task-3``.
 
     A name has two to six parts of letters, digits, ``_``, ``-`` and inner dots, separated by ``/``; each part has at
-    most 200 characters. Any other name is refused with a `CheckpointError`; `heron.driver_kit.checkpoint_names` checks
+    most 200 characters. Any other name is refused with a `CheckpointError`; `heron_driver_kit.checkpoint_names` checks
     names. No name begins with the parts of another name (``a/b`` and ``a/b/c``), so a name can be a path.
 
     Every task of a topology opens its own store and calls it from one thread, which may be another one than the thread

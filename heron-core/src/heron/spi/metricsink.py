@@ -126,7 +126,7 @@ class MetricsSink(Driver):
         shows the reason, and names a sink whose call does not return within 8 s.
 
         A sink that keeps records while its server is away raises a `SinkError` with ``lost=0`` and tries again at a
-        later flush; `heron.spi.sink_buffer.SinkBuffer` keeps records for such a sink.
+        later flush; `heron_driver_kit.sink_buffer.SinkBuffer` keeps records for such a sink.
 
         Called from the same thread after each export interval and before `close`; may block up to 10 s. Flushed records
         survive ``kill -9`` of the process.

@@ -1,16 +1,8 @@
 """Contract of the packing family, which assigns instances to containers.
 
-`heron.planner` has pure modules that packings share; a packing uses those that it needs:
-
-    resource_map    the topology's keys: resources of components, sizes and padding of containers
-    container_moves the moves to a given number of containers
-    plan_change     the checks of `repack`, and the instances that a change adds
-    plan_draft      the bookkeeping: task ids, component indexes, new and empty containers
-    capacity        limit and padding of containers, for packings that fill containers up to a limit
-    first_fit       a fast search for the first container with room
-    amounts         cores and bytes as people write them
-
-`heron.spi.capacity_options` reads the options in a profile that belong to `capacity`.
+`heron.planner.resource_map` reads the topology's keys: resources of components, sizes and padding of containers.
+`heron.planner.amounts` reads cores and bytes as people write them. The distribution ``heron-packing-kit`` has pure
+modules that packings share; a packing uses those that it needs.
 """
 
 from __future__ import annotations
@@ -72,7 +64,7 @@ class Packing(Driver):
 
         An instance that moves gets a new task id and keeps its index. An instance of a spout moves only if the topology
         takes checkpoints. If the number does not change, the plan is that of `repack`. The default refuses; packings
-        that follow this rule call `heron.planner.container_moves`. Source: Heron's
+        that follow this rule call `heron_packing_kit.container_moves`. Source: Heron's
         ``IRepacking.repack(currentPackingPlan, containers, componentChanges)``.
 
         Raises:

@@ -51,6 +51,9 @@ class Encoding(enum.IntEnum):
 class UndecodableValue:
     """Takes the place of a value that does not decode: its type by the payload, the error, and the author's remedy."""
 
+    _shown: ClassVar[tuple[str, ...]] = ("kind",)
+    """What error messages show of it (`heron.author_text`)."""
+
     kind: str
     error: Exception
     remedy: str

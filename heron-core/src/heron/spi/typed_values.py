@@ -23,10 +23,14 @@ def decode_json(data: bytes, to: type[T]) -> T:
     """Return the value of a type that a JSON document holds.
 
     Raises:
-        msgspec.MsgspecError: when the document is no JSON, or holds another value.
-        UnicodeDecodeError: when a text in it is not UTF-8.
+        msgspec.MsgspecError: when the document is no JSON, has a text that is not UTF-8, is nested too deeply, or holds
+            another value.
     """
-    return json_decoder(to).decode(data)
+    try:
+        return json_decoder(to).decode(data)
+    except (UnicodeDecodeError, RecursionError) as error:  # msgspec passes these two on
+        msg = str(error)
+        raise msgspec.DecodeError(msg) from error
 
 
 def convert_value(value: object, to: type[T]) -> T:
@@ -40,6 +44,6 @@ def convert_value(value: object, to: type[T]) -> T:
 
 
 def json_decoder(to: type[T]) -> msgspec.json.Decoder[T]:
-    """Return a decoder for many documents, which raises as `decode_json` does."""
+    """Return a decoder for many documents. It also raises UnicodeDecodeError and RecursionError."""
     with _describing:
         return msgspec.json.Decoder(to)

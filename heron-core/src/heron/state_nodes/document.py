@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -19,14 +19,11 @@ from heron.errors import NewerFormatError, StateError
 from heron.spi.statemgr import NodeKind
 from heron.spi.typed_values import decode_json
 
-__all__ = ["GARBLED", "Format", "check_format", "decode_node", "encode_node", "merged", "node_name"]
+__all__ = ["Format", "check_format", "decode_node", "encode_node", "merged", "node_name"]
 
 T = TypeVar("T")
 
 Format = Annotated[int, msgspec.Meta(ge=1)]
-
-GARBLED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are not the expected document."""
 
 
 class _Head(msgspec.Struct):
@@ -54,7 +51,7 @@ def decode_node(data: bytes, to: type[T], newest: int, node: tuple[NodeKind, str
     try:
         check_format(decode_json(data, _Head).format, newest, name, what)
         return decode_json(data, to)
-    except GARBLED as error:
+    except msgspec.MsgspecError as error:
         msg = (
             f"{name}: the {what} of topology {node[1]!r} cannot be read: {error}; the node was damaged or changed by "
             f"hand; `heron kill {node[1]}` removes it"

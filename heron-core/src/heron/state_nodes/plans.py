@@ -16,7 +16,7 @@ from heron.errors import RemoteProtocolError, StateError
 from heron.planner.packing_plan import InstancePlan, PackingPlan
 from heron.planner.physical_plan import PhysicalPlan
 from heron.spi.typed_values import decode_json
-from heron.state_nodes.document import GARBLED, Format, check_format
+from heron.state_nodes.document import Format, check_format
 
 __all__ = [
     "decode_packing_plan",
@@ -91,7 +91,7 @@ def decode_tasks(data: bytes) -> tuple[InstancePlan, ...]:
     """
     try:
         return decode_json(data, tuple[InstancePlan, ...])
-    except GARBLED as error:
+    except msgspec.MsgspecError as error:
         msg = f"the tasks of a container, {len(data)} bytes, cannot be read: {error}"
         raise RemoteProtocolError(msg) from error
 
@@ -103,7 +103,7 @@ def _decode(data: bytes, to: type[T], place: str) -> T:
         if envelope.kind == kind:
             check_format(envelope.format, _FORMAT, place, _in_words(kind))
             return decode_json(envelope.value, to)
-    except GARBLED as error:
+    except msgspec.MsgspecError as error:
         msg = f"{place}: not a readable {_in_words(kind)} of {len(data)} bytes: {_lowered(str(error))}"
         raise StateError(msg) from error
     msg = f"{place}: holds a {_in_words(envelope.kind)}, not a {_in_words(kind)}"

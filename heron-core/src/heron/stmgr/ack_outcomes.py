@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from heron.ipc.frames.frame import SegmentKind, parse_segment
-from heron.ipc.frames.tracking import RootOutcome
+from heron.ipc.frames.tracking import RootOutcome, parse_cause
 from heron.ipc.frames.tracking_arrays import RootCounters, parse_ack, parse_fail, parse_new_roots, settled
 from heron.stmgr.counters import AckCounters
 from heron.stmgr.ledger import Ledger
@@ -41,6 +41,7 @@ class AckOutcomes:
             self._note(task_id, RootOutcome.COMPLETE, ledger.insert(roots.base, roots.xors, now_s + self.timeout_s))
             return
         if head.kind == SegmentKind.CAUSE:
+            parse_cause(data, head)  # here its sender's session ends, there the session of the spout would
             self._settled.append((task_id, [data[start : head.end]]))
             return
         ledger = self._ledgers.get(task_id, self._no_roots)
@@ -49,7 +50,7 @@ class AckOutcomes:
             done = ledger.update_range(ack.base, ack.xors) if ack.roots is None else ledger.update(ack.roots, ack.xors)
             self._note(task_id, RootOutcome.COMPLETE, done)
             self.counters.late_acks += ledger.take_missed()
-        else:
+        elif head.kind == SegmentKind.FAIL:
             self._note(task_id, RootOutcome.FAILED, ledger.fail(parse_fail(data, head)))
             self.counters.late_fails += ledger.take_missed()
 

@@ -11,9 +11,9 @@ import itertools
 import logging
 from collections.abc import Callable, Collection
 
-from heron.errors import HeronError, RemoteProtocolError
+from heron.errors import HeronError, RemoteProtocolError, Violation
 from heron.ipc import control_pb2 as pb
-from heron.ipc.endpoint import registration_endpoint
+from heron.ipc.endpoint import is_instance_endpoint, registration_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
@@ -29,6 +29,7 @@ from heron.ipc.frames.sent_frames import LostFrames, SentFrames
 from heron.ipc.frames.trace_field import stamp_departure
 from heron.ipc.link import CreditGrant, ReceiveLane, SendLane
 from heron.ipc.socket import Channel
+from heron.ipc.violations import violation_of
 from heron.stmgr.back_pressure import SpoutChange
 from heron.stmgr.counters import TrafficCounters
 from heron.stmgr.link_context import FRAMES_A_ROUND, LinkContext
@@ -129,19 +130,16 @@ class InstanceLink:
             RemoteProtocolError: when the frame breaks the protocol; the session must end.
         """
         kind, session, sequence = parse_frame_header(frame)
+        self._limits.check(kind, len(frame))
         if session != self.session:
             msg = f"frame of session {session} in session {self.session}"
-            raise RemoteProtocolError(msg)
-        self._limits.check(kind, len(frame))
+            raise RemoteProtocolError(msg, Violation.SESSION)
         if kind == FrameKind.CONTROL:
             return frame
         if kind == FrameKind.CREDIT:
             self._sent.confirm(sequence)
             router.credit_arrived(self.task_id, parse_credit(frame)[1])
             return None
-        if kind not in (FrameKind.DATA, FrameKind.ACK):
-            msg = f"frame of kind {kind} from an instance"
-            raise RemoteProtocolError(msg)
         counters.lost_frames += self._incoming.accept(session, sequence)
         try:
             self._route(kind, frame, router, counters)
@@ -274,7 +272,10 @@ class InstanceLinks:
             link.send_credit()
 
     def _read_hub(self) -> None:
-        while (message := self._hub.receive()) is not None:
+        for _ in range(FRAMES_A_ROUND):
+            message = self._hub.receive()
+            if message is None:
+                return
             identity, frame = message
             try:
                 envelope = parse_control(frame)
@@ -284,8 +285,10 @@ class InstanceLinks:
                     self._register(identity, envelope)
             except HeronError as error:
                 self._context.counters.refused_frames += 1
-                _log.warning("registration refused: %s", error)
-                self._hub.send(identity, control_frame(Envelope(refused=pb.Refused(reason=str(error)))))
+                context, kind = self._context, violation_of(error)
+                context.refusals.note("registration", kind, f"registration refused: {error}", level=logging.WARNING)
+                if context.refusals.may_answer(identity):
+                    self._hub.send(identity, control_frame(Envelope(refused=pb.Refused(reason=str(error)))))
 
     def _refused(self, identity: bytes, refused: pb.Refused) -> None:
         """Reports a frame that an instance has refused, as both sides see it. The instance has closed the session."""
@@ -293,26 +296,30 @@ class InstanceLinks:
         if link is not None and link.session == refused.frames.session:
             lost = link.lost(refused.frames.taken)
             self._context.counters.lost_tuples += lost.rows
-            self._context.note_violation(f"task {link.task_id} ended its session: {refused.reason}; {lost}")
+            message = f"task {link.task_id} ended its session: {refused.reason}; {lost}"
+            self._context.note_violation("to-instance", RemoteProtocolError(message, Violation.CONTENT), message)
 
     def _register(self, identity: bytes, envelope: Envelope) -> None:
         if body_of(envelope) != "instance_hello":
             msg = f"{body_of(envelope)} on the registration socket"
-            raise RemoteProtocolError(msg)
+            raise RemoteProtocolError(msg, Violation.KIND)
         hello = envelope.instance_hello
         if hello.wire_version != WIRE_VERSION:
             msg = f"task {hello.task_id} has wire version {hello.wire_version}, this stream manager has {WIRE_VERSION}"
-            raise RemoteProtocolError(msg)
+            raise RemoteProtocolError(msg, Violation.VERSION)
         tasks = self._context.local.ids
         if hello.task_id not in tasks:
             listed = ", ".join(map(str, sorted(tasks)))
             container_id = self._context.spec.container_id
             msg = f"task {hello.task_id} is not in container {container_id}, which has tasks {listed}"
+            raise RemoteProtocolError(msg, Violation.SESSION)
+        if not is_instance_endpoint(hello.endpoint, self._context.run_dir, self._context.spec.container_id):
+            msg = f"task {hello.task_id} waits at {hello.endpoint!r:.200}, which is no socket of this container"
             raise RemoteProtocolError(msg)
         present = self._links.get(hello.task_id)
         if present is not None and hello.incarnation < present.incarnation:
             msg = f"task {hello.task_id}: incarnation {hello.incarnation} after {present.incarnation}"
-            raise RemoteProtocolError(msg)
+            raise RemoteProtocolError(msg, Violation.SESSION)
         if present is not None and hello.endpoint == present.endpoint:
             return  # repeated before the welcome arrived
         if present is not None:
@@ -364,9 +371,10 @@ class InstanceLinks:
                 if control is not None:
                     self._handle_control(parse_control(control))
         except RemoteProtocolError as error:
-            self._context.note_violation(
+            message = (
                 f"session of task {link.task_id} ended, the task broke the protocol in frame {link.taken + 1}: {error}"
             )
+            self._context.note_violation("from-instance", error, message)
             self._refuse(link, str(error))
             self._drop(link)
 
@@ -383,7 +391,7 @@ class InstanceLinks:
             return
         if body_of(envelope) != "task_report":
             msg = f"{body_of(envelope)} from an instance"
-            raise RemoteProtocolError(msg)
+            raise RemoteProtocolError(msg, Violation.KIND)
         self.reports.note(envelope.task_report)
         self._on_report(envelope.task_report)
 

@@ -6,9 +6,11 @@ import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from heron.errors import HeronError
 from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
+from heron.ipc.violations import Violations, violation_of
 from heron.kernel.role_spec import StmgrSpec
 from heron.kernel.settings import EngineSettings
 from heron.stmgr.ack_routing import AckRouting
@@ -22,7 +24,7 @@ __all__ = ["FRAMES_A_ROUND", "LinkContext"]
 
 _log = logging.getLogger(__name__)
 
-_MOST_VIOLATIONS = 20  # between two reports; the log has all of them
+_MOST_VIOLATIONS = 20  # between two reports
 
 FRAMES_A_ROUND = 16
 """The most frames that are read from one link before the other links are read."""
@@ -32,7 +34,7 @@ FRAMES_A_ROUND = 16
 class LinkContext:
     """The event loop, the sockets, the router and the settings of one stream manager.
 
-    It has ten parts because each kind of link uses seven or more of them, and only the process makes it.
+    It has so many parts because each kind of link uses seven or more of them, and only the process makes it.
     """
 
     spec: StmgrSpec
@@ -47,16 +49,18 @@ class LinkContext:
     paces: OutletPaces
     violations: list[str] = field(default_factory=list)
     """The sessions that ended because of a frame, for people; the stream manager reports them as events."""
+    refusals: Violations = field(default_factory=lambda: Violations(_log))
+    """The frames that broke the protocol, by link and kind."""
 
     @property
     def limits(self) -> FrameLimits:
         """The limits of frames."""
         return FrameLimits(self.settings.frame_max_bytes)
 
-    def note_violation(self, message: str, *, reported: bool = True) -> None:
+    def note_violation(self, link: str, error: HeronError, message: str, *, reported: bool = True) -> None:
         """Logs and counts a frame that ended its session; keeps the message for the next report if it is `reported`."""
         self.counters.refused_frames += 1
-        _log.error("%s", message)
+        self.refusals.note(link, violation_of(error), message)
         if reported and len(self.violations) < _MOST_VIOLATIONS:
             self.violations.append(message)
 

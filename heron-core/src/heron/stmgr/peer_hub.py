@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from heron.errors import RemoteProtocolError
+from heron.errors import RemoteProtocolError, Violation
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frames.frame import WIRE_VERSION, FrameKind, parse_frame_header
@@ -17,6 +17,10 @@ from heron.stmgr.link_context import FRAMES_A_ROUND, LinkContext
 from heron.stmgr.peer_session import PeerInbound
 
 __all__ = ["PeerHub"]
+
+_LINK = "from-peer"
+_OF_SESSIONS = ("loss", "pressure")
+_MOST_SESSIONS = 10_000  # with containers outside of the plan; a container may come before the plan that has it
 
 
 class PeerHub:
@@ -72,44 +76,50 @@ class PeerHub:
             try:
                 self._handle(identity, frame)
             except RemoteProtocolError as error:
-                self._refuse(identity, str(error))
+                self._refuse(identity, error)
 
-    def _refuse(self, identity: bytes, reason: str) -> None:
+    def _refuse(self, identity: bytes, error: RemoteProtocolError) -> None:
         """Ends the session of a peer that broke the protocol, and says in which frame."""
+        reason = str(error)
         inbound, refused = self._inbound.get(identity), pb.Refused(reason=reason)
         peer = repr(identity)
         if inbound is not None:
             refused.frames.session, refused.frames.taken = inbound.session, inbound.taken
             peer = f"container {inbound.container_id}"
         message = f"session of {peer} ended in frame {refused.frames.taken + 1}: {reason}"
-        self._context.note_violation(message, reported=inbound is not None)
+        self._context.note_violation(_LINK, error, message, reported=inbound is not None)
         self._forget(identity)
-        self._hub.send(identity, control_frame(Envelope(refused=refused)))
+        if self._context.refusals.may_answer(identity):
+            self._hub.send(identity, control_frame(Envelope(refused=refused)))
 
     def _handle(self, identity: bytes, frame: bytes) -> None:
         kind, _, _ = parse_frame_header(frame)
         if kind in (FrameKind.DATA, FrameKind.ACK):
             inbound = self._inbound.get(identity)
             if inbound is None:
-                self._context.counters.refused_frames += 1  # of an ended session: dropped until the next hello
+                self._drop()  # of an ended session: dropped until the next hello
                 return
             inbound.handle(frame, self._context.router, self._context.counters)
         elif kind == FrameKind.CONTROL:
             self._handle_control(identity, parse_control(frame))
         else:
             msg = f"frame of kind {kind} from a peer"
-            raise RemoteProtocolError(msg)
+            raise RemoteProtocolError(msg, Violation.KIND)
+
+    def _drop(self) -> None:
+        """Counts a frame without a session."""
+        self._context.counters.refused_frames += 1
+        self._context.refusals.count(_LINK, Violation.SESSION)
 
     def _handle_control(self, identity: bytes, envelope: Envelope) -> None:
         body = body_of(envelope)
-        if body == "loss":
+        if body in _OF_SESSIONS and identity not in self._inbound:
+            self._drop()  # of an ended session: the next one reports it again
+        elif body == "loss":
             task_id = envelope.loss.task_id
             self._context.acks.fail_all(f"task {task_id}" if task_id else "data under way")
         elif body == "pressure":
-            inbound = self._inbound.get(identity)
-            if inbound is None:
-                self._context.counters.refused_frames += 1  # of an ended session: the next one reports it again
-                return
+            inbound = self._inbound[identity]
             reporter = Reporter(inbound.container_id, inbound.incarnation)
             self._context.pressure.report(envelope.pressure.task_id, reporter, on=envelope.pressure.on)
         else:
@@ -119,12 +129,20 @@ class PeerHub:
         hello = envelope.peer_hello
         if body_of(envelope) != "peer_hello" or hello.wire_version != WIRE_VERSION:
             msg = f"{body_of(envelope)} of wire version {hello.wire_version} instead of a hello"
-            raise RemoteProtocolError(msg)
+            is_hello = body_of(envelope) == "peer_hello"
+            raise RemoteProtocolError(msg, Violation.VERSION if is_hello else Violation.KIND)
+        present = self._inbound.get(identity)
+        if present is not None:
+            msg = f"a second hello, of container {hello.container_id}, in session {present.session}"
+            raise RemoteProtocolError(msg, Violation.SESSION)
+        if hello.container_id not in self._containers and len(self._inbound) >= _MOST_SESSIONS:
+            msg = f"a hello of container {hello.container_id}, which is not in the plan; {_MOST_SESSIONS} wait already"
+            raise RemoteProtocolError(msg, Violation.SESSION)
         for known, inbound in tuple(self._inbound.items()):
             if inbound.container_id == hello.container_id:
                 if hello.incarnation < inbound.incarnation:
                     msg = f"incarnation {hello.incarnation} after {inbound.incarnation}"
-                    raise RemoteProtocolError(msg)
+                    raise RemoteProtocolError(msg, Violation.SESSION)
                 self._forget(known)
         self._inbound[identity] = PeerInbound(hello, identity, self._limits)
         welcome = pb.PeerWelcome(

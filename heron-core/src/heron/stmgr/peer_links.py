@@ -149,7 +149,8 @@ class PeerLinks:
                 peer.handle(frame, self._context.router)
         except RemoteProtocolError as error:
             message = f"session with container {peer.location.container_id} ended: {error}"
-            self._context.note_violation(message, reported=peer.welcomed)  # a refused hello loses nothing
+            # a refused hello loses nothing
+            self._context.note_violation("to-peer", error, message, reported=peer.welcomed)
             self._context.counters.lost_tuples += peer.lost.rows if peer.lost is not None else 0
             self._restart_session(peer)
 

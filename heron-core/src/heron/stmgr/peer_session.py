@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from heron.errors import RemoteProtocolError
+from heron.errors import RemoteProtocolError, Violation
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frames.frame import (
@@ -41,6 +41,7 @@ class PeerOutbound:
         self._sent = SentFrames()
         self.channel = channel
         self.task_ids: tuple[int, ...] = ()
+        self._own: frozenset[int] = frozenset()
         self.loss_sent = False
         self._lane = SendLane(session)
         self._window_bytes: int | None = None
@@ -72,7 +73,7 @@ class PeerOutbound:
 
     def set_tasks(self, task_ids: tuple[int, ...], router: Router) -> None:
         """Applies the peer's tasks of a new plan and opens the outlets of new tasks."""
-        self.task_ids = task_ids
+        self.task_ids, self._own = task_ids, frozenset(task_ids)
         if self._window_bytes is not None:
             self._open_outlets(router, self._window_bytes)
 
@@ -93,11 +94,19 @@ class PeerOutbound:
         """
         kind, session, sequence = parse_frame_header(frame)
         self._limits.check(kind, len(frame))
-        if kind == FrameKind.CREDIT and session == self._lane.session:
-            self._sent.confirm(sequence)
-            router.credit_arrived(*parse_credit(frame))
-        elif kind == FrameKind.CONTROL:
+        if kind == FrameKind.CONTROL:
             self._handle_welcome(parse_control(frame), router)
+            return
+        if kind != FrameKind.CREDIT:
+            msg = f"frame of kind {kind} from a peer that gets data"
+            raise RemoteProtocolError(msg, Violation.KIND)
+        if session != self._lane.session:
+            msg = f"credit of session {session} in session {self._lane.session}"
+            raise RemoteProtocolError(msg, Violation.SESSION)
+        self._sent.confirm(sequence)
+        task_id, released_bytes = parse_credit(frame)
+        if task_id in self._own:  # else a task that has left the peer with a newer plan
+            router.credit_arrived(task_id, released_bytes)
 
     def send_acks(self, segments: list[bytes]) -> None:
         """Sends segments about roots of the peer's tasks; they need no credit and no welcome."""
@@ -129,8 +138,11 @@ class PeerOutbound:
                 msg = f"{msg}; {self.lost}"
             raise RemoteProtocolError(msg)
         welcome = envelope.peer_welcome
-        if body_of(envelope) != "peer_welcome" or welcome.session != self._lane.session:
-            return  # the answer to an earlier hello
+        if body_of(envelope) not in ("peer_welcome", "heartbeat"):
+            msg = f"{body_of(envelope)} from a peer that gets data"
+            raise RemoteProtocolError(msg, Violation.KIND)
+        if body_of(envelope) == "heartbeat" or welcome.session != self._lane.session:
+            return  # the caller has noted that the peer lives; or the answer to an earlier hello
         self._window_bytes = welcome.window_bytes
         self._open_outlets(router, welcome.window_bytes)
 

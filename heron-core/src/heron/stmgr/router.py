@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Protocol
 
-from heron.errors import RemoteProtocolError
+from heron.errors import RemoteProtocolError, Violation
 from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     SEGMENT_KIND_AT,
@@ -21,11 +21,14 @@ from heron.stmgr.outlet import HeldRelease, Outlet, Producer, Segment, Watermark
 
 __all__ = ["AckDestination", "LastMarkers", "PeerProducers", "Router"]
 
-_FIRST_OF_ACKS = int(SegmentKind.ROOTS)
+_ABOUT_ROOTS = frozenset(map(int, (SegmentKind.ROOTS, SegmentKind.ACK, SegmentKind.FAIL, SegmentKind.CAUSE)))
 _MARKER = int(SegmentKind.MARKER)
 _KEPT = (Marker.END, Marker.PLAN)
 _TUPLES = int(SegmentKind.TUPLES)
+_LAST_DELIVERED = _MARKER  # the kinds from 1 to this one go to tasks
 _SMALL_BYTES = 1024
+_TASKS_BEFORE_PLAN = 0xFFFF
+_TASKS_TO_COME = 1024  # markers may come before the plan that has their tasks; invented tasks must fill no memory
 
 
 class PeerProducers(Protocol):
@@ -55,10 +58,11 @@ class LastMarkers:
     A repeated marker has no effect: the receiver counts source tasks, not markers.
     """
 
-    __slots__ = ("_by_destination",)
+    __slots__ = ("_by_destination", "_most")
 
     def __init__(self) -> None:
         self._by_destination: dict[int, dict[tuple[int, int], bytes]] = {}
+        self._most = len(_KEPT) * (_TASKS_BEFORE_PLAN + _TASKS_TO_COME)
 
     def notice(self, data: bytes, start: int, segment: Segment, destinations: tuple[int, ...]) -> None:
         """Remembers the segment at `start` of a frame if it is a marker of END or PLAN."""
@@ -66,7 +70,9 @@ class LastMarkers:
             return
         head = parse_segment(data, start)
         for task_id in destinations if head.stream in _KEPT else ():
-            self._by_destination.setdefault(task_id, {})[head.source_task, head.stream] = bytes(segment)
+            markers = self._by_destination.setdefault(task_id, {})
+            if len(markers) < self._most:
+                markers[head.source_task, head.stream] = bytes(segment)
 
     def of(self, task_id: int) -> tuple[bytes, ...]:
         """The markers for this task, in the order in which they passed."""
@@ -74,6 +80,7 @@ class LastMarkers:
 
     def keep(self, task_ids: Collection[int]) -> None:
         """Forgets the markers for other tasks and from other tasks."""
+        self._most = len(_KEPT) * (len(task_ids) + _TASKS_TO_COME)
         self._by_destination = {
             task_id: {key: marker for key, marker in markers.items() if key[0] in task_ids}
             for task_id, markers in self._by_destination.items()
@@ -124,8 +131,8 @@ class Router:
         full: list[Outlet] = []
         traced = frame_is_traced(data)
         for start, end, destinations in segment_routes(data):
-            if data[start + SEGMENT_KIND_AT] >= _FIRST_OF_ACKS:
-                self._acks.take(data, start, end, destinations[0])
+            if not 0 < data[start + SEGMENT_KIND_AT] <= _LAST_DELIVERED:
+                self._take_acks(data, start, end, destinations)
                 continue
             segment = _cut(data, start, end) if not traced else _cut_traced(data, start, end, StampKind.ROUTED)
             for task_id in destinations:
@@ -143,6 +150,9 @@ class Router:
         """
         traced = frame_is_traced(data)
         for start, end, destinations in segment_routes(data):
+            if not 0 < data[start + SEGMENT_KIND_AT] <= _LAST_DELIVERED:
+                msg = f"segment of kind {data[start + SEGMENT_KIND_AT]} in a data frame of a peer"
+                raise RemoteProtocolError(msg, Violation.KIND)
             segment = _cut(data, start, end) if not traced else _cut_traced(data, start, end, StampKind.PEER_ROUTED)
             for task_id in destinations:
                 outlet = self._put(task_id, segment)
@@ -157,10 +167,7 @@ class Router:
             RemoteProtocolError: when a segment does not fit into the frame, or is of another kind.
         """
         for start, end, destinations in segment_routes(data):
-            if data[start + SEGMENT_KIND_AT] < _FIRST_OF_ACKS or not destinations:
-                msg = f"segment of kind {data[start + SEGMENT_KIND_AT]} in an ack frame"
-                raise RemoteProtocolError(msg)
-            self._acks.take(data, start, end, destinations[0])
+            self._take_acks(data, start, end, destinations)
 
     def open_outlet(self, task_id: int, window_bytes: int) -> None:
         """A new session leads to a task: its queued segments may leave, and behind them the markers for it.
@@ -237,6 +244,16 @@ class Router:
         outlet.put(segment)
         self._changed.add(task_id)
         return outlet
+
+    def _take_acks(self, data: bytes, start: int, end: int, destinations: tuple[int, ...]) -> None:
+        kind = data[start + SEGMENT_KIND_AT]
+        if kind not in _ABOUT_ROOTS:
+            msg = f"segment of kind {kind}, which no stream manager gets"
+            raise RemoteProtocolError(msg, Violation.KIND)
+        if len(destinations) != 1:
+            msg = f"segment of kind {kind} for {len(destinations)} tasks, not for the one that has the roots"
+            raise RemoteProtocolError(msg)
+        self._acks.take(data, start, end, destinations[0])
 
     def _matters(self, segment: Segment) -> bool:
         """Whether something is lost with this segment; a lost marker loses no tree."""

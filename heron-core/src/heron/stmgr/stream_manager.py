@@ -10,6 +10,7 @@ from collections import Counter
 from heron.api.api_constants import TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE
 from heron.api.config import setting
 from heron.clock import monotonic_s, wall_s
+from heron.errors import RemoteProtocolError, StateError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.metric_names import LATE_S
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
@@ -170,7 +171,10 @@ class StreamManager:
             _log.error("refused by the topology manager: %s", envelope.refused.reason)
 
     def _take_plan(self, envelope: Envelope) -> None:
-        plan = decode_physical_plan(envelope.plan.document, "plan from the topology manager")
+        try:
+            plan = decode_physical_plan(envelope.plan.document, "plan from the topology manager")
+        except StateError as error:
+            raise RemoteProtocolError(str(error)) from error
         if self._plan is not None and plan.precedes(self._plan):
             return
         index, self._plan = PlanIndex(plan), plan
@@ -261,6 +265,7 @@ class StreamManager:
             *reach_metrics(self._peers.reach.silent_s(monotonic_s())),
             *connection_metrics(self._peer_hub.refused()),
             *self._tmanager.metrics(),
+            *context.refusals.metrics(),
             Metric(LATE_S, MetricKind.COUNTER, "s", self._lateness.total_s),
             *cpu_wait_metrics(),
         ]

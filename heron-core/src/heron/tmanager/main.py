@@ -15,7 +15,7 @@ from heron.driver_kit.signals import Signals
 from heron.errors import StateConflictError
 from heron.ipc.documents.status import LeaderStatus
 from heron.ipc.endpoint import metricsmgr_endpoint
-from heron.ipc.frames.frame_limits import CONTROL_MAX_BYTES
+from heron.ipc.frames.frame_limits import CONTROL_SOCKET_BYTES
 from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
@@ -91,7 +91,7 @@ def main(signals: Signals) -> int:
     )
     reactor = Reactor()
     settings = EngineSettings.from_keys(spec.settings)
-    sockets = SocketContext(max_frame_bytes=2 * CONTROL_MAX_BYTES, link_timeout_s=settings.network_timeout_s)
+    sockets = SocketContext(max_frame_bytes=CONTROL_SOCKET_BYTES, link_timeout_s=settings.network_timeout_s)
     hooks = ThreadedHooks(spec.hooks)
     statemgr = open_statemgr(spec.statemgr)
     try:

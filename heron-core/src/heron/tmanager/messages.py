@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heron.checkpoints.manifest import decode_snapshot
-from heron.errors import HeronError, RemoteProtocolError
+from heron.errors import HeronError, RemoteProtocolError, Violation
 from heron.ipc import control_pb2 as pb
 from heron.ipc.frames.metrics_codec import record_of
 from heron.ipc.keys import Speaker
@@ -16,6 +16,7 @@ from heron.tmanager.leader.process_reports import ProcessReport
 from heron.tmanager.leader.task_table import TaskEvent, TaskReport
 
 __all__ = [
+    "check_size",
     "check_speaker",
     "checkpoint_report",
     "location_of",
@@ -29,6 +30,8 @@ _QUESTIONS = frozenset({"metrics_request", "status_request", "traces_request"}) 
 _COMMANDS = (
     frozenset({"begin_update", "change_config", "change_state", "take_checkpoint", "withdraw_update"}) | TASK_COMMANDS
 )
+
+_QUESTION_MAX_BYTES = 64 * 1024  # the names of a metrics request take some kilobytes
 
 _TASK_EVENTS: dict[int, TaskEvent] = {
     pb.TASK_PHASE_RUNNING: TaskEvent.INITIALISED,
@@ -46,6 +49,17 @@ _CHECKPOINT_EVENTS: dict[int, CheckpointEvent] = {
     pb.CHECKPOINT_PHASE_FAILED: CheckpointEvent.FAILED,
     pb.CHECKPOINT_PHASE_COMMITTED: CheckpointEvent.COMMITTED,
 }
+
+
+def check_size(speaker: Speaker, size_bytes: int) -> None:
+    """Checks the size of a frame before it is decoded: a question is short, and a decoded message takes more memory.
+
+    Raises:
+        RemoteProtocolError: when the frame of the read-only key has more than 64 KiB.
+    """
+    if speaker is Speaker.READER and size_bytes > _QUESTION_MAX_BYTES:
+        msg = f"frame of {size_bytes} bytes of the read-only key exceeds its limit of {_QUESTION_MAX_BYTES} bytes"
+        raise RemoteProtocolError(msg, Violation.SIZE)
 
 
 def check_speaker(speaker: Speaker, body: str) -> None:

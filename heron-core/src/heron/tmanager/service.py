@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointManifest
 from heron.clock import SystemClock, monotonic_s
-from heron.errors import HeronError, StateConflictError
+from heron.errors import HeronError, RemoteProtocolError, StateConflictError, Violation
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.metric_names import LEADER_EPOCH, TAKEOVERS, TRACE_GAPS
 from heron.ipc.envelope import Envelope, body_of, parse_control
@@ -19,6 +19,7 @@ from heron.ipc.keys import Speaker
 from heron.ipc.process_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
 from heron.ipc.task_question import TASK_COMMANDS, TASK_QUESTIONS
+from heron.ipc.violations import Violations
 from heron.kernel.observer_threads import Hooks
 from heron.kernel.settings import EngineSettings
 from heron.kernel.telemetry import Telemetry
@@ -36,6 +37,7 @@ from heron.tmanager.leader.instructions import (
 from heron.tmanager.leader.leader import Leader
 from heron.tmanager.leader.topology_state import Takeover
 from heron.tmanager.messages import (
+    check_size,
     check_speaker,
     checkpoint_report,
     location_of,
@@ -80,6 +82,7 @@ class Service:
     def __init__(self, host: ServiceHost, takeover: Takeover) -> None:
         self._host = host
         self._refused = 0
+        self._violations = Violations(_log)
         self._leader = Leader(takeover, host.settings, SystemClock())
         self._takeover = takeover
         self._containers = Containers(host.hub, takeover.leader.epoch)
@@ -131,6 +134,7 @@ class Service:
         own = (
             *((refused_traces,) if self._traces.refused else ()),
             Metric("refused-messages", MetricKind.COUNTER, "messages", self._refused),
+            *self._violations.metrics(),
             Metric(LEADER_EPOCH, MetricKind.GAUGE, "epoch", given.leader.epoch),
             Metric(TAKEOVERS, MetricKind.COUNTER, "takeovers", int(given.former_epoch > 0)),
         )
@@ -147,24 +151,32 @@ class Service:
     def _handle(self, identity: bytes, frame: bytes, speaker: Speaker) -> None:
         request_id = 0
         try:
+            check_size(speaker, len(frame))
             envelope = parse_control(frame)
             body = body_of(envelope)
             request_id = getattr(getattr(envelope, body), "request_id", 0)
             handler = self._handlers.get(body)
             if handler is None:
                 msg = f"{body} is not for a topology manager"
-                raise HeronError(msg)
+                raise RemoteProtocolError(msg, Violation.KIND)
             check_speaker(speaker, body)
             instructions = handler(identity, envelope)
         except HeronError as error:
-            self._refused += 1
-            _log.warning("refused: %s", error)
-            refusal = pb.Refused(request_id=request_id, reason=str(error))
-            self._containers.answer(identity, Envelope(refused=refusal))
+            self._refuse(identity, request_id, speaker, error)
             if isinstance(error, StateConflictError):
                 raise  # another topology manager leads; this one ends
             return
         self._carry_out(instructions)
+
+    def _refuse(self, identity: bytes, request_id: int, speaker: Speaker, error: HeronError) -> None:
+        """Counts and answers a message that breaks the protocol, or a request that is not possible now."""
+        self._refused += 1
+        if isinstance(error, RemoteProtocolError):
+            self._violations.note(speaker.value, error.violation, f"refused: {error}", level=logging.WARNING)
+        else:
+            _log.warning("refused: %s", error)
+        if request_id or self._violations.may_answer(identity):
+            self._containers.answer(identity, Envelope(refused=pb.Refused(request_id=request_id, reason=str(error))))
 
     def _carry_out(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:

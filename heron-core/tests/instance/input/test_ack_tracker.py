@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import struct
 from collections.abc import Sequence
 
@@ -70,6 +71,41 @@ def ranged(rows: int, base: int = 100) -> TrackedBatch:
 
 def key_of(row: int) -> int:
     return int(edge_keys(KEY, np.array([row], dtype=np.uint64), TASK)[0])
+
+
+class Equal:
+    """Is equal to everything, or raises."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+
+    def __eq__(self, other: object) -> bool:
+        if self.error is not None:
+            raise self.error
+        return True
+
+    __hash__ = None  # type: ignore[assignment]  # like arrays
+
+
+@pytest.mark.parametrize("wrong", [None, [1], np.array([1, 2]), Equal(ValueError("no")), 3])
+def test_what_is_not_a_tuple_settles_nothing_and_is_named(wrong: object) -> None:
+    """The generated `ack` checks nothing, since that would cost time for every tuple."""
+    work = Work(3)
+    work.settle(acked=[work.pool[0], wrong, work.pool[1]], failed=[wrong, work.pool[2]])  # type: ignore[list-item]
+    assert [str(each).partition(" ")[0] for each in work.tracker.wrong] == ["fail", "ack"]
+    assert all("give what was received" in str(each) for each in work.tracker.wrong)
+    assert dict(work.sent()).keys() == {"ack", "fail"}
+
+
+def test_a_copy_settles_nothing_and_is_named() -> None:
+    """Its tuple stays open until its root expires, which nobody would understand."""
+    work = Work(3)
+    work.settle(acked=[copy.copy(work.pool[0]), work.pool[1]])
+    assert work.tracker.ignored == 1
+    assert "it is a copy" in str(work.tracker.wrong[0])
+    work.tracker.wrong.clear()
+    work.settle(acked=[TupleHelper.make_tick_tuple()])
+    assert not work.tracker.wrong
 
 
 def test_a_batch_acked_whole_is_one_range() -> None:

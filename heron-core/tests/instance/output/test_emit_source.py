@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
 
 from heron.api.context import TopologyContext
 from heron.api.definition import GroupingDefinition, GroupingKind, StreamDefinition
 from heron.api.stream import ICustomGrouping
+from heron.author_text import short_text
 from heron.errors import EmitError
 from heron.instance.output.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.out_stream import OutStream
-from heron.instance.output.stream_routes import routes_of
+from heron.instance.output.stream_routes import CheckedGrouping, routes_of
 from heron.ipc.frames.frame import parse_segment
 from heron.planner.key_group import key_group
 from heron.planner.key_owners import even_owners
@@ -143,14 +145,56 @@ def test_a_custom_grouping_chooses() -> None:
     assert rows_by_task(empty.flush()) == {2: [()]}
 
 
+class Giving(ICustomGrouping):
+    """Chooses what the test gives."""
+
+    def __init__(self, given: object) -> None:
+        self.given = given
+
+    def prepare(self, context: TopologyContext, component: str, stream: str, target_tasks: Sequence[int]) -> None:
+        return
+
+    def choose_tasks(self, values: Sequence[object]) -> list[int]:
+        return self.given  # type: ignore[return-value]  # mistakes, too
+
+
+@pytest.mark.parametrize(
+    ("given", "tasks"),
+    [
+        ([3], (3,)),
+        ((3, 4, 3), (3, 4)),
+        ([], ()),
+        ([np.int64(3), np.uint8(4)], (3, 4)),
+        (np.array([3, 4]), (3, 4)),
+        (iter([4]), (4,)),
+    ],
+    ids=short_text,
+)
+def test_a_grouping_may_choose_any_integers(given: object, tasks: tuple[int, ...]) -> None:
+    """They become ints: task ids that are arrays' scalars would fail at the flush."""
+    chosen = CheckedGrouping(Giving(given), "sink", (3, 4))(("a",))
+    assert chosen == tasks
+    assert {type(each) for each in chosen} <= {int}
+
+
+@pytest.mark.parametrize(
+    "given", [[3.0], ["3"], "34", [True], [np.True_], [[3]], [None], None, 3, [1], [3, 9], object()], ids=short_text
+)
+def test_a_grouping_that_chooses_no_task_of_its_consumer_is_named(given: object) -> None:
+    """With what it chose and the allowed tasks; at the flush nobody would know which emit it was."""
+    with pytest.raises(EmitError, match=r"custom grouping Giving chose .*sink.*\[3, 4\]"):
+        CheckedGrouping(Giving(given), "sink", (3, 4))(("a",))
+
+
 def test_direct_rows_go_only_to_the_named_task() -> None:
-    """The general emit sets the task for its call. A row without a task goes nowhere."""
+    """The general emit sets the task for its call. A row without a task would go nowhere, and is refused."""
     stream = stream_of(GroupingDefinition(GroupingKind.DIRECT), arity=1)
     add = adder(stream)
     stream.direct = (3,)
     add(["a"])
     stream.direct = ()
-    add(["b"])
+    with pytest.raises(EmitError, match=r"nobody receives this tuple, .* give direct_task, one of \[2, 3, 4\]"):
+        add(["b"])
     assert rows_by_task(stream.flush()) == {3: [("a",)]}
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 
+import numpy as np
 import pytest
 
 from heron.api.context import ITaskHook
 from heron.api.definition import StreamDefinition
 from heron.api.task_hook import EmitInfo
-from heron.api.tuple import Tuple
-from heron.errors import EmitError
+from heron.api.tuple import Tuple, TupleHelper
+from heron.errors import EmitError, UsageError
 from heron.instance.output.emitter import BoltEmitter, SpoutEmitter
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
@@ -168,10 +171,57 @@ def test_a_direct_task_must_be_one_of_a_direct_consumer() -> None:
     emitter.set_streams([whole(emitter.origin), direct(emitter.origin)])
     assert emitter.emit(["a"], stream="direct", direct_task=5, need_task_ids=True) == [5]
     for stream, allowed in (("direct", r"\[4, 5\]"), ("default", r"\[\]")):
-        with pytest.raises(EmitError, match=f"direct_task 9 is not a task .*{allowed}"):
+        with pytest.raises(EmitError, match=f"direct_task is 9, which is not a task of a consumer .*{allowed}"):
             emitter.emit(["a"], stream=stream, direct_task=9)
-    assert emitter.emit(["b"], stream="direct", need_task_ids=True) == []
     assert [head.destinations for head in sent(out)] == [(5,)]
+
+
+@pytest.mark.parametrize("given", [5, np.int64(5), np.uint8(5)])
+def test_a_direct_task_may_be_any_integer(given: int) -> None:
+    """Ids often come from arrays."""
+    out = data_out()
+    emitter = BoltEmitter(origin_of(), out)
+    emitter.set_streams([whole(emitter.origin), direct(emitter.origin)])
+    tasks = emitter.emit(["a"], stream="direct", direct_task=given, need_task_ids=True)
+    assert [(type(each), each) for each in tasks or ()] == [(int, 5)]
+
+
+@pytest.mark.parametrize("given", [5.0, "5", True, np.True_, [5], None, object()])
+def test_a_direct_task_of_another_type_is_refused_at_the_emit(given: object) -> None:
+    """At the flush nobody would know which emit gave it."""
+    emitter = BoltEmitter(origin_of(), data_out())
+    emitter.set_streams([whole(emitter.origin), direct(emitter.origin)])
+    with pytest.raises(EmitError, match=r"stream 'direct': .*\[4, 5\]"):
+        emitter.emit(["a"], stream="direct", direct_task=given)  # type: ignore[arg-type]  # a mistake
+    assert not emitter.flush()
+
+
+@pytest.mark.parametrize("given", [None, ["direct"], 1])
+def test_a_stream_that_is_no_name_is_refused(given: object) -> None:
+    """With what is declared."""
+    emitter = BoltEmitter(origin_of(), data_out())
+    emitter.set_streams([whole(emitter.origin)])
+    with pytest.raises(EmitError, match=r"emit to unknown stream .*, a \w+; declared: 'default'"):
+        emitter.emit(["a"], stream=given)  # type: ignore[arg-type]  # a mistake
+
+
+def test_a_wrong_ack_is_refused_or_named() -> None:
+    """What is not a tuple raises; a copy is named with the author's line; the ack of a tick is neither."""
+    emitter = BoltEmitter(origin_of(), data_out())
+    received = Tuple.source("a", "default", 1)(None, ("x",), 3)
+    for settle in (emitter.ack, emitter.fail):
+        for wrong in (None, [received], "x", 3):
+            with pytest.raises(UsageError, match="give what was received"):
+                settle(wrong)
+        settle(copy.copy(received))
+        settle(pickle.loads(pickle.dumps(received)))  # our own bytes
+        settle(TupleHelper.make_tick_tuple())
+        settle(received)
+    assert [len(emitter.acked), len(emitter.failed), len(emitter.wrong)] == [2, 2, 4]
+    for error in emitter.wrong:
+        assert "it is a copy, was emitted as a value, or was restored" in str(error)
+        assert error.__traceback__ is not None
+        assert error.__traceback__.tb_frame.f_code.co_filename == __file__
 
 
 def test_task_ids_are_those_of_this_row() -> None:
@@ -299,7 +349,7 @@ def test_without_a_default_stream_there_is_no_generated_emit() -> None:
 def test_acks_fails_and_ends_are_recorded() -> None:
     """At most once, acks and fails are only counted."""
     bolt, spout = BoltEmitter(origin_of(), data_out()), SpoutEmitter(origin_of(), data_out())
-    first, second = Tuple(), Tuple()
+    first, second = Tuple(None, (), 0), Tuple(None, (), 1)
     bolt.ack(first)
     bolt.fail(second)
     assert (bolt.acked, bolt.failed) == ([first], [second])

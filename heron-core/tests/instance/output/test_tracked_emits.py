@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import struct
 from collections.abc import Callable, Sequence
+from unittest.mock import ANY
 
+import numpy as np
 import pytest
 
 from heron.api.definition import StreamDefinition
-from heron.api.tuple import Tuple
+from heron.api.tuple import Tuple, TupleHelper
 from heron.errors import EmitError
 from heron.instance.acks.pending_roots import PendingRoots
 from heron.instance.acks.tracked_batch import TrackedBatch
@@ -66,6 +69,34 @@ EMITS: list[Callable[[BoltEmitter], Callable[..., object]]] = [
     lambda emitter: emitter.emit,
     lambda emitter: emitter.specialised(),  # type: ignore[list-item,return-value]  # it has a default stream
 ]
+
+
+class NeverEqual:
+    def __eq__(self, other: object) -> bool:
+        raise ValueError
+
+    __hash__ = None  # type: ignore[assignment]  # like arrays
+
+
+@pytest.mark.parametrize("tup_id", [np.array([1, 2]), [1], {"a": 1}, NeverEqual(), 0, "", False, ANY])
+def test_an_id_may_be_any_object(tup_id: object) -> None:
+    """An array is neither equal to None nor different from it, and `ANY` is equal to it."""
+    emitter, stream, _ = rooted(StreamRoutes((2,)))
+    emitter.emit(["a"], tup_id=tup_id)
+    emitter.emit(["b"])
+    stream.flush()
+    assert stream.pending.in_flight == 1
+
+
+@pytest.mark.parametrize("emit_of", EMITS)
+def test_a_copy_as_anchor_is_named(emit_of: Callable[[BoltEmitter], Callable[..., object]]) -> None:
+    """Its row belongs to no tree; that must not happen silently. A tick has no tree."""
+    emitter, stream = anchored(StreamRoutes((2,)))
+    emit = emit_of(emitter)
+    emit(["a"], anchors=[copy.copy(MAKE(None, (), 1))])
+    emit(["b"], anchors=[TupleHelper.make_tick_tuple()])
+    emit(["c"], anchors=[MAKE(None, (), 1)])
+    assert [str(each).partition(" of ")[0] for each in stream.tracker.wrong] == ["anchor"]
 
 
 @pytest.mark.parametrize("emit_of", EMITS)

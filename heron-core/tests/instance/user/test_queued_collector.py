@@ -54,7 +54,7 @@ def test_calls_of_other_threads_are_made_on_the_task_thread_in_order() -> None:
 def test_a_failed_call_does_not_stop_later_calls() -> None:
     """Its exception is passed on like any failure of user code."""
     queued, calls = collector()
-    failures: list[Exception] = []
+    failures: list[BaseException] = []
     queued.fail(Tuple())
     queued.emit(["after"])
     queued.drain(failures.append)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from heron.errors import UserCodeError
 from heron.instance.user.user_errors import UserErrors
 
 
@@ -66,7 +69,30 @@ def test_records_are_shortened_and_may_have_no_repr(capsys: pytest.CaptureFixtur
 
     errors = errors_of()
     assert len(errors.report("process", failure("1 / 0"), "x", "y" * 10_000)) < 400
-    assert "with a Broken whose repr fails" in errors.report("process", failure("1 / 0"), "x", Broken())
+    assert "with Broken() raised" in errors.report("process", failure("1 / 0"), "x", Broken())
+    assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stderr", [None, "closed"])
+def test_stderr_may_be_closed_or_replaced(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stderr: str | None
+) -> None:
+    """The author's code may do anything with `sys.stderr`; the failure is counted, and the log has it."""
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed if stderr else None)
+    errors = errors_of()
+    assert "ZeroDivisionError" in errors.report("process", failure("1 / 0"), "x")
+    assert errors.count == 1
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_an_exception_whose_text_raises_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is named by its class."""
+    source = "class E(Exception):\n  def __str__(self): raise LookupError\nraise E"
+    assert "raised E: <no message: its __str__ raised LookupError>; at /home/me/heron/topology.py, line 3" in (
+        errors_of().report("process", failure(source), "x")
+    )
     assert capsys.readouterr().err
 
 
@@ -84,3 +110,26 @@ def test_an_error_within_the_engine_names_its_place(capsys: pytest.CaptureFixtur
         line = errors_of().report("x", error, "y")
         assert "test_user_errors.py" in line
     assert capsys.readouterr().err
+
+
+def test_an_error_of_another_process_has_the_place_that_it_brings(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its traceback has stayed there; without a place, all such errors would be one."""
+    errors = errors_of()
+    for place in ("job.py, line 3", "job.py, line 4", "job.py, line 3"):
+        error = UserCodeError("it failed")
+        error.place = place
+        assert f"at {place}; " in errors.report("the component", error, "the task continues")
+    assert errors.count == 3
+    assert len(errors.take_events()) == 2
+    assert capsys.readouterr().err.count("heron: ") == 2
+
+
+def test_parts_of_a_component_that_fail_at_one_line_are_shown_separately(capsys: pytest.CaptureFixture[str]) -> None:
+    """Operators of a pipeline may use one function; the first that fails must not hide the others."""
+    errors = errors_of()
+    for part in ("map-1", "map-2", "map-1"):
+        error = UserCodeError(f"operator {part} failed")
+        error.part, error.place = part, "job.py, line 3"
+        errors.report("the component", error, "the task continues")
+    assert [event.attributes["message"].count("map-2") for event in errors.take_events()] == [0, 1]
+    assert capsys.readouterr().err.count("heron: ") == 2

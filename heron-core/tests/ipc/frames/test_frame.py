@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron.errors import RemoteProtocolError
+from heron.errors import RemoteProtocolError, Violation
 from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
+    MOST_ROWS,
     SEGMENT_HEADER_BYTES,
     Encoding,
     FrameKind,
@@ -29,6 +30,7 @@ from heron.ipc.frames.frame import (
 )
 
 _U32 = st.integers(0, 2**32 - 1)
+_ROWS = st.integers(0, MOST_ROWS)
 _DESTINATIONS = st.lists(_U32, max_size=5)
 
 
@@ -44,7 +46,7 @@ def segments(draw: st.DrawFn) -> bytes:
         plan_version=draw(_U32),
         source_task=draw(_U32),
         incarnation=draw(_U32),
-        rows=draw(_U32),
+        rows=draw(_ROWS),
         options=b"".join(option(tag, value) for tag, value in tags),
     )
 
@@ -83,7 +85,7 @@ def test_a_frame_is_cut_into_its_segments(parts: list[bytes]) -> None:
 @given(
     destinations=_DESTINATIONS,
     payload=st.binary(max_size=60),
-    rows=_U32,
+    rows=_ROWS,
     options=st.dictionaries(st.integers(0, 2**16 - 1), st.binary(max_size=20), max_size=4),
 )
 def test_a_parsed_head_has_the_written_values(
@@ -196,3 +198,22 @@ def test_credit_names_task_and_bytes() -> None:
     for wrong in (frame[:-1], frame + b"x"):
         with pytest.raises(RemoteProtocolError, match="credit frame"):
             parse_credit(wrong)
+
+
+def test_a_segment_with_more_tuples_than_any_sender_makes_is_refused() -> None:
+    """A tuple without values takes no bytes, so 80 bytes could make a task build four thousand million tuples."""
+    data = bytearray(plain([1]))
+    data[20:24] = (MOST_ROWS + 1).to_bytes(4, "little")
+    with pytest.raises(
+        RemoteProtocolError, match=r"task 5 with 1048577 tuples exceeds the limit of 1048576 tuples"
+    ) as refused:
+        parse_segment(bytes(data), 0)
+    assert refused.value.violation is Violation.SIZE
+
+
+@pytest.mark.parametrize("kind", [0, 5, 255])
+def test_a_frame_of_an_unknown_kind_is_refused_before_its_body(kind: int) -> None:
+    """Each violation has its word, by which it is counted."""
+    with pytest.raises(RemoteProtocolError, match=rf"frame of kind {kind}, which is unknown") as refused:
+        parse_frame_header(bytes((1, kind)) + bytes(14))
+    assert refused.value.violation is Violation.KIND

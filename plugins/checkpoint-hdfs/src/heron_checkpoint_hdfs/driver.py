@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, Self
 
-from heron.driver_kit.checkpoint_names import check_name, check_prefix, check_range, is_name
-from heron.driver_kit.packages import CHUNK_BYTES
 from heron.errors import CheckpointError
 from heron.spi.checkpoint import CheckpointStore, StoredObject
 from heron.spi.options import decode_options
+from heron_driver_kit.checkpoint_names import check_name, check_prefix, check_range, is_name
+from heron_driver_kit.packages import CHUNK_BYTES
 from heron_hdfs_kit.owner import OWNER, is_dead, new_owner
 from heron_hdfs_kit.place import HdfsPlace, HdfsRoot
 from heron_hdfs_kit.web_hdfs import Entry, HdfsErrors, WebHdfs

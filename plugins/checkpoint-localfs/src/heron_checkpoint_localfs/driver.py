@@ -17,13 +17,13 @@ from typing import Annotated, ClassVar, Self
 import msgspec
 
 from heron.clock import wall_s
-from heron.driver_kit.checkpoint_names import check_name, check_prefix, check_range, is_name
-from heron.driver_kit.os_errors import translated_os_errors
-from heron.driver_kit.private_files import check_usable, make_private_dir
-from heron.errors import CheckpointError
+from heron.driver_kit.private_files import check_private, check_usable, make_private_dir
+from heron.errors import CheckpointError, ConfigError
 from heron.spi.checkpoint import CheckpointStore, StoredObject
 from heron.spi.options import decode_options
 from heron_checkpoint_localfs.partial_file import is_partial, partial_file, remove_abandoned
+from heron_driver_kit.checkpoint_names import check_name, check_prefix, check_range, is_name
+from heron_driver_kit.os_errors import translated_os_errors
 
 __all__ = ["LocalfsCheckpointStore", "LocalfsOptions"]
 
@@ -58,6 +58,7 @@ class LocalfsCheckpointStore(CheckpointStore):
         """Check that the folder is writable or can be created."""
         with translated_os_errors(CheckpointError, f"folder {self._root}: cannot be used", _ANOTHER_ROOT):
             check_usable(self._root)
+            check_private(self._root, "checkpoint folder")
         return f"folder {self._root}"
 
     def store(self, name: str, data: bytes) -> None:
@@ -120,6 +121,10 @@ class LocalfsCheckpointStore(CheckpointStore):
     def _make_folder(self, folder: Path) -> None:
         new_root = not self._root.exists()
         make_private_dir(folder)
+        try:
+            check_private(self._root, "checkpoint folder")  # what is loaded from it is unpickled
+        except ConfigError as error:
+            raise CheckpointError(str(error)) from error
         if new_root:
             _force_to_disk(self._root.parent)
 

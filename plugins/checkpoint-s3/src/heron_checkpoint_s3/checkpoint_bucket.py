@@ -6,8 +6,8 @@ from contextlib import closing
 
 from botocore.exceptions import ClientError
 
-from heron.driver_kit.packages import CHUNK_BYTES
 from heron.errors import CheckpointError
+from heron_driver_kit.packages import CHUNK_BYTES
 from heron_s3_kit.bucket import Bucket
 from heron_s3_kit.place import S3Place
 from heron_s3_kit.s3_errors import S3Errors, code_of

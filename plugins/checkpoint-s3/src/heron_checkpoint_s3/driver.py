@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar, Self
 
-from heron.driver_kit.checkpoint_names import check_name, check_prefix, check_range, is_name
 from heron.errors import CheckpointError
 from heron.spi.checkpoint import CheckpointStore, StoredObject
 from heron.spi.options import decode_options
 from heron_checkpoint_s3.checkpoint_bucket import CheckpointBucket
+from heron_driver_kit.checkpoint_names import check_name, check_prefix, check_range, is_name
 from heron_s3_kit.place import S3Place
 
 __all__ = ["S3CheckpointStore"]

@@ -14,6 +14,7 @@ from heron.driver_kit.log import redact_warnings
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, StateUnavailableError, TopologyFailedError, UnreachableError
 from heron_cli.command_group import CommandGroup
+from heron_cli.view.text import echo
 
 __all__ = ["heron", "main"]
 
@@ -70,7 +71,7 @@ class _Commands(CommandGroup):
             code, text = _EXIT_REFUSED, str(error)
         except KeyboardInterrupt:
             code, text = _EXIT_INTERRUPTED, "interrupted; nothing was started"
-        click.echo(f"heron: error: {redact_for_command(text)}", err=True)
+        echo(f"heron: error: {redact_for_command(text)}", err=True)
         return ctx.exit(code)
 
 

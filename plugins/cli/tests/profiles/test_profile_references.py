@@ -97,7 +97,15 @@ def test_reference_that_cannot_be_resolved_is_one_problem(reading: Reading) -> N
 @pytest.mark.parametrize(
     ("content", "mode", "message"),
     [
-        (SECRET.encode(), 0o604, "other users can access the file {path}, its mode is 0604; `chmod 600 {path}`"),
+        *(
+            (
+                SECRET.encode(),
+                mode,
+                "other users can access the file {path}: its mode is "
+                f"{mode:04o}, and must be 0600; `chmod 600 {{path}}`",
+            )
+            for mode in (0o604, 0o640, 0o620, 0o666)
+        ),
         (b"", 0o600, "the file {path} is empty"),
         (b"x" * 65537, 0o600, "the file {path} is larger than 65536 bytes"),
         (b"\xff\xfe", 0o600, "the file {path} is not UTF-8 text"),

@@ -8,10 +8,10 @@ from __future__ import annotations
 import base64
 import secrets
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import cloudpickle
 
@@ -25,8 +25,8 @@ from heron_engine_spark.options import BatchOptions, StreamingOptions
 from heron_engine_spark.spark_plan import SparkPlan, spark_plan, spark_stages
 from heron_spark_kit.java import check_java
 from heron_streamlet.plan.graph import Graph, check_picklable
-from heron_streamlet.plan.operators import Read
-from heron_streamlet.plan.stages import StagePlan
+from heron_streamlet.plan.operators import Read, Windowed
+from heron_streamlet.plan.stages import Stage, StagePlan
 
 __all__ = ["BatchEngine", "StreamingEngine"]
 
@@ -58,8 +58,9 @@ class _SparkEngine(PipelineEngine, Generic[O]):
             msg = f"topology {name!r}: {pipeline!r:.60} is not a graph of heron_streamlet"
             raise TopologyError(msg)
         stages = spark_stages(pipeline)
-        for refusal in self._refusals(stages):
-            raise TopologyError(refusal)
+        for stage in stages.stages:
+            if (reason := self.refusal(stage)) is not None:
+                raise TopologyError(_refused(stages, stage, self.name, *reason))
         _check_installed()
         groups = config.get(api_constants.TOPOLOGY_KEY_GROUPS, DEFAULT_KEY_GROUPS)
         if type(groups) is not int or groups < 1:
@@ -81,9 +82,10 @@ class _SparkEngine(PipelineEngine, Generic[O]):
     def _limited(self, plan: SparkPlan) -> SparkPlan:
         """The plan with the limits of a batch."""
 
+    @staticmethod
     @abstractmethod
-    def _refusals(self, plan: StagePlan) -> Iterator[str]:
-        """What this engine cannot run."""
+    def refusal(stage: Stage) -> tuple[str, str] | None:
+        """Why this engine cannot run a stage, and what the author can change; None if it can."""
 
 
 class BatchEngine(_SparkEngine[BatchOptions]):
@@ -103,19 +105,17 @@ class BatchEngine(_SparkEngine[BatchOptions]):
     def _limited(self, plan: SparkPlan) -> SparkPlan:
         return plan
 
-    def _refusals(self, plan: StagePlan) -> Iterator[str]:
-        for stage in plan.stages:
-            operator = stage.head.operator
-            if isinstance(operator, Read) and not operator.source.bounded:
-                yield (
-                    f"operator {stage.head}: engine {self.name!r} reads sources to their end, and this one has none; "
-                    "use the engine heron or spark-streaming, or a source with an end"
-                )
-            if stage.by_clock:
-                yield (
-                    f"operator {stage.head}: engine {self.name!r} has no windows by the clock: all elements of the "
-                    "past would be in the window of today; call event_time on the stream, or use another engine"
-                )
+    @staticmethod
+    def refusal(stage: Stage) -> tuple[str, str] | None:
+        """`_SparkEngine.refusal`."""
+        operator = stage.head.operator
+        if isinstance(operator, Read) and not operator.source.bounded:
+            return "reads sources to their end, and this one has none", "use a source with an end"
+        if stage.by_clock:
+            assert isinstance(operator, Windowed)  # noqa: S101  # no others have windows
+            change = "leave out by_clock()" if operator.window.clock else "call event_time on the stream"
+            return "has no windows by the clock: all elements of the past would be in the window of today", change
+        return None
 
 
 class StreamingEngine(_SparkEngine[StreamingOptions]):
@@ -148,14 +148,24 @@ class StreamingEngine(_SparkEngine[StreamingOptions]):
         options = self._options
         return replace(plan, saves=True, row_limit=options.batch_rows, time_limit_s=options.batch_s)
 
-    def _refusals(self, plan: StagePlan) -> Iterator[str]:
-        for stage in plan.stages:
-            operator = stage.head.operator
-            if isinstance(operator, Read) and not operator.source.repeatable:
-                yield (
-                    f"operator {stage.head}: engine {self.name!r} opens a source for each micro-batch at the position "
-                    "where the last one ended, and this one has no positions; write a Source, or use the engine heron"
-                )
+    @staticmethod
+    def refusal(stage: Stage) -> tuple[str, str] | None:
+        """`_SparkEngine.refusal`."""
+        operator = stage.head.operator
+        if isinstance(operator, Read) and not operator.source.repeatable:
+            return (
+                "opens a source for each micro-batch at the position where the last one ended, and this one has no "
+                "positions"
+            ), "write a Source whose readers have positions"
+        return None
+
+
+def _refused(stages: StagePlan, stage: Stage, engine: str, reason: str, change: str) -> str:
+    """The message of a refusal; it names the engines that run the pipeline as it is."""
+    others: tuple[type[_SparkEngine[Any]], ...] = (BatchEngine, StreamingEngine)
+    able = [each.name for each in others if all(each.refusal(one) is None for one in stages.stages)]
+    able_ones = " or ".join(["heron", *able])
+    return f"operator {stage.head}: engine {engine!r} {reason}; {change}, or use the engine {able_ones}"
 
 
 def _check_installed() -> None:

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import cloudpickle
 
-from heron.api import AssignableMetrics, CountMetric, Spout, TopologyContext
+from heron.api import AssignableMetrics, Spout, TopologyContext
 from heron.clock import monotonic_s
 from heron.errors import HeronError, UserCodeError
 from heron_engine_spark.options import BatchOptions, StreamingOptions
 from heron_engine_spark.spark_plan import SparkPlan
 from heron_streamlet.failures import OperatorError
+from heron_streamlet.runtime.total_count import TotalCount
 from heron_streamlet.windowing.event_time import END_OF_TIME_US
 
 if TYPE_CHECKING:  # the command that compiles a pipeline loads this module, but not Spark
@@ -60,7 +61,7 @@ class _Metrics:
     """What operators see of the batches."""
 
     def __init__(self, context: TopologyContext) -> None:
-        self._rows, self._late, self._failed, self._batches = (CountMetric() for _ in range(4))
+        self._rows, self._late, self._failed, self._batches = (TotalCount() for _ in range(4))
         self._keys, self._batch_s, self._watermark_s = (AssignableMetrics(0.0) for _ in range(3))
         self._begin_s = monotonic_s()
         for name, metric in (
@@ -99,7 +100,7 @@ class BatchDriver(Spout):
         self.metrics = _Metrics(context)
         self.failures: deque[OperatorError] = deque()
         self.batches: deque[tuple[int, int]] = deque()
-        self.known: set[str] = set()
+        self.known: set[tuple[str, str]] = set()
         file = getattr(sys.modules["__main__"], "__file__", None)  # of the package, which is removed with the container
         self.scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=Path(file).parent if file else None))
         self.session: SparkSession | None = None
@@ -117,10 +118,11 @@ class BatchDriver(Spout):
         self.metrics.done(result)
         self.batches.append((result.number, result.rows))
         for each in result.failures:
-            if each.message not in self.known:
-                self.known.add(each.message)
+            if (each.operator, each.place) not in self.known:
+                self.known.add((each.operator, each.place))
                 error = OperatorError(each.message)
-                error.add_note(each.trace.rstrip())
+                error.part, error.place = each.operator, each.place
+                error.add_note(each.trace)
                 self.failures.append(error)
 
     def next_tuple(self) -> None:
@@ -130,11 +132,12 @@ class BatchDriver(Spout):
             UserCodeError: when Spark gave the job up; the next call begins again behind the last complete batch.
             SystemExit: when Spark's JVM is gone; the executor restarts the task.
         """
+        ended = self.ended  # before the last batch is looked for: it may be done between two lines
         while self.batches:
             self.emit(self.batches.popleft())
         while self.failures:
             self.report_error(self.failures.popleft())
-        if self.ended:
+        if ended:
             self.end()
             return
         if self.thread is None:

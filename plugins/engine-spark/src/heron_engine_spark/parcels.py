@@ -98,10 +98,19 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An author's function failed: the message with operator and line, and the traceback of the worker."""
+    """An author's function failed.
+
+    Attributes:
+        message: the error in words, with the operator.
+        trace: the traceback of the worker.
+        operator: name and place of the operator.
+        place: the author's file and line.
+    """
 
     message: str
     trace: str
+    operator: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

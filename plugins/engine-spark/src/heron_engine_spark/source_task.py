@@ -11,12 +11,12 @@ from typing import Any
 from heron.clock import Clock, SystemClock
 from heron.errors import UserCodeError
 from heron_engine_spark.checkpoint_folder import CheckpointFolder
-from heron_engine_spark.failures import Failures
 from heron_engine_spark.parcels import DONE, Mark, PartitionState, Progress, packed, unpacked
 from heron_engine_spark.spark_host import SparkHost
 from heron_engine_spark.spark_plan import SourcePartition, SparkPlan
 from heron_streamlet.connectors.sources import Reader
 from heron_streamlet.connectors.transformer import StageContext
+from heron_streamlet.failures import OperatorError
 from heron_streamlet.plan.operators import idle_after_s
 from heron_streamlet.runtime.stage_code import StageCode
 from heron_streamlet.windowing.event_time import source_watermark
@@ -73,7 +73,6 @@ class _Partition:
         self.plan, self.number, self.state, self.clock = plan, number, state, clock
         self.host = SparkHost(plan, stage, number % plan.slots)
         self.code = StageCode(stage, self.host)
-        self.failures = Failures()
 
         def context(name: str) -> StageContext:
             return StageContext(name, siblings.index(number), len(siblings), plan.config)
@@ -115,19 +114,15 @@ class _Partition:
             raise UserCodeError(msg)
         self.state = pinned.state
         for error in self.host.flush():
-            self.failures.add(error)
+            self.host.failed(error)
         yield from self.host.parcels(1)
-        for error in self.host.unsent:
-            self.failures.add(error)
-        self.host.unsent.clear()
         for target in plan.targets(self.host.stage):
             body = packed(Mark(target, pinned.time_us, pinned.idle, self.state.ended))
             for slot in range(plan.slots):
                 yield plan.level_of[target], slot, body
         saved = packed(self.state)
         yield DONE, self.number % plan.slots, packed(Progress(self.number, saved, rows, self.state.ended))
-        yield DONE, self.number % plan.slots, packed(self.failures.counts(self.host.late_windows))
-        self.host.late_windows, self.failures = 0, Failures()
+        yield DONE, self.number % plan.slots, packed(self.host.take_counts())
 
     def _elements(self, wanted: int | None) -> Iterator[Sequence[Any] | None]:
         """What this batch reads, some elements at a time; None at the end of the partition.
@@ -159,12 +154,10 @@ class _Partition:
         while True:
             try:
                 self._feed(elements)
-            except Exception as error:  # of an author's function
-                self.failures.add(error)
+            except OperatorError as error:
+                self.host.failed(error)
             else:
-                break
-        for refusal in self.host.take_refused():
-            self.failures.add(refusal)
+                return
 
     def _mark(self, state: PartitionState) -> tuple[int | None, bool]:
         """The watermark behind what was read, and whether the partition is idle."""

@@ -7,13 +7,16 @@ from functools import partial
 from typing import Any
 
 from heron.planner.key_group import key_group
-from heron_engine_spark.parcels import DONE, Logged, Rows, packed
+from heron_engine_spark.failures import Failures
+from heron_engine_spark.parcels import DONE, Counts, Logged, Rows, packed
 from heron_engine_spark.spark_plan import SparkPlan
 from heron_streamlet.failures import OperatorError, failed_at
 from heron_streamlet.plan.operators import Repartition, chosen_partition
-from heron_streamlet.plan.stages import Outlet, Stage
+from heron_streamlet.plan.stages import Form, Outlet, Stage
 from heron_streamlet.runtime.stage_host import Send, StageHost
 from heron_streamlet.windowing.event_time import EventClock
+from heron_streamlet.windowing.failed_window import failed_window
+from heron_streamlet.windowing.keyed_operators import WindowFold
 
 __all__ = ["SparkHost"]
 
@@ -33,14 +36,14 @@ class SparkHost(StageHost):
 
     Attributes:
         late_windows: how often an element was late.
-        unsent: an error for each row that cannot be pickled; the others are sent.
+        failures: what failed, of authors' functions and of rows that cannot be pickled; all others are sent.
     """
 
     def __init__(self, plan: SparkPlan, stage: Stage, slot: int) -> None:
         super().__init__(stage, plan.window_of, combines=True)
         self.component = _Component()
         self.late_windows = 0
-        self.unsent: list[OperatorError] = []
+        self.failures = Failures()
         self._plan = plan
         self._slot = slot
         self._lines: list[str] = []
@@ -65,6 +68,16 @@ class SparkHost(StageHost):
         """`StageHost.late`."""
         self.late_windows += count
 
+    def failed(self, error: OperatorError) -> None:
+        """`StageHost.failed`."""
+        self.failures.add(error)
+
+    def take_counts(self) -> Counts:
+        """What was counted since the last call."""
+        counts = self.failures.counts(self.late_windows)
+        self.failures, self.late_windows = Failures(), 0
+        return counts
+
     def log(self, element: object) -> None:
         """`StageHost.log`: the driver prints it."""
         self._lines.append(str(element))
@@ -84,16 +97,24 @@ class SparkHost(StageHost):
         try:
             return packed(Rows(outlet.target, outlet.position, rows))
         except Exception:  # pickling runs the code of the author's objects
-            return packed(Rows(outlet.target, outlet.position, [row for row in rows if self._is_sent(outlet, row)]))
+            sent = [found for row in rows if (found := self._sendable(outlet, row)) is not None]
+            return packed(Rows(outlet.target, outlet.position, sent))
 
-    def _is_sent(self, outlet: Outlet, row: tuple[Any, ...]) -> bool:
+    def _sendable(self, outlet: Outlet, row: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The row, or the row of failed windows if its accumulator cannot be pickled; None if it cannot be sent."""
         try:
             packed(row)
         except Exception as error:  # as above
+            if outlet.form in (Form.WINDOW, Form.COLUMNS) and self._folds(outlet):
+                key, start_us, windows, _ = row
+                return key, start_us, -windows, failed_window(error)
             node = next(each for each in self.stage.nodes if each.number == outlet.source)
-            self.unsent.append(failed_at(node, error))
-            return False
-        return True
+            self.failed(failed_at(node, error))
+            return None
+        return row
+
+    def _folds(self, outlet: Outlet) -> bool:
+        return isinstance(self.window_of[outlet.target].operator, WindowFold)
 
     def _sender(self, outlet: Outlet, rows: list[list[tuple[Any, ...]]]) -> Send:
         if outlet.form.keyed:
@@ -121,7 +142,7 @@ def _by_key(rows: list[list[tuple[Any, ...]]], groups: int) -> Send:
             own = known[key] = rows[key_group((key,), groups) % slots]
         own.append(row)
 
-    return send if slots > 1 else rows[0].append
+    return send
 
 
 def _by_function(

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from heron.clock import Clock, SystemClock
 from heron_engine_spark.checkpoint_folder import CheckpointFolder
-from heron_engine_spark.failures import Failures
 from heron_engine_spark.parcels import DONE, Mark, Rows, SlotSaved, SlotVersion, batches, packed, unpacked
 from heron_engine_spark.slot_states import SlotStates
 from heron_engine_spark.spark_host import SparkHost
@@ -22,7 +21,7 @@ from heron_streamlet.failures import OperatorError
 from heron_streamlet.plan.operators import Keyed, Windowed, Write
 from heron_streamlet.plan.stages import Stage
 from heron_streamlet.runtime.early_results import keyed_stage
-from heron_streamlet.runtime.keyed_stage import KeyedStage, rows_by_clock
+from heron_streamlet.runtime.keyed_stage import KeyedStage
 from heron_streamlet.runtime.stage_code import StageCode, row_prologue
 from heron_streamlet.windowing.event_time import END_OF_TIME_US
 
@@ -111,7 +110,6 @@ class _StageRun:
         self.host = SparkHost(plan, stage, slot)
         self.code = StageCode(stage, self.host)
         self.marks: list[Mark] = []
-        self.failures = Failures()
         self.host.set_up(lambda name: StageContext(name, slot, plan.slots, plan.config, slot))
         for sink in self.host.transactions:
             sink.restore(snapshot.batch - 1)  # of an attempt that failed
@@ -144,7 +142,7 @@ class _StageRun:
             try:
                 process(row)
             except OperatorError as error:
-                self.failures.add(error)
+                self.host.failed(error)
 
     def finish(self) -> Parcels:
         """Ends the batch."""
@@ -153,15 +151,12 @@ class _StageRun:
         if self._keyed is not None:
             failed = self._keyed.reach(self._watermark_us(mark))
             for error in failed + self._keyed.give_early(math.inf):
-                self.failures.add(error)
+                self.host.failed(error)
         for error in self.host.flush():
-            self.failures.add(error)
+            self.host.failed(error)
         for sink in self.host.transactions:
             sink.prepare(self._snapshot.batch)
         yield from self.host.parcels(1)
-        for error in self.host.unsent:
-            self.failures.add(error)
-        self.host.unsent.clear()
         for target in self.plan.targets(self.stage):
             body = packed(Mark(target, mark.time_us, mark.idle, mark.ended))
             for slot in range(self.plan.slots):
@@ -170,8 +165,7 @@ class _StageRun:
             operator, batch = self.stage.head.name, self._snapshot.batch
             self._version = self._states.save(operator, self.slot, batch, self._keyed.watermark_us)
             yield DONE, self.slot, packed(SlotSaved(operator, self.slot, self._version))
-        yield DONE, self.slot, packed(self.failures.counts(self.host.late_windows))
-        self.failures, self.host.late_windows = Failures(), 0
+        yield DONE, self.slot, packed(self.host.take_counts())
 
     def _watermark_us(self, mark: Mark) -> int:
         assert self._keyed is not None  # noqa: S101  # the caller has looked
@@ -187,12 +181,11 @@ class _StageRun:
         keyed = self._keyed
         assert keyed is not None  # noqa: S101  # a stage is one of the two
         if self.stage.by_clock:
-            add = keyed.add
+            add = keyed.add_by_clock
             now_us = max(round(self.clock.wall_s() * 1_000_000), keyed.watermark_us)
 
             def by_clock(row: tuple[Any, ...]) -> None:
-                for each in rows_by_clock(keyed.operator, position, row[1], now_us):
-                    add(row[0], each)
+                add(row[0], position, row[1], now_us)
 
             return by_clock
         return keyed.receive

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import getpass
-import logging
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Protocol
-from urllib.parse import urlsplit
 
 import requests
-from hdfs import Client, HdfsError
+from hdfs import HdfsError
 
 from heron import clock
-from heron.driver_kit.packages import CHUNK_BYTES
-from heron.errors import HeronError
+from heron_driver_kit.packages import CHUNK_BYTES
+from heron_hdfs_kit.hdfs_client import EXISTS, NOT_FOUND, HdfsClient, HdfsErrors
 
 __all__ = ["Entry", "HdfsErrors", "WebHdfs"]
 
@@ -24,28 +19,7 @@ _CONNECT_S = 5.0
 _ANSWER_S = 15.0  # a data node may wait for its disk; two attempts fit into the contract's 30 s without progress
 _STALL_S = 25.0
 _DATE_LENGTH = len("Sat, 21 Nov 2026 09:29:07 GMT")
-
-_NOT_FOUND = "FileNotFoundException"
 _NOT_EMPTY = "PathIsNotEmptyDirectoryException"
-_EXISTS = "FileAlreadyExistsException"
-_QUOTA = "the quota is full; {space}, or raise it with `hdfs dfsadmin -setSpaceQuota` or `-setQuota`"
-_SIGN_IN = "{user} cannot sign in; check {section}.user and {section}.token"
-_NO_FOLDER = "a part of the path is a file; move it away, or choose another {section}.root"
-_NO_RIGHT = "permission denied; grant it to {user}, or choose another {section}.root or {section}.user"
-_REFUSALS = {
-    "AccessControlException": _NO_RIGHT,
-    "QuotaExceededException": _QUOTA,
-    "NSQuotaExceededException": _QUOTA,
-    "DSQuotaExceededException": _QUOTA,
-    "AuthenticationException": _SIGN_IN,
-    "InvalidToken": "the delegation token is invalid or has expired; set {section}.token to a new one",
-    "SecurityException": _SIGN_IN,
-    "ParentNotDirectoryException": _NO_FOLDER,
-}
-
-
-class _Operation(Protocol):
-    def __call__(self, path: str, /, **parameters: object) -> requests.Response: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,39 +33,12 @@ class Entry:
     file_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class HdfsErrors:
-    """The errors of a family, and its words in their messages.
-
-    `section` is the section of the profile, `space` how people make room, and `again` what they do about a file that is
-    gone.
-    """
-
-    section: str
-    space: str
-    again: str
-    refused: type[HeronError]
-    """HDFS refused the request."""
-    unanswered: type[HeronError]
-    """No answer came, the connection broke, or HDFS failed; derived from `refused`."""
-
-
-class WebHdfs:
-    """A session for one operation of a driver; close it afterwards.
-
-    Every call raises an error of `errors`: `unanswered` when no answer comes or no byte moves for 25 s, and `refused`
-    when HDFS refuses.
-    """
+class WebHdfs(HdfsClient):
+    """A session for one operation of a driver; close it afterwards. A call fails when no byte moves for 25 s."""
 
     def __init__(self, url: str, user: str, token: str, errors: HdfsErrors) -> None:
-        self.url = url
-        self._errors = errors
-        self._user = "the owner of the token" if token else f"user {user or getpass.getuser()!r}"
         self._session = _Session()
-        self._session.params = {"delegation": token} if token else {"user.name": user or getpass.getuser()}
-        self._client = _Client(url, session=self._session)
-        # The library logs each request.
-        logging.getLogger("hdfs").setLevel(logging.ERROR)
+        super().__init__(url, user, token, errors, self._session)
 
     def __enter__(self) -> WebHdfs:
         return self
@@ -137,18 +84,13 @@ class WebHdfs:
             self._client.write(path, data=self._reporting(content), permission="600")
             self._session.moved()
 
-    def make_folder(self, path: str) -> None:
-        """Create a folder that only its owner can enter, and missing folders above it."""
-        with self._translated("be created", path):
-            self._client.makedirs(path, permission="700")
-
     def move(self, source: str, target: str, *, replace: bool = False) -> bool:
         """Rename in one step; False when `source` does not exist, or when `target` exists and `replace` is false."""
         with self._translated("be stored", target):
             try:
                 self._client._rename(source, destination=target, renameoptions="OVERWRITE" if replace else "NONE")
             except HdfsError as error:
-                if error.exception in (_NOT_FOUND, _EXISTS):
+                if error.exception in (NOT_FOUND, EXISTS):
                     return False
                 raise
             return True
@@ -157,11 +99,6 @@ class WebHdfs:
         """Append files to `target` in the same folder, in one step without a copy. The files disappear."""
         with self._translated("be joined", target):
             self._client._concat(target, sources=",".join(others))
-
-    def remove(self, path: str) -> None:
-        """Remove a file, or a folder with its content; a missing path is not an error."""
-        with self._translated("be removed", path):
-            self._client.delete(path, recursive=True)
 
     def remove_if_empty(self, folder: str) -> None:
         """Remove a folder without content; a missing folder, or one with content, is not an error."""
@@ -176,68 +113,6 @@ class WebHdfs:
         for chunk in content:
             self._session.moved()
             yield chunk
-
-    def _found(self, operation: _Operation, path: str, **parameters: object) -> requests.Response | None:
-        try:
-            return operation(path, **parameters)
-        except HdfsError as error:
-            if error.exception == _NOT_FOUND:
-                return None
-            raise
-
-    @contextmanager
-    def _translated(self, action: str, path: str) -> Iterator[None]:
-        what = f"{path} in HDFS at {self.url}: cannot {action}"
-        try:
-            yield
-        except HdfsError as error:
-            raise self._refusal(what, error) from error
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._errors.unanswered(self._no_web_hdfs(what)) from error
-        except requests.RequestException as error:
-            # The error's own text contains the URL, and so the token.
-            server = urlsplit(getattr(error.request, "url", None) or self.url)
-            reason = "does not answer in time" if isinstance(error, requests.Timeout) else "cannot be reached"
-            msg = (
-                f"{what}: {server.scheme}://{server.netloc} {reason}; "
-                "check that it is running and that this machine can reach name nodes and data nodes"
-            )
-            raise self._errors.unanswered(msg) from error
-
-    def _refusal(self, what: str, error: HdfsError) -> HeronError:
-        if str(error.message).startswith("Authentication failure"):
-            return self._errors.refused(f"{what}: {self._worded(_SIGN_IN)}")
-        if error.exception is None:
-            return self._errors.unanswered(self._no_web_hdfs(what))
-        if error.exception == _NOT_FOUND:
-            return self._errors.refused(f"{what}: not found; {self._errors.again}")
-        reason = _REFUSALS.get(error.exception)
-        if reason is not None and "is not a directory" in str(error.message):
-            reason = _NO_FOLDER  # HDFS reports it as a missing permission to search the path
-        if reason is not None:
-            return self._errors.refused(f"{what}: {self._worded(reason)}")
-        report = str(error.message).strip().partition("\n")[0]
-        return self._errors.unanswered(f"{what}: HDFS reports {report!r:.300}; repair HDFS and try again")
-
-    def _worded(self, reason: str) -> str:
-        return reason.format(user=self._user, section=self._errors.section, space=self._errors.space)
-
-    def _no_web_hdfs(self, what: str) -> str:
-        return (
-            f"{what}: the server is not WebHDFS; check that {self._errors.section}.url is the web address of a name "
-            "node and that dfs.webhdfs.enabled is true"
-        )
-
-
-class _Client(Client):  # type: ignore[misc]  # ships no types
-    """The library's client with the operation CONCAT, which the library lacks."""
-
-    def _concat(self, path: str, **parameters: object) -> None:
-        url = f"{self._urls[0].rstrip('/')}/webhdfs/v1{path}"
-        answer = self._request("POST", url, params={"op": "CONCAT", **parameters})
-        if not answer:
-            refusal = answer.json()["RemoteException"]
-            raise HdfsError(refusal["message"], exception=refusal["exception"])
 
 
 class _Session(requests.Session):

@@ -12,6 +12,7 @@ from heron.spi.health import HealthPolicy
 from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.third_party import open_guarded
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
+from heron_cli.view.text import echo, json_text
 from heron_health_manager.diagnosing.health_text import health_text
 from heron_health_manager.diagnosing.policy_round import Round, run_round
 from heron_health_manager.managing.acting import Attempt
@@ -68,7 +69,7 @@ def _tell(records: OpenRecords, verb: str, number: int, *, as_json: bool) -> Non
         now = records.book.read().records
     else:
         now = set_paused(records, paused=verb == "pause")
-    click.echo(msgspec.json.encode(now).decode() if as_json else history_text(records.name, now))
+    echo(json_text(msgspec.json.encode(now)) if as_json else history_text(records.name, now))
 
 
 def _observe(name: str, policy_name: str, given: tuple[str, ...], options: RemoteOptions) -> None:
@@ -79,9 +80,9 @@ def _observe(name: str, policy_name: str, given: tuple[str, ...], options: Remot
     if found is None:  # `observe` yields at least one
         return
     if options.as_json:
-        click.echo(msgspec.json.encode(_document(policy_name, found)).decode())
+        echo(json_text(msgspec.json.encode(_document(policy_name, found))))
     else:
-        click.echo(health_text(found, window[-1].at_s - window[0].at_s))
+        echo(health_text(found, window[-1].at_s - window[0].at_s))
 
 
 def _policy(name: str, given: tuple[str, ...]) -> HealthPolicy:

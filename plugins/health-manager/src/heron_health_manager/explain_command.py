@@ -7,6 +7,7 @@ import msgspec
 
 from heron.clock import wall_s
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
+from heron_cli.view.text import echo, json_text
 from heron_health_manager.ds2_policy import Ds2Policy
 from heron_health_manager.explaining.explain import explain as explanation_of
 from heron_health_manager.explaining.explanation_text import explanation_lines
@@ -44,6 +45,6 @@ def explain(name: str, since: str, observe_s: float, options: RemoteOptions) -> 
     with options.connect(name) as client:
         explanation = explanation_of(gather(client, name, policy, span, options.timeout_s))
     if options.as_json:
-        click.echo(msgspec.json.encode(explanation).decode())
+        echo(json_text(msgspec.json.encode(explanation)))
     else:
-        click.echo("\n".join(explanation_lines(explanation)))
+        echo("\n".join(explanation_lines(explanation)))

@@ -20,7 +20,6 @@ from heron.clock import SystemClock
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.loading import open_driver
 from heron.driver_kit.log import configure
-from heron.driver_kit.native_memory import return_large_blocks
 from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, PluginError
 from heron.ipc.query import TManagerClient
@@ -36,6 +35,7 @@ from heron.spi.uploader import Uploader
 from heron_cli.profiles import Profile
 from heron_cli.topologies.environment import Environment, ProfileChoice
 from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_driver_kit.native_memory import return_large_blocks
 from heron_health_manager.managing.carrier import Carrier
 from heron_health_manager.managing.manager import HealthManager
 from heron_health_manager.managing.pace import Pace

@@ -18,7 +18,7 @@ from heron.clock import monotonic_s
 from heron.errors import SinkError
 from heron.spi.metricsink import MetricsRecord, MetricsSink
 from heron.spi.options import decode_options
-from heron.spi.sink_buffer import SinkBuffer
+from heron_driver_kit.sink_buffer import SinkBuffer
 from heron_metricsink_graphite.connection import Connection
 from heron_metricsink_graphite.series import Point, as_pickle, as_plaintext, parts, points
 

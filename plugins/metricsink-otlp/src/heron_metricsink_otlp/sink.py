@@ -20,7 +20,7 @@ from heron.driver_kit.loading import load_object
 from heron.errors import ConfigError, SinkError
 from heron.spi.metricsink import MetricsRecord, MetricsSink
 from heron.spi.options import Secret, decode_options
-from heron.spi.sink_buffer import SinkBuffer
+from heron_driver_kit.sink_buffer import SinkBuffer
 from heron_metricsink_otlp.exporter import Exporter, RejectedError, Signal, answered, request_of
 from heron_metricsink_otlp.signals import events_of, metrics_of, traces_of
 

@@ -16,7 +16,7 @@ import msgspec
 from heron.errors import SinkError
 from heron.spi.metricsink import MetricsRecord, MetricsSink
 from heron.spi.options import decode_options
-from heron.spi.sink_buffer import SinkBuffer
+from heron_driver_kit.sink_buffer import SinkBuffer
 from heron_metricsink_scribe.client import Answer, Client, Entry
 
 __all__ = ["ScribeOptions", "ScribeSink"]

@@ -8,15 +8,15 @@ from typing import ClassVar, Final, Self
 from heron.api.api_constants import TOPOLOGY_PACKING_FFD_SORTING_STRATEGY as STRATEGY
 from heron.api.definition import TopologyDefinition
 from heron.errors import ConfigError, known, nearest
-from heron.planner.capacity import Capacity, CapacityDefaults, capacity_of
-from heron.planner.container_moves import in_containers
-from heron.planner.first_fit import FirstFit
 from heron.planner.packing_plan import PackingPlan, Resource
-from heron.planner.plan_change import check_parallelism, read_change
-from heron.planner.plan_draft import PlanDraft
 from heron.planner.resource_map import Limits, read_resource_map
-from heron.spi.capacity_options import CapacitySection, read_capacity_options
 from heron.spi.packing import Packing
+from heron_packing_kit.capacity import Capacity, CapacityDefaults, capacity_of
+from heron_packing_kit.capacity_options import CapacitySection, read_capacity_options
+from heron_packing_kit.container_moves import in_containers
+from heron_packing_kit.first_fit import FirstFit
+from heron_packing_kit.plan_change import check_parallelism, read_change
+from heron_packing_kit.plan_draft import PlanDraft
 
 __all__ = ["FirstFitDecreasingPacking"]
 

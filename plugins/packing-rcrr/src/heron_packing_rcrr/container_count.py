@@ -10,8 +10,8 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 
-from heron.planner.capacity import Capacity
 from heron.planner.packing_plan import CPU_ROUNDING, NO_RESOURCE, Resource
+from heron_packing_kit.capacity import Capacity
 
 __all__ = ["fewest_containers", "shortfall"]
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from typing import ClassVar, Self
 
 from heron.api.definition import TopologyDefinition
-from heron.planner.capacity import CapacityDefaults, capacity_of
-from heron.planner.container_moves import in_containers
-from heron.planner.first_fit import FirstFit
 from heron.planner.packing_plan import PackingPlan
-from heron.planner.plan_change import check_parallelism, read_change
-from heron.planner.plan_draft import PlanDraft
 from heron.planner.resource_map import CONTAINERS, Limits, read_resource_map
-from heron.spi.capacity_options import CapacitySection, read_capacity_options
 from heron.spi.packing import Packing
+from heron_packing_kit.capacity import CapacityDefaults, capacity_of
+from heron_packing_kit.capacity_options import CapacitySection, read_capacity_options
+from heron_packing_kit.container_moves import in_containers
+from heron_packing_kit.first_fit import FirstFit
+from heron_packing_kit.plan_change import check_parallelism, read_change
+from heron_packing_kit.plan_draft import PlanDraft
 from heron_packing_rcrr.container_count import fewest_containers, shortfall
 
 __all__ = ["ResourceCompliantPacking"]

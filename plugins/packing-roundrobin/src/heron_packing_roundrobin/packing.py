@@ -7,12 +7,12 @@ from typing import ClassVar, Self
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import PackingError
-from heron.planner.container_moves import in_containers
 from heron.planner.packing_plan import PackingPlan
-from heron.planner.plan_change import check_parallelism, read_change
-from heron.planner.plan_draft import PlanDraft
 from heron.planner.resource_map import CONTAINERS, ResourceMap, read_resource_map
 from heron.spi.packing import Packing
+from heron_packing_kit.container_moves import in_containers
+from heron_packing_kit.plan_change import check_parallelism, read_change
+from heron_packing_kit.plan_draft import PlanDraft
 from heron_packing_roundrobin.options import RoundRobinOptions, RoundRobinSection
 from heron_packing_roundrobin.rebalance import Rebalance
 from heron_packing_roundrobin.sizing import Sizing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from heron.planner.plan_draft import PlanDraft
+from heron_packing_kit.plan_draft import PlanDraft
 from heron_packing_roundrobin.rule import Demand
 from heron_packing_roundrobin.sizing import Sizing
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from heron.errors import PackingError
 from heron.planner.amounts import MIN_CORES
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, Resource
-from heron.planner.plan_draft import DraftInstance
 from heron.planner.resource_map import ResourceMap
+from heron_packing_kit.plan_draft import DraftInstance
 from heron_packing_roundrobin.options import RoundRobinOptions
 from heron_packing_roundrobin.rule import Demand, Rule
 

@@ -13,8 +13,8 @@ from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from heron.driver_kit.packages import CHUNK_BYTES
 from heron.errors import ConfigError
+from heron_driver_kit.packages import CHUNK_BYTES
 from heron_s3_kit.place import S3Place
 from heron_s3_kit.s3_errors import S3Errors, code_of, server_time_s, translated
 

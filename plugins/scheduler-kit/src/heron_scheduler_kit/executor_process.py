@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import stat
 from collections.abc import Mapping, Sequence
@@ -105,7 +106,8 @@ def own_run_dir(path: Path) -> bool:
         message = f"run directory {path}: belongs to user {found.st_uid}; set run.run_dir to a folder of your own"
         raise SchedulerError(message)
     if mode & 0o077:
-        message = f"run directory {path}: others may enter it, its mode is {mode:04o}; make it 0700"
+        modes = f"its mode is {mode:04o}, and must be 0700"
+        message = f"run directory {path}: others may enter it, {modes}; `chmod 700 {shlex.quote(str(path))}`"
         raise SchedulerError(message)
     return created
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 import msgspec
 
 from heron.clock import monotonic_s
-from heron.driver_kit.private_files import make_private_dir
+from heron.driver_kit.private_files import check_private, make_private_dir
 from heron.errors import SchedulerError, known, nearest
 from heron.spi.scheduler import (
     ContainerSpec,
@@ -171,6 +171,7 @@ class SupervisedScheduler(Scheduler):
         pause = threading.Event()
         try:
             make_private_dir(self._root)
+            check_private(self._root, "job folder")
             while (lock := folder.lock(make=True)) is None:
                 if _answers(folder) or monotonic_s() > deadline_s:
                     message = f"topology {folder.path.name!r} is running already (see {folder.path}); kill it first"

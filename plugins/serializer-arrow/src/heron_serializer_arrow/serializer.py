@@ -16,6 +16,7 @@ from heron.spi.options import decode_options
 from heron.spi.serializer import Encoding
 from heron_serializer_arrow.emitted import batch_of
 from heron_serializer_arrow.keys import check_key_type, distinct_keys
+from heron_serializer_arrow.received import check_offsets, check_sizes
 from heron_serializer_arrow.values import from_values, has_exact_type, to_values
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class ArrowSerializer(ColumnSerializer):
             msg = f"a batch of {batch.num_rows} rows: {error}"
             raise SerializationError(msg) from error
         payload: bytes = sink.getvalue().to_pybytes()
+        if options.compression is not None:
+            _check_compressed(payload)
         return payload
 
     def decode_batch(self, payload: bytes | memoryview, rows: int) -> pa.RecordBatch:
@@ -134,6 +137,7 @@ def _batch(arrays: list[pa.Array], names: Sequence[str], rows: int) -> pa.Record
 
 def _read(payload: bytes | memoryview) -> pa.RecordBatch:
     """Read the only batch of a payload in place: its buffers refer to `payload`, unless they are not aligned there."""
+    check_sizes(payload)
     buffer = pa.py_buffer(payload)
     if buffer.address % _ALIGNMENT:
         buffer = pa.py_buffer(bytes(payload))
@@ -141,10 +145,19 @@ def _read(payload: bytes | memoryview) -> pa.RecordBatch:
         with pa.ipc.open_stream(buffer) as reader:
             batch = reader.read_next_batch()
         batch.validate()
+        check_offsets(batch)
     except (pa.ArrowException, StopIteration, OSError, ValueError) as error:
         msg = f"the payload is not an Arrow IPC stream with a batch: {error}"
         raise SerializationError(msg) from error
     return batch
+
+
+def _check_compressed(payload: bytes) -> None:
+    try:
+        check_sizes(payload)
+    except SerializationError as error:
+        msg = f"{error}; its receivers refuse it: set topology.columns.compression to none, or emit a reference"
+        raise SerializationError(msg) from error
 
 
 def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:

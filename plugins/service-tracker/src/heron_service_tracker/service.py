@@ -19,10 +19,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from heron.clock import SystemClock, monotonic_s
-from heron.driver_kit.native_memory import return_large_blocks
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import HeronError, UsageError
 from heron_cli.client import Client, connect, metrics_sinks
+from heron_driver_kit.native_memory import return_large_blocks
 from heron_service_tracker.calls.actions import Actions
 from heron_service_tracker.calls.audit_file import AuditFile
 from heron_service_tracker.calls.explain_command import ExplainCommand
@@ -32,6 +32,7 @@ from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.http.access import Access
 from heron_service_tracker.http.address import Address
 from heron_service_tracker.http.application import Pages, application
+from heron_service_tracker.http.bounded_protocol import BoundedProtocol
 from heron_service_tracker.watches.cluster_watch import ClusterWatch
 from heron_service_tracker.watches.observations import METRICS_S, Observations
 
@@ -157,7 +158,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         proxy_headers=False,
         timeout_graceful_shutdown=_STOP_S,
         h11_max_incomplete_event_size=16 * 1024,
-        http="h11",
+        http=BoundedProtocol,
         limit_concurrency=_MOST_CONNECTIONS,
     )
 

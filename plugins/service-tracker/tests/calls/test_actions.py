@@ -14,6 +14,7 @@ from typing import Any, cast
 import httpx
 import pytest
 from click.testing import CliRunner
+from starlette.routing import Route
 
 from heron.errors import HeronError, UnreachableError, UsageError
 from heron_cli.client import Client, RestartedContainer, StateChange
@@ -21,6 +22,7 @@ from heron_service_tracker.calls import actions as actions_module
 from heron_service_tracker.calls.action_items import ActionRequest
 from heron_service_tracker.calls.actions import Actions
 from heron_service_tracker.calls.audit_file import AuditFile
+from heron_service_tracker.calls.questions import Questions
 from heron_service_tracker.command import tracker
 from heron_service_tracker.history.history_file import SeriesPoints
 from heron_service_tracker.history.prometheus_history import PrometheusHistory
@@ -240,6 +242,19 @@ def test_without_the_option_there_is_no_such_path(observations: Observations) ->
             return await client.post(ACTIONS, json={"action": "kill", **CONFIRMED})
 
     assert asyncio.run(ask()).status_code == 404
+
+
+def test_no_other_path_changes_a_topology(observations: Observations, actions: Actions) -> None:
+    """The other paths that take a body ask a task with the read-only key."""
+    questions = Questions(lambda _: pytest.fail("nothing asks"), tuples_allowed=True, logs_allowed=True)
+    access = Access(Address("127.0.0.1", 1))
+    app = application(observations, access, asyncio.Event(), questions=questions, actions=actions)
+    changing = {each.path for each in app.routes if isinstance(each, Route) and each.methods and "POST" in each.methods}
+    task = ACTIONS.replace("near", "{cluster}").replace("words/actions", "{topology}/tasks/{task}")
+    asking = {f"{task}/profile", f"{task}/memory", f"{task}/tuples"}
+    assert changing - asking == {ACTIONS.replace("near", "{cluster}").replace("words", "{topology}")}
+    others = {method for each in app.routes if isinstance(each, Route) for method in each.methods or ()}
+    assert others == {"GET", "HEAD", "POST"}
 
 
 def test_actions_need_a_token_also_at_a_loopback_address() -> None:

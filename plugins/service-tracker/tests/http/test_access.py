@@ -75,7 +75,7 @@ def test_a_token_file_that_others_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text(TOKEN + "\n")
     path.chmod(0o640)
-    with pytest.raises(ConfigError, match="has mode 0640; others can read it") as refused:
+    with pytest.raises(ConfigError, match="its mode is 0640, and must be 0600; `chmod 600") as refused:
         read_token(path, None)
     assert TOKEN not in str(refused.value)
     path.chmod(0o600)

@@ -10,14 +10,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.tuple import Tuple
+from heron.instance.acks.foreign_tuples import foreign_tuple
 from heron.instance.acks.replays import Replays
 from heron.instance.input.received_batches import ReceivedBatches
 from heron.instance.output.emitter import BoltEmitter, SpoutEmitter, check_ids
 from heron.instance.output.stream_origin import StreamOrigin
+from heron.instance.output.tracked_stream import checked_anchors, listed_anchors
 from heron.instance.replay.kept_roots import ColumnRoot, KeptRoot
 from heron.instance.replay.replayer import Replayer
 from heron.ipc.frames.frame import SegmentHead, parse_segment
@@ -175,8 +177,9 @@ class TrackedBoltEmitter(BoltEmitter):
         need_task_ids: bool = False,
     ) -> list[int] | None:
         """Emits a tuple."""
-        with self._outbox.under(self._roots(anchors or ())):
-            tasks = super().emit(values, stream, anchors, direct_task, need_task_ids)
+        listed = self._listed(anchors)
+        with self._outbox.under(self._roots(listed)):
+            tasks = super().emit(values, stream, None, direct_task, need_task_ids)
             self.flush()
         return tasks
 
@@ -188,7 +191,7 @@ class TrackedBoltEmitter(BoltEmitter):
         direct_task: int | None = None,
     ) -> None:
         """Emits a batch as columns."""
-        with self._outbox.under(self._roots(anchors or ())):
+        with self._outbox.under(self._roots(self._listed(anchors))):
             super().emit_columns(batch, stream, None, direct_task)
             self.flush()
 
@@ -204,9 +207,21 @@ class TrackedBoltEmitter(BoltEmitter):
         if isinstance(edge := self._edge_of(tup), Edge):
             self._ledger.fail(edge, self.cause)
 
+    def _listed(self, anchors: Iterable[Tuple | RecordBatch] | None) -> list[Tuple | RecordBatch]:
+        """The anchors, checked as the streams of a task on processes check them."""
+        listed = [] if anchors is None else [*listed_anchors(anchors)]
+        for each in listed:
+            if self.received.get(each) is None:
+                (tup,) = checked_anchors((each,))
+                if tup._index < 0 and (wrong := foreign_tuple("anchor", tup)) is not None:
+                    self.wrong.append(wrong)
+        return cast("list[Tuple | RecordBatch]", listed)
+
     def _roots(self, anchors: Iterable[Tuple | RecordBatch]) -> tuple[Root, ...]:
         edges = [edge for edge in map(self._edge_of, anchors) if isinstance(edge, Edge)]
         return tuple(dict.fromkeys(root for edge in edges for root in edge.roots if root.live))
 
     def _edge_of(self, received: Tuple | RecordBatch) -> object:
-        return received.id if isinstance(received, Tuple) else self.received.get(received)
+        if isinstance(received, Tuple):
+            return received.id if received._index >= 0 else None  # a copy is not what was received
+        return self.received.get(received)

@@ -87,6 +87,7 @@ class SimulatedBolt(SimulatedTask):
                 worked = True
         worked = self._tick_if_due() or worked
         if not self.ended and self._aligner.complete():
+            self._queued.drain(self._queued_failed)
             self._finish()
             worked = True
         self.emitter.flush()
@@ -111,7 +112,7 @@ class SimulatedBolt(SimulatedTask):
             self.metrics.watermark_us = step.time_us
             try:
                 self._component.process_watermark(step.time_s)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self.user_failed("process_watermark", error, "the task continues")
             self._settle()
         if receivers := self.environment.index.receiving_tasks(self.plan.component):
@@ -158,7 +159,7 @@ class SimulatedBolt(SimulatedTask):
         try:
             if batch.num_rows:
                 self._component.process_columns(batch)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.settle_columns(batch, acked=False)
             self._fail(edge, "process_columns", error)
             self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
@@ -180,7 +181,7 @@ class SimulatedBolt(SimulatedTask):
                 self._component.process(tup)
             else:
                 emitter.hook_calls.execute(self._component.process, tup)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.metrics.failed += 1
             self._fail(tup.id, "process", error)
             self.user_failed("process", error, "the tuple is failed and the task continues", tup)
@@ -190,7 +191,7 @@ class SimulatedBolt(SimulatedTask):
             return False
         try:
             self._component.process_tick(TupleHelper.make_tick_tuple())
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.user_failed("process_tick", error, "the task continues")
         self._ticks.restart()
         return True
@@ -198,13 +199,14 @@ class SimulatedBolt(SimulatedTask):
     def _finish(self) -> None:
         try:
             self._component.finish()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             line = self.errors.report("finish", error, "correct it and run the topology again")
             raise TopologyFailedError(line) from error
+        self._queued.drain(self._queued_failed)  # of threads that `finish` has joined
         self._settle()
         self.end()
 
-    def _fail(self, edge: object, doing: str, error: Exception) -> None:
+    def _fail(self, edge: object, doing: str, error: BaseException) -> None:
         if isinstance(edge, Edge) and self.environment.ledger is not None:
             cause = FailureCause.of(self.plan.component, self.plan.task_id, doing, error) if self._tells_why else None
             self.environment.ledger.fail(edge, b"" if cause is None else encode_cause(cause))
@@ -215,3 +217,6 @@ class SimulatedBolt(SimulatedTask):
         self.metrics.failed += len(failed)
         acked.clear()
         failed.clear()
+        wrong, self._emitter.wrong[:] = list(self._emitter.wrong), []
+        for error in wrong:
+            self.user_failed("the component", error, "the task continues")

@@ -116,6 +116,7 @@ class SimulatedSpout(SimulatedTask):
         self.emitter.flush()
         if self._immediate is not None:
             self._immediate.call(self._component, self._hook_calls())
+        self._queued.drain(self._queued_failed)
         if self._emitter.ending and self._is_done():
             self.end()
             return True
@@ -127,7 +128,7 @@ class SimulatedSpout(SimulatedTask):
         owed = len(self._replays) if self._emitter.ending else 0
         try:
             self._component.next_tuple()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             wait_s = self._backoff.take()
             self._retry_s = self.environment.clock.monotonic_s() + wait_s
             again = not self._emitter.ending or self._replays
@@ -198,7 +199,7 @@ class SimulatedSpout(SimulatedTask):
         try:
             action(tup_id)
             (hooks.acked if ended.complete else hooks.failed)(tup_id, ended.latency_s)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.user_failed(doing, error, "the task continues", tup_id)
 
     def _fail(self, tup_id: object) -> None:
@@ -211,5 +212,5 @@ class SimulatedSpout(SimulatedTask):
     def _hook_calls(self) -> SpoutHookCalls:
         return SpoutHookCalls(self.emitter.hooks, self.plan.task_id)
 
-    def _callback_failed(self, doing: str, error: Exception, tup_id: object) -> None:
+    def _callback_failed(self, doing: str, error: BaseException, tup_id: object) -> None:
         self.user_failed(doing, error, "the task continues", tup_id)

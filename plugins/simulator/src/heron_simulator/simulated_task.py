@@ -143,7 +143,7 @@ class SimulatedTask(ABC):
         ):
             try:
                 action()
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self.errors.report(doing, error, "the task ends anyway")
 
     def end(self) -> None:
@@ -155,10 +155,11 @@ class SimulatedTask(ABC):
         """Shows and counts a failure of user code.
 
         Raises:
-            TopologyFailedError: when `topology.on.error` is ``stop``.
+            TopologyFailedError: when `topology.on.error` is ``stop``, or the error is that of `sys.exit`.
         """
-        line = self.errors.report(doing, error, remedy, record)
-        if self._stops_on_error:
+        stops = self._stops_on_error or not isinstance(error, Exception)
+        line = self.errors.report(doing, error, "the simulation ends" if stops else remedy, record)
+        if stops:
             raise TopologyFailedError(line) from error
 
     def component_reported(self, error: Exception) -> None:
@@ -217,7 +218,7 @@ class SimulatedTask(ABC):
     def _guarded(self, doing: str, action: Callable[[], None]) -> None:
         try:
             action()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             line = self.errors.report(doing, error, "correct it and run the topology again")
             raise TopologyFailedError(line) from error
 
@@ -231,7 +232,7 @@ class SimulatedTask(ABC):
 
         return custom
 
-    def _queued_failed(self, error: Exception) -> None:
+    def _queued_failed(self, error: BaseException) -> None:
         self.user_failed("a call of the thread-safe collector", error, "the call is lost and the task continues")
 
     def _reject(self, stream: str, row: object, error: Exception) -> None:

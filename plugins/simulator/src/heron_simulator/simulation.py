@@ -71,6 +71,7 @@ class Simulation:
         code: provides the author's classes; only for a definition.
         calls_per_step: how often a spout is called in one step, as long as it emits.
         serializers: the serializers that ``topology.serializer`` names, except for ``pickle``.
+        settings: the settings of the engine; None takes the defaults.
 
     Raises:
         TopologyError: when the topology does not verify.
@@ -87,9 +88,11 @@ class Simulation:
         code: AuthorCode | None = None,
         calls_per_step: int = 1,
         serializers: Sequence[DriverRef] = (),
+        settings: EngineSettings | None = None,
     ) -> None:
         definition, self._code = definition_and_code(source, code)
         self._serializers = Serializers(serializers)
+        self._settings = settings or EngineSettings()
         self._clock = clock
         self._shuffle = random.Random(seed).shuffle if seed is not None else None  # noqa: S311  # no secret
         self._sleeper = Sleeper()
@@ -240,7 +243,7 @@ class Simulation:
     def _make_tasks(self, definition: TopologyDefinition, calls: int) -> dict[tuple[str, int], SimulatedTask]:
         environment = SimulationEnvironment(
             index=self._index,
-            settings=EngineSettings(),
+            settings=self._settings,
             clock=self._clock,
             code=self._code,
             inboxes={task.task_id: deque() for task in self._index.plan.tasks},

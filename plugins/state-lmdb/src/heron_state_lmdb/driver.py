@@ -16,11 +16,11 @@ from typing import Annotated, ClassVar, Final, Self
 import lmdb
 import msgspec
 
-from heron.driver_kit.os_errors import translated_os_errors
 from heron.driver_kit.private_files import check_usable, make_private_dir
 from heron.errors import KeyedStateError
 from heron.spi.options import decode_options
 from heron.spi.state import StateBackend
+from heron_driver_kit.os_errors import translated_os_errors
 from heron_state_lmdb.store import LmdbTaskStore
 
 __all__ = ["LmdbOptions", "LmdbStateBackend"]

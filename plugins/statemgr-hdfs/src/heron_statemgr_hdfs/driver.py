@@ -12,8 +12,9 @@ import msgspec
 
 from heron.clock import SystemClock, monotonic_s
 from heron.errors import StateError
-from heron.spi.options import Secret, decode_options
+from heron.spi.options import decode_options
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
+from heron_hdfs_kit.place import HdfsPlace, HdfsRoot
 from heron_statemgr_hdfs.hold import HdfsHold
 from heron_statemgr_hdfs.lease_monitor import RENEWALS_PER_LEASE, LeaseMonitor
 from heron_statemgr_hdfs.node import LIMIT_S, Node, Store
@@ -23,26 +24,15 @@ from heron_statemgr_hdfs.web_hdfs import WebHdfs
 __all__ = ["HdfsOptions", "HdfsStateManager"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
-_URL = r"^https?://[^/;?#\s]+/?(;https?://[^/;?#\s]+/?)*$"
-_ROOT = r"^(/[A-Za-z0-9_.,=@+-]+)+$"
 _CLOSE_S = 1.5  # an executor must end within 5 s of its stop signal; an unreleased lease expires
 
 
-class HdfsOptions(msgspec.Struct, frozen=True):
+class HdfsOptions(HdfsPlace, frozen=True):
     """The driver's section of a profile."""
 
-    url: Annotated[str, msgspec.Meta(pattern=_URL)]
-    root: Annotated[str, msgspec.Meta(pattern=_ROOT)] = "/heron/state"
-    user: str = ""
-    token: Secret = ""
+    root: HdfsRoot = "/heron/state"
     lease_s: Annotated[float, msgspec.Meta(ge=1, le=5)] = 4.0
     poll_s: Annotated[float, msgspec.Meta(ge=0.1, le=1)] = 0.5
-
-    def __post_init__(self) -> None:
-        """Refuse a path with relative steps."""
-        if {".", ".."} & set(self.root.split("/")):
-            message = f"root {self.root!r} contains the step . or ..; write the path without it"
-            raise ValueError(message)
 
 
 class HdfsStateManager(StateManager):

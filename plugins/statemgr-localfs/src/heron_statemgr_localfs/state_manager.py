@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Self
 
 import msgspec
 
-from heron.driver_kit.private_files import make_private_dir
+from heron.driver_kit.private_files import check_private, make_private_dir
 from heron.errors import StateError
 from heron.spi.options import decode_options
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
@@ -130,6 +130,7 @@ def _open_root(root: Path) -> None:
 
     Raises:
         StateUnavailableError: when the folder existed before and is gone.
+        ConfigError: when other users can access it; it has the keys of topologies.
         OSError: when it cannot be created.
     """
     mark = root.with_name(f".{root.name}.made")
@@ -137,6 +138,7 @@ def _open_root(root: Path) -> None:
     if mark.exists() and not root.exists():
         raise root_gone(root, f"; if it was removed for good, remove {mark} as well")
     make_private_dir(root)
+    check_private(root, "state folder")
     if not mark.exists():
         with contextlib.suppress(OSError):  # the parent may be read-only; then there is no mark
             mark.touch(mode=0o600)

@@ -10,9 +10,9 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final, Self, TypeVar
 
-from heron.driver_kit.view_names import check_batch, check_entries, check_key, check_view, later_batch, removed_batch
 from heron.spi.options import decode_options
 from heron.spi.store import Batch, Reading, SpanKey, ViewStore
+from heron_driver_kit.view_names import check_batch, check_entries, check_key, check_view, later_batch, removed_batch
 from heron_store_postgresql.database import Connection, Database
 from heron_store_postgresql.options import PostgresqlOptions
 

@@ -10,10 +10,10 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, Self, TypeVar
 
-from heron.driver_kit.view_names import check_batch, check_entries, check_key, check_view, later_batch, removed_batch
 from heron.errors import StoreError
 from heron.spi.options import decode_options
 from heron.spi.store import Batch, Reading, SpanKey, ViewStore
+from heron_driver_kit.view_names import check_batch, check_entries, check_key, check_view, later_batch, removed_batch
 from heron_store_redis.options import RedisOptions
 from heron_store_redis.server import Connection, Server
 

@@ -11,12 +11,12 @@ from typing import Annotated, ClassVar, Final, Self
 
 import msgspec
 
-from heron.driver_kit.os_errors import translated_os_errors
 from heron.driver_kit.private_files import check_usable
-from heron.driver_kit.view_names import check_batch, check_entries, check_key, check_view, later_batch, removed_batch
 from heron.errors import StoreError
 from heron.spi.options import decode_options
 from heron.spi.store import Batch, Reading, SpanKey, ViewStore
+from heron_driver_kit.os_errors import translated_os_errors
+from heron_driver_kit.view_names import check_batch, check_entries, check_key, check_view, later_batch, removed_batch
 from heron_store_sqlite.view_file import ViewFile
 
 __all__ = ["SqliteOptions", "SqliteViewStore"]

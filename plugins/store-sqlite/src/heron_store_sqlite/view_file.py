@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from heron.driver_kit.os_errors import translated_os_errors
 from heron.driver_kit.private_files import make_private_dir
 from heron.errors import StoreError
+from heron_driver_kit.os_errors import translated_os_errors
 
 __all__ = ["ViewFile"]
 

@@ -66,6 +66,10 @@ def no_partition(stream: Streamlet[Any]) -> Streamlet[Any]:
     return stream.repartition(2, lambda each, _: "first" if each == 2 else 0)  # type: ignore[arg-type, return-value]  # the mistake
 
 
+def no_division(stream: Streamlet[Any]) -> Streamlet[Any]:
+    return stream.repartition(2, lambda each, _: 0 // (each - 2))
+
+
 def cannot_travel(stream: Streamlet[Any]) -> Streamlet[Any]:
     return stream.map(lambda each: threading.Lock() if each == 2 else each).repartition(2)
 
@@ -81,6 +85,7 @@ WRONG: dict[Wrong, str] = {
     no_state: r"operator 'mapwithstate-1' \(.*\): TypeError: cannot unpack non-iterable int object",
     no_sum: r"operator 'reducebykey-1' \(.*\): TypeError: unsupported operand",
     no_partition: r"operator 'repartition-1' \(.*\): the partition 'first' is not an integer from 0 to 1",
+    no_division: r"operator 'repartition-1' \(.*\): ZeroDivisionError",
     cannot_travel: r"component 'source-1-to-map-1', .*lock.* cannot be encoded",
 }
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, Self
 
-from heron.driver_kit.checkpoint_names import check_name, check_prefix, check_range
 from heron.errors import CheckpointError
 from heron.spi.checkpoint import CheckpointStore, StoredObject
+from heron_driver_kit.checkpoint_names import check_name, check_prefix, check_range
 
 __all__ = ["MemoryCheckpointStore"]
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
-from heron.driver_kit.view_names import check_batch, check_entries, check_key, check_view, later_batch, removed_batch
 from heron.spi.driver import NoOptions
 from heron.spi.options import decode_options
 from heron.spi.store import Batch, Reading, SpanKey, ViewStore
+from heron_driver_kit.view_names import check_batch, check_entries, check_key, check_view, later_batch, removed_batch
 
 __all__ = ["MemoryViewStore"]
 

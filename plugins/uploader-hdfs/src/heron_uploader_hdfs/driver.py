@@ -9,10 +9,10 @@ from typing import Annotated, ClassVar, Self
 
 import msgspec
 
-from heron.driver_kit.packages import InterruptedTransferError, PackageName, receive, sha256_of, translated_errors
 from heron.errors import PackageError
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader
+from heron_driver_kit.packages import InterruptedTransferError, PackageName, receive, sha256_of, translated_errors
 from heron_hdfs_kit.place import HdfsPlace, HdfsRoot
 from heron_hdfs_kit.web_hdfs import HdfsErrors, WebHdfs
 from heron_uploader_hdfs.parts import PARTS, Parts

@@ -17,8 +17,8 @@ import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from heron.driver_kit.packages import CHUNK_BYTES, InterruptedTransferError, translated_errors
 from heron.errors import PackageError
+from heron_driver_kit.packages import CHUNK_BYTES, InterruptedTransferError, translated_errors
 from heron_hdfs_kit.owner import OWNER, is_dead, new_owner
 from heron_hdfs_kit.web_hdfs import Entry, WebHdfs
 

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from heron.driver_kit.packages import CHUNK_BYTES
 from heron.errors import ConfigError, PackageError
 from heron.spi.options import Secret
+from heron_driver_kit.packages import CHUNK_BYTES
 from heron_uploader_http.http_errors import checked, translated
 from heron_uploader_http.multistatus import Member, members
 

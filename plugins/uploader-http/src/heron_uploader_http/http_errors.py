@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import httpx
 
-from heron.driver_kit.packages import InterruptedTransferError
 from heron.errors import PackageError
+from heron_driver_kit.packages import InterruptedTransferError
 
 __all__ = ["checked", "translated"]
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
-from heron.driver_kit.packages import CHUNK_BYTES, LocalPackage, PackageName, chunks_of, receive, sha256_of
 from heron.errors import PackageError
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader
+from heron_driver_kit.packages import CHUNK_BYTES, LocalPackage, PackageName, chunks_of, receive, sha256_of
 from heron_uploader_http.folder import Folder, HttpOptions
 
 __all__ = ["HttpUploader"]

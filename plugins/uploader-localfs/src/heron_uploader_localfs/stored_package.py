@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from heron.driver_kit.packages import PackageName
 from heron.errors import PackageError
+from heron_driver_kit.packages import PackageName
 
 __all__ = ["StoredPackage"]
 

@@ -18,11 +18,11 @@ from typing import Annotated, BinaryIO, ClassVar, Self
 import msgspec
 
 from heron.clock import wall_s
-from heron.driver_kit.packages import PackageName, chunks_of, sha256_of, translated_errors
-from heron.driver_kit.private_files import check_usable, make_private_dir
+from heron.driver_kit.private_files import check_private, check_usable, make_private_dir
 from heron.errors import PackageError
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader
+from heron_driver_kit.packages import PackageName, chunks_of, sha256_of, translated_errors
 from heron_uploader_localfs.stored_package import StoredPackage
 
 __all__ = ["LocalfsOptions", "LocalfsUploader"]
@@ -57,6 +57,7 @@ class LocalfsUploader(Uploader):
         """Check that the folder is writable or can be created."""
         with translated_errors(f"folder {self._root}: cannot be used", "choose another uploader.root"):
             check_usable(self._root)
+            check_private(self._root, "package folder")
         return f"folder {self._root}"
 
     def upload(self, package: Path, name: str) -> str:
@@ -65,6 +66,7 @@ class LocalfsUploader(Uploader):
         stored = StoredPackage(self._root, PackageName(name, digest))
         with translated_errors(f"package {package}: cannot be stored in {self._root}", "choose another uploader.root"):
             make_private_dir(self._root)
+            check_private(self._root, "package folder")
             self._remove_abandoned(stored)
             if not (stored.path.exists() and sha256_of(chunks_of(stored.path)) == stored.digest):
                 _copy(package, stored.path, digest)

@@ -6,9 +6,9 @@ the tag shows which parts are stored. Some kinds of encryption use other tags; t
 
 from __future__ import annotations
 
-from heron.driver_kit.packages import LocalPackage
 from heron.errors import PackageError
 from heron.spi.uploader import Progress
+from heron_driver_kit.packages import LocalPackage
 from heron_s3_kit.bucket import Condition
 from heron_uploader_s3.package_bucket import PackageBucket
 from heron_uploader_s3.s3_errors import S3RefusedError

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from heron.driver_kit.packages import InterruptedTransferError
 from heron.errors import PackageError
+from heron_driver_kit.packages import InterruptedTransferError
 from heron_s3_kit.s3_errors import S3Errors
 
 __all__ = ["S3_ERRORS", "S3RefusedError"]

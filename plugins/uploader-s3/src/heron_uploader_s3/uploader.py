@@ -14,10 +14,10 @@ from typing import ClassVar, Self
 from urllib.parse import quote, unquote, urlsplit
 
 from heron.clock import monotonic_s
-from heron.driver_kit.packages import LocalPackage, PackageName, receive, sha256_of
 from heron.errors import PackageError
 from heron.spi.options import decode_options
 from heron.spi.uploader import PackageEntry, Uploader
+from heron_driver_kit.packages import LocalPackage, PackageName, receive, sha256_of
 from heron_s3_kit.bucket import BucketObject, Condition
 from heron_uploader_s3.multipart import put_in_parts
 from heron_uploader_s3.package_bucket import PackageBucket, S3Options

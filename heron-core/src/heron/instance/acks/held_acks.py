@@ -21,7 +21,7 @@ class HeldRootCallbacks(RootCallbacks):
     """`RootCallbacks` that hold the complete roots back; see the module. The ids stay in memory until then."""
 
     def __init__(
-        self, pending: PendingRoots, metrics: TaskMetrics, failed_call: Callable[[str, Exception, object], None]
+        self, pending: PendingRoots, metrics: TaskMetrics, failed_call: Callable[[str, BaseException, object], None]
     ) -> None:
         super().__init__(pending, metrics, failed_call)
         self._unsaved: _Held = []

@@ -206,7 +206,7 @@ class RootCallbacks:
     """
 
     def __init__(
-        self, pending: PendingRoots, metrics: TaskMetrics, failed_call: Callable[[str, Exception, object], None]
+        self, pending: PendingRoots, metrics: TaskMetrics, failed_call: Callable[[str, BaseException, object], None]
     ) -> None:
         self._pending = pending
         self._metrics = metrics
@@ -278,7 +278,7 @@ class RootCallbacks:
         for tup_id in ids:
             try:
                 method(tup_id)
-            except Exception as error:
+            except BaseException as error:
                 self._failed_call(doing, error, tup_id)
 
 
@@ -289,7 +289,7 @@ class ImmediateAcks:
     """
 
     def __init__(
-        self, component_class: type, metrics: TaskMetrics, failed_call: Callable[[str, Exception, object], None]
+        self, component_class: type, metrics: TaskMetrics, failed_call: Callable[[str, BaseException, object], None]
     ) -> None:
         overridden = component_class.ack is not Spout.ack  # type: ignore[attr-defined]  # a spout's class
         self.ids: list[object] | None = [] if overridden else None
@@ -306,6 +306,6 @@ class ImmediateAcks:
                 spout.ack(tup_id)
                 if hook_calls is not None:
                     hook_calls.acked(tup_id, 0.0)
-            except Exception as error:
+            except BaseException as error:
                 self._failed_call("ack", error, tup_id)
         self._metrics.acked += len(ids)

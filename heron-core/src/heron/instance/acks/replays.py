@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from heron.author_text import class_name, short_text
+
 __all__ = ["Replays"]
 
+_COMPARABLE = frozenset({int, str, bytes, float})
+_LONGEST_KEY = 400  # characters
 _MOST_IDS = 65_536  # as many as a spout has in flight by default; roots beyond it are only counted
 
 
@@ -69,9 +73,13 @@ class Replays:
 
 
 def _key(tup_id: object) -> object:
-    """What an id is known by: ids may be lists or dicts, which cannot be hashed."""
+    """What an id is known by: ids may be lists, dicts or arrays, which cannot be hashed or compared."""
+    if type(tup_id) in _COMPARABLE:
+        return tup_id
     try:
         hash(tup_id)
-    except TypeError:
-        return repr(tup_id)
-    return tup_id
+        if tup_id == tup_id:  # noqa: PLR0124  # its class may refuse
+            return tup_id
+    except Exception:
+        return f"{class_name(tup_id)} {short_text(tup_id, _LONGEST_KEY)}"
+    return id(tup_id)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from heron.author_text import named_error, short_text
 from heron.errors import LimitExceededError, SerializationError
 from heron.instance.codec.serializers import PICKLE
+from heron.ipc.frames.frame import MOST_ROWS
 from heron.spi.serializer import Serializer
 
 __all__ = ["decode_columns", "decode_values", "encode_rows"]
@@ -40,7 +42,7 @@ def encode_rows(
     if payload and len(rows) == 1 and len(payload) > tuple_max_bytes:
         rejected(rows[0], _too_large(len(payload), tuple_max_bytes))
         return
-    if payload and (len(rows) == 1 or len(payload) <= min(2 * batch_bytes, tuple_max_bytes)):
+    if payload and (len(rows) == 1 or len(payload) <= min(2 * batch_bytes, tuple_max_bytes)) and len(rows) <= MOST_ROWS:
         yield rows, payload
         return
     middle = len(rows) // 2
@@ -67,7 +69,7 @@ def decode_columns(payload: bytes | memoryview, rows: int, serializer: Serialize
         columns = serializer.decode(payload)
     except Exception as error:
         msg = (
-            f"a batch of {rows} tuples does not decode ({type(serializer).__name__}): {type(error).__name__}: {error}; "
+            f"a batch of {rows} tuples does not decode ({type(serializer).__name__}): {named_error(error)}; "
             "define the classes of values at the top level of a module that every component can import"
         )
         raise SerializationError(msg) from error
@@ -109,17 +111,10 @@ def _unencodable(row: object, fields: Sequence[str], serializer: Serializer, err
             serializer.encode([(value,)])
         except Exception as reason:
             return SerializationError(
-                f"field {name!r}: {_shown(value)} of type {type(value).__name__} cannot be encoded "
-                f"({type(serializer).__name__}): {type(reason).__name__}: {reason}; emit plain data instead"
+                f"field {name!r}: {short_text(value)} of type {type(value).__name__} cannot be encoded "
+                f"({type(serializer).__name__}): {named_error(reason)}; emit plain data instead"
             )
-    return SerializationError(f"tuple cannot be encoded ({type(serializer).__name__}): {type(error).__name__}: {error}")
-
-
-def _shown(value: object) -> str:
-    try:
-        return f"{value!r:.80}"
-    except Exception:  # a broken __repr__ of the author; the message names the type anyway
-        return "a value"
+    return SerializationError(f"tuple cannot be encoded ({type(serializer).__name__}): {named_error(error)}")
 
 
 def _too_large(size_bytes: int, limit_bytes: int) -> LimitExceededError:

@@ -16,7 +16,7 @@ from typing import Final
 from heron.errors import SerializationError
 from heron.spi.serializer import UndecodableValue
 
-__all__ = ["decode_each"]
+__all__ = ["decode_each", "decode_each_row"]
 
 _REMEDY: Final = (
     "define its class at the top level of a module that every component can import; if its constructor needs other "
@@ -56,6 +56,20 @@ def decode_each(payload: bytes) -> list[Sequence[object]]:
         msg = "the payload is not a list of columns"
         raise SerializationError(msg)
     return [[_decoded(data, value) for value in column.parts] for column in batch.parts]
+
+
+def decode_each_row(rows: Sequence[bytes], arity: int) -> list[Sequence[object]]:
+    """The columns of rows that were pickled one by one; all values of a row that does not decode are undecodable."""
+    decoded = [_decoded_row(row, arity) for row in rows]
+    return [[values[field] for values in decoded] for field in range(arity)]
+
+
+def _decoded_row(row: bytes, arity: int) -> Sequence[object]:
+    try:
+        values = pickle.loads(row)  # noqa: S301  # only from the topology itself
+    except Exception as error:
+        return [UndecodableValue(_class_name(row), error, _REMEDY)] * arity
+    return [values] if arity == 1 else values
 
 
 def _decoded(data: bytes, value: _Part) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
@@ -11,19 +10,19 @@ from heron.api.api_constants import TOPOLOGY_SERIALIZER
 from heron.api.config import setting
 from heron.driver_kit.loading import open_driver
 from heron.errors import ConfigError, PluginError, RemoteProtocolError, known
-from heron.instance.codec.pickled_values import decode_each
+from heron.instance.codec.pickled_rows import PROTOCOL, RowPickles, SharedError, pickled, row_pickles, without_cycle
+from heron.instance.codec.pickled_values import decode_each, decode_each_row
 from heron.spi.column_serializer import ColumnSerializer
 from heron.spi.driver import DriverRef
 from heron.spi.serializer import SPI_VERSION, Encoding, Serializer
 
-__all__ = ["COLUMN_SERIALIZER", "PICKLE", "PickleSerializer", "Serializers"]
+__all__ = ["COLUMN_SERIALIZER", "PICKLE", "PICKLE_NAME", "PickleSerializer", "Serializers"]
 
 COLUMN_SERIALIZER = "arrow"
 """The driver that carries columns, whatever encodes the rows of a topology."""
 
-_PICKLE_NAME = "pickle"
+PICKLE_NAME = "pickle"
 _PLAIN = DriverRef("serializer", "plain", "heron.instance.codec.plain:PlainSerializer", {})
-_PROTOCOL = 5
 
 
 class Serializers:
@@ -34,7 +33,7 @@ class Serializers:
 
     def __init__(self, refs: Sequence[DriverRef] = ()) -> None:
         self._refs = {_PLAIN.name: _PLAIN} | {ref.name: ref for ref in refs}
-        self._opened: dict[str, Serializer] = {_PICKLE_NAME: PICKLE}
+        self._opened: dict[str, Serializer] = {PICKLE_NAME: PICKLE}
         self._by_encoding: dict[int, Serializer] = {PICKLE.encoding: PICKLE}
 
     def for_output(self, config: Mapping[str, object]) -> Serializer:
@@ -90,7 +89,8 @@ class Serializers:
 class PickleSerializer(Serializer):
     """Pickle, protocol 5: the default, for topologies whose components are all written in Python.
 
-    Payloads are trusted: links carry only what the topology itself sends.
+    Payloads are trusted: links carry only what the topology itself sends. A task unpickles only what comes from a
+    component that has this serializer (`heron.instance.input.batch_reader`).
     """
 
     spi_version: ClassVar[int] = SPI_VERSION
@@ -113,13 +113,16 @@ class PickleSerializer(Serializer):
         """Pickles without the memo where possible.
 
         The memo costs as much as the rest together. It would also turn a value that was emitted twice into one shared
-        object at the receiver, and no value could be decoded without those before it. Only values that contain
-        themselves need it, and the pickler reports those. Each becomes a pickle inside the pickle.
+        object at the receiver, and no value could be decoded without those before it. Values that contain themselves
+        need it, and the pickler reports those. Each becomes a pickle inside the pickle. In a large batch, rows that
+        are much smaller with a memo become pickles too (`heron.instance.codec.pickled_rows`).
         """
         try:
-            return _pickled(columns)
-        except ValueError:  # "can't pickle cyclic objects"
-            return _pickled([list(map(_without_cycle, column)) for column in columns])
+            return pickled(columns)
+        except SharedError as shared:
+            return pickle.dumps(RowPickles(shared.rows, len(columns)), PROTOCOL)
+        except (ValueError, RecursionError):  # "can't pickle cyclic objects"; some classes recurse
+            return pickled([list(map(without_cycle, column)) for column in columns])
 
     def decode(self, payload: bytes | memoryview) -> list[Sequence[object]]:
         """Unpickles; the caller checks the shape of the result."""
@@ -127,36 +130,10 @@ class PickleSerializer(Serializer):
         return columns
 
     def decode_each(self, payload: bytes | memoryview) -> list[Sequence[object]]:
-        """Unpickles each value alone."""
-        return decode_each(bytes(payload))
-
-
-def _pickled(value: object) -> bytes:
-    buffer = io.BytesIO()
-    pickler = pickle.Pickler(buffer, _PROTOCOL)
-    pickler.fast = True
-    pickler.dump(value)
-    return buffer.getvalue()
-
-
-def _without_cycle(value: object) -> object:
-    try:
-        _pickled(value)
-    except ValueError:
-        return _InnerPickle(pickle.dumps(value, _PROTOCOL))
-    return value
-
-
-class _InnerPickle:
-    """Arrives as the value whose pickle it holds."""
-
-    __slots__ = ("_data",)
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return pickle.loads, (self._data,)
+        """Unpickles each value alone, or each row where rows share objects."""
+        data = bytes(payload)
+        rows = row_pickles(data)
+        return decode_each(data) if rows is None else decode_each_row(*rows)
 
 
 PICKLE = PickleSerializer()

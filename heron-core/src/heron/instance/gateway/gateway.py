@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heron.clock import SystemClock, monotonic_s
-from heron.errors import HeronError, RemoteProtocolError
+from heron.errors import HeronError, RemoteProtocolError, Violation
 from heron.instance.gateway.lock_interval import LockInterval
 from heron.instance.gateway.session import Session
 from heron.instance.inspection.inspection import Inspection, open_installed
@@ -40,6 +40,7 @@ from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.frames.metrics_codec import publish_message
 from heron.ipc.reactor import Reactor, Timer
 from heron.ipc.socket import Channel, SocketContext
+from heron.ipc.violations import Violations
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
 from heron.kernel.role_spec import InstanceSpec
@@ -82,6 +83,7 @@ class Gateway:
         self.inspected = InspectedTask(_identity(spec), spec.driver_secrets, engine_wait=engine_wait)
         self.rounds = 0
         """Task thread: counts its rounds, so that the gateway sees calls that do not return."""
+        self.violations = Violations(_log)
         self._session: Session | None = None
         self._last: Session | None = None
         self._channel: Channel | None = None
@@ -172,7 +174,7 @@ class Gateway:
             try:
                 envelope = parse_control(frame)
             except RemoteProtocolError as error:
-                _log.error("on the registration socket: %s", error)
+                self.violations.note("registration", error.violation, f"on the registration socket: {error}")
                 continue
             if body_of(envelope) == "refused" and envelope.refused.HasField("frames"):
                 self._session_refused(envelope.refused)
@@ -200,7 +202,7 @@ class Gateway:
                 elif (control := self._session.handle(frame, self.data_in)) is not None:
                     self._handle(parse_control(control))
         except RemoteProtocolError as error:
-            _log.error("session ended: %s", error)
+            self.violations.note("stream-manager", error.violation, f"session ended: {error}")
             if self._session is not None:
                 frames = pb.RefusedFrames(session=self._session.number, taken=self._session.taken)
                 self._registration.send(control_frame(Envelope(refused=pb.Refused(reason=str(error), frames=frames))))
@@ -209,7 +211,7 @@ class Gateway:
     def _open(self, envelope: Envelope) -> None:
         if body_of(envelope) != "instance_welcome":
             msg = f"{body_of(envelope)} before the welcome"
-            raise RemoteProtocolError(msg)
+            raise RemoteProtocolError(msg, Violation.SESSION)
         welcome = envelope.instance_welcome
         self._session = self._last = Session(welcome.session, welcome.window_bytes, self.data_in, self._limits)
         self.throttle.begin(welcome.culprits)
@@ -229,7 +231,7 @@ class Gateway:
         handler = handlers.get(body_of(envelope))
         if handler is None:
             msg = f"{body_of(envelope)} from the stream manager"
-            raise RemoteProtocolError(msg)
+            raise RemoteProtocolError(msg, Violation.KIND)
         try:
             handler(envelope)
         except HeronError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heron.errors import RemoteProtocolError
+from heron.errors import RemoteProtocolError, Violation
 from heron.instance.queues.data_queue import DataIn, DataOut, RootsSettled, TracedFrameArrived
 from heron.ipc.envelope import Envelope, control_frame
 from heron.ipc.frames.frame import (
@@ -43,7 +43,7 @@ def settled_roots(frame: bytes) -> RootsSettled:
             causes.append(parse_cause(frame, head))
         else:
             msg = f"segment of kind {head.kind} in an ack frame from the stream manager"
-            raise RemoteProtocolError(msg)
+            raise RemoteProtocolError(msg, Violation.KIND)
     return RootsSettled(tuple(outcomes), tuple(causes))
 
 
@@ -81,19 +81,16 @@ class Session:
             RemoteProtocolError: when the frame breaks the protocol.
         """
         kind, session, sequence = parse_frame_header(frame)
+        self._limits.check(kind, len(frame))
         if session != self.number:
             msg = f"frame of session {session} in session {self.number}"
-            raise RemoteProtocolError(msg)
-        self._limits.check(kind, len(frame))
+            raise RemoteProtocolError(msg, Violation.SESSION)
         if kind == FrameKind.CONTROL:
             return frame
         if kind == FrameKind.CREDIT:
             self._window.release(parse_credit(frame)[1])
             self._sent.confirm(sequence)
             return None
-        if kind not in (FrameKind.DATA, FrameKind.ACK):
-            msg = f"frame of kind {kind} from the stream manager"
-            raise RemoteProtocolError(msg)
         self.lost_frames += self._incoming.accept(session, sequence)
         if kind == FrameKind.ACK:
             try:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, count, repeat
 from typing import TYPE_CHECKING, TypeVar
 
-from heron.errors import RemoteProtocolError, SerializationError
+from heron.api.api_constants import TOPOLOGY_SERIALIZER
+from heron.errors import RemoteProtocolError, SerializationError, Violation
 from heron.instance.codec.batch_codec import decode_columns, decode_values
-from heron.instance.codec.serializers import Serializers
+from heron.instance.codec.serializers import PICKLE, Serializers
 from heron.instance.input.tuple_pool import TupleSource, TupleSources
 from heron.instance.input.undecodable_rows import LostRow, undecodable_rows, values_of_each
 from heron.ipc.frames.frame import SegmentHead
@@ -103,21 +104,29 @@ class BatchReader:
         """Decodes the segment of `data` that `head` describes.
 
         Raises:
-            RemoteProtocolError: when the plan does not have its source, or the topology has no serializer for it.
+            RemoteProtocolError: when the plan does not have its source, the topology has no serializer for it, or it is
+                a pickle of a component with another serializer.
             SerializationError: when its payload does not decode, and its values cannot be told apart either.
         """
         serializer = self._serializers.for_input(head.encoding, head.source_task)
         source = self._sources.of(head.source_task, head.stream)
+        if serializer is PICKLE and not source.pickles:
+            msg = f"a pickle from task {head.source_task}: {TOPOLOGY_SERIALIZER} of {source.key[0]!r} is another one"
+            raise RemoteProtocolError(msg, Violation.KIND)
         payload = memoryview(data)[head.payload_start : head.end]
         if isinstance(serializer, ColumnSerializer):
             batch = serializer.decode_batch(payload, head.rows)
+            _check_width(source, batch.num_columns)
             return ReceivedBatch(source, head.rows, None, batch, serializer)
         try:
-            return ReceivedBatch(source, head.rows, decode_columns(payload, head.rows, serializer))
+            columns = decode_columns(payload, head.rows, serializer)
+            _check_width(source, len(columns))
+            return ReceivedBatch(source, head.rows, columns)
         except SerializationError as error:
             refused = error
         try:
             columns = decode_values(payload, head.rows, serializer)
+            _check_width(source, len(columns))
         except SerializationError:
             raise refused from refused.__cause__
         return ReceivedBatch(source, head.rows, columns, lost=undecodable_rows(source, columns, serializer))
@@ -129,6 +138,13 @@ class BatchReader:
         except RemoteProtocolError:
             return f"{head.rows} tuples of task {head.source_task}"
         return f"{head.rows} tuples of stream {stream!r} of {component!r}, task {head.source_task}"
+
+
+def _check_width(source: TupleSource, columns: int) -> None:
+    if columns != len(source.fields):
+        component, stream = source.key
+        msg = f"a batch of {columns} columns; stream {stream!r} of {component!r} has {len(source.fields)} fields"
+        raise SerializationError(msg)
 
 
 class MarkerAligner:

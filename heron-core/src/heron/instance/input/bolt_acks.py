@@ -17,6 +17,8 @@ from heron.api.definition import DEFAULT_STREAM, StreamDefinition
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import load_object
+from heron.errors import UsageError
+from heron.instance.acks.foreign_tuples import foreign_tuple, only_tuples
 from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
 from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch, tracked_batch
 from heron.instance.input.received_batches import ReceivedBatches
@@ -64,26 +66,37 @@ class AckTracker:
         self.corrections: list[bytes] = []
         self.waiting = 0
         self.ignored = 0
+        self.wrong: list[UsageError] = []
 
     def settle(self, acked: list[Tuple], failed: list[Tuple], pool: list[Tuple]) -> None:
         """Takes the tuples that the component acked and failed since the last call, and empties both lists.
 
         The first ack or fail of a tuple counts. If one call brings both, the fail counts: their order is not known, and
-        only an ack can lose the tuple. All others are counted in `ignored`, and so are acks of ticks.
+        only an ack can lose the tuple. All others are counted in `ignored`, and so are acks of ticks. Objects that are
+        not tuples are named in `wrong`.
         """
+        try:
+            self._settle(acked, failed, pool)
+        except Exception:
+            self.wrong += only_tuples(failed, "fail") + only_tuples(acked, "ack")
+            if not self.wrong:
+                raise
+            self._settle(acked, failed, pool)
+
+    def _settle(self, acked: list[Tuple], failed: list[Tuple], pool: list[Tuple]) -> None:
         batch = self.in_work
         if failed:
-            self.waiting += len(failed)
             self._failed += [(each, each.rows_failed(fresh)) for each, fresh in self._by_batch(failed, pool)]
+            self.waiting += len(failed)
             failed.clear()
         if acked:
-            self.waiting += len(acked)
             if batch is not None and len(acked) == batch.tuples and batch.untouched() and acked == pool[: batch.tuples]:
                 batch.settle_all()
                 self._acked.append((batch, None))
             else:
                 settled = [(each, each.rows_acked(fresh)) for each, fresh in self._by_batch(acked, pool)]
                 self._acked += [(each, rows) for each, rows in settled if rows]
+            self.waiting += len(acked)
             acked.clear()
 
     def ack_whole(self, batch: TrackedBatch) -> None:
@@ -152,6 +165,8 @@ class AckTracker:
                 places.setdefault(id(batch), (batch, []))[1].append(place)
             else:
                 self.ignored += 1
+                if place < 0 and not self.wrong and (wrong := foreign_tuple("ack or fail", tup)) is not None:
+                    self.wrong.append(wrong)
         settled = []
         for batch, of_batch in places.values():
             fresh = batch.settle(of_batch)
@@ -167,6 +182,7 @@ class BoltAcks:
     def __init__(self, emitter: BoltEmitter, metrics: TaskMetrics) -> None:
         self._emitter = emitter
         self._metrics = metrics
+        self.on_wrong: Callable[[UsageError], object] = emitter.on_error
 
     @property
     def waiting(self) -> int:
@@ -207,7 +223,7 @@ class BoltAcks:
     def refuse(self, batch: TrackedBatch | None) -> None:
         """Fails a batch that cannot be read."""
 
-    def blame(self, failed: Tuple | RecordBatch, doing: str, error: Exception) -> None:
+    def blame(self, failed: Tuple | RecordBatch, doing: str, error: BaseException) -> None:
         """The component raised `error` for a tuple or batch, which is failed."""
 
     def discard(self, batch: TrackedBatch | None) -> None:
@@ -220,6 +236,14 @@ class BoltAcks:
         metrics.failed += len(emitter.failed)
         emitter.acked.clear()
         emitter.failed.clear()
+        if emitter.wrong:
+            metrics.ignored_acks += len(emitter.wrong)
+            self._report_wrong(emitter.wrong)
+
+    def _report_wrong(self, wrong: list[UsageError]) -> None:
+        errors, wrong[:] = list(wrong), []
+        for error in errors:
+            self.on_wrong(error)
 
     def flush(self) -> None:
         """Sends the acks; called directly after the flush of what was emitted."""
@@ -295,7 +319,7 @@ class TrackedBoltAcks(BoltAcks):
         if batch is not None:
             self._tracker.fail_whole(batch)
 
-    def blame(self, failed: Tuple | RecordBatch, doing: str, error: Exception) -> None:
+    def blame(self, failed: Tuple | RecordBatch, doing: str, error: BaseException) -> None:
         """`BoltAcks.blame`."""
         if (failed_rows := self._tracker.failed_rows) is None:
             return
@@ -319,7 +343,11 @@ class TrackedBoltAcks(BoltAcks):
         metrics.acked += len(emitter.acked)
         metrics.failed += len(emitter.failed)
         self._tracker.settle(emitter.acked, emitter.failed, self._tuples)
+        self._tracker.ignored += len(emitter.wrong)
         metrics.ignored_acks = self._tracker.ignored
+        if emitter.wrong or self._tracker.wrong:
+            self._report_wrong(emitter.wrong)
+            self._report_wrong(self._tracker.wrong)
 
     def flush(self) -> None:
         """`BoltAcks.flush`."""
@@ -343,7 +371,7 @@ class FinishRoots:
     """
 
     def __init__(
-        self, emitter: BoltEmitter, metrics: TaskMetrics, failed_call: Callable[[str, Exception, object], None]
+        self, emitter: BoltEmitter, metrics: TaskMetrics, failed_call: Callable[[str, BaseException, object], None]
     ) -> None:
         self._emitter = emitter
         self._pending = PendingRoots(monotonic_s)

@@ -11,9 +11,12 @@ import sys
 from collections.abc import Callable
 from itertools import islice
 
+from heron.api.api_constants import TOPOLOGY_SERIALIZER
+from heron.api.config import merged_config, setting
 from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
 from heron.errors import RemoteProtocolError
+from heron.instance.codec.serializers import PICKLE_NAME
 from heron.planner.physical_plan import PlanIndex
 
 __all__ = ["TuplePool", "TupleSource", "TupleSources"]
@@ -70,11 +73,12 @@ class TuplePool:
 
 
 class TupleSource:
-    """One stream of one task, with the pool of its tuples."""
+    """One stream of one task, with the pool of its tuples. `pickles` says whether its serializer is ``pickle``."""
 
-    __slots__ = ("fields", "key", "pool", "task_id")
+    __slots__ = ("fields", "key", "pickles", "pool", "task_id")
 
-    def __init__(self, component: str, stream: StreamDefinition, task_id: int) -> None:
+    def __init__(self, component: str, stream: StreamDefinition, task_id: int, *, pickles: bool = True) -> None:
+        self.pickles = pickles
         self.key = (component, stream.name)
         self.fields = stream.fields
         self.task_id = task_id
@@ -105,10 +109,13 @@ class TupleSources:
 
     def _make(self, task_id: int, stream: int) -> TupleSource:
         task = self._index.tasks.get(task_id)
-        outputs = self._index.plan.topology.component(task.component).outputs if task else ()
+        topology = self._index.plan.topology
+        outputs = topology.component(task.component).outputs if task else ()
         if task is None or stream >= len(outputs):
             msg = (
                 f"segment of task {task_id}, stream number {stream}: plan {self._index.plan.version} has no such stream"
             )
             raise RemoteProtocolError(msg)
-        return TupleSource(task.component, outputs[stream], task_id)
+        config = merged_config(topology.config, topology.component(task.component).config)
+        pickles = setting(config, TOPOLOGY_SERIALIZER) == PICKLE_NAME
+        return TupleSource(task.component, outputs[stream], task_id, pickles=pickles)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from heron.author_text import named_error
 from heron.driver_kit.code_origin import CodeOrigin, code_origin
 from heron.errors import SerializationError
 from heron.instance.input.tuple_pool import TupleSource
@@ -50,7 +51,7 @@ def _reason(value: UndecodableValue, serializer: Serializer) -> SerializationErr
     error = value.error
     reason = SerializationError(
         f"a value of type {value.kind} cannot be decoded ({type(serializer).__name__}): "
-        f"{type(error).__name__}: {error}; {value.remedy}"
+        f"{named_error(error)}; {value.remedy}"
     )
     reason.__cause__ = error
     trace = error.__traceback__  # without an author's frame, the place is the receiver's class

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from heron.api.global_metrics import root_name
 from heron.api.metrics import IMetric
+from heron.author_text import short_text
 from heron.clock import monotonic_s
 from heron.errors import UsageError
 from heron.instance.metrics.spans import SpanBuffer
@@ -135,7 +136,7 @@ class TaskMetrics:
                 return []
             tuples = float(backlog)
             if not tuples >= 0:  # also refuses what is not a number
-                msg = f"it returned {backlog!r}, which is not a number of tuples"
+                msg = f"it returned {short_text(backlog)}, which is not a number of tuples"
                 raise UsageError(msg)
             return [Metric(BACKLOG, MetricKind.GAUGE, "tuples", tuples)]
         except Exception as error:

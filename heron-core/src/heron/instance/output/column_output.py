@@ -20,7 +20,7 @@ from heron.instance.metrics.spans import TracePoint
 from heron.instance.output.column_routes import ColumnPart, ColumnRoutes, Numbers
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes
-from heron.ipc.frames.frame import OptionTag, aligned_options, destination_lists, option
+from heron.ipc.frames.frame import MOST_ROWS, OptionTag, aligned_options, destination_lists, option
 from heron.ipc.frames.tracking import COUNTER_BITS
 from heron.ipc.frames.tracking_arrays import U64, edge_keys, edge_keys_of_range, fails, new_roots_listed
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["ColumnOutput"]
 
 _NUMBER_BYTES = 8  # of a row number
-_MOST_ROWS = 0xFFFFFFFF  # of a segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +232,7 @@ class ColumnOutput:
         encoding = self._serializer.encoding
         return stream.tuples_segment(lot.tasks, lot.payload, rows, padded, encoding=encoding, traced=traced)
 
-    def _lots(self, parts: Sequence[ColumnPart], bad: list[int], most_rows: int = _MOST_ROWS) -> Iterator[_Lot]:
+    def _lots(self, parts: Sequence[ColumnPart], bad: list[int], most_rows: int = MOST_ROWS) -> Iterator[_Lot]:
         """The parts as payloads of the wanted size, of at most `most_rows` each; adds rows that are lost to `bad`."""
         for part in parts:
             rows = part.batch.num_rows

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from heron.author_text import short_text
 from heron.errors import EmitError
 from heron.instance.output.stream_routes import (
     MEMO_LIMIT,
@@ -169,9 +170,15 @@ def _balanced(memo: PartialKeyMemo, keys: Sequence[object], codes: _Tasks) -> _T
 
 def _task_of_row(chosen: object, rows: int, grouping: CheckedGrouping) -> _Tasks:
     try:
-        tasks = np.asarray(chosen, dtype=np.int64)
+        tasks = np.asarray(chosen)
+        if tasks.dtype.kind not in "iu":
+            raise TypeError(tasks.dtype.name)
+        tasks = tasks.astype(np.int64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
-        msg = f"custom grouping {grouping.name}: choose_columns returned {chosen!r:.60}, which is no array of task ids"
+        msg = (
+            f"custom grouping {grouping.name}: choose_columns returned {short_text(chosen, 60)}, which is "
+            "no array of task ids"
+        )
         raise EmitError(msg) from error
     if tasks.shape != (rows,):
         msg = f"custom grouping {grouping.name}: choose_columns returned {tasks.shape} task ids for {rows} rows"

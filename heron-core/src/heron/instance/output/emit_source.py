@@ -47,7 +47,8 @@ _ANCHOR_LINES = (  # checked here: at the flush nobody knows which emit gave a w
     "    try:",
     "        if len(anchors) == 1:",
     "            (a,) = anchors",
-    "            a._index",
+    "            if a._index < 0:",  # a copy
+    "                a = checked(anchors)",
     "        else:",
     "            a = checked(anchors)",
     "    except (TypeError, AttributeError):",
@@ -92,6 +93,8 @@ def _body(stream: OutStream, with_ids: bool) -> str:
         "except (TypeError, ValueError):",
         "    raise wrong_values(values) from None",
     ]
+    if routes.needs_direct:
+        lines += ["if not log.direct:", "    raise undirected()"]
     for number, edge in enumerate(routes.keyed):
         key = [values[position] for position in edge.positions]
         name = key[0] if len(key) == 1 else f"({', '.join(key)})"
@@ -121,6 +124,7 @@ def _names(stream: OutStream, overflow: Callable[[], None], ids: list[object] | 
         "log": stream,
         "wrong_values": stream.wrong_values,
         "overflow": overflow,
+        "undirected": stream.undirected,
     }
     for number, edge in enumerate(routes.keyed):
         names[f"memo{number}"] = edge.memo

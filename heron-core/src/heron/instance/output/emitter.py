@@ -14,7 +14,9 @@ from heron.api.context import ITaskHook
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.task_hook import EmitInfo
 from heron.api.tuple import Tuple
+from heron.author_text import class_name, short_text
 from heron.errors import EmitError, PluginError, UsageError, known, nearest
+from heron.instance.acks.foreign_tuples import foreign_tuple
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.metrics.task_time import TaskTime
 from heron.instance.output.emit_lock import EmitLock
@@ -22,6 +24,7 @@ from heron.instance.output.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, m
 from heron.instance.output.event_time import to_microseconds
 from heron.instance.output.out_stream import OutStream, column_output, trace_roots
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
+from heron.instance.output.stream_routes import task_id
 from heron.instance.output.tracked_stream import AnchoredStream, RootStream
 from heron.instance.user.user_component import BoltHookCalls
 from heron.ipc.documents.metric_names import EMIT_BATCH_BYTES, EMIT_BATCH_COUNT
@@ -204,8 +207,7 @@ class Emitter:
         target = self._stream(stream)
         if need_task_ids:
             self._flush_stream(target)
-        self._check_direct(target, direct_task)
-        target.direct = () if direct_task is None else (direct_task,)
+        target.direct = () if direct_task is None else (self._direct(target, direct_task),)
         try:
             self._adders[stream](values, tup_id, anchors)
         finally:
@@ -227,7 +229,10 @@ class Emitter:
                 columns.
         """
         target = self._stream(stream)
-        self._check_direct(target, direct_task)
+        if direct_task is not None:
+            self._direct(target, direct_task)
+        elif target.routes.needs_direct:
+            raise target.undirected()
         if target.columns is None:
             try:
                 target.columns = column_output(target, self._column_records.setdefault(stream, ColumnRecord()))
@@ -253,21 +258,26 @@ class Emitter:
             self.overflowed = True
             self._wait_for_room()
 
-    def _stream(self, stream: str) -> OutStream:
-        target = self.streams.get(stream)
+    def _stream(self, stream: object) -> OutStream:
+        target = self.streams.get(stream) if isinstance(stream, str) else None
         if target is None:
-            msg = f"emit to unknown stream {stream!r}{nearest(stream, self.streams)}; declared: {known(self.streams)}"
+            close = nearest(stream, self.streams) if isinstance(stream, str) else f", a {class_name(stream)}"
+            msg = f"emit to unknown stream {short_text(stream)}{close}; declared: {known(self.streams)}"
             raise EmitError(msg)
         return target
 
-    def _check_direct(self, stream: OutStream, direct_task: int | None) -> None:
-        allowed = stream.routes.direct_tasks
-        if direct_task is not None and direct_task not in allowed:
-            msg = (
-                f"stream {stream.definition.name!r}: direct_task {direct_task} is not a task of a consumer with "
-                f"Grouping.DIRECT; their tasks: {sorted(allowed)}"
-            )
+    def _direct(self, stream: OutStream, direct_task: object) -> int:
+        """The task that an emit names; an integer of any type."""
+        subject = f"stream {stream.definition.name!r}: direct_task is {short_text(direct_task)}"
+
+        def allowed() -> str:
+            return f"the tasks of the consumers with Grouping.DIRECT are {sorted(stream.routes.direct_tasks)}"
+
+        found = task_id(direct_task, subject, allowed)
+        if found not in stream.routes.direct_tasks:
+            msg = f"{subject}, which is not a task of a consumer with Grouping.DIRECT; {allowed()}"
             raise EmitError(msg)
+        return found
 
     def _overflow_of(self, stream: OutStream) -> Callable[[], None]:
         def overflow() -> None:
@@ -361,6 +371,8 @@ class BoltEmitter(Emitter):
 
     def __init__(self, origin: StreamOrigin, out: SegmentSink) -> None:
         super().__init__(origin, out)
+        self.wrong: list[UsageError] = []
+        """Acks of tuples that the task did not receive; `BoltAcks.settle` reports them."""
         self.acked: list[Tuple] = []
         self.failed: list[Tuple] = []
         self.hook_calls: BoltHookCalls | None = None
@@ -407,6 +419,8 @@ class BoltEmitter(Emitter):
         if not isinstance(tup, Tuple):
             self._settle_columns(tup, acked=True)
             return
+        if tup._index < 0 and self._is_foreign("ack", tup):
+            return
         self.acked.append(tup)
         if self.hook_calls is not None:
             self.hook_calls.acked(tup)
@@ -416,13 +430,24 @@ class BoltEmitter(Emitter):
         if not isinstance(tup, Tuple):
             self._settle_columns(tup, acked=False)
             return
+        if tup._index < 0 and self._is_foreign("fail", tup):
+            return
         self.failed.append(tup)
         if self.hook_calls is not None:
             self.hook_calls.failed(tup)
 
+    def _is_foreign(self, doing: str, tup: Tuple) -> bool:
+        """Notes a tuple that the task did not receive; a tick is none."""
+        if (wrong := foreign_tuple(doing, tup)) is not None:
+            self.wrong.append(wrong)
+        return wrong is not None
+
     def _settle_columns(self, batch: RecordBatch, *, acked: bool) -> None:
         if self.column_acks is None or not hasattr(batch, "num_rows"):
-            msg = f"{'ack' if acked else 'fail'} of {batch!r:.60}, a {type(batch).__name__}; give what was received"
+            msg = (
+                f"{'ack' if acked else 'fail'} of {short_text(batch, 60)}, a {type(batch).__name__}; give "
+                "what was received"
+            )
             raise UsageError(msg)
         self.column_acks.settle_columns(batch, acked=acked)
 

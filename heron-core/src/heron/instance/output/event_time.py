@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from numbers import Real
 
+from heron.author_text import short_text
 from heron.errors import EmitError
 
 __all__ = ["to_microseconds"]
@@ -24,6 +25,9 @@ def to_microseconds(time_s: object) -> int:
     except OverflowError:  # of an integer
         seconds = math.inf
     if not abs(seconds * _MICROSECONDS) < _LIMIT_US:  # nor is NaN
-        msg = f"emit_watermark: time {time_s!r:.60} is not a finite number of seconds whose microseconds fit 64 bits"
+        msg = (
+            f"emit_watermark: time {short_text(time_s, 60)} is not a finite number of seconds whose "
+            "microseconds fit 64 bits"
+        )
         raise EmitError(msg)
     return round(seconds * _MICROSECONDS)

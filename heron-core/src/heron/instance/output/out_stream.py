@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from heron.api.definition import StreamDefinition
+from heron.author_text import short_text
 from heron.driver_kit.loading import load_object
 from heron.errors import EmitError
 from heron.instance.metrics.spans import SpanBuffer, TracePoint
@@ -149,6 +150,13 @@ class OutStream:
             self.limit = self.traces.capped(self.limit, self.emitted + rows)
         self.emitted += rows
 
+    def undirected(self) -> EmitError:
+        """The error for an emit without a task on a stream whose consumers all subscribe with Grouping.DIRECT."""
+        return EmitError(
+            f"stream {self.definition.name!r}: nobody receives this tuple, because all consumers subscribe with "
+            f"Grouping.DIRECT; give direct_task, one of {sorted(self.routes.direct_tasks)}"
+        )
+
     def wrong_values(self, values: object) -> EmitError:
         """The error for values that do not fit the declared fields."""
         if isinstance(values, list | tuple):
@@ -158,7 +166,7 @@ class OutStream:
         fields = ", ".join(self.definition.fields)
         return EmitError(
             f"stream {self.definition.name!r}: emit of {what}, the stream declares {self.arity} "
-            f"fields ({fields}); got {values!r:.80}"
+            f"fields ({fields}); got {short_text(values)}"
         )
 
     def _encode(

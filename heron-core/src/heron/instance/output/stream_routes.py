@@ -8,6 +8,7 @@ to their lists. Pure, except for the author's custom groupings.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
+from heron.author_text import class_name, short_text
 from heron.errors import EmitError
 from heron.planner.key_group import key_group
 from heron.planner.physical_plan import PlanIndex
@@ -36,7 +38,10 @@ __all__ = [
     "StreamRoutes",
     "Watch",
     "routes_of",
+    "task_id",
 ]
+
+_BOOLS = frozenset({"bool", "bool_"})  # of numpy; older versions let them be an index
 
 MEMO_LIMIT = 65_536
 """Keys that a memo holds before it is cleared: about 10 MB of short strings."""
@@ -101,6 +106,11 @@ class StreamRoutes:
     choosers: tuple[tuple[CheckedGrouping, list[Sequence[int]]], ...] = ()
     direct_picks: tuple[list[Sequence[int]], ...] = ()
     direct_tasks: frozenset[int] = frozenset()
+
+    @property
+    def needs_direct(self) -> bool:
+        """Whether nobody receives a row that names no task, because all consumers subscribe with Grouping.DIRECT."""
+        return bool(self.direct_picks) and not self.whole and len(self.splitters) == len(self.direct_picks)
 
     @property
     def has_receivers(self) -> bool:
@@ -205,11 +215,26 @@ class CheckedGrouping:
         """The tasks that receive a tuple.
 
         Raises:
-            EmitError: when one of them is not the consumer's.
+            EmitError: when they are not a series of integers, or one of them is not the consumer's.
         """
-        chosen = tuple(dict.fromkeys(self._grouping.choose_tasks(values)))
-        self.check(chosen)
-        return chosen
+        chosen: object = self._grouping.choose_tasks(values)
+        if type(chosen) is list and len(chosen) == 1 and type(task := chosen[0]) is int and task in self._tasks:
+            return (task,)  # the usual case, before the general one, which takes three times as long
+        return self._checked(chosen)
+
+    def _checked(self, chosen: object) -> tuple[int, ...]:
+        if not isinstance(chosen, Iterable):
+            msg = f"{self._chose(chosen)}, which is not a list of task ids; {self._allowed()}"
+            raise EmitError(msg)
+        tasks = tuple(dict.fromkeys(task_id(each, self._chose(each), self._allowed) for each in chosen))
+        self.check(tasks)
+        return tasks
+
+    def _chose(self, chosen: object) -> str:
+        return f"custom grouping {self.name} chose {short_text(chosen)}"
+
+    def _allowed(self) -> str:
+        return f"the tasks of {self._consumer!r} are {sorted(self._tasks)}"
 
     def of_columns(self, batch: RecordBatch) -> object:
         """The task of each row, as the grouping gives it; None if it chooses row by row."""
@@ -228,6 +253,23 @@ class CheckedGrouping:
                 f"its tasks are {sorted(self._tasks)}"
             )
             raise EmitError(msg)
+
+
+def task_id(given: object, subject: str, allowed: Callable[[], str]) -> int:
+    """The id of a task that the author's code names: an integer of any type, such as that of numpy, but no bool.
+
+    Raises:
+        EmitError: when it is something else; `subject` begins the message and `allowed` ends it.
+    """
+    if type(given) is int:
+        return given
+    if not isinstance(given, bool) and type(given).__name__ not in _BOOLS:
+        try:
+            return operator.index(given)  # type: ignore[arg-type]  # refused here
+        except TypeError:
+            pass
+    msg = f"{subject}, a {class_name(given)}, which is not a task id; {allowed()}"
+    raise EmitError(msg)
 
 
 class ShuffleSplitter:

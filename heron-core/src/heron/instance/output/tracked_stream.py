@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
+from heron.author_text import short_text
 from heron.driver_kit.loading import load_object
-from heron.errors import EmitError
+from heron.errors import EmitError, UsageError
+from heron.instance.acks.foreign_tuples import foreign_tuple
 from heron.instance.acks.pending_roots import PendingRoots
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes
 from heron.ipc.frames.frame import OptionTag, destination_lists, option
-from heron.ipc.frames.tracking import COUNTER_BITS, MAX_DERIVED_ROWS, new_roots_derived
+from heron.ipc.frames.tracking import COUNTER_BITS, MAX_DERIVED_KEYS, MAX_DERIVED_ROWS, new_roots_derived
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -41,6 +43,7 @@ __all__ = [
     "Parents",
     "RootStream",
     "checked_anchors",
+    "listed_anchors",
 ]
 
 Parents = Sequence[tuple[TrackedBatch, Sequence[int]]]
@@ -90,11 +93,10 @@ class RootStream(OutStream):
         """Makes roots of the rows that have an id; a batch without any id is sent untracked."""
         ids = self.ids[: len(rows)]
         del self.ids[: len(rows)]
-        untracked = ids.count(None)
-        if untracked == len(ids):
+        with_id = [row for row, tup_id in enumerate(ids) if tup_id is not None]  # by identity: ids may be arrays
+        if not with_id:
             return super().segments_of(rows)
-        if untracked:
-            with_id = [row for row, tup_id in enumerate(ids) if tup_id is not None]
+        if len(with_id) < len(ids):
             base = self._open([ids[row] for row in with_id])
             if self.points:
                 self._await_outcomes(
@@ -122,7 +124,7 @@ class RootStream(OutStream):
         tasks = self.routes.whole
         payloads: list[bytes] = []
         for part, payload in self.origin.encoded(rows, self.definition.fields, _reported_later):
-            if len(part) != len(rows) or len(rows) > MAX_DERIVED_ROWS:
+            if len(part) != len(rows) or len(rows) > min(MAX_DERIVED_ROWS, MAX_DERIVED_KEYS // max(1, len(tasks))):
                 return None
             payloads.append(payload)
         if not payloads:
@@ -158,6 +160,11 @@ class AnchorHost(Protocol):
         ...
 
     @property
+    def wrong(self) -> list[UsageError]:
+        """Errors for acks and anchors of what the component did not receive."""
+        ...
+
+    @property
     def corrections(self) -> list[bytes]:
         """Ack segments that must reach the ledger no later than the acks of the anchors."""
         ...
@@ -182,7 +189,11 @@ class AnchoredStream(OutStream):
 
     def checked_anchors(self, anchors: object) -> tuple[Tuple, ...]:
         """`checked_anchors`; each record batch that the component received counts as the tuples of its rows."""
-        return checked_anchors(tup for anchor in listed_anchors(anchors) for tup in self._tuples_of(anchor))
+        found = checked_anchors(tup for anchor in listed_anchors(anchors) for tup in self._tuples_of(anchor))
+        for tup in found:
+            if tup._index < 0 and (wrong := foreign_tuple("anchor", tup)) is not None:
+                self.tracker.wrong.append(wrong)
+        return found
 
     def parents_of(self, anchors: object | None) -> Parents:
         """The rows that an emit of columns is anchored to, without those whose acks have left.
@@ -204,7 +215,7 @@ class AnchoredStream(OutStream):
         batch = self.tracker.received(anchor)
         if batch is not None:
             return batch, range(batch.rows) if isinstance(batch, TrackedBatch) else ()
-        (tup,) = checked_anchors((anchor,))
+        (tup,) = self.checked_anchors((anchor,))
         return self.tracker.in_work if tup.id is None else tup.id, (tup._index,) if tup._index >= 0 else ()
 
     def _tuples_of(self, anchor: object) -> list[Tuple]:
@@ -243,7 +254,7 @@ def checked_anchors(anchors: object) -> tuple[Tuple, ...]:
     found = tuple(listed_anchors(anchors))
     for each in found:
         if not isinstance(each, Tuple):
-            msg = f"anchors has {each!r:.120}, a {type(each).__name__}; give what was received, not a copy"
+            msg = f"anchors has {short_text(each, 120)}, a {type(each).__name__}; give what was received, not a copy"
             raise EmitError(msg)
     return cast("tuple[Tuple, ...]", found)
 
@@ -255,10 +266,13 @@ def listed_anchors(anchors: object) -> Iterable[object]:
         EmitError: when `anchors` is not an iterable, or is a tuple itself.
     """
     if isinstance(anchors, Tuple):  # it is iterable too, and would give its fields
-        msg = f"anchors={anchors!r:.120} is a tuple itself; give a list: anchors=[tup]"
+        msg = f"anchors={short_text(anchors, 120)} is a tuple itself; give a list: anchors=[tup]"
         raise EmitError(msg)
     if not isinstance(anchors, Iterable):
-        msg = f"anchors={anchors!r:.120} is a {type(anchors).__name__}; give a list of received tuples, such as [tup]"
+        msg = (
+            f"anchors={short_text(anchors, 120)} is a {type(anchors).__name__}; give a list of received "
+            "tuples, such as [tup]"
+        )
         raise EmitError(msg)
     return anchors
 

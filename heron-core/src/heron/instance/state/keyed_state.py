@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_origin
 
 from heron.api.keyed_state import CounterState, GroupEntries, KeyedState, ListState, MapState, ValueState, is_frozen
+from heron.author_text import short_text
 from heron.clock import Clock
 from heron.errors import CheckpointError, KeyedStateError, UsageError, known
 from heron.instance.state.owned_groups import OwnedGroups
@@ -120,7 +121,8 @@ class KeyedStateStore:
             if before != arguments:
                 msg = (
                     f"{self._owner}: keyed state {name!r} was asked for as {before[0]} with default {before[2]!r}, "
-                    f"ttl_s {before[3]} and event_time {before[4]}, and now as {arguments[0]} with {default!r}, "
+                    f"ttl_s {before[3]} and event_time {before[4]}, and now as {arguments[0]} with "
+                    f"{short_text(default)}, "
                     f"{ttl_s} and {event_time}; use another name, or the same arguments"
                 )
                 raise UsageError(msg)
@@ -287,7 +289,7 @@ def _check(owner: str, name: str, kind: object, default: object, ttl_s: float | 
         msg = f"{where}: the name is not a text of at least one character"
     elif kind not in _KINDS:
         kinds = known(each.__name__ for each in (ValueState, CounterState, ListState, MapState))
-        msg = f"{where}: kind {kind!r} is not one of {kinds}"
+        msg = f"{where}: kind {short_text(kind)} is not one of {kinds}"
     elif default is not None and kind is not ValueState:
         msg = f"{where}: a {_KINDS[kind]} has no default; leave it out"
     elif not is_frozen(default):

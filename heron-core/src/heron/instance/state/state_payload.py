@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from heron.api.state import HashMapState, State
+from heron.author_text import error_text, named_error, short_text
 from heron.errors import CheckpointError, SerializationError
 
 __all__ = ["SavedEntries", "decode_group", "decode_operator_state", "encode_group", "encode_operator_state"]
@@ -98,7 +99,7 @@ def _encode_entries(where: str, entries: Mapping[object, object], whole: object)
     except Exception as error:  # a class may raise anything when it is pickled
         for key, value in entries.items():
             _check_entry(where, key, value)
-        msg = f"{where}: the entries cannot be pickled: {error}; store values that pickle accepts"
+        msg = f"{where}: the entries cannot be pickled: {error_text(error)}; store values that pickle accepts"
         raise SerializationError(msg) from error
 
 
@@ -107,8 +108,8 @@ def _check_entry(where: str, key: object, value: object) -> None:
         pickle.dumps((key, value), _PROTOCOL)
     except Exception as error:
         msg = (
-            f"{where}: the value of key {key!r:.80} is of type {type(value).__qualname__} and cannot be pickled: "
-            f"{error}; store a value that pickle accepts"
+            f"{where}: the value of key {short_text(key)} is of type {type(value).__qualname__} and cannot be pickled: "
+            f"{error_text(error)}; store a value that pickle accepts"
         )
         raise SerializationError(msg) from error
 
@@ -135,7 +136,7 @@ def _decode(place: str, data: bytes) -> Any:  # noqa: ANN401  # what this format
         return pickle.loads(data)  # noqa: S301  # written by the topology itself, see above
     except Exception as error:
         msg = (
-            f"{place}: the saved state cannot be read: {type(error).__name__}: {error}; the topology needs the classes "
+            f"{place}: the saved state cannot be read: {named_error(error)}; the topology needs the classes "
             "that it had when it saved the state, or use another checkpoint"
         )
         raise CheckpointError(msg) from error

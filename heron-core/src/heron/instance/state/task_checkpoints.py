@@ -11,6 +11,7 @@ from collections.abc import Callable
 from heron.api.bolt import Bolt
 from heron.api.spout import Spout
 from heron.api.state import HashMapState, ITwoPhaseStatefulComponent, State, StatefulComponent
+from heron.author_text import named_error
 from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.compatibility import check_compatible
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, Place, TaskSnapshot, encode
@@ -146,7 +147,7 @@ class TaskCheckpoints:
             self._keyed.mark_changed(self._saver.sparse_groups())
             keyed = self._keyed.snapshot()
         except Exception as error:
-            self.give_up(number, f"{type(error).__name__}: {error}")
+            self.give_up(number, f"{named_error(error)}")
             return
         spec = self._spec
         snapshot = TaskSnapshot(

@@ -74,12 +74,12 @@ class QueuedCollector:
         if end is not None:
             self._queue(end)
 
-    def drain(self, failed: Callable[[Exception], None]) -> None:
+    def drain(self, failed: Callable[[BaseException], None]) -> None:
         """Task thread: executes the queued calls; passes each exception to `failed`."""
         while self._calls:
             try:
                 self._calls.popleft()()
-            except Exception as error:
+            except BaseException as error:
                 failed(error)
             if len(self._calls) < _MOST_CALLS and not self._room.is_set():
                 self._room.set()

@@ -103,6 +103,8 @@ def specialise(component: BaseSpout | BaseBolt, methods: Mapping[str, Callable[.
         }
         namespace.update(quicker)
         component.__class__ = type(own.__name__, (own,), namespace)
+    else:
+        component.__class__ = own
 
 
 def _hook_entries(value: object) -> list[str]:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import sys
-import traceback
 from collections import deque
 from types import TracebackType
 
+from heron.author_text import class_name, named_error, short_text, traceback_text
 from heron.clock import wall_s
-from heron.driver_kit.code_origin import CodeOrigin, code_origin
+from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
+from heron.errors import UserCodeError
 from heron.spi.metricsink import Event
 
 __all__ = ["UserErrors"]
 
 _SHOWN_AT_MOST = 200  # distinct errors with their tracebacks; a failing task must not fill the disk
 _RECORD_CHARACTERS = 120
+
+_log = logging.getLogger(__name__)
 
 
 class UserErrors:
@@ -25,7 +29,7 @@ class UserErrors:
         self._subject = f"topology {topology!r}, component {component!r}, task {task_id}"
         self._task_id = task_id
         self._numbers = itertools.count(1)
-        self._seen: dict[tuple[str, str], int] = {}
+        self._seen: dict[tuple[str, str, str], int] = {}
         self._events: deque[Event] = deque(maxlen=_SHOWN_AT_MOST)
         self._home = "an unknown line"
         self.count = 0
@@ -41,17 +45,16 @@ class UserErrors:
     def report(self, doing: str, error: BaseException, remedy: str, record: object = None) -> str:
         """Counts the failure, prints it if it is new, and returns its description of one line."""
         self.count += 1
-        place = _place(error.__traceback__) or self._home
-        shown = f" with {_shortened(record)}" if record is not None else ""
-        line = f"{self._subject}: {doing}{shown} raised {type(error).__name__}: {error}; at {place}; {remedy}"
+        own = error if isinstance(error, UserCodeError) else UserCodeError()
+        place = own.place or _place(error.__traceback__) or self._home
+        shown = f" with {short_text(record, _RECORD_CHARACTERS)}" if record is not None else ""
+        line = f"{self._subject}: {doing}{shown} raised {named_error(error)}; at {place}; {remedy}"
         line = line.encode("utf-8", "backslashreplace").decode()  # a file name, for example, may not be valid text
         self.last = line
-        key = (doing, f"{type(error).__name__} at {place}")
+        key = (doing, own.part, f"{class_name(error)} at {place}")
         self._seen[key] = self._seen.get(key, 0) + 1
         if self._seen[key] == 1 and len(self._seen) <= _SHOWN_AT_MOST:
-            trace = "".join(traceback.format_exception(error))
-            sys.stderr.write(f"heron: {line}\n{trace}")
-            sys.stderr.flush()
+            _show(f"heron: {line}\n{traceback_text(error)}")
             event_id = f"error-{self._task_id}-{next(self._numbers)}"
             self._events.append(Event(event_id, "user-error", wall_s(), f"task-{self._task_id}", "", {"message": line}))
         return line
@@ -68,18 +71,21 @@ def _place(trace: TracebackType | None) -> str:
 
     Empty without a traceback.
     """
-    frames = traceback.extract_tb(trace)
-    if not frames:
-        return ""
-    foreign = [frame for frame in frames if code_origin(frame.filename) is not CodeOrigin.ENGINE]
-    authors = [frame for frame in foreign if code_origin(frame.filename) is CodeOrigin.USER]
-    frame = (authors or foreign or frames)[-1]
-    return f"{frame.filename}, line {frame.lineno}"
+    places: list[tuple[CodeOrigin, str]] = []
+    while trace is not None:
+        frame = trace.tb_frame
+        origin = code_origin(frame.f_code.co_filename, module_of(frame.f_globals))
+        places.append((origin, f"{frame.f_code.co_filename}, line {trace.tb_lineno}"))
+        trace = trace.tb_next
+    foreign = [place for origin, place in places if origin is not CodeOrigin.ENGINE]
+    authors = [place for origin, place in places if origin is CodeOrigin.USER]
+    return (authors or foreign or [place for _, place in places] or [""])[-1]
 
 
-def _shortened(record: object) -> str:
+def _show(text: str) -> None:
+    """Prints a failure; the author may have closed or replaced stderr, and the log of the task has it then."""
     try:
-        text = repr(record)
-    except Exception:  # a broken __repr__ must not hide the failure
-        text = f"a {type(record).__name__} whose repr fails"
-    return text if len(text) <= _RECORD_CHARACTERS else text[: _RECORD_CHARACTERS - 1] + "…"
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except Exception:
+        _log.exception("stderr cannot be written: %s", text)

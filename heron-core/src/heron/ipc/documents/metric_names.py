@@ -54,6 +54,7 @@ __all__ = [
     "OUT_QUEUE_BYTES",
     "OUT_QUEUE_CAPACITY",
     "PEER_SILENT",
+    "PROTOCOL_VIOLATIONS",
     "REPLAY_BYTES",
     "REPLAY_COUNT",
     "RESIDENT_BYTES",
@@ -127,6 +128,7 @@ GC_COLLECTION_COUNT = "gc-collection-count"  # counter, collections; label gener
 GC_PAUSE = "gc-pause-s"  # counter, s; time in collections; instances
 GC_COLLECTION_TIME = "gc-collection-time"  # histogram, s; the pause of the instance for each collection
 CONNECTIONS_REFUSED = "connections-refused"  # counter; label reason: unknown-key, protocol, unfinished, foreign
+PROTOCOL_VIOLATIONS = "protocol-violations"  # counter, frames; labels link, kind: version, kind, size, content, session
 RESIDENT_BYTES = "resident-bytes"  # gauge, bytes
 HOST_CPU = "host-cpu-s"  # counter, s of one processor; label mode: busy, iowait, steal, idle; in a metrics manager
 HOST_CPUS = "host-cpus"  # gauge; the processors of the host

@@ -176,7 +176,7 @@ def read_metrics(data: bytes, reader: MetricsReader[C]) -> None:
             _read_objects(decode_json(data, list[MetricsRow]), reader)
         else:
             _read_table(decode_json(data, _EncodedOwners), reader)
-    except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, IndexError) as error:
         msg = f"metrics of {len(data)} bytes cannot be read: {error}"
         raise RemoteProtocolError(msg) from error
 

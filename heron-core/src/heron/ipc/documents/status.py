@@ -230,7 +230,7 @@ def decode_status(data: bytes) -> TopologyStatus:
     """
     try:
         return decode_json(data, TopologyStatus)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except msgspec.MsgspecError as error:
         raise _unreadable(data, error) from error
 
 
@@ -255,7 +255,7 @@ class StatusReader:
                 if former is None or former[0] != raw:
                     former = self._former[name] = raw, decode_json(raw, kind)
                 values[name] = former[1]
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except msgspec.MsgspecError as error:
             raise _unreadable(data, error) from error
         return TopologyStatus(**values)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import msgspec
 
 from heron.errors import RemoteProtocolError
-from heron.spi.tracing import SpanKind, Stamp, StampKind, TraceSpan
-from heron.spi.typed_values import decode_json
+from heron.spi.tracing import SpanKind, StampKind, TraceSpan
+from heron.spi.typed_values import convert_value, decode_json
 
 __all__ = ["Trace", "TracesTable", "decode_traces", "encode_traces"]
 
@@ -30,33 +31,13 @@ class TracesTable:
     refused: int = 0
 
 
-class _Stamp(msgspec.Struct):
+class _Kind(msgspec.Struct):
     kind: str
-    clock: int
-    monotonic_ns: int
-    wall_ns: int
-
-
-class _Span(msgspec.Struct):
-    trace_id: str
-    span_id: str
-    parent_id: str
-    kind: str
-    component: str
-    task_id: int
-    stamps: list[_Stamp]
-    source: str = ""
-    source_task: int = 0
-    stream: str = ""
-    rows: int = 0
-    emitted: int = 0
-    followed: int = 0
-    outcome: str = ""
 
 
 class _Trace(msgspec.Struct):
     trace_id: str
-    spans: list[_Span]
+    spans: list[dict[str, object]]
     cut: bool = False
 
 
@@ -78,39 +59,21 @@ def decode_traces(data: bytes) -> TracesTable:
     """
     try:
         table = decode_json(data, _Table)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        traces = tuple([Trace(each.trace_id, _spans(each.spans), each.cut) for each in table.traces])
+    except msgspec.MsgspecError as error:
         msg = f"traces of {len(data)} bytes cannot be read: {error}"
         raise RemoteProtocolError(msg) from error
-    kinds = frozenset(each.value for each in SpanKind)
-    traces = tuple(
-        [
-            Trace(each.trace_id, tuple([_span(span) for span in each.spans if span.kind in kinds]), each.cut)
-            for each in table.traces
-        ]
-    )
     return TracesTable(traces, table.refused)
 
 
-def _span(span: _Span) -> TraceSpan:
-    kinds = frozenset(each.value for each in StampKind)
-    stamps = [
-        Stamp(StampKind(each.kind), each.clock, each.monotonic_ns, each.wall_ns)
-        for each in span.stamps
-        if each.kind in kinds
-    ]
-    return TraceSpan(
-        span.trace_id,
-        span.span_id,
-        span.parent_id,
-        SpanKind(span.kind),
-        span.component,
-        span.task_id,
-        tuple(stamps),
-        source=span.source,
-        source_task=span.source_task,
-        stream=span.stream,
-        rows=span.rows,
-        emitted=span.emitted,
-        followed=span.followed,
-        outcome=span.outcome,
-    )
+def _spans(spans: list[dict[str, object]]) -> tuple[TraceSpan, ...]:
+    found = []
+    for span in _known(spans, SpanKind):
+        stamps = convert_value(span.get("stamps"), list[dict[str, object]])
+        found.append(convert_value({**span, "stamps": _known(stamps, StampKind)}, TraceSpan))
+    return tuple(found)
+
+
+def _known(things: list[dict[str, object]], kinds: type[StrEnum]) -> list[dict[str, object]]:
+    known = frozenset(each.value for each in kinds)
+    return [each for each in things if convert_value(each, _Kind).kind in known]

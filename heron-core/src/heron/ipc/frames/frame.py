@@ -12,12 +12,13 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from heron.errors import LimitExceededError, RemoteProtocolError
+from heron.errors import LimitExceededError, RemoteProtocolError, Violation
 from heron.spi.serializer import Encoding
 
 __all__ = [
     "FRAME_HEADER_BYTES",
     "MOST_DESTINATIONS",
+    "MOST_ROWS",
     "SEGMENT_HEADER_BYTES",
     "SEGMENT_KIND_AT",
     "WIRE_VERSION",
@@ -61,6 +62,9 @@ _MOST = 0xFFFFFFFF  # of a length or a number of rows
 
 FRAME_HEADER_BYTES = _FRAME.size
 SEGMENT_HEADER_BYTES = _SEGMENT.size
+
+MOST_ROWS = 1 << 20
+"""The most rows of a segment of tuples: a row without values takes no bytes, but a receiver makes an object of it."""
 
 MOST_DESTINATIONS = 0xFFFF
 """The most destinations of a segment; `destination_lists` divides more among several segments."""
@@ -106,6 +110,7 @@ class OptionTag(enum.IntEnum):
 
 
 _TUPLES_BYTE = bytes((SegmentKind.TUPLES,))
+_FIRST_KIND, _LAST_KIND = int(min(FrameKind)), int(max(FrameKind))
 
 
 class Marker(enum.IntEnum):
@@ -144,15 +149,18 @@ def parse_frame_header(data: bytes | memoryview) -> tuple[int, int, int]:
     """``(kind, session, sequence)`` of a frame.
 
     Raises:
-        RemoteProtocolError: when the frame is too short or has another wire version.
+        RemoteProtocolError: when the frame is too short, has another wire version, or an unknown kind.
     """
     if len(data) < FRAME_HEADER_BYTES:
         msg = f"frame of {len(data)} bytes is shorter than its header, {FRAME_HEADER_BYTES} bytes"
-        raise RemoteProtocolError(msg)
+        raise RemoteProtocolError(msg, Violation.VERSION)
     version, kind, _, session, sequence = _FRAME.unpack_from(data)
     if version != WIRE_VERSION:
         msg = f"frame has wire version {version}, this process has {WIRE_VERSION}"
-        raise RemoteProtocolError(msg)
+        raise RemoteProtocolError(msg, Violation.VERSION)
+    if not _FIRST_KIND <= kind <= _LAST_KIND:
+        msg = f"frame of kind {kind}, which is unknown; this process knows kinds {_FIRST_KIND} to {_LAST_KIND}"
+        raise RemoteProtocolError(msg, Violation.KIND)
     return kind, session, sequence
 
 
@@ -279,11 +287,18 @@ def segment_routes(
 
 
 def parse_segment(data: bytes | bytearray | memoryview, start: int) -> SegmentHead:
-    """The head of the segment at `start`, with its optional fields; `segment_routes` must have checked the sizes."""
+    """The head of the segment at `start`, with its optional fields; `segment_routes` must have checked the sizes.
+
+    Raises:
+        RemoteProtocolError: when an optional field does not fit, or the segment has too many tuples.
+    """
     view = memoryview(data)
     (length, kind, encoding, stream, plan_version, source_task, incarnation, rows, count, _, option_bytes) = (
         _SEGMENT.unpack_from(view, start)
     )
+    if rows > MOST_ROWS and kind == SegmentKind.TUPLES:
+        msg = f"segment of task {source_task} with {rows} tuples exceeds the limit of {MOST_ROWS} tuples"
+        raise RemoteProtocolError(msg, Violation.SIZE)
     at = start + SEGMENT_HEADER_BYTES
     destinations = struct.unpack_from(f"<{count}I", view, at)
     at += 4 * count

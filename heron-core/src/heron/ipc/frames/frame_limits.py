@@ -20,10 +20,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from heron.errors import LimitExceededError, RemoteProtocolError
+from heron.errors import LimitExceededError, RemoteProtocolError, Violation
 from heron.ipc.frames.frame import FRAME_HEADER_BYTES, FrameKind
 
-__all__ = ["CONTROL_MAX_BYTES", "MOST_LISTED", "FrameLimits", "divided", "options_max_bytes"]
+__all__ = ["CONTROL_MAX_BYTES", "CONTROL_SOCKET_BYTES", "MOST_LISTED", "FrameLimits", "divided", "options_max_bytes"]
 
 _Segment = TypeVar("_Segment", bytes, bytearray, memoryview, bytes | bytearray | memoryview)
 
@@ -31,6 +31,9 @@ _KIB = 1024
 
 CONTROL_MAX_BYTES = 64 * _KIB * _KIB
 """The largest control frame. `heron.ipc.reduced_messages` makes a larger message smaller, or names it."""
+
+CONTROL_SOCKET_BYTES = 2 * CONTROL_MAX_BYTES
+"""The limit of a socket for control frames alone: ZeroMQ refuses a larger message before it takes memory for it."""
 
 MOST_LISTED = 32 * _KIB
 """The most roots that one segment lists: 512 KiB, which is within the limit of frames under any settings."""
@@ -69,7 +72,7 @@ class FrameLimits:
         """
         if size_bytes > (CONTROL_MAX_BYTES if kind == FrameKind.CONTROL else self.data_bytes):
             msg = f"frame of kind {kind} has {size_bytes} bytes, more than the limit of {self.of(kind)} bytes"
-            raise RemoteProtocolError(msg)
+            raise RemoteProtocolError(msg, Violation.SIZE)
 
 
 def divided(segments: Sequence[_Segment], max_bytes: int) -> Iterator[tuple[Sequence[_Segment], int]]:

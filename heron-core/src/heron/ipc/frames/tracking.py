@@ -11,7 +11,7 @@ import enum
 import struct
 from collections.abc import Sequence
 
-from heron.errors import RemoteProtocolError
+from heron.errors import RemoteProtocolError, Violation
 from heron.ipc.frames.frame import SegmentHead, SegmentKind, segment
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "DERIVED",
     "LISTED",
     "MAX_CAUSE_BYTES",
+    "MAX_DERIVED_KEYS",
     "MAX_DERIVED_ROWS",
     "RANGE",
     "RootOutcome",
@@ -34,6 +35,9 @@ __all__ = [
 COUNTER_BITS = 48
 MAX_DERIVED_ROWS = 1 << 20
 """The limit of the short form. Larger batches are listed, because the receiver allocates arrays of this length."""
+
+MAX_DERIVED_KEYS = 1 << 24
+"""The limit of rows times tasks of the short form of ROOTS: the receiver computes a key for each, in 10 ns."""
 
 MAX_CAUSE_BYTES = 16 * 1024
 """The most bytes of the document of a CAUSE segment."""
@@ -84,6 +88,9 @@ def parse_settled(data: bytes, head: SegmentHead) -> tuple[RootOutcome, range | 
         raise RemoteProtocolError(msg) from None
     if head.encoding == DERIVED:
         expect_length(len(payload) == _SIZE, head)
+        if head.rows > MAX_DERIVED_ROWS:
+            msg = f"outcome of {head.rows} roots exceeds the limit of {MAX_DERIVED_ROWS} roots"
+            raise RemoteProtocolError(msg, Violation.SIZE)
         first = int.from_bytes(payload, "little")
         expect_counters(first, head)
         return outcome, range(first, first + head.rows)

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heron.errors import RemoteProtocolError
+from heron.errors import RemoteProtocolError, Violation
 from heron.ipc.frames.frame import SegmentHead, SegmentKind
 from heron.ipc.frames.frame_limits import MOST_LISTED
 from heron.ipc.frames.tracking import (
     COUNTER_BITS,
     DERIVED,
     LISTED,
+    MAX_DERIVED_KEYS,
     MAX_DERIVED_ROWS,
     RANGE,
     RootOutcome,
@@ -127,7 +128,7 @@ def parse_new_roots(data: bytes, head: SegmentHead) -> NewRoots:
     expect_length(len(payload) >= RANGE.size, head)
     base, batch_key, count, rows = RANGE.unpack_from(payload)
     expect_length(rows == head.rows and len(payload) == RANGE.size + 4 * count, head)
-    _expect_few(head)
+    _expect_few(head, count)
     xors = np.zeros(rows, dtype=np.uint64)
     for task_id in struct.unpack_from(f"<{count}I", payload, RANGE.size):
         xors ^= edge_keys_of_range(batch_key, rows, task_id)
@@ -211,10 +212,16 @@ def _counter(base: int, head: SegmentHead) -> int:
     return base
 
 
-def _expect_few(head: SegmentHead) -> None:
+def _expect_few(head: SegmentHead, tasks: int = 1) -> None:
     if head.rows > MAX_DERIVED_ROWS:
         msg = f"segment of kind {head.kind} derives {head.rows} roots; more than {MAX_DERIVED_ROWS} must be listed"
-        raise RemoteProtocolError(msg)
+        raise RemoteProtocolError(msg, Violation.SIZE)
+    if head.rows * tasks > MAX_DERIVED_KEYS:
+        msg = (
+            f"segment of kind {head.kind} derives the keys of {head.rows} roots for {tasks} tasks; more than "
+            f"{MAX_DERIVED_KEYS} keys must be listed"
+        )
+        raise RemoteProtocolError(msg, Violation.SIZE)
 
 
 def _slices(count: int) -> Sequence[slice]:

@@ -6,7 +6,7 @@ import click
 
 from heron_cli.client.client import StateChange
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
-from heron_cli.view.text import print_json
+from heron_cli.view.text import echo, print_json
 
 __all__ = ["activate", "deactivate"]
 
@@ -44,6 +44,6 @@ def _print(change: StateChange, *, as_json: bool) -> None:
             }
         )
     elif change.before == change.state:
-        click.echo(f"{change.topology} was {change.state} already")
+        echo(f"{change.topology} was {change.state} already")
     else:
-        click.echo(f"{change.topology} is {change.state}")
+        echo(f"{change.topology} is {change.state}")

@@ -12,7 +12,7 @@ from heron_cli.client.client import Client
 from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option, topology_argument
 from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.view.checkpoint_text import checkpoint_fields, checkpoint_lines, list_lines, listed_fields
-from heron_cli.view.text import counted, print_json
+from heron_cli.view.text import counted, echo, print_json
 
 __all__ = ["checkpoints"]
 
@@ -47,9 +47,9 @@ def list_command(name: str, profile: str, options: ChoiceOptions, as_json: bool)
         print_json([listed_fields(each, now_s) for each in found])
     elif found:
         for line in list_lines(found, now_s):
-            print(line)
+            echo(line)
     else:
-        print(f"{name} has no complete checkpoints")
+        echo(f"{name} has no complete checkpoints")
 
 
 @checkpoints.command()
@@ -65,7 +65,7 @@ def show(name: str, checkpoint: str, profile: str, options: ChoiceOptions, as_js
         print_json(checkpoint_fields(made))
         return
     for line in checkpoint_lines(made, wall_s()):
-        print(line)
+        echo(line)
 
 
 @checkpoints.command()
@@ -96,12 +96,12 @@ def _delete(context: click.Context, name: str, chosen: tuple[str, ...], choice: 
         what = f"{counted(len(going), 'checkpoint')} of {name}"
         if going and not yes:
             for each in going:
-                click.echo(str(each), err=True)
+                echo(str(each), err=True)
             if not click.confirm(f"delete {what}?", err=True):
-                click.echo("heron: nothing was deleted", err=True)
+                echo("heron: nothing was deleted", err=True)
                 context.exit(_EXIT_DECLINED)
         client.delete_checkpoints(name, going)
-    print(f"{what} deleted")
+    echo(f"{what} deleted")
 
 
 @checkpoints.command()
@@ -123,4 +123,4 @@ def take(name: str, timeout: float, profile: str, options: ChoiceOptions, as_jso
     if as_json:
         print_json({"topology": name, "id": str(taken)})
     else:
-        print(f"{name}: checkpoint {taken} is complete")
+        echo(f"{name}: checkpoint {taken} is complete")

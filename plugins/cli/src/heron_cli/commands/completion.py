@@ -12,6 +12,7 @@ from heron_cli.client.client import Client
 from heron_cli.profiles import profile_names
 from heron_cli.profiles.overrides import parse_overrides
 from heron_cli.topologies.environment import ProfileChoice
+from heron_cli.view.text import echo
 
 __all__ = ["complete_file", "complete_profile", "complete_topology", "completion"]
 
@@ -30,7 +31,7 @@ def completion(context: click.Context, shell: str) -> None:
     made = get_completion_class(shell)
     if made is None:
         context.fail(f"no completion for {shell}")
-    print(made(context.find_root().command, {}, "heron", "_HERON_COMPLETE").source())
+    echo(made(context.find_root().command, {}, "heron", "_HERON_COMPLETE").source())
 
 
 def complete_profile(context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:

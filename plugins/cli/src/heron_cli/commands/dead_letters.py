@@ -15,7 +15,7 @@ from heron_cli.client.client import Client
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.topologies.logs.dead_letters import chosen_letters, drop_stored, stored_letters
 from heron_cli.view.dead_letter_text import letter_fields, letter_lines, letters_lines
-from heron_cli.view.text import counted, print_json
+from heron_cli.view.text import counted, echo, print_json
 
 __all__ = ["dead_letters"]
 
@@ -46,11 +46,11 @@ def list_command(name: str, count: int, options: RemoteOptions) -> None:
         print_json([letter_fields(each) for each in letters[-count:]])
     elif letters:
         for line in letters_lines(letters[-count:], wall_s()):
-            click.echo(line)
+            echo(line)
         if len(letters) > count:
-            click.echo(f"and {len(letters) - count:,} older ones: -n {len(letters)}")
+            echo(f"and {len(letters) - count:,} older ones: -n {len(letters)}")
     else:
-        click.echo(f"{name} has no dead letters in files")
+        echo(f"{name} has no dead letters in files")
 
 
 @dead_letters.command()
@@ -66,7 +66,7 @@ def show(name: str, ids: tuple[str, ...], options: RemoteOptions) -> None:
         return
     for each in letters:
         for line in letter_lines(each, wall_s()):
-            click.echo(line)
+            echo(line)
 
 
 _IDS = click.argument("ids", metavar="[ID]...", nargs=-1)
@@ -116,7 +116,7 @@ def _change(
         chosen = stored if every else chosen_letters(stored, ids)
         what = counted(len(chosen), "dead letter")
         if asked and chosen and not click.confirm(f"drop {what} of {name}?", err=True):
-            click.echo("heron: nothing was dropped", err=True)
+            echo("heron: nothing was dropped", err=True)
             context.exit(_EXIT_DECLINED)
         found = _taken(client, name, folder, [each.id for each in chosen], options.timeout_s, drop=drop)
     kept = {each.id: found.get(each.id, "it is gone meanwhile") for each in chosen}
@@ -124,9 +124,9 @@ def _change(
     if options.as_json:
         print_json({"done": sorted(kept.keys() - reasons.keys()), "left": reasons})
     else:
-        click.echo(f"{len(chosen) - len(reasons)} of {what} {'dropped' if drop else 'emitted again'}")
+        echo(f"{len(chosen) - len(reasons)} of {what} {'dropped' if drop else 'emitted again'}")
         for number, reason in reasons.items():
-            click.echo(f"{number} stays: {reason}", err=True)
+            echo(f"{number} stays: {reason}", err=True)
     if reasons:
         context.exit(_EXIT_LEFT)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -16,7 +15,8 @@ from heron_cli.commands.completion import complete_profile
 from heron_cli.commands.options import ChoiceOptions, choice_options, json_option
 from heron_cli.topologies.diagnostics import Diagnosis, diagnose_machine, diagnose_profile
 from heron_cli.topologies.environment import ProfileChoice, find_profile, open_environment
-from heron_cli.view.text import output_width, print_json
+from heron_cli.view.console import open_console
+from heron_cli.view.text import print_json
 
 __all__ = ["doctor"]
 
@@ -40,7 +40,7 @@ def doctor(
     if as_json:
         print_json(diagnoses)
     else:
-        Console(width=output_width()).print(_table(diagnoses))
+        open_console().print(_table(diagnoses))
     context.exit(_EXIT_ERRORS if any(each.level == "error" for each in diagnoses) else 0)
 
 

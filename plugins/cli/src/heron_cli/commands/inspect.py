@@ -7,7 +7,7 @@ import click
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.commands.task_argument import TaskChoice, task_argument
 from heron_cli.view.tasks.tuples_text import tuples_lines
-from heron_cli.view.text import print_json
+from heron_cli.view.text import echo, print_json
 
 __all__ = ["inspect"]
 
@@ -45,4 +45,4 @@ def inspect(name: str, task: TaskChoice, tuples: int, seconds: float, options: R
         print_json(found)
         return
     for line in tuples_lines(found):
-        click.echo(line)
+        echo(line)

@@ -9,7 +9,7 @@ from heron_cli.client.client import Client
 from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option, topology_argument
 from heron_cli.topologies.runs.kill_topology import KILL_STEPS, HowKilled, KillResult
 from heron_cli.view.live.progress_output import progress
-from heron_cli.view.text import print_json
+from heron_cli.view.text import echo, print_json
 
 __all__ = ["kill"]
 
@@ -47,7 +47,7 @@ def kill(
             with progress(KILL_STEPS) as shown:
                 result = client.kill(name, timeout_s=timeout, force=force, progress=shown)
         except KeyboardInterrupt:
-            click.echo(f"heron: interrupted; `heron kill {name}` continues where this one stopped", err=True)
+            echo(f"heron: interrupted; `heron kill {name}` continues where this one stopped", err=True)
             context.exit(_EXIT_INTERRUPTED)
     _print(result, as_json)
     context.exit(_EXIT_LEFT if result.left else 0)
@@ -68,12 +68,12 @@ def _print(result: KillResult, as_json: bool) -> None:
         return
     if result.left:
         for each in result.left:
-            click.echo(f"heron: error: left of {result.topology}: {redact_for_command(each)}", err=True)
-        click.echo(f"heron: {result.topology}: remove the cause and give the command again", err=True)
+            echo(f"heron: error: left of {result.topology}: {redact_for_command(each)}", err=True)
+        echo(f"heron: {result.topology}: remove the cause and give the command again", err=True)
         return
     done = {
         HowKilled.ASKED: "stopped",
         HowKilled.FORCED: f"ended by force ({redact_for_command(result.why)})",
         HowKilled.OVER: "was not running; what it had left is removed",
     }
-    print(f"{result.topology} {done[result.manner]}{f'; logs: {run.log_dir}' if run else ''}")
+    echo(f"{result.topology} {done[result.manner]}{f'; logs: {run.log_dir}' if run else ''}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from heron.driver_kit.redaction import redact_for_command
@@ -13,7 +12,8 @@ from heron_cli.client.client import Client
 from heron_cli.commands.completion import complete_profile
 from heron_cli.commands.options import ChoiceOptions, choice_options, json_option
 from heron_cli.topologies.runs.topology_list import TopologyEntry
-from heron_cli.view.text import format_time, output_width, print_json
+from heron_cli.view.console import open_console
+from heron_cli.view.text import echo, format_time, print_json
 
 __all__ = ["list_command"]
 
@@ -38,18 +38,18 @@ def list_command(
     with Client(options.choose(profile)) as client:
         found = client.list()
     for note in found.notes:
-        click.echo(f"heron: note: {redact_for_command(note)}", err=True)
+        echo(f"heron: note: {redact_for_command(note)}", err=True)
     wanted = (each for each in found.entries if role in (None, each.role) and env in (None, each.env))
     entries = [replace(each, errors=tuple(map(redact_for_command, each.errors))) for each in wanted]
     if as_json:
         print_json(entries)
     elif not entries:
-        print(f"no topologies in profile {profile}")
+        echo(f"no topologies in profile {profile}")
     else:
-        Console(width=output_width()).print(_table(entries))
+        open_console().print(_table(entries))
         for each in entries:
             for error in each.errors:
-                click.echo(f"{each.name}: {error}", err=True)
+                echo(f"{each.name}: {error}", err=True)
 
 
 def _table(entries: list[TopologyEntry]) -> Table:

@@ -9,6 +9,7 @@ import msgspec
 
 from heron.errors import UsageError
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
+from heron_cli.view.text import echo, json_text
 
 __all__ = ["logs"]
 
@@ -44,6 +45,6 @@ def logs(
         read = client.follow_logs if follow else functools.partial(client.logs, search=search)
         try:
             for line in read(name, task_id=task_id, lines=count, timeout_s=options.timeout_s):
-                click.echo(msgspec.json.encode(line).decode() if options.as_json else line.formatted())
+                echo(json_text(msgspec.json.encode(line)) if options.as_json else line.formatted())
         except KeyboardInterrupt:
             context.exit(_EXIT_INTERRUPTED)

@@ -7,7 +7,7 @@ import click
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.commands.task_argument import TaskChoice, task_argument
 from heron_cli.view.tasks.memory_text import memory_lines
-from heron_cli.view.text import print_json
+from heron_cli.view.text import echo, print_json
 
 __all__ = ["memory"]
 
@@ -34,10 +34,10 @@ def memory(name: str, task: TaskChoice, seconds: float, options: RemoteOptions) 
     with options.topology(name) as topology:
         if seconds and not options.as_json:
             what = f"observing {name} task {task.task_id} for {seconds:g} s; it is slower meanwhile"
-            click.echo(f"{what}: its allocations are traced", err=True)
+            echo(f"{what}: its allocations are traced", err=True)
         found = topology.memory(task.task_id, task.component, seconds=seconds)
     if options.as_json:
         print_json(found)
         return
     for line in memory_lines(found):
-        click.echo(line)
+        echo(line)

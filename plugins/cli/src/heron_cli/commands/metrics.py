@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import click
 import msgspec
-from rich.console import Console
 from rich.live import Live
 
 from heron.errors import UsageError
 from heron.ipc.documents.metrics_table import MetricsRow
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
+from heron_cli.view.console import open_console
 from heron_cli.view.metrics_text import metrics_text
-from heron_cli.view.text import output_width, print_json
+from heron_cli.view.text import echo, json_text, print_json
 
 __all__ = ["metrics"]
 
@@ -45,7 +45,7 @@ def metrics(
                 print_json(first)
             elif options.as_json:
                 for rows in tables:  # one line for each period
-                    click.echo(msgspec.json.encode(rows).decode())
+                    echo(json_text(msgspec.json.encode(rows)))
             else:
                 _show(tables, in_place=watch and sys.stdout.isatty())
         except KeyboardInterrupt:
@@ -58,11 +58,11 @@ def _until_ended(watched: Iterator[tuple[MetricsRow, ...]]) -> Iterator[tuple[Me
     try:
         yield from watched
     except UsageError as end:
-        click.echo(f"heron: {end}", err=True)
+        echo(f"heron: {end}", err=True)
 
 
 def _show(tables: Iterator[tuple[MetricsRow, ...]], *, in_place: bool) -> None:
-    console = Console(width=output_width())
+    console = open_console()
     if not in_place:
         for rows in tables:
             console.print(metrics_text(rows))

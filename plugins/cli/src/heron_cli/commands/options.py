@@ -20,6 +20,7 @@ from heron_cli.profiles.overrides import parse_overrides
 from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.topologies.profile_search import profiles_running
 from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_cli.view.text import echo
 
 __all__ = [
     "DEFAULT_PROFILE",
@@ -160,7 +161,7 @@ class RemoteOptions:
         if not other:
             return client
         client.close()
-        click.echo(f"heron: note: topology {topology!r} runs under profile {other!r}", err=True)
+        echo(f"heron: note: topology {topology!r} runs under profile {other!r}", err=True)
         return Client(replace(self.choice, name=other))
 
     @contextmanager

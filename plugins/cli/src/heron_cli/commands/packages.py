@@ -11,7 +11,7 @@ from heron.spi.uploader import PackageEntry
 from heron_cli.client.client import Client
 from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option
 from heron_cli.topologies.package_store import StoredPackage
-from heron_cli.view.text import counted, format_age, format_bytes, print_json
+from heron_cli.view.text import counted, echo, format_age, format_bytes, print_json
 
 __all__ = ["packages"]
 
@@ -41,8 +41,8 @@ def list_packages(profile: str, options: ChoiceOptions, as_json: bool) -> None:
         entry = each.package
         state = f"in use by {each.topology}" if each.topology else ("" if entry.whole else "unfinished")
         size, age = format_bytes(entry.size_bytes), format_age(entry.age_s)
-        print(f"{entry.name:<30}  {size:>9}  {age:>8}  {state:<20}  {entry.uri}")
-    print(f"{counted(len(found), 'package')}, {format_bytes(_total(each.package for each in found))}")
+        echo(f"{entry.name:<30}  {size:>9}  {age:>8}  {state:<20}  {entry.uri}")
+    echo(f"{counted(len(found), 'package')}, {format_bytes(_total(each.package for each in found))}")
 
 
 @packages.command()
@@ -84,11 +84,11 @@ def prune(
         print_json({"dry_run": dry_run, "removed": [each.uri for each in result.removed], "failed": failed})
     else:
         for each in result.removed:
-            print(f"{'would remove' if dry_run else 'removed'} {each.uri}")
+            echo(f"{'would remove' if dry_run else 'removed'} {each.uri}")
         for uri, reason in failed.items():
-            click.echo(f"heron: {uri} stays: {reason}", err=True)
+            echo(f"heron: {uri} stays: {reason}", err=True)
         verb = "would be removed" if dry_run else "removed"
-        print(f"{counted(len(result.removed), 'package')} {verb}, {format_bytes(_total(result.removed))}")
+        echo(f"{counted(len(result.removed), 'package')} {verb}, {format_bytes(_total(result.removed))}")
     context.exit(_EXIT_FAILED if failed else 0)
 
 

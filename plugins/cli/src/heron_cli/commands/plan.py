@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 
 from heron.spi.engine import PipelineChoices
 from heron_cli.commands.completion import complete_file
@@ -12,8 +11,9 @@ from heron_cli.interrupts import Interrupts
 from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology
 from heron_cli.launch.prepare import plan_target
 from heron_cli.topologies.environment import ProfileChoice
+from heron_cli.view.console import open_console
 from heron_cli.view.plan_tree import plan_document, plan_tree
-from heron_cli.view.text import output_width, print_json
+from heron_cli.view.text import print_json
 
 __all__ = ["plan", "show_plan"]
 
@@ -54,4 +54,4 @@ def show_plan(
     if as_json:
         print_json(plan_document(prepared))
     else:
-        Console(width=output_width()).print(plan_tree(prepared))
+        open_console().print(plan_tree(prepared))

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from heron.driver_kit.loading import contract_version
@@ -28,7 +27,8 @@ from heron_cli.catalog.plugin_check import PluginCheck, ServerState, check_plugi
 from heron_cli.command_group import CommandGroup
 from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option
 from heron_cli.topologies.environment import find_profile
-from heron_cli.view.text import output_width, print_json
+from heron_cli.view.console import open_console
+from heron_cli.view.text import echo, print_json
 
 __all__ = ["plugins"]
 
@@ -60,7 +60,7 @@ def list_plugins(family: str | None, as_json: bool) -> None:
         _print(_table(found, {}))
         _warn(found)
     if all(each.distribution == _CORE for each in found):
-        print("no plugins are installed; `pip install heron-bundle-local` brings those for one machine")
+        echo("no plugins are installed; `pip install heron-bundle-local` brings those for one machine")
 
 
 @plugins.command("show")
@@ -204,8 +204,8 @@ def _last(info: DriverInfo, check: PluginCheck | None) -> str:
 def _warn(found: Sequence[DriverInfo]) -> None:
     for each in found:
         if each.warning:
-            click.echo(f"heron: warning: {each.warning}", err=True)
+            echo(f"heron: warning: {each.warning}", err=True)
 
 
 def _print(table: Table) -> None:
-    Console(width=output_width(), highlight=False, markup=False, emoji=False).print(table)
+    open_console(highlight=False).print(table)

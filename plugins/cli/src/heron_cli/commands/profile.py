@@ -13,7 +13,7 @@ from heron_cli.commands.options import RemoteOptions, remote_options, topology_a
 from heron_cli.commands.task_argument import TaskChoice, task_argument
 from heron_cli.view.tasks.flame_graph import flame_graph
 from heron_cli.view.tasks.profile_text import profile_lines
-from heron_cli.view.text import print_json
+from heron_cli.view.text import echo, print_json
 
 __all__ = ["profile"]
 
@@ -58,8 +58,8 @@ def profile(name: str, task: TaskChoice, seconds: float, out: Path | None, optio
         print_json(found)
         return
     for line in profile_lines(found):
-        click.echo(line)
-    click.echo(f"\nflame graph: {graph}\nspeedscope: {samples}")
+        echo(line)
+    echo(f"\nflame graph: {graph}\nspeedscope: {samples}")
 
 
 def _files(out: Path) -> tuple[Path, Path]:

@@ -18,7 +18,7 @@ from heron_cli.commands.completion import complete_profile
 from heron_cli.commands.options import config_path_option, json_option, set_option, without_option
 from heron_cli.profiles import ListedSetting, list_settings, profile_entries, read_profile
 from heron_cli.profiles.overrides import parse_overrides
-from heron_cli.view.text import columns, counted, print_json
+from heron_cli.view.text import columns, counted, echo, print_json
 
 __all__ = ["profiles"]
 
@@ -45,10 +45,10 @@ def list_profiles(config_path: Path | None, as_json: bool) -> None:
         (each.name, each.about or "", "shipped" if each.shipped else str(each.source), each.error) for each in found
     ]
     for line in columns([row[:3] for row in rows]):
-        print(line)
+        echo(line)
     for name, _, _, error in rows:
         if error:
-            print(f"{name} cannot be read: {error}")
+            echo(f"{name} cannot be read: {error}")
 
 
 @profiles.command()
@@ -62,7 +62,7 @@ def show(name: str, origin: bool, config_path: Path | None, settings: tuple[str,
     resolve, overrides = Drivers().resolve, _overrides(settings)
     listed = list_settings(name, resolve, config_path=config_path, overrides=overrides)
     if problems := read_profile(name, resolve, config_path=config_path, overrides=overrides).problems:
-        click.echo(
+        echo(
             f"heron: note: {name} has {counted(len(problems), 'problem')}; see `heron profiles check {name}`", err=True
         )
     if as_json:
@@ -74,7 +74,7 @@ def show(name: str, origin: bool, config_path: Path | None, settings: tuple[str,
         return
     rows = [(each.path, _format_value(each), *((each.origin,) if origin else ())) for each in listed.settings]
     for line in columns(rows):
-        print(line)
+        echo(line)
 
 
 @profiles.command()
@@ -134,15 +134,15 @@ def _overrides(settings: tuple[str, ...]) -> Mapping[str, str]:
 
 def _print_check(found: ProfileCheck) -> None:
     if found.ok:
-        print(f"{found.name}: no problems")
+        echo(f"{found.name}: no problems")
         for line in columns([(f"  {each.family}", each.name, each.answer) for each in found.drivers]):
-            print(line)
+            echo(line)
         return
-    print(f"{found.name}: {counted(len(found.problems), 'problem')}")
+    echo(f"{found.name}: {counted(len(found.problems), 'problem')}")
     for each in found.problems:
-        print(f"  - {each.text}")
+        echo(f"  - {each.text}")
     if found.install:
-        print(f"to add what is missing: pip install {' '.join(found.install)}")
+        echo(f"to add what is missing: pip install {' '.join(found.install)}")
 
 
 def _format_value(setting: ListedSetting) -> str:

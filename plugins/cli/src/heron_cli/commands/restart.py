@@ -7,7 +7,7 @@ import click
 from heron_cli.client.client import Client
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.topologies.running.restart import RestartedContainer
-from heron_cli.view.text import print_json
+from heron_cli.view.text import echo, print_json
 
 __all__ = ["restart"]
 
@@ -29,7 +29,7 @@ def restart(context: click.Context, name: str, container: int | None, options: R
         with options.connect() as client:
             restarted = _restart(client, name, container, options)
     except KeyboardInterrupt:
-        click.echo(f"heron: interrupted; the containers are still being started, see `heron status {name}`", err=True)
+        echo(f"heron: interrupted; the containers are still being started, see `heron status {name}`", err=True)
         context.exit(_EXIT_INTERRUPTED)
     if options.as_json:
         print_json({"topology": name, "restarted": {str(each.container_id): each.took_s for each in restarted}})
@@ -39,7 +39,7 @@ def _restart(
     client: Client, name: str, container: int | None, options: RemoteOptions
 ) -> tuple[RestartedContainer, ...]:
     def show(each: RestartedContainer) -> None:
-        click.echo(f"container {each.container_id} of {name} is back after {each.took_s:.1f} s")
+        echo(f"container {each.container_id} of {name} is back after {each.took_s:.1f} s")
 
     shown = None if options.as_json else show
     return client.restart(name, container, timeout_s=options.timeout_s, on_restarted=shown)

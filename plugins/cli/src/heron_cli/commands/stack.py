@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.commands.task_argument import TaskChoice, task_argument
+from heron_cli.view.console import open_console
 from heron_cli.view.tasks.stack_text import stack_text
-from heron_cli.view.text import output_width, print_json
+from heron_cli.view.text import print_json
 
 __all__ = ["stack"]
 
@@ -28,4 +28,4 @@ def stack(name: str, task: TaskChoice, options: RemoteOptions) -> None:
     if options.as_json:
         print_json(stacks)
     else:
-        Console(width=output_width()).print(stack_text(stacks), soft_wrap=True)
+        open_console().print(stack_text(stacks), soft_wrap=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 
 from heron.clock import wall_s
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
+from heron_cli.view.console import open_console
 from heron_cli.view.status_text import status_text
-from heron_cli.view.text import output_width, print_json
+from heron_cli.view.text import print_json
 
 __all__ = ["status"]
 
@@ -26,4 +26,4 @@ def status(name: str, options: RemoteOptions) -> None:
     if options.as_json:
         print_json(report)
     else:
-        Console(width=output_width()).print(status_text(report, wall_s()))
+        open_console().print(status_text(report, wall_s()))

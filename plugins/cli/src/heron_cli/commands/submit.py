@@ -19,7 +19,7 @@ from heron_cli.launch.target import Target, parse_target, user_name
 from heron_cli.profiles import ENGINE, STORE
 from heron_cli.topologies.environment import ProfileChoice, find_profile
 from heron_cli.view.live.progress_output import progress
-from heron_cli.view.text import print_json
+from heron_cli.view.text import echo, print_json
 
 __all__ = ["SUBMIT_STEPS", "submit"]
 
@@ -72,7 +72,7 @@ def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
         if dry_run:
             show_plan = cast("_ShowPlan", load_object("heron_cli.commands.plan:show_plan"))
             show_plan(choice, loading, interrupts, None, as_json)
-            click.echo("dry run: nothing was changed", err=True)
+            echo("dry run: nothing was changed", err=True)
         else:
             _print(_submit(choice, labels, loading, interrupts, _Start(deactivated, from_checkpoint)), as_json=as_json)
 
@@ -116,4 +116,4 @@ def _print(result: SubmitResult, *, as_json: bool) -> None:
         print_json(document)
         return
     how = " deactivated" if run.deactivated else ""
-    print(f"{run.topology} submitted{how} as {run.topology_id} in {result.containers} containers; logs: {run.log_dir}")
+    echo(f"{run.topology} submitted{how} as {run.topology_id} in {result.containers} containers; logs: {run.log_dir}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import click
-from rich.console import Console
 
 from heron_cli.client.traces import AssembledTrace, TraceSummary, assembled, summary_of
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
-from heron_cli.view.text import output_width, print_json
+from heron_cli.view.console import open_console
+from heron_cli.view.text import echo, print_json
 from heron_cli.view.trace_text import no_traces_text, trace_text
 
 __all__ = ["chosen_trace", "trace"]
@@ -43,9 +43,9 @@ def trace(name: str, slowest: bool, options: RemoteOptions) -> None:
     if options.as_json:
         print_json(_Answer(summary_of(traces), table.refused, shown, traces))
     elif shown is None:
-        click.echo(no_traces_text(name))
+        echo(no_traces_text(name))
     else:
-        Console(width=output_width()).print(trace_text(summary_of(traces), shown, slowest=slowest), soft_wrap=True)
+        open_console().print(trace_text(summary_of(traces), shown, slowest=slowest), soft_wrap=True)
 
 
 def chosen_trace(traces: tuple[AssembledTrace, ...], *, slowest: bool) -> AssembledTrace | None:

@@ -10,7 +10,7 @@ from heron.errors import UsageError
 from heron.ipc.documents.status import UpdateStatus
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
 from heron_cli.topologies.running.runtime_config import parse_changes
-from heron_cli.view.text import print_json
+from heron_cli.view.text import echo, print_json
 from heron_cli.view.update_text import config_as_json, config_lines, update_as_json, update_lines
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def update(  # noqa: PLR0913  # one for each option
 
     def show(phase: UpdateStatus) -> None:
         if not options.as_json and phase.phase != "complete":
-            click.echo(f"{phase.phase}: waits for {phase.waits_for}" if phase.waits_for else phase.phase)
+            echo(f"{phase.phase}: waits for {phase.waits_for}" if phase.waits_for else phase.phase)
 
     try:
         with options.connect() as client:
@@ -97,7 +97,7 @@ def update(  # noqa: PLR0913  # one for each option
                 on_phase=show,
             )
     except KeyboardInterrupt:
-        click.echo(f"heron: interrupted; an update that has begun continues, see `heron status {name}`", err=True)
+        echo(f"heron: interrupted; an update that has begun continues, see `heron status {name}`", err=True)
         context.exit(_EXIT_INTERRUPTED)
     _print(done, options)
 
@@ -110,7 +110,7 @@ def _configure(name: str, runtime_config: tuple[str, ...], options: RemoteOption
         print_json(config_as_json(name, changes))
     else:
         for line in config_lines(name, changes):
-            click.echo(line)
+            echo(line)
 
 
 def _print(done: TopologyUpdate, options: RemoteOptions) -> None:
@@ -118,7 +118,7 @@ def _print(done: TopologyUpdate, options: RemoteOptions) -> None:
         print_json(update_as_json(done))
     else:
         for line in update_lines(done):
-            click.echo(line)
+            echo(line)
 
 
 def _parsed(values: tuple[str, ...]) -> dict[str, int]:

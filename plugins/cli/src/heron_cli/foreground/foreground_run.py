@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from heron_cli.topologies.environment import Environment, find_profile, lifecycl
 from heron_cli.topologies.runs.cleanup import end_run, logs_in_use
 from heron_cli.topologies.runs.run_folders import prune_logs
 from heron_cli.view.live.quiet_progress import QuietProgress
-from heron_cli.view.text import format_count
+from heron_cli.view.text import echo, format_count
 
 __all__ = ["run_in_foreground"]
 
@@ -51,7 +50,7 @@ def run_in_foreground(request: RunRequest, loading: LoadingTopology, interrupts:
                 observers.notify("heron_topology_submitted", topology=run.topology, topology_id=run.topology_id)
                 deadline_s = None if request.timeout_s is None else request.started_s + request.timeout_s
                 if page is not None:
-                    print(page.announcement(run.topology), file=sys.stderr, flush=True)
+                    echo(page.announcement(run.topology), err=True)
                 outcome = watch_run(environment, run, prepared.loaded.definition, interrupts, deadline_s)
             finally:
                 end_run(environment, run)
@@ -90,8 +89,8 @@ def _conclude(request: RunRequest, prepared: Prepared, run: ExecutionState, outc
     failures = f", with failed tuples: {', '.join(failed)}" if failed else ""
     result = f"{run.topology} {outcome.state} after {elapsed_s:.1f} s{failures}"
     if outcome.state == "finished":
-        print(f"{result}; logs: {run.log_dir}" if failed else result, file=sys.stderr)
+        echo(f"{result}; logs: {run.log_dir}" if failed else result, err=True)
     else:
         why = f": {outcome.reason}" if outcome.state == "killed" and outcome.reason else ""  # a failure was shown above
-        print(f"heron: {result}{why}; logs: {run.log_dir}", file=sys.stderr)
+        echo(f"heron: {result}{why}; logs: {run.log_dir}", err=True)
     return _EXIT_INTERRUPTED if outcome.interrupted else _EXIT_CODES[outcome.state]

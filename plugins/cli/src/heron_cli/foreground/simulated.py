@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 
 from heron.clock import monotonic_s
@@ -12,6 +11,7 @@ from heron_cli.launch.loading.loaded import LoadingTopology
 from heron_cli.launch.prepare import prepare
 from heron_cli.launch.submission import manifest_of, new_topology_id
 from heron_cli.topologies.environment import find_profile
+from heron_cli.view.text import echo
 from heron_simulator.simulator import simulate
 
 __all__ = ["run_simulated"]
@@ -54,5 +54,5 @@ def run_simulated(request: RunRequest, loading: LoadingTopology, interrupts: Int
     if request.report:
         write_report(report, request.report)
     reason = f": {error}" if error and state != "finished" else ""
-    print(f"{name} {state} in the simulator after {elapsed_s:.1f} s{reason}", file=sys.stderr)
+    echo(f"{name} {state} in the simulator after {elapsed_s:.1f} s{reason}", err=True)
     return exit_code

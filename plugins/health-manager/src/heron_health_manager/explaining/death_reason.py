@@ -22,6 +22,7 @@ _EXCLUDED = {
     "not by its executor": _NOT_EXECUTOR,
     "not by the kernel for memory": "the kernel's killer for memory (it has counted no kill)",
 }
+_NOT_HERON = "not given by Heron"  # the author's code has ended the process with a code that Heron uses too
 _HINTS = (
     "the kernel has just killed a process of this host for memory",
     "whether by the kernel for memory is not known",
@@ -69,7 +70,8 @@ def death_reason(recorded: str) -> DeathReason:
     cause, last = found["cause"] or "", (found["last"] or "").strip()
     limit = match[0] if (match := _LIMIT.search(cause)) else ""
     if found["code"] is not None:
-        return DeathReason(_kind_of_exit(int(found["code"])), found["end"], last)
+        kind = DeathKind.EXITED if cause == _NOT_HERON else _kind_of_exit(int(found["code"]))
+        return DeathReason(kind, found["end"], last)
     if cause.startswith(_BY_KERNEL):
         text = f"killed by the kernel for memory ({limit})"
         return DeathReason(DeathKind.MEMORY, text, last, (_NOT_EXECUTOR,))

@@ -70,7 +70,7 @@ def decode_request(body: bytes, topology: str) -> ActionRequest:
     """
     try:
         request = decode_json(body, ActionRequest)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except msgspec.MsgspecError as error:
         msg = f"the request is not an action: {error}"
         raise MalformedQueryError(msg) from error
     if request.container is not None and (request.action != "restart" or request.container < 0):

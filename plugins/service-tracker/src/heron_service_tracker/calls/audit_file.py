@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from heron.driver_kit.private_files import make_private_dir
+from heron.driver_kit.private_files import check_private, make_private_dir
 from heron.errors import StoreError
 
 __all__ = ["AuditFile"]
@@ -24,10 +24,12 @@ class AuditFile:
 
         Raises:
             StoreError: when it cannot be written.
+        ConfigError: when other users can access it.
         """
         line = msgspec.json.encode(entry) + b"\n"
         try:
             make_private_dir(self.path.parent)
+            check_private(self.path, "audit file")
             descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 written = os.write(descriptor, line)

@@ -81,6 +81,6 @@ class ExplainCommand:
             raise NotYetKnownError(last.removeprefix("heron: error: ") or f"it ended with {ended.returncode}")
         try:
             return decode_json(ended.stdout, ExplanationAnswer)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except msgspec.MsgspecError as error:
             msg = f"`heron explain` is of another version: {error}"
             raise NotYetKnownError(msg) from error

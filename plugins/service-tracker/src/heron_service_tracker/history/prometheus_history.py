@@ -135,6 +135,6 @@ class PrometheusHistory:
             with urllib.request.urlopen(f"{self.server}/api/v1/query_range?{words}", timeout=left_s) as answer:  # noqa: S310  # the option allows http and https
                 body = answer.read(_MOST_BYTES)
             return decode_json(body, _Answer).data.result
-        except (OSError, http.client.HTTPException, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (OSError, http.client.HTTPException, msgspec.MsgspecError) as error:
             msg = f"the history of Prometheus at {self.server}: {error}"
             raise StoreError(msg) from error

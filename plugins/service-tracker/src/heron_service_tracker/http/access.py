@@ -29,6 +29,7 @@ _SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+_WITH_REFUSAL = {400: {"connection": "close"}, 401: {"www-authenticate": "Bearer"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,14 @@ class AccessCheck:
         headers = Headers(scope=scope)
         if refusal := self._refusal(headers, is_open=is_open):
             status, detail = refusal
-            wanted = {"www-authenticate": "Bearer"} if status == 401 else None
+            wanted = _WITH_REFUSAL.get(status)
             await problem_response(status, detail, wanted)(scope, receive, send_secured)
             return
         await self._app(scope, receive, send_secured)
 
     def _refusal(self, headers: Headers, *, is_open: bool) -> tuple[int, str] | None:
+        if "transfer-encoding" in headers and "content-length" in headers:  # a proxy may have taken the other one
+            return 400, "the request has both Content-Length and Transfer-Encoding; send one of them"
         host, origin = headers.get("host", ""), headers.get("origin")
         if len(headers.getlist("host")) != 1 or not self._access.serves(host):
             return 403, "the Host header does not name this tracker; `--host NAME` adds a name"

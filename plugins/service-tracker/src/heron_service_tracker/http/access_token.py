@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
+from heron.driver_kit.private_files import check_private
 from heron.errors import ConfigError
 
 __all__ = ["read_token"]
@@ -17,17 +17,15 @@ def read_token(file: Path | None, variable: str | None) -> str:
     """Return the token of a file or of a variable of the environment; "" without both.
 
     Raises:
-        ConfigError: when the file is readable for others, or there is no token of at least 16 printable characters.
+        ConfigError: when other users can access the file, or there is no token of at least 16 printable characters.
     """
     if file is not None:
         try:
-            mode, text = stat.S_IMODE(file.stat().st_mode), file.read_text(encoding="utf-8")
+            check_private(file, "token file")
+            text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             msg = f"the token file {str(file)!r} cannot be read: {error}"
             raise ConfigError(msg) from error
-        if mode & 0o077:
-            msg = f"the token file {str(file)!r} has mode {mode:04o}; others can read it: `chmod 600` it"
-            raise ConfigError(msg)
         return _checked(text, f"the token file {str(file)!r}")
     if variable is not None:
         if variable not in os.environ:

@@ -130,7 +130,8 @@ class Streamlet(Stream[T]):
         """Say when each element happened. Windows downstream are then windows of event time.
 
         Args:
-            function: returns a `datetime` with a time zone, or seconds since 1970-01-01T00:00:00Z.
+            function: returns a `datetime` with a time zone, or seconds since 1970-01-01T00:00:00Z; from 1684-07-28 to
+                2255-06-05. An element with another time fails.
             lag: how much older than the newest element of its source partition an element may be without being late.
             idle_after: a source task without elements for this time does not hold windows back; None waits for it. If
                 no source task has elements, event time goes on with the clock.
@@ -205,7 +206,8 @@ class Streamlet(Stream[T]):
 
         Args:
             window: windows of time or count.
-            function: combines two values; must be associative, and for windows of time commutative.
+            function: combines two values; must be associative, and for windows of time commutative. If it raises an
+                exception, its window of this key has no result, and is counted as failed.
 
         Returns:
             ``(KeyedWindow, result)`` when a window of time closes; ``(key, result)`` when a window of count is full.

@@ -15,7 +15,7 @@ from heron_streamlet.arrow.batches import column_of
 from heron_streamlet.arrow.times import Times
 from heron_streamlet.windowing.fold import Fold
 
-__all__ = ["START", "ColumnAggregate", "ColumnFold", "max_of", "mean_of", "min_of", "row_count", "sum_of"]
+__all__ = ["START", "ColumnAggregate", "ColumnFold", "key_starts", "max_of", "mean_of", "min_of", "row_count", "sum_of"]
 
 START = "start"
 """The column of the starts of windows, in microseconds."""
@@ -107,10 +107,13 @@ class ColumnFold(Fold):
 
     def rows(self, batch: pa.RecordBatch, keys: Sequence[str], starts: Times) -> pa.Table:
         """What the aggregates need of a batch: the columns of the key, the start of each row's window, and values."""
-        columns = {f"k{number}": column_of(batch, name) for number, name in enumerate(keys)}
-        columns[START] = pa.array(starts)
         values = dict.fromkeys(each.column for each in self.aggregates if each.column)
+        columns = self.places(batch, keys, starts)
         return pa.table({**columns, **{f"v{name}": column_of(batch, name) for name in values}})
+
+    def places(self, batch: pa.RecordBatch, keys: Sequence[str], starts: Times) -> dict[str, Any]:
+        """What says to which windows rows belong: the columns of the key, and the start of each row's window."""
+        return {f"k{number}": column_of(batch, name) for number, name in enumerate(keys)} | {START: pa.array(starts)}
 
     def grouped(self, rows: pa.Table) -> pa.Table:
         """The accumulators of the keys and starts in `rows`: a column for each of Arrow's aggregates."""
@@ -129,10 +132,8 @@ class ColumnFold(Fold):
 
     def accumulators(self, groups: pa.Table) -> Iterator[tuple[Any, int, tuple[Any, ...]]]:
         """Key, start and accumulator of each group. The key of one column is its value, that of several is a tuple."""
-        own = [_values(groups[name]) for name in groups.column_names if name.startswith("k")]
-        keys = own[0] if len(own) == 1 else list(zip(*own, strict=True)) if own else [None] * groups.num_rows
         found = [_values(groups[f"a{number}"]) for number in range(len(self._parts))]
-        return zip(keys, _values(groups[START]), zip(*found, strict=True), strict=True)
+        return zip(_keys(groups), _values(groups[START]), zip(*found, strict=True), strict=True)
 
     def _aggregated(self, table: pa.Table, functions: list[tuple[Any, str]], names: list[str]) -> pa.Table:
         """The table by key and start, with the results as ``a0``, ``a1`` and so on."""
@@ -149,6 +150,16 @@ class ColumnFold(Fold):
     @property
     def _parts(self) -> list[str]:
         return [name for each in self.aggregates for name in each.functions]
+
+
+def key_starts(table: pa.Table) -> dict[tuple[Any, int], None]:
+    """Each key with each start of its windows, of rows or groups, once."""
+    return dict.fromkeys(zip(_keys(table), _values(table[START]), strict=True))
+
+
+def _keys(table: pa.Table) -> Sequence[Any]:
+    own = [_values(table[name]) for name in table.column_names if name.startswith("k")]
+    return own[0] if len(own) == 1 else list(zip(*own, strict=True)) if own else [None] * table.num_rows
 
 
 def _without_overflow(table: pa.Table, summed: Iterable[str]) -> pa.Table:

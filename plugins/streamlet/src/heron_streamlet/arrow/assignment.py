@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from heron.errors import HeronError
 from heron_streamlet.arrow.aggregates import ColumnFold
 from heron_streamlet.arrow.combiner import ColumnCombiner
 from heron_streamlet.arrow.times import Times
@@ -50,7 +51,7 @@ class ColumnAssignment:
         last = times - times % self._slide_us
         found: tuple[int, Rows | None] = (0, None)
         if self._size_us % self._slide_us == 0 and not (last - self._distances[-1] + self._span_us <= bounds).any():
-            self._combiner.add(self._fold.rows(batch, self._keys, last), spread=True)
+            self._combine(batch, last, spread=True)
         else:
             found = self._add_each(batch, times, bounds, last)
         if not self._holds and (failed := self._combiner.flush()):
@@ -68,9 +69,17 @@ class ColumnAssignment:
             windows += int(late.sum())
             kept = inside & ~late
             if kept.any():
-                rows = self._fold.rows(batch.filter(pa.array(kept)), self._keys, starts[kept])
-                self._combiner.add(rows, spread=False)
+                self._combine(batch.filter(pa.array(kept)), starts[kept], spread=False)
         return windows, missed if windows else None
+
+    def _combine(self, batch: pa.RecordBatch, starts: Times, *, spread: bool) -> None:
+        """Gives rows to the combiner. If a batch lacks a column of the aggregates, its windows fail."""
+        try:
+            rows = self._fold.rows(batch, self._keys, starts)
+        except HeronError as error:
+            self._combiner.fail(pa.table(self._fold.places(batch, self._keys, starts)), error, spread=spread)
+            return
+        self._combiner.add(rows, spread=spread)
 
 
 def distances_us(window: SlidingWindow) -> range:

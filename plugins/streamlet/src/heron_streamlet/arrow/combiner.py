@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from heron_streamlet.arrow.aggregates import ColumnFold
+from heron_streamlet.arrow.aggregates import ColumnFold, key_starts
 from heron_streamlet.failures import OperatorError, failed_at
+from heron_streamlet.windowing.failed_window import FailedWindow, failed_window
 from heron_streamlet.windowing.window_assignment import WindowRow, send_each
 
 __all__ = ["ColumnCombiner"]
@@ -40,7 +41,8 @@ class ColumnCombiner:
         self._rows: dict[tuple[pa.Schema, bool], list[pa.Table]] = {}
         self._groups: dict[tuple[pa.Schema, bool], list[pa.Table]] = {}
         self._row_count = self._group_count = 0
-        self._failed: list[OperatorError] = []
+        self._refused: list[OperatorError] = []
+        self._failed_rows: dict[tuple[object, int, int], FailedWindow] = {}
 
     def add(self, rows: pa.Table, *, spread: bool) -> None:
         """Adds rows, as `ColumnFold.rows` makes them. With `spread` their start is that of their last window, and they
@@ -53,35 +55,50 @@ class ColumnCombiner:
             if self._group_count >= _GROUPS_AT_MOST:
                 self._merge()
                 if self._group_count >= _GROUPS_AT_MOST // 2:
-                    self._failed += self._send()
+                    self._refused += self._send()
 
     def flush(self) -> list[OperatorError]:
-        """Sends all accumulators; returns what failed: groups that Arrow cannot make, and keys that are refused."""
+        """Sends all accumulators and failed windows; returns an error for each key that is refused."""
         self._group()
         self._merge()
-        failed, self._failed = [*self._failed, *self._send()], []
-        return failed
+        refused, self._refused = [*self._refused, *self._send()], []
+        return refused
+
+    def fail(self, rows: pa.Table, error: Exception, *, spread: bool) -> None:
+        """The windows of these rows have failed; `add` describes rows."""
+        earlier_us, windows = self._earlier_us(spread=spread)
+        failed = failed_window(error)
+        try:
+            places = key_starts(rows)
+        except TypeError:  # values of such columns cannot be keys
+            self._refused.append(failed_at(self._operator, error))
+            return
+        for key, start_us in places:
+            self._failed_rows[key, start_us - earlier_us, windows] = failed
 
     def _group(self) -> None:
         """Makes accumulators of the rows."""
         waiting, self._rows, self._row_count = self._rows, {}, 0
         for (_, spread), tables in waiting.items():
+            rows = pa.concat_tables(tables)
             try:
-                grouped = self._fold.grouped(pa.concat_tables(tables))
+                grouped = self._fold.grouped(rows)
             except pa.ArrowException as error:
-                self._failed.append(failed_at(self._operator, error))
-                continue
-            self._hold(grouped, spread=spread)
+                self.fail(rows, error, spread=spread)
+            else:
+                self._hold(grouped, spread=spread)
 
     def _merge(self) -> None:
         """Leaves one accumulator for each key and start, in each schema."""
         waiting, self._groups, self._group_count = self._groups, {}, 0
         for (_, spread), tables in waiting.items():
+            groups = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
             try:
-                merged = tables[0] if len(tables) == 1 else self._fold.merged(pa.concat_tables(tables))
-                self._hold(merged, spread=spread)
+                merged = groups if len(tables) == 1 else self._fold.merged(groups)
             except pa.ArrowException as error:
-                self._failed.append(failed_at(self._operator, error))
+                self.fail(groups, error, spread=spread)
+            else:
+                self._hold(merged, spread=spread)
 
     def _hold(self, groups: pa.Table, *, spread: bool) -> None:
         self._groups.setdefault((groups.schema, spread), []).append(groups)
@@ -94,10 +111,16 @@ class ColumnCombiner:
     def _accumulators(self, waiting: dict[tuple[pa.Schema, bool], list[pa.Table]]) -> Iterator[WindowRow]:
         rows: list[WindowRow] = []
         for (_, spread), tables in waiting.items():
-            earlier_us, windows = (self._starts[-1], len(self._starts)) if spread else (0, 1)
+            earlier_us, windows = self._earlier_us(spread=spread)
             for table in tables:
                 rows += [
                     (key, start_us - earlier_us, windows, each)
                     for key, start_us, each in self._fold.accumulators(table)
                 ]
+        failed, self._failed_rows = self._failed_rows, {}
+        rows += [(key, start_us, -windows, each) for (key, start_us, windows), each in failed.items()]
         return iter(rows)
+
+    def _earlier_us(self, *, spread: bool) -> tuple[int, int]:
+        """How much earlier than a row's start its first window begins, and the number of its windows."""
+        return (self._starts[-1], len(self._starts)) if spread else (0, 1)

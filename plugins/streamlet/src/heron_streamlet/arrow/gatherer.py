@@ -91,5 +91,7 @@ class Gatherer:
                 pa.array([value], field.type)
             except _UNFIT as error:
                 unfit = f"to_columns: {value!r:.200} does not fit the column {field.name!r}: {error}"
-                return OperatorError(f"operator {self._operator}: {unfit}")
+                found = OperatorError(f"operator {self._operator}: {unfit}")
+                found.part = self._operator
+                return found
         return None

@@ -80,8 +80,8 @@ def _of_timestamps(array: pa.Array) -> Times:
         raise UserCodeError(msg)
     units: Times = array.view(pa.int64()).to_numpy(zero_copy_only=False)
     if array.type.unit == "ns":
-        return units // _NANOS_PER_MICRO
-    micros = _MICROS[array.type.unit]
+        units = units // _NANOS_PER_MICRO
+    micros = _MICROS.get(array.type.unit, 1)
     limit = LIMIT_US // micros
     if len(units) and (units.max() > limit or units.min() < -limit):
         event_time_us(float(units[np.abs(units).argmax()]) * micros / _MICROS_PER_S)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_streamlet.windowing.event_time import START_OF_TIME_US
+from heron_streamlet.windowing.failed_window import FailedWindow, GuardedFold
 from heron_streamlet.windowing.keyed_operators import Results, WindowFold
 
 __all__ = ["HistoryFold", "LiveFold"]
@@ -29,6 +30,22 @@ class LiveFold(WindowFold):
         """`KeyedOperator.results`."""
         del key, closed
         return ()
+
+    def guarded(self) -> LiveFold:
+        """`KeyedOperator.guarded`."""
+        return GuardedLiveFold(self.window, GuardedFold(self.fold), self.keyed)
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedLiveFold(LiveFold):
+    """`LiveFold`, also with spans that have failed: they give nothing more."""
+
+    def add(self, key: object, state: Any, row: tuple[Any, ...], results: Results) -> Any:  # noqa: ANN401
+        """`KeyedOperator.add`."""
+        state = WindowFold.add(self, key, state, row, results)
+        if type(state[row[0]]) is not FailedWindow:
+            results(((row[0], key), state[row[0]]), START_OF_TIME_US, START_OF_TIME_US)
+        return state
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 from heron.clock import Clock, SystemClock
 from heron.driver_kit.loading import open_driver
-from heron.driver_kit.view_names import check_key
 from heron.spi.driver import DriverRef
 from heron.spi.store import Batch, SpanKey, ViewStore
+from heron_driver_kit.view_names import check_key
 from heron_streamlet.connectors.sinks import TransactionalSink
 from heron_streamlet.connectors.transformer import StageContext
 from heron_streamlet.lambda_.key_bytes import key_bytes

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from heron.errors import UserCodeError
 from heron_streamlet.connectors.sinks import Sink
 from heron_streamlet.connectors.sources import Source
 from heron_streamlet.connectors.transformer import Transformer
+from heron_streamlet.failures import OperatorError, failed_at
 from heron_streamlet.windowing.event_time import START_OF_TIME_US, EventClock
 from heron_streamlet.windowing.keyed_operators import KeyedOperator
 from heron_streamlet.windowing.window import SessionWindow, SlidingWindow
@@ -225,12 +225,18 @@ def chosen_partition(function: Callable[[Any, int], int], element: object, parti
     """The partition that the function of `Repartition` gives an element.
 
     Raises:
-        UserCodeError: when it is not a partition; `operator` is the name and place of the operator.
+        OperatorError: when it is not a partition, or the function fails. `operator` is the operator's name and place.
     """
-    chosen = function(element, partitions)
+    try:
+        chosen = function(element, partitions)
+    except Exception as error:
+        raise failed_at(operator, error) from error
     if type(chosen) is not int or not 0 <= chosen < partitions:
-        msg = f"operator {operator}: the partition {chosen!r} is not an integer from 0 to {partitions - 1}"
-        raise UserCodeError(msg)
+        wrong = OperatorError(
+            f"operator {operator}: the partition {chosen!r:.60} is not an integer from 0 to {partitions - 1}"
+        )
+        wrong.part = operator
+        raise wrong
     return chosen
 
 

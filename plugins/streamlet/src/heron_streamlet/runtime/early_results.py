@@ -15,6 +15,7 @@ from heron_streamlet.failures import OperatorError
 from heron_streamlet.runtime.keyed_stage import KeyedStage, States
 from heron_streamlet.runtime.stage_code import StageCode
 from heron_streamlet.windowing.event_time import START_OF_TIME_US
+from heron_streamlet.windowing.failed_window import FailedWindow
 from heron_streamlet.windowing.keyed_operators import FoldedWindows, KeyedOperator
 from heron_streamlet.windowing.window import WindowResult
 
@@ -70,14 +71,19 @@ class EarlyKeyedStage(KeyedStage):
         """`KeyedStage.reach`."""
         return super().reach(watermark_us) + self._failures()
 
-    def close(self, key: object, window: Any) -> None:  # noqa: ANN401
+    def close(self, key: object, window: Any) -> list[OperatorError]:  # noqa: ANN401
         """`KeyedStage.close`; the final result is also the last of the early ones."""
-        results = list(self.operator.results(key, window))
+        failed: list[OperatorError] = []
+        results = self.closing(key, window, failed)
         for element, time_us in results:
             for reader in self._readers:
                 self._give(reader, element, time_us, final=True)
         for element, time_us in results:
-            self.follow(element, time_us, START_OF_TIME_US)
+            try:
+                self.follow(element, time_us, START_OF_TIME_US)
+            except OperatorError as error:  # of an operator behind it
+                failed.append(error)
+        return failed
 
     def give_early(self, now_s: float) -> list[OperatorError]:
         """`KeyedStage.give_early`."""
@@ -103,6 +109,8 @@ class EarlyKeyedStage(KeyedStage):
             try:
                 found = self.operator.so_far(state, start_us)
                 if found is None or found[0] in given:  # closed; or sessions that have become one
+                    continue
+                if type(found[1]) is FailedWindow:  # it has no result, and its last early one is not repeated
                     continue
                 given.add(found[0])
                 results = list(self.operator.results(key, found))

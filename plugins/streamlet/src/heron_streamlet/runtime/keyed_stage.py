@@ -15,6 +15,14 @@ from heron_streamlet.plan.operators import Keyed
 from heron_streamlet.runtime.stage_code import StageCode
 from heron_streamlet.runtime.timers import Timers
 from heron_streamlet.windowing.event_time import END_OF_TIME_US, START_OF_TIME_US
+from heron_streamlet.windowing.failed_window import (
+    REPORTED,
+    FailedWindow,
+    GuardedFold,
+    WindowFailed,
+    failed_window,
+    window_error,
+)
 from heron_streamlet.windowing.fold import Reduce
 from heron_streamlet.windowing.keyed_operators import AlignedWindows, KeyedOperator, WindowFold, WindowJoin
 from heron_streamlet.windowing.window_assignment import WindowRow
@@ -49,12 +57,14 @@ class KeyedStage:
         watermark_us: windows that end before it are closed: the largest watermark that `reach` got, less the delay of
             windows upstream.
         timers: when windows of which keys close.
+        guarded: whether there were failed windows; from then on `operator` is the guarded one.
         receive: takes the values of a row that another task sent: the key, and what the operator needs. It raises as
             `add` does.
     """
 
     def __init__(self, operator: KeyedOperator, code: StageCode, states: States) -> None:
         self.operator = operator
+        self.guarded = False
         self.states = states
         self.watermark_us = START_OF_TIME_US
         self.timers = Timers()
@@ -68,6 +78,8 @@ class KeyedStage:
         for key, state in states.items():
             for time_us in operator.timers_us(state):
                 self.timers.add(time_us, key)
+            if not self.guarded and operator.has_failed(state):
+                self.guard()
 
     def _receiver(self) -> Callable[[tuple[Any, ...]], object]:
         head = self.code.stage.head
@@ -80,8 +92,11 @@ class KeyedStage:
     def _windows_receiver(self, operator: AlignedWindows) -> Callable[[WindowRow], None]:
         def receive(values: WindowRow) -> None:
             key, start_us, windows, value = values
+            if windows < 0:
+                self.fail_windows(key, start_us, -windows, value)
+                return
             failed = []
-            for row in self.shared_out(operator, start_us, windows, value):
+            for row in self.shared_out(operator, key, start_us, windows, value):
                 try:
                     self.add(key, row)
                 except OperatorError as error:  # the other windows are not lost
@@ -92,24 +107,53 @@ class KeyedStage:
         return receive
 
     def shared_out(
-        self, operator: AlignedWindows, start_us: int, windows: int, value: object
+        self, operator: AlignedWindows, key: object, start_us: int, windows: int, value: object
     ) -> list[tuple[int, object]]:
-        """The rows of `AlignedWindows.rows`.
-
-        Raises:
-            OperatorError: when an author's accumulator cannot be copied.
-        """
+        """The rows of `AlignedWindows.rows`; none if an accumulator cannot be copied: its windows have failed."""
         try:
             return list(operator.rows(start_us, windows, value))
         except Exception as error:
-            raise self.code.located(error) from error
+            self.fail_windows(key, start_us, windows, failed_window(error))
+            return []
+
+    def fail_windows(self, key: object, start_us: int, windows: int, failed: object) -> None:
+        """Aligned windows of a key have failed, the first of which begins at `start_us`; `failed` says why.
+
+        Those that have not failed before are counted and reported.
+        """
+        operator = self.operator
+        assert isinstance(operator, AlignedWindows)  # noqa: S101  # no others are combined before the shuffle
+        assert isinstance(failed, FailedWindow)  # noqa: S101  # rows with a negative number of windows have one
+        self.guard()
+        for start in range(start_us, start_us + windows * operator.window.slide_us, operator.window.slide_us):
+            timer_us = operator.timer_us((start,))
+            if timer_us <= self.watermark_us:
+                self.code.host.late(1)
+                continue
+            self.timers.add(timer_us, key)
+            state = self.states.get(key) or {}
+            if type(state.get(start)) is not FailedWindow:
+                state[start] = REPORTED
+                self.states.put(key, state)
+                self.code.host.failed(self.window_failed(key, operator.window_at(start), failed))
+
+    def window_failed(self, key: object, window: object, failed: FailedWindow) -> OperatorError:
+        """The error that reports a window which has failed now."""
+        return window_error(self.code.stage.head, key, window, failed, keyed=self.operator.keyed)
+
+    def guard(self) -> None:
+        """Go on with an operator that expects failed windows."""
+        if not self.guarded:
+            self.guarded = True
+            self.operator = self.operator.guarded()
 
     def add(self, key: object, row: tuple[Any, ...]) -> Any:  # noqa: ANN401
         """Add a row to the state of its key, unless its window is closed; return the state, or None.
 
         Raises:
             OperatorError: when an author's function fails. If the operator calls it, the state is as before; operators
-                behind it fail alone, whether they share its stage or not.
+                behind it fail alone, whether they share its stage or not. A window that fails is counted and reported,
+                and nothing is raised.
         """
         operator = self.operator
         timer_us = operator.timer_us(row)
@@ -121,6 +165,12 @@ class KeyedStage:
         state = self.states.get(key)
         try:
             after = operator.add(key, state, row, self._hold)
+        except WindowFailed as failed:
+            self._held.clear()
+            self.states.put(key, failed.state)
+            self.guard()
+            self.code.host.failed(self.window_failed(key, failed.window, failed_window(failed.error)))
+            return None
         except Exception as error:
             self._held.clear()
             raise self.code.located(error) from error
@@ -133,6 +183,29 @@ class KeyedStage:
                 self.follow(*result)
         return after
 
+    def add_by_clock(self, key: object, side: int, value: object, now_us: int) -> None:
+        """Add a value to the windows of now. `side` is the input of a join that it comes from.
+
+        Raises:
+            OperatorError: as `add` does; the other windows are not lost.
+        """
+        operator = self.operator
+        try:
+            rows = rows_by_clock(operator, side, value, now_us)
+        except Exception as error:
+            assert isinstance(operator, WindowFold)  # noqa: S101  # the others call no author's function
+            starts = operator.window.starts_of(now_us)
+            self.fail_windows(key, starts[0], len(starts), failed_window(error))
+            return
+        failed = []
+        for row in rows:
+            try:
+                self.add(key, row)
+            except OperatorError as error:
+                failed.append(error)
+        if failed:
+            raise in_one(failed)
+
     def _hold(self, element: object, time_us: int, bound_us: int) -> None:
         self._held.append((element, time_us, bound_us))
 
@@ -144,18 +217,28 @@ class KeyedStage:
         failed: list[OperatorError] = []
         for key in self.timers.due(watermark_us):
             for window in self._take_closed(key, watermark_us):
-                try:
-                    self.close(key, window)
-                except OperatorError as error:
-                    failed.append(error)
-                except Exception as error:  # of an author's function
-                    failed.append(self.code.located(error))
+                failed += self.close(key, window)
         return failed
 
-    def close(self, key: object, window: Any) -> None:  # noqa: ANN401  # of the operator
-        """Give the results of a window that has left the state."""
-        for element, time_us in self.operator.results(key, window):
-            self.follow(element, time_us, START_OF_TIME_US)
+    def close(self, key: object, window: Any) -> list[OperatorError]:  # noqa: ANN401  # of the operator
+        """Give the results of a window that has left the state: all of them, or none; return failures."""
+        failed: list[OperatorError] = []
+        for element, time_us in self.closing(key, window, failed):
+            try:
+                self.follow(element, time_us, START_OF_TIME_US)
+            except OperatorError as error:  # of an operator behind it; the other results are not lost
+                failed.append(error)
+        return failed
+
+    def closing(self, key: object, window: Any, failed: list[OperatorError]) -> list[tuple[object, int]]:  # noqa: ANN401
+        """The results of a window that has left the state; none if one of them fails."""
+        if type(window[1]) is FailedWindow:  # reported when it failed
+            return []
+        try:
+            return list(self.operator.results(key, window))
+        except Exception as error:  # of an author's function
+            failed.append(self.window_failed(key, window[0], failed_window(error)))
+            return []
 
     def give_early(self, now_s: float) -> list[OperatorError]:
         """Give the early results that are due, if some are asked for; return failures. `now_s` is monotonic."""
@@ -204,5 +287,6 @@ def _element(operator: KeyedOperator, row: tuple[Any, ...]) -> tuple[Any, ...]:
     if isinstance(operator, WindowJoin):
         return (row[1][1],)
     if isinstance(operator, WindowFold):
-        return (row[1],) if isinstance(operator.fold, Reduce) else ()
+        fold = operator.fold.fold if isinstance(operator.fold, GuardedFold) else operator.fold
+        return (row[1],) if isinstance(fold, Reduce) else ()
     return (row[0],)

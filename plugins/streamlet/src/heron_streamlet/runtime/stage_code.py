@@ -13,13 +13,16 @@ A chain of objects would pay a call for each operator and element. The text for 
         except Exception as error:
             raise located(error) from error
 
-Each line belongs to one operator, so a failure names the operator: `StageCode.operator_of` finds it by the line.
+Each line belongs to one operator, so a failure names the operator: `StageCode.operator_of` finds it by the line. Where
+a stream has several readers, or a function gives several elements, each has its own ``try``: a failure of one is passed
+to `StageHost.failed`, and costs no other. A ``try`` costs nothing while nothing is raised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -36,7 +39,6 @@ from heron_streamlet.plan.operators import (
     Log,
     Map,
     Pass,
-    Read,
     Repartition,
     Transform,
     Write,
@@ -65,6 +67,7 @@ class StageCode:
     _before: list[str] = field(default_factory=list)
     _after: list[str] = field(default_factory=list)
     _begin: Node | None = None
+    _blocks: int = 0
 
     def feed(self) -> Callable[[Iterable[Any]], None]:
         """The function that takes elements of a source. After an exception, the iterator is at the next one."""
@@ -75,7 +78,10 @@ class StageCode:
         return self._made("def follow(v{0}, t, b):", [])
 
     def process(self, parameters: str, prologue: Sequence[str]) -> Callable[..., None]:
-        """A function that takes rows of elements. The prologue sets ``v{0}``, and ``t`` and ``b`` if rows are timed."""
+        """A function that takes rows of elements. The prologue sets ``v{0}``, and ``t`` and ``b`` if rows are timed.
+
+        It raises what fails if the row fails as a whole.
+        """
         return self._made(f"def process({parameters}):", prologue)
 
     def behind(self, node: Node) -> Callable[[Any, Any, Any], None]:
@@ -86,19 +92,14 @@ class StageCode:
         """The operator in which an exception was raised."""
         number = self.stage.head.number
         while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self._filename:
+            if trace.tb_frame.f_code.co_filename == _file_of(self.stage, self._begin):
                 number = self._nodes[trace.tb_lineno - 1]
             trace = trace.tb_next
         return next(node for node in self.stage.nodes if node.number == number)
 
     def located(self, error: Exception) -> OperatorError:
         """The error of an author's function, with its operator and the author's own traceback."""
-        return failed_at(self.operator_of(error.__traceback__), error)
-
-    @property
-    def _filename(self) -> str:
-        behind = f" behind {self._begin.name}" if self._begin is not None else ""
-        return f"<stage {self.stage.name}{behind}>"
+        return error if isinstance(error, OperatorError) else failed_at(self.operator_of(error.__traceback__), error)
 
     def _made(
         self,
@@ -111,6 +112,7 @@ class StageCode:
         head, depth = begin or self.stage.head, 3 if loop else 2
         name = signature.removeprefix("def ").partition("(")[0]
         self._lines, self._nodes, self._before, self._after = [], [], [], []
+        self._blocks = 0
         self._add(1, head.number, "try:")
         for line in (*prologue, loop):
             self._add(2, head.number, line.format(head.number))
@@ -119,7 +121,8 @@ class StageCode:
         else:
             self._continue(depth, head, f"v{head.number}")
         self._add(depth, head.number, "pass")
-        for line in (*_HANDLERS, *(["finally:"] if self._after else []), *(f" {each}" for each in self._after)):
+        handlers = _COUNTED if name == "process" else _HANDLERS
+        for line in (*handlers, *(["finally:"] if self._after else []), *(f" {each}" for each in self._after)):
             self._add(1, head.number, line)
         self._lines[:0] = [signature.format(head.number), *(f" {line}" for line in self._before)]
         self._nodes[:0] = [head.number] * (1 + len(self._before))
@@ -127,12 +130,15 @@ class StageCode:
             "located": self.located,
             "OperatorError": OperatorError,
             "component": self.host.component,
+            "failed": self.host.failed,
+            "counted": self.host.counted,
         }
         # Parameters of an enclosing function are faster than globals.
         text = f"def make({', '.join(self.names)}):\n" + "".join(f" {line}\n" for line in self._lines)
         self._nodes = [head.number, *self._nodes]  # of each line, that of `make` included
         namespace: dict[str, Any] = {}
-        exec(compile(f"{text} return {name}\n", self._filename, "exec"), namespace)  # noqa: S102  # our own text only
+        compiled = compile(f"{text} return {name}\n", _file_of(self.stage, self._begin), "exec")
+        exec(compiled, namespace)  # noqa: S102  # our own text only
         made: Callable[..., None] = namespace["make"](**self.names)
         return made
 
@@ -142,12 +148,39 @@ class StageCode:
 
     def _continue(self, depth: int, node: Node, value: str) -> None:
         """What happens with a result of a node: each operator behind it in the stage, and each outlet."""
-        for other in self.stage.nodes:
-            if other is not self.stage.head and other.inputs[0] == Input(node.number):
-                self._step(depth, other, value)
-        for outlet in self.stage.outlets:
-            if outlet.source == node.number and outlet.output == RESULTS:
-                self._leave(depth, node, outlet, value)
+        if self._blocks >= _BLOCKS_AT_MOST and not isinstance(node.operator, KeyBy):  # its result is not one name
+            self.names[f"c{node.number}"] = StageCode(self.stage, self.host).behind(node)
+            self._add(depth, node.number, f"c{node.number}({value}, {'t, b' if node.timed else 'None, None'})")
+            return
+        readers: list[Callable[[int], None]] = [
+            partial(self._step, node=other, value=value)
+            for other in self.stage.nodes
+            if other is not self.stage.head and other.inputs[0] == Input(node.number)
+        ]
+        readers += [
+            partial(self._leave, node=node, outlet=outlet, value=value)
+            for outlet in self.stage.outlets
+            if outlet.source == node.number and outlet.output == RESULTS
+        ]
+        for reader in readers:
+            if len(readers) == 1:
+                reader(depth)
+            else:
+                self._alone(depth, node.number, reader)
+
+    def _alone(self, depth: int, node: int, write: Callable[[int], None]) -> None:
+        """Text whose failures end there."""
+        self._block(depth, node, "try:", write)
+        self._add(depth, node, "except Exception as error:")
+        self._add(depth + 1, node, "failed(located(error))")
+
+    def _block(self, depth: int, node: int, begin: str, write: Callable[[int], None]) -> None:
+        """A ``try`` or a loop, of which Python nests 20 in a function; `_continue` counts them."""
+        self._blocks += 1
+        self._add(depth, node, begin)
+        write(depth + 1)
+        self._add(depth + 1, node, "pass")
+        self._blocks -= 1
 
     def _step(self, depth: int, node: Node, value: str) -> None:
         operator = node.operator
@@ -160,13 +193,11 @@ class StageCode:
             self._key(depth, node, operator, value)
         elif isinstance(operator, (ColumnStep, Gather)):
             self._columns(depth, node, operator, value)
-        elif isinstance(operator, (Map, FlatMap, Transform, FilterBy)):
-            self._call(depth, node, value)
         else:
-            self._end(depth, node, value)
+            self._call(depth, node, value)
 
     def _call(self, depth: int, node: Node, value: str) -> None:
-        """An author's function that gives elements, or says whether an element stays."""
+        """An author's function that gives elements, says whether an element stays, or consumes it."""
         number, operator = node.number, node.operator
         result, function = f"v{number}", f"f{number}"
         self.names[function] = _function_of(operator, self.host)
@@ -176,25 +207,14 @@ class StageCode:
             return
         if isinstance(operator, FilterBy):
             self._add(depth, number, f"if {function}({value}):")
-            result = value
-        else:
-            self._add(depth, number, f"for {result} in {function}({value}):")
-        self._continue(depth + 1, node, result)
-        self._add(depth + 1, number, "pass")
-
-    def _end(self, depth: int, node: Node, value: str) -> None:
-        """The end of a stream, where an element is consumed."""
-        number, function = node.number, f"f{node.number}"
-        self.names[function] = _function_of(node.operator, self.host)
-        if not isinstance(self.stage.head.operator, Read):
+            self._continue(depth + 1, node, value)
+            self._add(depth + 1, number, "pass")
+            return
+        if not isinstance(operator, (FlatMap, Transform)):  # it ends the stream
             self._add(depth, number, f"{function}({value})")
             return
-        # It shares the stage with other streams, which must not lose the element that it refuses.
-        self.names["refused"] = self.host.refused
-        self._add(depth, number, "try:")
-        self._add(depth + 1, number, f"{function}({value})")
-        self._add(depth, number, "except Exception as error:")
-        self._add(depth + 1, number, "refused.append(located(error))")
+        each = partial(self._alone, node=number, write=partial(self._continue, node=node, value=result))
+        self._block(depth, number, f"for {result} in {function}({value}):", each)
 
     def _read_time(self, depth: int, node: Node, operator: AssignEventTime, value: str) -> None:
         """Event time and bound. The clock is in local variables while elements are read."""
@@ -233,13 +253,17 @@ class StageCode:
             self._add(depth, number, f"f{number}({value}, {times})")
             return
         self.names[f"f{number}"] = operator.step
-        if node.timed:
-            self._add(depth, number, f"t{number}, b{number} = t, b")
-        self._add(depth, number, f"for v{number}, t, b in f{number}({value}, {times}):")
-        self._continue(depth + 1, node, f"v{number}")
-        self._add(depth + 1, number, "pass")
-        if node.timed:
-            self._add(depth, number, f"t, b = t{number}, b{number}")
+        each = partial(self._alone, node=number, write=partial(self._continue, node=node, value=f"v{number}"))
+        loop = partial(
+            self._block, node=number, begin=f"for v{number}, t, b in f{number}({value}, {times}):", write=each
+        )
+        if not node.timed:
+            loop(depth)
+            return
+        self._add(depth, number, f"t{number}, b{number} = t, b")
+        self._block(depth, number, "try:", loop)
+        self._add(depth, number, "finally:")
+        self._add(depth + 1, number, f"t, b = t{number}, b{number}")
 
     def _key(self, depth: int, node: Node, operator: KeyBy, value: str) -> None:
         """Key and value stay apart: the text of the pair stands where a pair is needed."""
@@ -296,7 +320,7 @@ class StageCode:
         for other in self.stage.outlets:
             if other.output == LATE and other.source == outlet.target:
                 values = f"({value}, t, b)" if other.timed else f"({value},)"
-                self._add(depth + 1, number, self.host.row(other, values))
+                self._alone(depth + 1, number, partial(self._add, node=number, line=self.host.row(other, values)))
 
     def _assign_rows(self, depth: int, outlet: Outlet, value: str) -> None:
         from heron_streamlet.arrow.assignment import missed_rows  # noqa: PLC0415  # pyarrow is optional
@@ -309,7 +333,7 @@ class StageCode:
         for other in self.stage.outlets:
             if other.output == LATE and other.source == outlet.target:
                 values = f"missed({value}, t, b, m)" + ("" if other.timed else "[:1]")
-                self._add(depth + 1, number, self.host.row(other, values))
+                self._alone(depth + 1, number, partial(self._add, node=number, line=self.host.row(other, values)))
 
     def _combine(self, depth: int, outlet: Outlet, assigned: WindowAssignment, combiner: Combiner, *pair: str) -> str:
         """What `WindowAssignment.add` does in the usual case, without calls: the windows of the last pane are at hand.
@@ -318,10 +342,10 @@ class StageCode:
         """
         key, value = pair
         number, window = outlet.number, assigned.window
-        words = ("pane", "end", "close", "place", "window", "windows", "add")
+        words = ("pane", "end", "close", "place", "window", "windows", "add", "fail")
         names = {word: f"{word}{number}" for word in words}
         fold = combiner.fold
-        self.names |= {names["windows"]: combiner.windows, names["add"]: fold.adder()}
+        self.names |= {names["windows"]: combiner.windows, names["add"]: fold.adder(), names["fail"]: combiner.fail}
         self._before.append("{pane} = {end} = {close} = 0".format(**names))
         values = {
             **names,
@@ -345,10 +369,23 @@ _COMBINED = (
     " {place} = ({pane} - {earlier}, {count})",
     f" {_WINDOW}",
     "if {close} > b and {key} in {window}:",
-    " {window}[{key}] = {adding}",
+    " try:",
+    "  {window}[{key}] = {adding}",
+    " except Exception as error:",
+    "  {fail}({place}, {key}, error)",
     "else:",
 )
 _HANDLERS = ("except OperatorError:", " raise", "except Exception as error:", " raise located(error) from error")
+_COUNTED = (
+    "except OperatorError as error:",
+    " counted(error)",
+    " raise",
+    "except Exception as error:",
+    " raise counted(located(error)) from error",
+)
+_BLOCKS_AT_MOST = 12
+"""Nested blocks of a function; a step adds up to 4, and Python has room for 20."""
+
 _STEPS = (
     Pass,
     Repartition,
@@ -364,6 +401,12 @@ _STEPS = (
     Log,
     Write,
 )
+
+
+def _file_of(stage: Stage, begin: Node | None) -> str:
+    """The name of the text in tracebacks; `begin` is the node that it begins behind, if that is not the head."""
+    behind = f" behind {begin.name}" if begin is not None else ""
+    return f"<stage {stage.name}{behind}>"
 
 
 def _function_of(operator: object, host: StageHost) -> Callable[..., Any]:

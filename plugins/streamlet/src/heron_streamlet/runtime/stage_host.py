@@ -14,7 +14,6 @@ from heron_streamlet.failures import OperatorError
 from heron_streamlet.plan.graph import Node
 from heron_streamlet.plan.operators import AssignEventTime, Gather, Keyed, Read, Transform, Windowed, Write
 from heron_streamlet.plan.stages import Outlet, Stage
-from heron_streamlet.windowing.fold import Fold
 from heron_streamlet.windowing.keyed_operators import KeyedOperator, WindowJoin
 from heron_streamlet.windowing.window import SessionWindow, SlidingWindow
 from heron_streamlet.windowing.window_assignment import Combiner, SessionAssignment, WindowAssignment
@@ -50,7 +49,7 @@ class StageHost(ABC):
         self._gatherers: dict[int, Gatherer] = {}
         self._objects: list[Any] = []
         self.refused: list[OperatorError] = []
-        """What ends of streams refused in the stage of a source, until `take_refused`; always the same list."""
+        """What failed in the stage of a source, until `take_refused`, where an engine does not override `failed`."""
 
     @abstractmethod
     def row(self, outlet: Outlet, values: str) -> str:
@@ -63,6 +62,20 @@ class StageHost(ABC):
     @abstractmethod
     def late(self, count: int) -> None:
         """Counts windows that elements missed."""
+
+    def failed(self, error: OperatorError) -> None:
+        """Counts and reports what failed, while other readers of the same element go on.
+
+        Raises:
+            OperatorError: when the task has to end.
+        """
+        if not isinstance(self.stage.head.operator, Read):
+            raise error  # of an engine that was written before this method
+        self.refused.append(error)
+
+    def counted(self, error: OperatorError) -> OperatorError:
+        """Counts what the caller raises, and returns it: whoever catches it only reports it."""
+        return error
 
     @abstractmethod
     def log(self, element: object) -> None:
@@ -122,7 +135,11 @@ class StageHost(ABC):
         if isinstance(operator, WindowJoin):
             return WindowAssignment(windowed.window, lambda value: (position, value), send, None)
         fold = operator.fold  # type: ignore[attr-defined]  # any other operator of windows has one
-        return WindowAssignment(windowed.window, fold.first, send, self._combiner(fold, outlet))
+        combiner: Combiner | None = None
+        if self._combines:
+            combiner = Combiner(_node(self.stage, outlet.source), fold, lambda: self.row_function(outlet))
+            self._combiners.append(combiner)
+        return WindowAssignment(windowed.window, fold.first, send, combiner)
 
     def column_assignment(self, outlet: Outlet) -> ColumnAssignment:
         """Assigns the rows of an outlet's batches to windows."""
@@ -134,7 +151,7 @@ class StageHost(ABC):
         window, fold = windowed.window, windowed.operator.fold  # type: ignore[attr-defined]  # a fold of columns
         if not isinstance(window, SlidingWindow) or not isinstance(fold, ColumnFold):
             raise TypeError(windowed)
-        starts, node = distances_us(window), self._node(outlet.source)
+        starts, node = distances_us(window), _node(self.stage, outlet.source)
         combiner = ColumnCombiner(node, fold, starts, lambda: self.row_function(outlet))
         if self._combines:
             self._combiners.append(combiner)
@@ -147,7 +164,7 @@ class StageHost(ABC):
         from heron_streamlet.arrow.gatherer import Gatherer  # noqa: PLC0415  # pyarrow is optional
 
         rows = operator.rows if self._combines else 1
-        found = self._gatherers[node] = Gatherer(str(self._node(node)), operator.schema, rows, follow)
+        found = self._gatherers[node] = Gatherer(str(_node(self.stage, node)), operator.schema, rows, follow)
         return found.add
 
     @property
@@ -165,23 +182,17 @@ class StageHost(ABC):
         return failed
 
     def take_refused(self) -> list[OperatorError]:
-        """What ends of streams have refused since the last call."""
+        """What failed since the last call."""
         refused = self.refused.copy()
         self.refused.clear()
         return refused
-
-    def _node(self, number: int) -> Node:
-        return next(node for node in self.stage.nodes if node.number == number)
-
-    def _combiner(self, fold: Fold, outlet: Outlet) -> Combiner | None:
-        if not self._combines:
-            return None
-        combiner = Combiner(self._node(outlet.source), fold, lambda: self.row_function(outlet))
-        self._combiners.append(combiner)
-        return combiner
 
     def close(self) -> None:
         """Closes the authors' objects."""
         with ExitStack() as closing:  # one that fails keeps no other open
             for each in reversed(self._objects):
                 closing.callback(each.close)
+
+
+def _node(stage: Stage, number: int) -> Node:
+    return next(node for node in stage.nodes if node.number == number)

@@ -31,7 +31,7 @@ class PartitionGrouping(ICustomGrouping):
         """Return the task for an element.
 
         Raises:
-            UserCodeError: when the function does not return the position of a task.
+            OperatorError: when the function fails, or does not return the position of a task.
         """
         return [self._tasks[chosen_partition(self._function, values[0], len(self._tasks), self._name)]]
 

@@ -178,8 +178,8 @@ class SourceSpout(Spout, StatefulComponent):
                 reading = [each for each in reading if not each.ended] or reading
         finally:
             # Each call that reads also emits: otherwise the engine would call it less often.
-            for error in (*self.host.flush(), *self.host.take_refused()):
-                self.report_error(error)
+            for error in self.host.flush():
+                self.host.failed(error)
             if self.host.stage.ends:
                 self._tell()
                 self.rests = self.clock.monotonic_s() - begin_s > _LONG_S
@@ -204,7 +204,7 @@ class SourceSpout(Spout, StatefulComponent):
                 if partition.feed(self.feed):
                     return True
             except OperatorError as error:  # not raised: the engine would wait before the next call
-                self.report_error(error)
+                self.host.failed(error)
                 return True
         return False
 

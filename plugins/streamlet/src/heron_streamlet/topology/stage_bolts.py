@@ -7,12 +7,12 @@ from typing import Any
 
 from heron.api import Bolt, ITwoPhaseStatefulComponent, TopologyContext, Tuple, ValueState
 from heron.clock import Clock, SystemClock
-from heron_streamlet.failures import OperatorError, in_one
+from heron_streamlet.failures import OperatorError
 from heron_streamlet.runtime.early_results import keyed_stage
-from heron_streamlet.runtime.keyed_stage import rows_by_clock
 from heron_streamlet.runtime.stage_code import StageCode, row_prologue
 from heron_streamlet.topology.task_host import TaskHost
 from heron_streamlet.windowing.event_time import END_OF_TIME_US
+from heron_streamlet.windowing.failed_window import failed_window
 from heron_streamlet.windowing.keyed_operators import WindowFold
 
 __all__ = ["POSITIONS_KEY", "ClockStageBolt", "KeyedStageBolt", "StageBolt", "WindowStageBolt"]
@@ -48,7 +48,7 @@ class StageBolt(Bolt, ITwoPhaseStatefulComponent):
             self.anchors = (tup,)
             try:
                 process(tup)
-            except OperatorError as error:
+            except OperatorError as error:  # `process` has counted it
                 self.report_error(error)
             self.ack(tup)
 
@@ -71,7 +71,7 @@ class StageBolt(Bolt, ITwoPhaseStatefulComponent):
         self.anchors = None
         failed = [] if watermark_us is None else self.reach(watermark_us)
         for error in (*failed, *self.host.flush()):
-            self.report_error(error)
+            self.host.failed(error)
 
     def reach(self, watermark_us: int) -> list[OperatorError]:
         """The watermark has this time; return what failed."""
@@ -118,7 +118,11 @@ class KeyedStageBolt(StageBolt):
 
     def process(self, tup: Tuple) -> None:
         """Add a row to the state of its key."""
-        self.receive(tuple(tup.values))
+        try:
+            self.receive(tuple(tup.values))
+        except OperatorError as error:
+            self.host.counted(error)
+            raise
 
     def reach(self, watermark_us: int) -> list[OperatorError]:
         """`StageBolt.reach`."""
@@ -128,7 +132,7 @@ class KeyedStageBolt(StageBolt):
         """Give the early results that are due."""
         self.anchors = None
         for error in self.keyed.give_early(self.clock.monotonic_s()):
-            self.report_error(error)
+            self.host.failed(error)
         self.leave()
 
 
@@ -142,6 +146,12 @@ class WindowStageBolt(KeyedStageBolt):
         assert isinstance(operator, WindowFold)  # noqa: S101  # chosen by the compiler
         self.span_us = operator.window.size_us + operator.window.allowed_lateness_us
         self.aligned = operator
+        self.expect_failed()
+
+    def expect_failed(self) -> None:
+        """Merge as the operator does now: once there was a failed window, authors' functions get none."""
+        operator = self.keyed.operator
+        assert isinstance(operator, WindowFold)  # noqa: S101  # as in `start`
         self.merge = operator.fold.merger()
 
     def process(self, tup: Tuple) -> None:
@@ -149,15 +159,15 @@ class WindowStageBolt(KeyedStageBolt):
         key, start_us, windows, accumulator = tup.values
         if windows == 1:
             self._merge(key, start_us, accumulator)
-            return
-        failed = []
-        for row in self.keyed.shared_out(self.aligned, start_us, windows, accumulator):
-            try:
+        elif windows > 1:
+            rows = self.keyed.shared_out(self.aligned, key, start_us, windows, accumulator)
+            for row in rows:
                 self._merge(key, *row)
-            except OperatorError as error:  # the other windows are not lost
-                failed.append(error)
-        if failed:
-            raise in_one(failed)
+            if not rows:
+                self.expect_failed()
+        else:
+            self.keyed.fail_windows(key, start_us, -windows, accumulator)
+            self.expect_failed()
 
     def _merge(self, key: object, start_us: int, accumulator: object) -> None:
         if start_us + self.span_us <= self.keyed.watermark_us:
@@ -169,7 +179,8 @@ class WindowStageBolt(KeyedStageBolt):
             try:
                 state[start_us] = self.merge(state[start_us], accumulator)
             except Exception as error:
-                raise self.code.located(error) from error
+                self.keyed.fail_windows(key, start_us, 1, failed_window(error))
+                self.expect_failed()
         else:
             state[start_us] = accumulator
             self.keyed.timers.add(start_us + self.span_us, key)
@@ -189,8 +200,11 @@ class ClockStageBolt(KeyedStageBolt):
         now_us = max(round(self.clock.wall_s() * 1_000_000), self.keyed.watermark_us)
         key, value = tup.values
         side = self._positions[f"{tup.component}:{tup.stream}"]
-        for row in rows_by_clock(self.keyed.operator, side, value, now_us):
-            self.keyed.add(key, row)
+        try:
+            self.keyed.add_by_clock(key, side, value, now_us)
+        except OperatorError as error:
+            self.host.counted(error)
+            raise
 
     def process_tick(self, tup: Tuple) -> None:  # the clock tells
         """Close the windows that have ended; give early results of the others."""

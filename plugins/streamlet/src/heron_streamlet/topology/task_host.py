@@ -8,18 +8,20 @@ from typing import Any
 
 import cloudpickle
 
-from heron.api import CountMetric, TopologyContext, TopologyReliabilityMode, api_constants
+from heron.api import TopologyContext, TopologyReliabilityMode, api_constants
 from heron_streamlet.connectors.transformer import StageContext
+from heron_streamlet.failures import OperatorError
 from heron_streamlet.plan.operators import Windowed
 from heron_streamlet.plan.stages import Outlet, Stage
 from heron_streamlet.runtime.stage_host import Send, StageHost
+from heron_streamlet.runtime.total_count import TotalCount
 
 __all__ = ["STAGE_KEY", "TaskHost", "packed", "stream_name"]
 
 STAGE_KEY = "heron.streamlet.stage"
 """The component's configuration: its `Stage`, and the operators of windows that its outlets lead to."""
 
-_LATE_METRIC_S = 10.0
+_COUNTS_METRIC_S = 10.0
 _LAST_TRANSACTION = 1
 
 
@@ -47,9 +49,10 @@ class TaskHost(StageHost):
         self.component = component
         self._prepared: set[int] = set()
         self._committed: set[int] = set()
-        self._late = CountMetric()
+        self._late, self._failed = TotalCount(), TotalCount()
+        context.register_metric("failed", self._failed, _COUNTS_METRIC_S)
         if self.window_of or isinstance(self.stage.head.operator, Windowed):
-            context.register_metric("late", self._late, _LATE_METRIC_S)
+            context.register_metric("late", self._late, _COUNTS_METRIC_S)
         self.set_up(lambda name: self.context_of(name, config, context))
 
     @staticmethod
@@ -95,6 +98,16 @@ class TaskHost(StageHost):
     def late(self, count: int) -> None:
         """`StageHost.late`."""
         self._late.incr(count)
+
+    def failed(self, error: OperatorError) -> None:
+        """`StageHost.failed`."""
+        self.counted(error)
+        self.component.report_error(error)
+
+    def counted(self, error: OperatorError) -> OperatorError:
+        """`StageHost.counted`."""
+        self._failed.incr(error.count)
+        return error
 
     def log(self, element: object) -> None:
         """`StageHost.log`: prints it, to the log of the task."""

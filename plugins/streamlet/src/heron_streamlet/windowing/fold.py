@@ -21,7 +21,8 @@ class Aggregate(ABC, Generic[V, A, R]):
 
     ``merge`` must be associative, and ``add(a, v)`` must equal ``merge(a, add(zero(), v))``. The engine may merge
     accumulators that were filled in different tasks, in any order. An accumulator must be picklable, and one of sliding
-    windows copyable by `copy.deepcopy`.
+    windows copyable by `copy.deepcopy`. If a method raises an exception, its window of this key has no result, and is
+    counted as failed.
     """
 
     @abstractmethod

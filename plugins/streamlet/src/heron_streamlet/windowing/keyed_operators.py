@@ -3,16 +3,20 @@
 They are the same on every engine. An engine keeps the states, and calls `add` for the rows of a key in their order.
 When the watermark has reached a time that `timer_us` gave, it calls `take_closed`, and `results` for each window that
 this returns. No author's function is called while windows leave a state, so one that fails costs one window.
+
+If a fold fails for one value, its windows fail as a whole: `add` raises `WindowFailed` with a state that says so.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any, Self, TypeVar
 
 from heron_streamlet.windowing.event_time import START_OF_TIME_US
+from heron_streamlet.windowing.failed_window import REPORTED, FailedWindow, GuardedFold, WindowFailed, has_failed
 from heron_streamlet.windowing.fold import Fold
 from heron_streamlet.windowing.window import CountWindow, KeyedWindow, SessionWindow, SlidingWindow, Window
 
@@ -29,6 +33,8 @@ __all__ = [
     "WindowFold",
     "WindowJoin",
 ]
+
+O = TypeVar("O", bound="KeyedOperator")  # noqa: E741  # an operator
 
 _SESSION_TIMERS_PER_GAP = 8  # a session closes at most an eighth of its gap later; each further timer costs memory
 
@@ -53,7 +59,11 @@ class KeyedOperator(ABC):
 
     @abstractmethod
     def add(self, key: object, state: Any, row: tuple[Any, ...], results: Results) -> Any:  # noqa: ANN401
-        """Take one row; return the new state of its key."""
+        """Take one row; return the new state of its key.
+
+        Raises:
+            WindowFailed: when a fold fails; it has the new state. After any other error the state is as before.
+        """
 
     def take_closed(self, state: Any, watermark_us: int) -> tuple[Any, list[Any]]:  # noqa: ANN401
         """The state without the windows that are closed at this watermark, or None; and these windows, by time."""
@@ -73,11 +83,24 @@ class KeyedOperator(ABC):
         """When `take_closed` has to be called for a state that was saved."""
         return ()
 
+    def has_failed(self, state: Any) -> bool:  # noqa: ANN401
+        """Whether a state has failed windows; then the engine goes on with the operator that `guarded` returns."""
+        del state
+        return False
+
+    def guarded(self) -> Self:
+        """An operator that does the same, also with states that have failed windows."""
+        return self
+
 
 class FoldedWindows(KeyedOperator):
     """An operator whose windows have one result each, and therefore a result so far."""
 
     fold: Fold
+
+    def guarded(self) -> Self:
+        """`KeyedOperator.guarded`."""
+        return _guarded(self)
 
     def results(self, key: object, closed: Any) -> Iterable[tuple[object, int]]:  # noqa: ANN401
         """`KeyedOperator.results`: that of the accumulator."""
@@ -138,6 +161,10 @@ class AlignedWindows(KeyedOperator):
         """A value that can be changed without the other."""
         return value
 
+    def window_at(self, start_us: int) -> Window:
+        """The window that begins then."""
+        return Window(start_us, start_us + self.window.size_us)
+
 
 @dataclass(frozen=True, slots=True)
 class RunningFold(KeyedOperator):
@@ -194,9 +221,17 @@ class WindowFold(AlignedWindows, FoldedWindows):
         if state is None:
             return {start_us: accumulator}
         if start_us in state:
-            accumulator = self.fold.merge(state[start_us], accumulator)
+            try:
+                accumulator = self.fold.merge(state[start_us], accumulator)
+            except Exception as error:
+                state[start_us] = REPORTED
+                raise WindowFailed(state, self.window_at(start_us), error) from error
         state[start_us] = accumulator
         return state
+
+    def has_failed(self, state: Any) -> bool:  # noqa: ANN401
+        """`KeyedOperator.has_failed`."""
+        return has_failed(state.values())
 
     def copied(self, value: object) -> object:
         """`AlignedWindows.copied`."""
@@ -216,14 +251,15 @@ class WindowFold(AlignedWindows, FoldedWindows):
         """`FoldedWindows.so_far`; the time is a start."""
         if time_us not in state:
             return None
-        return Window(time_us, time_us + self.window.size_us), self.fold.copied(state[time_us])
+        return self.window_at(time_us), self.fold.copied(state[time_us])
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFold(FoldedWindows):
     """Folds sessions. Rows are ``(value, time)``; the state is a list of ``(start, end, accumulator)``, ascending.
 
-    Two sessions of a key never touch: an element that connects two makes them one.
+    Two sessions of a key never overlap: an element that connects two makes them one. The end of a session is not part
+    of it, so an element at the end begins another one.
     """
 
     window: SessionWindow
@@ -240,15 +276,26 @@ class SessionFold(FoldedWindows):
         value, start_us = row
         end_us = start_us + self.window.gap_us
         apart: list[Any] = []
-        touching: list[Any] = []
+        overlapping: list[Any] = []
         for session in state or ():
-            (touching if session[0] <= end_us and start_us <= session[1] else apart).append(session)
-        accumulator = None
-        for session in touching:  # ascending, so that older values are on the left
-            accumulator = session[2] if accumulator is None else self.fold.merge(accumulator, session[2])
-            start_us, end_us = min(start_us, session[0]), max(end_us, session[1])
-        accumulator = self.fold.first(value) if accumulator is None else self.fold.add(accumulator, value)
-        return sorted([*apart, (start_us, end_us, accumulator)], key=lambda session: session[0])
+            (overlapping if session[0] < end_us and start_us < session[1] else apart).append(session)
+        try:
+            if overlapping:  # ascending, so that older values are on the left
+                start_us, end_us = min(start_us, overlapping[0][0]), max(end_us, overlapping[-1][1])
+                accumulator = overlapping[0][2]
+                for session in overlapping[1:]:
+                    accumulator = self.fold.merge(accumulator, session[2])
+                accumulator = self.fold.add(accumulator, value)
+            else:
+                accumulator = self.fold.first(value)
+        except Exception as error:
+            state = sorted([*apart, (start_us, end_us, REPORTED)], key=itemgetter(0))
+            raise WindowFailed(state, Window(start_us, end_us), error) from error
+        return sorted([*apart, (start_us, end_us, accumulator)], key=itemgetter(0))
+
+    def has_failed(self, state: Any) -> bool:  # noqa: ANN401
+        """`KeyedOperator.has_failed`."""
+        return has_failed(each for _, _, each in state)
 
     def take_closed(self, state: Any, watermark_us: int) -> tuple[Any, list[Any]]:  # noqa: ANN401
         """`KeyedOperator.take_closed`."""
@@ -296,23 +343,50 @@ class CountFold(KeyedOperator):
     """Folds every `size` values of a key, one window every `slide` values. Rows are ``(value, time, bound)``.
 
     The state is ``(values since the last window began, accumulators)``: one accumulator for each open window, oldest
-    first. Windows that are not full at the end of the input give no result.
+    first. Windows that are not full at the end of the input give no result. A value for which the fold fails counts:
+    the open windows that it fails have no result.
     """
 
     window: CountWindow
     fold: Fold
 
+    def has_failed(self, state: Any) -> bool:  # noqa: ANN401
+        """`KeyedOperator.has_failed`."""
+        return has_failed(each for _, each in state[1])
+
+    def guarded(self) -> Self:
+        """`KeyedOperator.guarded`."""
+        return _guarded(self)
+
     def add(self, key: object, state: Any, row: tuple[Any, ...], results: Results) -> Any:  # noqa: ANN401
         """`KeyedOperator.add`."""
         value, time_us, bound_us = row
         size, slide = self.window.size, self.window.slide
-        seen, windows = state or (0, ())
-        windows = [(count + 1, self.fold.add(accumulator, value)) for count, accumulator in windows]
+        seen, before = state or (0, ())
+        add, windows = self.fold.add, []
+        failed: Exception | None = None
+        for count, accumulator in before:
+            try:
+                windows.append((count + 1, add(accumulator, value)))
+            except Exception as error:
+                windows.append((count + 1, REPORTED))
+                failed = error
         if seen == 0:
-            windows.append((1, self.fold.first(value)))
-        if windows and windows[0][0] == size:
-            results((key, self.fold.result(windows.pop(0)[1])), time_us, bound_us)
-        return (seen + 1) % slide, windows
+            try:
+                windows.append((1, self.fold.first(value)))
+            except Exception as error:
+                windows.append((1, REPORTED))
+                failed = error
+        full = windows.pop(0)[1] if windows and windows[0][0] == size else REPORTED
+        if type(full) is not FailedWindow:
+            try:
+                results((key, self.fold.result(full)), time_us, bound_us)
+            except Exception as error:
+                failed = error
+        state = (seen + 1) % slide, windows
+        if failed is not None:
+            raise WindowFailed(state, f"a window of {size} values", failed) from failed
+        return state
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +420,12 @@ class WindowJoin(AlignedWindows):
         for one in left:
             for other in right:
                 yield (place, self.function(one, other)), time_us
+
+
+def _guarded(operator: O) -> O:
+    own: Any = operator  # a dataclass with a fold
+    guarded: O = replace(own, fold=GuardedFold(own.fold))
+    return guarded
 
 
 def _taken(state: dict[int, Any], window: SlidingWindow, watermark_us: int) -> tuple[Any, list[Any]]:

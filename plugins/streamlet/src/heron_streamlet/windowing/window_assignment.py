@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from heron.errors import HeronError
 from heron_streamlet.failures import OperatorError, failed_at, in_one
+from heron_streamlet.windowing.failed_window import FailedWindow, failed_window
 from heron_streamlet.windowing.fold import Fold
 from heron_streamlet.windowing.window import SessionWindow, SlidingWindow
 
 __all__ = ["COMBINED_AT_MOST", "Combiner", "SessionAssignment", "WindowAssignment", "WindowRow", "send_each"]
 
 WindowRow: TypeAlias = tuple[object, int, int, object]
-"""Key, start of the first window, number of windows that begin one slide after the other, and what they all get."""
+"""Key, start of the first window, number of windows that begin one slide after the other, and what they all get.
+
+A negative number says that so many windows have failed: then they get a `FailedWindow`.
+"""
 
 COMBINED_AT_MOST = 10_000
 """Accumulators in memory, of one outlet; a few MB."""
@@ -27,10 +31,10 @@ class Combiner:
 
     Attributes:
         windows: the accumulators by key, by the windows that they belong to: the start of the first one, and their
-            number. Always the same dict.
+            number. Always the same dict. A key whose fold failed is not among them.
     """
 
-    __slots__ = ("_operator", "_sender", "_size", "fold", "windows")
+    __slots__ = ("_failed", "_operator", "_sender", "_size", "fold", "windows")
 
     def __init__(self, operator: object, fold: Fold, sender: Callable[[], Callable[[WindowRow], object]]) -> None:
         """`sender` gives the function that takes rows now; errors name `operator`."""
@@ -39,26 +43,42 @@ class Combiner:
         self._sender = sender
         self._size = 0
         self.windows: dict[tuple[int, int], dict[object, object]] = {}
+        self._failed: dict[tuple[int, int], dict[object, FailedWindow]] = {}
 
     def add(self, key: object, start_us: int, windows: int, value: object) -> None:
-        """Adds a value to the accumulator of a key and its windows."""
-        accumulators = self.windows.setdefault((start_us, windows), {})
-        if key in accumulators:
-            accumulators[key] = self.fold.add(accumulators[key], value)
-            return
-        accumulators[key] = self.fold.first(value)
+        """Adds a value to the accumulator of a key and its windows; if that fails, the windows of the key fail."""
+        place = start_us, windows
+        accumulators = self.windows.setdefault(place, {})
+        try:
+            if key in accumulators:
+                accumulators[key] = self.fold.add(accumulators[key], value)
+                return
+            if self._failed and key in self._failed.get(place, ()):
+                return
+            accumulators[key] = self.fold.first(value)
+        except Exception as error:
+            hash(key)  # a key that cannot be one is no failure of the fold
+            self.fail(place, key, error)
         self._size += 1
         if self._size >= COMBINED_AT_MOST and (failed := self.flush()):
             raise in_one(failed)
 
+    def fail(self, place: tuple[int, int], key: object, error: Exception) -> None:
+        """The fold of a key and its windows failed. The task of the key reports it."""
+        self.windows[place].pop(key, None)
+        self._failed.setdefault(place, {})[key] = failed_window(error)
+
     def flush(self) -> list[OperatorError]:
-        """Sends all accumulators; returns an error for each whose key is refused."""
+        """Sends all accumulators and failed windows; returns an error for each whose key is refused."""
         rows = [
             (key, start_us, windows, each)
             for (start_us, windows), keys in self.windows.items()
             for key, each in keys.items()
         ]
+        for (start_us, windows), failures in self._failed.items():
+            rows += [(key, start_us, -windows, each) for key, each in failures.items()]
         self.windows.clear()
+        self._failed.clear()
         self._size = 0
         return send_each(rows, self._sender(), self._operator)
 
@@ -121,13 +141,21 @@ class WindowAssignment:
         if not starts:
             return late
         if self.combiner is None:
-            self._send((key, starts[0], len(starts), self._wrap(value)))
+            self._send_alone(key, starts, value)
         elif self.in_panes:
             self.combiner.add(key, starts[0], len(starts), value)
         else:
             for start_us in starts:
                 self.combiner.add(key, start_us, 1, value)
         return late
+
+    def _send_alone(self, key: object, starts: Sequence[int], value: object) -> None:
+        """Sends the accumulator of one value."""
+        try:
+            row = key, starts[0], len(starts), self._wrap(value)
+        except Exception as error:
+            row = key, starts[0], -len(starts), failed_window(error)
+        self._send(row)
 
 
 class SessionAssignment:

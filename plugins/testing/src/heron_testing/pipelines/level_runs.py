@@ -47,6 +47,7 @@ class LevelRun:
         self.log = BatchLog(CheckpointFolder(str(folder)))
         self.lines: list[str] = []
         self.late = 0
+        self.failed = 0
         self.failures: list[Failure] = []
         self._chance = chance
         self._order = chance or random.Random(0)
@@ -127,6 +128,7 @@ class LevelRun:
                 versions[each.operator, each.slot] = each.version
             elif isinstance(each, Counts):
                 self.late += each.late
+                self.failed += each.failed
                 self.failures += each.failures
         new = replace(record, number=record.number + 1, partitions=partitions, versions=versions, ended=ended)
         self.log.write(new)

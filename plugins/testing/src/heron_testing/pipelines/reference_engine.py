@@ -183,7 +183,7 @@ def _results(keyed: KeyedOperator, left: list[Any], right: list[Any]) -> list[ob
 def _sessions(values: list[tuple[int, Any]], gap_us: int) -> Iterable[tuple[Window, list[Any]]]:
     members: list[tuple[int, Any]] = []
     for time_us, value in sorted(values, key=lambda pair: pair[0]):
-        if members and time_us > members[-1][0] + gap_us:
+        if members and time_us >= members[-1][0] + gap_us:
             yield Window(members[0][0], members[-1][0] + gap_us), [value for _, value in members]
             members = []
         members.append((time_us, value))

@@ -21,11 +21,12 @@ _LOOK_S = 0.1  # more than the time between two watermarks
 
 
 class Run:
-    """A finished run."""
+    """A finished run; `failed` is the sum of the metric of this name."""
 
-    def __init__(self, collected: Mapping[str, list[Any]], errors: tuple[str, ...]) -> None:
+    def __init__(self, collected: Mapping[str, list[Any]], errors: tuple[str, ...], failed: int = 0) -> None:
         self.collected = collected
         self.errors = errors
+        self.failed = failed
 
     def __getitem__(self, name: str) -> list[Any]:
         return sorted(self.collected.get(name, []), key=repr)
@@ -54,4 +55,6 @@ def _run(builder: Builder, config: Config, seed: int | None) -> Run:
     with Simulation(topology, clock=FakeClock(), seed=seed) as simulation:
         simulation.run_until_finished()
         errors = simulation.errors()
-    return Run({name: list(values) for name, values in COLLECTED.items()}, errors)
+        tasks = [(each.name, index) for each in topology.definition().components for index in range(each.parallelism)]
+        failed = sum(int(simulation.read_metrics(*each).get("failed", 0)) for each in tasks)
+    return Run({name: list(values) for name, values in COLLECTED.items()}, errors, failed)

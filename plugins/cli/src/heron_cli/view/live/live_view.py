@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from heron.clock import Clock, SystemClock
 from heron.ipc.documents.status import TopologyStatus
+from heron_cli.view.console import open_console
 from heron_cli.view.status_table import status_table
+from heron_cli.view.text import printable_and_colours
 
 __all__ = ["LiveView"]
 
@@ -23,7 +24,7 @@ class LiveView:
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._console = Console(stderr=True)
+        self._console = open_console(stderr=True)
         self._same_screen = sys.stdout.isatty()
         self._live = Live(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
         self._drawn_at_s = -_PERIOD_S
@@ -39,7 +40,7 @@ class LiveView:
     def lines(self, texts: Sequence[str]) -> None:
         """Print above the table, or to stdout when stdout is not the terminal."""
         if self._same_screen:
-            self._console.print(Text.from_ansi("\n".join(texts)), soft_wrap=True)
+            self._console.print(Text.from_ansi(printable_and_colours("\n".join(texts))), soft_wrap=True)
         else:
             print("\n".join(texts), flush=True)
 

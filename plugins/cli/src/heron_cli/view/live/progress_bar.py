@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from heron.driver_kit.redaction import redact_for_command
 from heron.spi.uploader import Uploader
+from heron_cli.view.console import open_console
 from heron_cli.view.live.quiet_progress import QuietProgress
 
 __all__ = ["ProgressBar"]
@@ -22,8 +22,8 @@ class ProgressBar(QuietProgress):
     def __init__(self, steps: int, cancelled: Callable[[], bool]) -> None:
         super().__init__(cancelled)
         self._begun = 0
-        columns = (SpinnerColumn(), BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}"))
-        self._bars = Bars(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+        columns = (SpinnerColumn(), BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+        self._bars = Bars(*columns, TimeElapsedColumn(), console=open_console(stderr=True), transient=True)
         self._task = self._bars.add_task("", total=steps)
         self._bars.start()
 

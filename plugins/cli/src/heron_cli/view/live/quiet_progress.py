@@ -11,6 +11,7 @@ from heron.driver_kit.loading import load_object
 from heron.driver_kit.redaction import redact_for_command
 from heron.spi.uploader import Uploader
 from heron_cli.topologies.progress import BytesMoved, CancellableProgress, follow_upload, ignore_bytes
+from heron_cli.view.text import echo
 
 __all__ = ["WATCHED_BYTES", "QuietProgress"]
 
@@ -24,7 +25,7 @@ class QuietProgress(CancellableProgress):
     """Prints notes, and a bar for large uploads, on stderr."""
 
     def note(self, text: str) -> None:
-        print(f"heron: note: {redact_for_command(text)}", file=sys.stderr)
+        echo(f"heron: note: {redact_for_command(text)}", err=True)
 
     @contextmanager
     def uploading(self, uploader: Uploader, size_bytes: int) -> Iterator[None]:

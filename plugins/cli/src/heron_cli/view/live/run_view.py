@@ -11,6 +11,7 @@ from heron.clock import monotonic_s, wall_s
 from heron.driver_kit.redaction import redact_for_command
 from heron.ipc.documents.status import TopologyStatus
 from heron_cli.view.status_line import status_line
+from heron_cli.view.text import printable, printable_and_colours
 
 __all__ = ["GuardedView", "PlainView", "View"]
 
@@ -53,12 +54,13 @@ class PlainView:
             self.note(text)
 
     def lines(self, texts: Sequence[str]) -> None:
-        """Print the author's lines unchanged."""
-        print("\n".join(texts), flush=True)
+        """Print the author's lines: unchanged on a pipe, with their colours on a terminal."""
+        text = "\n".join(texts)
+        print(printable_and_colours(text) if sys.stdout.isatty() else text, flush=True)
 
     def note(self, text: str) -> None:
         """Print a line on stderr."""
-        print(text, file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Do nothing."""

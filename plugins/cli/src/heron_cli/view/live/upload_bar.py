@@ -10,6 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, Transf
 from rich.progress import Progress as Bars
 
 from heron_cli.topologies.progress import BytesMoved
+from heron_cli.view.console import open_console
 
 __all__ = ["upload_bar"]
 
@@ -18,6 +19,6 @@ __all__ = ["upload_bar"]
 def upload_bar(size_bytes: int, console: Console | None = None) -> Iterator[BytesMoved]:
     """Show a bar in this block; it shows what the given function receives, and is gone afterwards."""
     columns = ("uploading the package", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=console or Console(stderr=True), transient=True) as bars:
+    with Bars(*columns, console=console or open_console(stderr=True), transient=True) as bars:
         bar = bars.add_task("", total=size_bytes)
         yield lambda moved, total: bars.update(bar, completed=moved, total=total)

@@ -1,0 +1,1 @@
+"""What packings share: drafts of plans, the capacity of containers, a search for room, moves between containers."""

@@ -1,0 +1,262 @@
+"""What strangers can do to the server of HTTP: slow requests, endless bodies, many connections, torn headers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import tracemalloc
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import httpx
+import pytest
+
+from heron_cli.client import Client
+from heron_service_tracker import service
+from heron_service_tracker.calls.actions import Actions
+from heron_service_tracker.calls.audit_file import AuditFile
+from heron_service_tracker.http import bounded_protocol
+from heron_service_tracker.http.access import Access
+from heron_service_tracker.http.address import Address
+from heron_service_tracker.http.application import application
+from heron_service_tracker.watches.observations import Observations
+from heron_testing.fake_clock import FakeClock
+
+T = TypeVar("T")
+
+TOKEN = "a-token-of-the-tests"
+ACTIONS = "/api/v1/clusters/near/topologies/words/actions"
+DEADLINE_S = 30.0
+GIGABYTE = 1_000_000_000
+MOST_BYTES = 16_000_000  # in the buffers of two sockets and of the server
+LOOPBACK = Access(Address("127.0.0.1", 1))
+Talk = Callable[[str, int], Awaitable[T]]
+
+
+def served(
+    observations: Observations,
+    talk: Talk[T],
+    access: Access = LOOPBACK,
+    audit: Path | None = None,
+    deadline_s: float = DEADLINE_S,
+) -> T:
+    """Serve while a client talks to the server; return what it returns."""
+
+    async def run() -> T:
+        ended = asyncio.Event()
+        actions = Actions(_no_client, AuditFile(audit), FakeClock()) if audit else None
+        app = application(observations, access, ended, actions=actions)
+        server = service._Server(service._config(app), ended, lambda: None)
+        with service._listening(Address("127.0.0.1", 0)) as listener:
+            serving = asyncio.create_task(server.serve(sockets=[listener]))
+            host, port = listener.getsockname()
+            async with asyncio.timeout(deadline_s):
+                result = await talk(host, port)
+                server.handle_exit(signal.SIGTERM, None)
+                await serving
+        return result
+
+    return asyncio.run(run())
+
+
+def _no_client(_cluster: str) -> Client:
+    pytest.fail("a refused request reached a topology")
+
+
+async def everything(reader: asyncio.StreamReader) -> bytes:
+    """Read until the server ends the connection, in whatever way."""
+    found = b""
+    with suppress(ConnectionError):
+        while part := await reader.read(65536):
+            found += part
+    return found
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"",
+        b"GET / HT",
+        b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+        b"POST " + ACTIONS.encode() + b" HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + TOKEN.encode()
+        + b"\r\nContent-Type: application/json\r\nContent-Length: 60\r\n\r\n{",
+        b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60\r\n\r\n{",
+    ],
+    ids=["silent", "line", "headers", "body", "body-after-the-answer"],
+)  # fmt: skip
+def test_a_request_that_does_not_end_is_given_up(
+    observations: Observations, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, begun: bytes
+) -> None:
+    """A client that sends a byte now and then would hold a connection for ever, and 750 of them all connections."""
+    monkeypatch.setattr(bounded_protocol, "_REQUEST_S", 0.3)
+
+    async def talk(host: str, port: int) -> bool:
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(begun)
+        ending = asyncio.create_task(everything(reader))
+        while not ending.done():
+            with suppress(ConnectionError):
+                if begun:
+                    writer.write(b"x")  # it is not silent
+                await writer.drain()
+            await asyncio.wait({ending}, timeout=0.05)
+        writer.close()
+        return True
+
+    access = Access(Address("127.0.0.1", 1), TOKEN)
+    assert served(observations, talk, access, tmp_path / "audit.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("request_head", "code"),
+    [
+        (b"POST " + ACTIONS.encode() + b" HTTP/1.1\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\n", b"413"),
+        (b"POST " + ACTIONS.encode() + b" HTTP/1.1\r\n", b"401"),
+        (b"PUT /health HTTP/1.1\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\n", b"405"),
+        (b"GET /health HTTP/1.1\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\n", b"200"),
+    ],
+    ids=["action", "without token", "method", "a question"],
+)
+def test_a_body_of_a_gigabyte_is_not_read(
+    observations: Observations, tmp_path: Path, request_head: bytes, code: bytes
+) -> None:
+    """The answer comes before the end of the body, and then the connection ends: no memory, no transfer."""
+
+    async def talk(host: str, port: int) -> tuple[bytes, int]:
+        reader, writer = await asyncio.open_connection(host, port)
+        kind = b"Host: localhost\r\nContent-Type: application/json\r\n"
+        writer.write(request_head + kind + b"Content-Length: %d\r\n\r\n" % GIGABYTE)
+        sent, part = 0, b"x" * 65536
+        answer = asyncio.create_task(everything(reader))
+        with suppress(ConnectionError):
+            while sent < GIGABYTE and not writer.is_closing():
+                writer.write(part)
+                await writer.drain()
+                sent += len(part)
+        writer.close()
+        return await answer, sent
+
+    access = Access(Address("127.0.0.1", 1), TOKEN)
+    tracemalloc.start()
+    try:
+        answer, sent = served(observations, talk, access, tmp_path / "audit.jsonl")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert answer.split(b" ")[1] == code
+    assert sent < MOST_BYTES
+    assert peak < MOST_BYTES
+
+
+@pytest.mark.parametrize(
+    ("most", "strangers"), [(20, 300), pytest.param(None, 10_000, marks=[pytest.mark.soak, pytest.mark.timeout(400)])]
+)
+def test_open_connections_are_bounded_and_friends_are_answered_again(
+    observations: Observations, monkeypatch: pytest.MonkeyPatch, most: int | None, strangers: int
+) -> None:
+    """Each is a file descriptor, and the watches of topologies need some of the process's thousand.
+
+    The strangers stay silent, and their connections end after the time for a request.
+    """
+    if most is not None:
+        monkeypatch.setattr(service, "_MOST_CONNECTIONS", most)
+        monkeypatch.setattr(bounded_protocol, "_REQUEST_S", 1.0)
+    limit = service._MOST_CONNECTIONS + bounded_protocol._SPARE_CONNECTIONS
+
+    async def talk(host: str, port: int) -> tuple[int, int]:
+        held: list[asyncio.Task[None]] = []
+        largest = 0
+        before = _descriptors()
+
+        async def stranger() -> None:
+            with suppress(OSError):
+                reader, writer = await asyncio.open_connection(host, port)
+                await everything(reader)
+                writer.close()
+
+        for _ in range(0, strangers, 50):
+            held += [asyncio.create_task(stranger()) for _ in range(50)]
+            await asyncio.sleep(0)
+            async with asyncio.timeout(2 * DEADLINE_S):
+                while sum(not each.done() for each in held) > limit + 40:
+                    await asyncio.wait(held, return_when=asyncio.FIRST_COMPLETED, timeout=1.0)
+                    held = [each for each in held if not each.done()]
+            largest = max(largest, (_descriptors() - before) // 2)  # each connection has an end in this process, too
+        await asyncio.gather(*held)
+        async with httpx.AsyncClient() as friend:
+            answer = await friend.get(f"http://{host}:{port}/health")
+        return largest, answer.status_code
+
+    largest, code = served(observations, talk, deadline_s=DEADLINE_S + strangers / 40)
+    assert code == 200
+    assert 0 < largest <= limit + 90  # two rounds of fifty that were accepted or are about to be closed
+
+
+def _descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/api/v1/clusters/near/topologies/..%2f..%2f..%2fetc%2fpasswd",
+        "/api/v1/clusters/..%2F..%2Fetc/topologies/passwd",
+        "/api/v1/clusters/near/topologies/words/tasks/..%2f..%2fx/logs",
+        "/api/v1/clusters/near/topologies/%00",
+        "/api/v1/clusters/near/topologies/words%0d%0aSet-Cookie:%20a=b",
+        "/api/v1/topologies?cluster=%0d%0aSet-Cookie:%20a=b",
+        "/api/v1/topologies?%0d%0aSet-Cookie:%20a=b",
+        "/%0d%0aSet-Cookie:%20a=b",
+        "//evil.example/..",
+        "/api/v1/clusters/near/topologies/%1b%5b31m%c2%9b%e2%80%ae",
+    ],
+)
+def test_names_reach_no_file_and_no_header(observations: Observations, target: str) -> None:
+    """A name is looked up among the topologies that are known, and an error quotes it in its body alone."""
+
+    async def talk(host: str, port: int) -> bytes:
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(f"GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        answer = await everything(reader)
+        writer.close()
+        return answer
+
+    head, _, body = served(observations, talk).partition(b"\r\n\r\n")
+    assert head.split(b" ")[1] in {b"400", b"404"}
+    assert b"set-cookie" not in head.lower()
+    assert b"root:" not in body
+    assert not {0x1B, 0x0D, 0x0A, 0x9B, 0x00} & set(body.decode().encode("utf-32-le")[::4])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Host: localhost\r\nHost: evil.example",
+        b"Host: localhost\r\n X: folded",
+        b"Host : localhost",
+        b"Host: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked",
+        b"Host: localhost\r\nContent-Length: 3\r\nContent-Length: 4",
+        b"Host: localhost\r\nX: " + b"a" * 300_000,
+        b"Host: evil.example\r\nX-Forwarded-Host: localhost",
+        b"Host: localhost\r\nOrigin: http://evil.example",
+        b"Host: localhost\r\nOrigin: http://localhost.evil.example",
+        b"Host: localhost\r\nOrigin: http://localhost:81",
+        b"X: no host",
+    ],
+)
+def test_headers_that_two_programs_could_read_differently_are_refused(observations: Observations, lines: bytes) -> None:
+    """A proxy in front of the tracker could see another request than the tracker does."""
+
+    async def talk(host: str, port: int) -> bytes:
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(b"GET /api/v1/topologies HTTP/1.1\r\nConnection: close\r\n" + lines + b"\r\n\r\nabc")
+        answer = await everything(reader)
+        writer.close()
+        return answer
+
+    answer = served(observations, talk)
+    assert answer.split(b" ")[1] in {b"400", b"403"}
+    assert b"words" not in answer
