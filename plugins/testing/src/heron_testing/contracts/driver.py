@@ -73,8 +73,8 @@ def in_time(limit_s: float) -> Iterator[None]:
 def in_processor_time(limit_s: float) -> Iterator[None]:
     """Fail if the block, which only computes, needs a processor for longer than ``3 * limit_s`` seconds.
 
-    Other work on the machine does not count, and neither does a collection of the garbage of other tests. `limit_s` is the limit of the contract, in seconds; the rest is for a
-    slow machine.
+    Other work on the machine does not count, and neither does a collection of the garbage of other tests. `limit_s` is
+    the limit of the contract, in seconds; the rest is for a slow machine.
 
     Raises:
         AssertionError: when it needs longer.
