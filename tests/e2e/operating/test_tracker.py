@@ -55,9 +55,14 @@ def heron_paths_agree(tracker: TrackerProcess, place: str) -> None:
     assert info["logical_plan"]["stages"] == 3
     instances = info["physical_plan"]["instances"]
     assert len(instances) == info["metadata"]["instances"] == 4
-    counts = tracker.get(f"/topologies/metrics?{one}&component=pass&metricname=__execute-count/default")["metrics"]
-    assert set(counts["__execute-count/default"]) == set(info["physical_plan"]["bolts"]["pass"])
-    assert all(float(value) > 0 for value in counts["__execute-count/default"].values())
+    tasks = set(info["physical_plan"]["bolts"]["pass"])
+
+    def have_counts() -> bool:
+        counts = tracker.get(f"/topologies/metrics?{one}&component=pass&metricname=__execute-count/default")["metrics"]
+        found = counts["__execute-count/default"]
+        return set(found) == tasks and all(float(value) > 0 for value in found.values())
+
+    wait_until(have_counts, 60.0, "the counts of each task")
 
 
 @pytest.mark.guarantee
