@@ -51,6 +51,30 @@ def test_each_row_has_its_error_and_the_others_are_failed_by_the_component() -> 
     assert again.error == "", "an error is told once"
 
 
+def poisoned(text: str, *, context: bool = False) -> Exception:
+    """An exception that was raised on one line."""
+    try:
+        try:
+            raise KeyError(text)
+        except KeyError as error:
+            raise ValueError(text if not context else "same") from (error if context else None)
+    except ValueError as error:
+        error.__context__ = error.__cause__
+        return error
+
+
+def test_rows_with_one_message_from_one_line_share_a_segment() -> None:
+    """Other messages, and other causes behind the same message, do not."""
+    rows, first = FailedRows("check", BOLT), batch(rows=6)
+    for place, error in enumerate(
+        [poisoned("a"), poisoned("a"), poisoned("b"), poisoned("c", context=True), poisoned("d", context=True)]
+    ):
+        rows.blame(first, (place,), "process", error)
+    found = told(rows.segments([(first, [0, 1, 2, 3, 4])]))
+    assert [counters for _, counters, _ in found] == [[100, 101], [102], [103], [104]]
+    assert "KeyError: 'd'" in found[-1][2].trace
+
+
 def test_the_tuples_of_a_unit_have_one_root() -> None:
     """A batch of columns with one id."""
     rows, unit = FailedRows("check", BOLT), batch(rows=1, tuples=3)
@@ -62,7 +86,7 @@ def test_the_tuples_of_a_unit_have_one_root() -> None:
 def test_an_error_that_cannot_be_shown_and_one_that_is_large_are_told_within_the_limit() -> None:
     """The author's exception may do anything."""
     bad = FailureCause.of("check", BOLT, "process", BadTextError())
-    assert bad.error == "BadTextError, whose text cannot be made"
+    assert bad.error == "BadTextError: <no message: its __str__ raised RuntimeError>"
     for text in ("\x01" * 100_000, "\U0001f600" * 100_000, "\ud800" * 100_000):
         data = encode_cause(FailureCause.of("check", BOLT, "process", ValueError(text)))
         assert len(data) <= MAX_CAUSE_BYTES

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import traceback
-
 import msgspec
 
-from heron.clock import wall_s
+from heron.author_text import named_error, traceback_text
 from heron.ipc.frames.tracking import MAX_CAUSE_BYTES
 
 __all__ = ["FailureCause", "decode_cause", "encode_cause"]
@@ -23,19 +21,14 @@ class FailureCause(msgspec.Struct, frozen=True, omit_defaults=True):
     doing: str = "fail"
     error: str = ""
     trace: str = ""
-    at_s: float = 0.0
 
     @classmethod
     def of(cls, component: str, task_id: int, doing: str, error: BaseException) -> FailureCause:
         """The cause of a tuple whose processing raised."""
-        try:
-            text = f"{type(error).__name__}: {error}"
-            trace = "".join(traceback.format_exception(error))
-        except Exception:  # a broken __str__ must not hide the failure
-            text = trace = f"{type(error).__name__}, whose text cannot be made"
+        trace = traceback_text(error)
         if len(trace) > _TRACEBACK_CHARACTERS:  # the last lines have the author's
             trace = f"...{trace[-_TRACEBACK_CHARACTERS:]}"
-        return cls(component, task_id, doing, text[:_ERROR_CHARACTERS], trace, wall_s())
+        return cls(component, task_id, doing, named_error(error)[:_ERROR_CHARACTERS], trace)
 
 
 def encode_cause(cause: FailureCause) -> bytes:
