@@ -133,14 +133,13 @@ LOCAL = (
 )
 INSPECTOR = "plugins/task-inspector"
 IDLE = """
-import time
 from heron.api import Spout, TopologyBuilder
 
 class Idle(Spout):
     outputs = ["number"]
 
     def next_tuple(self):
-        time.sleep(0.01)
+        pass
 
 builder = TopologyBuilder("idle")
 builder.set_config({"topology.inspect.tuples": True})

@@ -2,6 +2,6 @@
 
 import sys
 
-from heron.moved_modules import MovedModules
+from heron.moved_modules import MOVED, MovedModules
 
-sys.meta_path.append(MovedModules())
+sys.meta_path.append(MovedModules(MOVED))

@@ -103,7 +103,7 @@ def class_name(value: object) -> str:
 
 def _pieces(value: object, depth: int, most: int) -> Iterator[str]:
     kind = type(value)
-    if any(kind is each for each in (*_SIMPLE, *_loaded())) or (kind is datetime.datetime and _has_known_zone(value)):
+    if any(kind is each for each in _SIMPLE) or (kind is datetime.datetime and _has_known_zone(value)):
         yield repr(value)
     elif any(issubclass(kind, base) for base, _ in _TEXTS):
         yield _quoted(value, most)
@@ -122,6 +122,8 @@ def _pieces(value: object, depth: int, most: int) -> Iterator[str]:
         yield _more(dict.__len__(mapping), "}")
     elif (found := next((each for each in _CONTAINERS if issubclass(kind, each[0])), None)) is not None:
         yield from _sequence(value, found, depth, most)
+    elif any(kind is each for each in _loaded()):
+        yield repr(value)
     else:
         yield from _object(value, depth, most)
 

@@ -37,14 +37,17 @@ MOVED: Mapping[str, str] = {
 
 
 class MovedModules:
-    """Finds and loads the old paths, in `sys.meta_path`."""
+    """Finds and loads old paths, in `sys.meta_path`; `moved` has the present path of each."""
+
+    def __init__(self, moved: Mapping[str, str]) -> None:
+        self._moved = moved
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
     ) -> ModuleSpec | None:
         """The spec of a path that moved; None for every other path."""
         del path, target
-        return ModuleSpec(fullname, cast("Loader", self)) if fullname in MOVED else None
+        return ModuleSpec(fullname, cast("Loader", self)) if fullname in self._moved else None
 
     def create_module(self, spec: ModuleSpec) -> None:
         """None: the import system makes an empty module."""
@@ -56,8 +59,9 @@ class MovedModules:
             ImportError: when the distribution of the present module is not installed; names the command that does it.
         """
         former = module.__name__
-        present = MOVED[former]
+        present = self._moved[former]
         kit = present.partition(".")[0]
+        warnings.warn(f"{former} has moved to {present}", DeprecationWarning, stacklevel=2)
         try:
             names = vars(import_module(present))
         except ModuleNotFoundError as error:
@@ -65,5 +69,4 @@ class MovedModules:
                 raise
             msg = f"{former} has moved to {present}, which is not installed; run: pip install {kit.replace('_', '-')}"
             raise ImportError(msg, name=present) from error
-        warnings.warn(f"{former} has moved to {present}", DeprecationWarning, stacklevel=2)
         vars(module).update({name: value for name, value in names.items() if not name.startswith("__")})

@@ -136,7 +136,7 @@ def test_the_reason_of_an_end_names_the_sender(
 ) -> None:
     """What the executor itself has sent is known."""
     children = Children(lambda _signal: "by a stranger")
-    ends = "import os; os.kill(os.getpid(), 9)" if not from_here else "import time; time.sleep(60)"
+    ends = "import os; os.kill(os.getpid(), 9)" if not from_here else "import signal; signal.pause()"
     output = tmp_path / "out"
     children.start("count-3", [sys.executable, "-c", f"print('ready', flush=True); {ends}"], output)
     if from_here:

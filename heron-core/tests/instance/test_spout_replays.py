@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar, cast
 
 import msgspec
+import numpy as np
 import pytest
 
 from heron.api.api_constants import (
@@ -16,10 +18,18 @@ from heron.api.api_constants import (
     TOPOLOGY_REPLAY_BACKOFF_SECS,
     TOPOLOGY_REPLAY_BYTES,
 )
+from heron.api.dead_letter import DeadLetter
 from heron.api.spout import Spout
+from heron.instance.acks.pending_roots import PendingRoots
+from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.queues.data_queue import LettersAsked
+from heron.instance.replay.letter_line import letter_line
+from heron.instance.replay.replay_policy import ReplayPolicy
+from heron.instance.spout_replays import SpoutName, SpoutReplays
 from heron.instance.spout_runner import SpoutRunner
 from heron.ipc.documents.letter_line import LetterLine, decode_letters_answer
+from heron.ipc.frames.tracking import RootOutcome
+from heron_testing.fake_clock import FakeClock
 from parts.tracked_rest import Decide, Rest, first_time, sent_end
 
 REPLAYS = {TOPOLOGY_REPLAY_ATTEMPTS: 2, TOPOLOGY_REPLAY_BACKOFF_SECS: 0.01}
@@ -90,6 +100,83 @@ def test_a_root_that_always_fails_becomes_a_dead_letter(tmp_path: Path) -> None:
     assert (letter.spout, letter.stream, letter.id) == ("spout", "default", "1-0-1")
     assert letter.emitted_s < letter.failed_s
     assert stat.S_IMODE((tmp_path / "dead-letters-1.jsonl").stat().st_mode) == 0o600
+
+
+def test_ids_may_be_arrays_and_rows_without_an_id_are_not_kept(tmp_path: Path) -> None:
+    """An array cannot be compared with None."""
+
+    class Arrays(Numbers):
+        def next_tuple(self) -> None:
+            if self.emitted == self.count:
+                self.end()
+                return
+            self.emit([self.emitted], tup_id=None if self.emitted == 2 else np.array([self.emitted, 7]))
+            self.emitted += 1
+
+    rest = Rest("spout", first_time("fail", 1, 3), sent_end, config=REPLAYS)
+    component = run(rest, tmp_path, Arrays)
+    assert sorted(map(str, rest.events)) == ["0", "1", "1", "2", "3", "3", "4", "END"]
+    assert sorted((how, int(tup_id[0])) for how, tup_id in component.outcomes) == [  # type: ignore[index]  # arrays
+        ("ack", number) for number in (0, 1, 3, 4)
+    ]
+
+
+class Refusing:
+    """A collector whose grouping, by the author, raises."""
+
+    streams: ClassVar[dict[str, object]] = {}
+
+    def emit(self, *_arguments: object) -> None:
+        """Raise."""
+        message = "no such shard"
+        raise LookupError(message)
+
+    def flush(self) -> None:
+        """Nothing was emitted."""
+
+
+def test_a_root_that_the_author_does_not_let_out_again_becomes_a_dead_letter() -> None:
+    """A grouping may raise for the tasks of today; the task of the spout goes on."""
+    clock, store = FakeClock(), Kept()
+    policy = ReplayPolicy(2, 0.01, 1000)
+    emitter = cast("SpoutEmitter", Refusing())
+    name, pending = SpoutName("lines", 1, 0), PendingRoots(clock.monotonic_s)
+    replays = SpoutReplays(policy, name, emitter, pending, store, clock.monotonic_s)
+    replays.replayer.kept(1, 10)
+    assert replays.replayer.failed([("id", "row", "default", (), 10)], RootOutcome.FAILED, 0.0) == []
+    while replays.waiting:
+        clock.advance(1.0)
+        replays.emit_due(10)
+    (letter,) = store.letters
+    assert (letter.tup_id, letter.failures, letter.component) == ("id", 3, "lines")
+    assert letter.error == "LookupError: no such shard"
+    assert replays.replayer.kept_bytes == 0
+    store.stored.append(letter_line(letter, "1-0-1", "lines"))
+    assert replays.take_letters(["1-0-1"], drop=False) == {"1-0-1": "LookupError: no such shard"}
+    assert [each.id for each in store.stored] == ["1-0-1"], "it stays"
+
+
+class Kept:
+    """The letters of one task, in memory."""
+
+    dropped = 0
+
+    def __init__(self) -> None:
+        self.letters: list[DeadLetter] = []
+        self.stored: list[LetterLine] = []
+
+    def keep(self, letter: DeadLetter, number: str) -> None:
+        """Keep it."""
+        self.letters.append(letter)
+
+    def take(self, ids: Collection[str]) -> list[LetterLine]:
+        """Take those."""
+        taken, self.stored = [each for each in self.stored if each.id in ids], []
+        return taken
+
+    def put_back(self, line: LetterLine) -> None:
+        """Keep it again."""
+        self.stored.append(line)
 
 
 def test_a_full_budget_stops_new_roots_and_drops_nothing(tmp_path: Path) -> None:

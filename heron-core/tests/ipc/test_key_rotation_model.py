@@ -161,10 +161,10 @@ def crash(state: State, at: int) -> Iterator[State]:
         yield replace(gone.having(OTHER[at], left), crashes=state.crashes - 1)
 
 
-def check_accepted(proved: int, phase: int, whom: str) -> None:
+def check_accepted(proved: int, phase: int, acceptor: str) -> None:
     """A connection is refused only where the keys of both sides belong to phases that never meet."""
     if proved not in ACCEPTS[phase]:
-        msg = f"{whom} in phase {phase} refuses the keys {proved}"
+        msg = f"{acceptor} in phase {phase} refuses the keys {proved}"
         raise BrokenError(msg)
 
 

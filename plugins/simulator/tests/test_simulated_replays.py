@@ -26,7 +26,8 @@ class NumberSpout(Spout):
         if self.number == NUMBERS:
             self.end()
             return
-        self.emit([self.number, str(self.number)], tup_id=self.number)
+        values: Any = iter((self.number, str(self.number)))  # they can be read once
+        self.emit(values, tup_id=self.number)
         self.number += 1
 
     def ack(self, tup_id: Any) -> None:  # noqa: ANN401

@@ -10,6 +10,7 @@ from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
 from heron.api.config import setting
 from heron.api.dead_letter import DEAD_LETTER_STREAM, DeadLetter
 from heron.api.definition import DEAD_LETTERS, StreamDefinition
+from heron.author_text import named_error
 from heron.clock import monotonic_s, wall_s
 from heron.errors import HeronError
 from heron.instance.acks.pending_roots import PendingRoots
@@ -153,7 +154,7 @@ class SpoutReplays(OwnReplays):
         for root in self.replayer.take_due(most):
             try:
                 self._emit(root)
-            except HeronError as error:  # its stream or its direct task is gone, or the author's grouping raised
+            except Exception as error:  # its stream or its direct task is gone, or the author's grouping raised
                 self._not_emitted(root, error)
         self._emitter.flush()
 
@@ -187,8 +188,8 @@ class SpoutReplays(OwnReplays):
                 self._emitter.emit(values, again, line.stream)
             else:
                 self._emitter.emit_columns(values, again, line.stream)  # type: ignore[arg-type]  # a record batch
-        except HeronError as error:
-            return str(error)
+        except Exception as error:  # as in `emit_due`
+            return named_error(error)
         return ""
 
     def metrics(self) -> list[Metric]:
@@ -216,7 +217,7 @@ class SpoutReplays(OwnReplays):
         one = stream is None or stream.arity == 1
         return (root.row,) if one else tuple(root.row)  # type: ignore[arg-type]  # the row of several fields
 
-    def _not_emitted(self, root: KeptRoot, error: HeronError) -> None:
+    def _not_emitted(self, root: KeptRoot, error: Exception) -> None:
         layout = tuple(root)
         cause = FailureCause.of(self._spout.component, self._spout.task_id, "emitting it again", error)
         self.replayer.note(layout, encode_cause(cause))

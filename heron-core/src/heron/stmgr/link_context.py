@@ -34,7 +34,7 @@ FRAMES_A_ROUND = 16
 class LinkContext:
     """The event loop, the sockets, the router and the settings of one stream manager.
 
-    It has so many parts because each kind of link uses seven or more of them, and only the process makes it.
+    Each kind of link uses most of its parts, and only the process makes it.
     """
 
     spec: StmgrSpec

@@ -18,7 +18,7 @@ from heron.ipc.envelope import Envelope, body_of, control_frame
 from heron.ipc.frames.metrics_codec import publish_message
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.process_metrics import connection_metrics, cpu_wait_metrics, process_metrics
-from heron.ipc.task_question import TASK_COMMANDS, TASK_QUESTIONS
+from heron.ipc.task_question import TASK_REQUESTS
 from heron.planner.physical_plan import CheckpointPlan, HandledLosses, PhysicalPlan, PlanIndex
 from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, Source
 from heron.state_nodes.plans import decode_physical_plan
@@ -165,7 +165,7 @@ class StreamManager:
             self._take_plan(envelope)
         elif body == "task_report_seen":
             self._instances.send(envelope.task_report_seen.task_id, envelope)
-        elif body in TASK_QUESTIONS or body in TASK_COMMANDS:
+        elif body in TASK_REQUESTS:
             self._questions.ask(envelope)
         elif body == "refused":
             _log.error("refused by the topology manager: %s", envelope.refused.reason)

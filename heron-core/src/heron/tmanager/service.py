@@ -18,7 +18,7 @@ from heron.ipc.guarded_hub import GuardedHub
 from heron.ipc.keys import Speaker
 from heron.ipc.process_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
-from heron.ipc.task_question import TASK_COMMANDS, TASK_QUESTIONS
+from heron.ipc.task_question import TASK_REQUESTS
 from heron.ipc.violations import Violations
 from heron.kernel.observer_threads import Hooks
 from heron.kernel.settings import EngineSettings
@@ -112,7 +112,7 @@ class Service:
             ),
             "long_call": lambda _, each: self._leader.long_call_reported(long_call_report(each.long_call)),
             **requests.handlers(),
-            **dict.fromkeys(TASK_QUESTIONS | TASK_COMMANDS, self._relay.asked),
+            **dict.fromkeys(TASK_REQUESTS, self._relay.asked),
             "task_answer": self._relay.answered,
             "done": self._done,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heron.instance.acks.batch_arrays import BatchAcks
 from heron.instance.acks.failed_rows import FailedRows
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.replay.failure_cause import FailureCause, decode_cause, encode_cause
@@ -24,10 +25,11 @@ def batch(rows: int = 4, tuples: int | None = None, base: int = 100) -> TrackedB
     return made
 
 
-def told(segments: list[bytes]) -> list[tuple[int, list[int], FailureCause]]:
-    """The task of the roots, their counters and the cause of each segment."""
+def told(rows: FailedRows, *failed: tuple[TrackedBatch, list[int]]) -> list[tuple[int, list[int], FailureCause]]:
+    """The task of the roots, their counters and the cause of each segment for these failed rows."""
     found = []
-    for data in segments:
+    by_cause = rows.take(failed).items()
+    for data in [each for cause, of_cause in by_cause for each in BatchAcks().cause_segments(of_cause, cause)]:
         head = parse_segment(data, 0)
         counters, document = parse_cause(data, head)
         found.append((head.destinations[0], counters, decode_cause(document)))
@@ -39,7 +41,7 @@ def test_each_row_has_its_error_and_the_others_are_failed_by_the_component() -> 
     rows, first, second = FailedRows("check", BOLT), batch(), batch(base=200)
     rows.blame(first, (1,), "process", ValueError("poison"))
     rows.blame(second, (0, 3), "process_columns", KeyError("k"))
-    by_error = {each[2].error: each for each in told(rows.segments([(first, [1, 2]), (second, [0, 1, 3])]))}
+    by_error = {each[2].error: each for each in told(rows, (first, [1, 2]), (second, [0, 1, 3]))}
     assert {error: (task, counters) for error, (task, counters, _) in by_error.items()} == {
         "ValueError: poison": (SPOUT, [101]),
         "KeyError: 'k'": (SPOUT, [200, 203]),
@@ -47,7 +49,7 @@ def test_each_row_has_its_error_and_the_others_are_failed_by_the_component() -> 
     }
     plain = by_error[""][2]
     assert (plain.component, plain.task_id, plain.doing, plain.trace) == ("check", BOLT, "fail", "")
-    ((_, _, again),) = told(rows.segments([(first, [1])]))
+    ((_, _, again),) = told(rows, (first, [1]))
     assert again.error == "", "an error is told once"
 
 
@@ -70,7 +72,7 @@ def test_rows_with_one_message_from_one_line_share_a_segment() -> None:
         [poisoned("a"), poisoned("a"), poisoned("b"), poisoned("c", context=True), poisoned("d", context=True)]
     ):
         rows.blame(first, (place,), "process", error)
-    found = told(rows.segments([(first, [0, 1, 2, 3, 4])]))
+    found = told(rows, (first, [0, 1, 2, 3, 4]))
     assert [counters for _, counters, _ in found] == [[100, 101], [102], [103], [104]]
     assert "KeyError: 'd'" in found[-1][2].trace
 
@@ -79,7 +81,7 @@ def test_the_tuples_of_a_unit_have_one_root() -> None:
     """A batch of columns with one id."""
     rows, unit = FailedRows("check", BOLT), batch(rows=1, tuples=3)
     rows.blame(unit, (2,), "process", ValueError("poison"))
-    ((_, counters, cause),) = told(rows.segments([(unit, [0])]))
+    ((_, counters, cause),) = told(rows, (unit, [0]))
     assert (counters, cause.error) == ([100], "ValueError: poison")
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-import heron_cli
 from heron.errors import UsageError
 from heron.ipc.documents.status import ComponentStatus, TaskStatus, TopologyStatus
 from heron_cli.command_group import CommandGroup
@@ -164,24 +161,3 @@ def test_json_of_commands_is_printable(capsys: pytest.CaptureFixture[str]) -> No
     shown = capsys.readouterr().out
     assert not BAD & set(shown)
     assert json.loads(shown) == {"name": HOSTILE["eight bit"]}
-
-
-@pytest.mark.parametrize("package", ["heron_cli", "heron_health_manager"])
-def test_every_text_of_a_command_is_printed_by_way_of_its_view(package: str) -> None:
-    """A new command that prints a name must not forget it: `echo` and `open_console` are the ways to the terminal."""
-    source = Path(heron_cli.__file__).parents[1]
-    if package != "heron_cli":
-        folder = package.removeprefix("heron_").replace("_", "-")
-        source = source.parents[1] / folder / "src"
-        if not source.is_dir():
-            pytest.skip(f"the source of {package} is not beside this one")
-    own = {"view/text.py", "view/console.py", "view/live/run_view.py", "view/live/live_view.py"}
-    found = []
-    for path in sorted((source / package).rglob("*.py")):
-        name = path.relative_to(source / package).as_posix()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-            if called in {"print", "click.echo", "click.secho", "Console", "sys.stdout.write", "sys.stderr.write"}:
-                found.append((name, called))
-    assert {name for name, _ in found} <= own
-    assert [called for name, called in found if name.startswith("view/live/")].count("Console") == 0

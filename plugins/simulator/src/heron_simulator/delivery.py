@@ -110,6 +110,8 @@ class TrackedSpoutEmitter(SpoutEmitter):
     ) -> list[int] | None:
         """Emits a tuple."""
         roots = self._roots_of(tup_id)
+        if self.replayer is not None and isinstance(values, Iterable):
+            values = tuple(values)  # an iterator has them once
         try:
             with self._outbox.under(roots):
                 tasks = super().emit(values, tup_id, stream, direct_task, need_task_ids)
@@ -118,7 +120,8 @@ class TrackedSpoutEmitter(SpoutEmitter):
             for root in roots:
                 self._ledger.discard(root)
             raise
-        self._keep(roots, values[0] if len(values) == 1 else tuple(values), stream, direct_task)
+        if self.replayer is not None:
+            self._keep(self.replayer, roots, values[0] if len(values) == 1 else values, stream, direct_task)
         self._ledger.release(roots)
         return tasks
 
@@ -141,15 +144,17 @@ class TrackedSpoutEmitter(SpoutEmitter):
         with self._outbox.under(roots):
             super().emit_columns(rows, None, stream, direct_task)
             self.flush()
-        self._keep(roots, ColumnRoot(rows, None), stream, direct_task)
+        if self.replayer is not None:
+            self._keep(self.replayer, roots, ColumnRoot(rows, None), stream, direct_task)
         self._ledger.release(roots)
 
-    def _keep(self, roots: Sequence[Root], row: object, stream: str, direct_task: int | None) -> None:
-        if self.replayer is not None:
-            direct = () if direct_task is None else (direct_task,)
-            for root in roots:
-                size_bytes = self.replayer.kept(1, self._outbox.take_size())
-                root.tup_id = KeptRoot(root.tup_id, row, stream, direct, size_bytes)
+    def _keep(
+        self, replayer: Replayer, roots: Sequence[Root], row: object, stream: str, direct_task: int | None
+    ) -> None:
+        direct = () if direct_task is None else (direct_task,)
+        for root in roots:
+            size_bytes = replayer.kept(1, self._outbox.take_size())
+            root.tup_id = KeptRoot(root.tup_id, row, stream, direct, size_bytes)
 
     def _roots_of(self, tup_id: object) -> tuple[Root, ...]:
         if tup_id is None:

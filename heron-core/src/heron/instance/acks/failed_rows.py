@@ -1,18 +1,12 @@
-"""Why the rows of received batches failed, until their fails are sent. Needs numpy at the first fail."""
+"""Why the rows of received batches failed, until their fails are sent."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
 
 from heron.author_text import error_text
-from heron.driver_kit.loading import load_object
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.replay.failure_cause import FailureCause, encode_cause
-
-if TYPE_CHECKING:
-    from heron.instance.acks.batch_arrays import BatchAcks
 
 __all__ = ["FailedRows"]
 
@@ -37,8 +31,10 @@ class FailedRows:
             if len(self._errors) < _MOST:
                 self._errors[id(batch), 0 if batch.is_unit else place] = cause
 
-    def segments(self, failed: Sequence[tuple[TrackedBatch, list[int]]]) -> list[bytes]:
-        """The CAUSE segments of failed rows; forgets them."""
+    def take(
+        self, failed: Sequence[tuple[TrackedBatch, list[int]]]
+    ) -> dict[bytes, list[tuple[TrackedBatch, list[int]]]]:
+        """These failed rows by their cause; forgets all errors."""
         by_cause: dict[bytes, list[tuple[TrackedBatch, list[int]]]] = {}
         for batch, places in failed:
             of_batch: dict[bytes, list[int]] = {}
@@ -47,7 +43,7 @@ class FailedRows:
             for cause, its_places in of_batch.items():
                 by_cause.setdefault(cause, []).append((batch, its_places))
         self._errors.clear()
-        return [each for cause, rows in by_cause.items() for each in _batch_acks().cause_segments(rows, cause)]
+        return by_cause
 
     def _cause(self, doing: str, error: BaseException) -> bytes:
         """The document of an exception; the same for the same message from the same lines."""
@@ -65,8 +61,3 @@ class FailedRows:
             if alone:
                 self._causes[key] = cause
         return cause
-
-
-@functools.cache
-def _batch_acks() -> BatchAcks:
-    return cast("type[BatchAcks]", load_object("heron.instance.acks.batch_arrays:BatchAcks", "causes of fails"))()

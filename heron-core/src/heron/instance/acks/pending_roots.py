@@ -87,10 +87,9 @@ class _Page:
 
     def id_of(self, counter: int) -> object:
         """The id of the root with this counter; None if it is settled."""
-        found = (
-            self._few.get(counter) if self._few is not None else self._ids[counter - self.base] if self.left else None
-        )
-        return None if found is _SETTLED else found
+        if not self.has(counter):
+            return None
+        return self._ids[counter - self.base] if self._few is None else self._few[counter]
 
     def unsettled(self) -> list[object]:
         """The ids of the roots that are not settled."""
@@ -215,7 +214,7 @@ class RootCallbacks:
         self.on_fail: Callable[[object], None] | None = None
         self.hook_calls: SpoutHookCalls | None = None
         self.spans: SpanBuffer | None = None
-        self.replayer: Replayer | None = None  # keeps the roots, whose layout then stands for the ids below
+        self.replayer: Replayer | None = None  # if it is set, `ids` below are kept roots (`KeptRoot`)
 
     def settle(self, settled: RootsSettled) -> None:
         """Handles the outcomes that the stream manager has sent."""

@@ -29,7 +29,7 @@ class AckTrust:
         return self._good >= _TRUSTED_AFTER
 
     def note(self, settled: int) -> None:
-        """So many acks and fails of the task were good, as long as none is wrong."""
+        """The task has `settled` acks and fails so far. They were good unless `wrong` was called."""
         if 0 <= self._good < _TRUSTED_AFTER <= settled:
             self._good = settled
             self._specialise()

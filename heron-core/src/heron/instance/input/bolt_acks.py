@@ -147,7 +147,8 @@ class AckTracker:
             segments += _batch_acks().ack_segments(others)
         if self._failed:
             if self.failed_rows is not None:
-                segments += self.failed_rows.segments(self._failed)
+                for cause, rows in self.failed_rows.take(self._failed).items():
+                    segments += _batch_acks().cause_segments(rows, cause)
             segments += _batch_acks().fail_segments(self._failed)
         self._acked.clear()
         self._failed.clear()

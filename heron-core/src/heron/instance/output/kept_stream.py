@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from itertools import compress, repeat
 from typing import TYPE_CHECKING
 
 from heron.api.definition import StreamDefinition
@@ -49,14 +49,11 @@ class KeptRootStream(RootStream):
         ids = self.ids[: len(rows)]
         picks = self.routes.direct_picks
         directs: Iterable[Sequence[int]] = picks[0][: len(rows)] if picks else repeat(_NO_TASK)
-        if None in ids:
-            rows_with_id = [row for row, tup_id in zip(rows, ids, strict=True) if tup_id is not None]
-            if picks:
-                directs = [each for each, tup_id in zip(directs, ids, strict=False) if tup_id is not None]
-        else:
-            rows_with_id = rows
         segments = super().segments_of(rows)
-        self._keep(rows_with_id, directs, segments)
+        if 0 < len(self._opened) < len(rows):  # the others have no id
+            tracked = [tup_id is not None for tup_id in ids]
+            rows, directs = list(compress(rows, tracked)), compress(directs, tracked)
+        self._keep(rows, directs, sum(map(len, segments)))
         return segments
 
     def emit_root(
@@ -68,22 +65,20 @@ class KeptRootStream(RootStream):
         ids: Sequence[object] | None,
     ) -> list[bytes]:
         """`RootStream.emit_root`."""
-        if tup_id is None and ids is None:
-            return super().emit_root(columns, batch, direct, tup_id, ids)
-        before = self.flush()
-        own = columns.copied(batch)  # the author may write to the memory of the batch
-        segments = super().emit_root(columns, own, direct, tup_id, ids)
-        rows = [ColumnRoot(own, number) for number in ([None] if ids is None else range(own.num_rows))]
-        self._keep(rows, repeat(_NO_TASK if direct is None else (direct,)), segments)
-        return before + segments
+        segments = super().emit_root(columns, batch, direct, tup_id, ids)
+        if self._opened:
+            own = columns.copied(batch)  # the author may write to the memory of the batch
+            rows = [ColumnRoot(own, number) for number in ([None] if ids is None else range(own.num_rows))]
+            self._keep(rows, repeat(_NO_TASK if direct is None else (direct,)), own.nbytes)
+        return segments
 
     def _open(self, ids: list[object]) -> int:
         self._opened = ids
         return super()._open(ids)
 
-    def _keep(self, rows: Sequence[object], directs: Iterable[Sequence[int]], segments: list[bytes]) -> None:
+    def _keep(self, rows: Sequence[object], directs: Iterable[Sequence[int]], size_bytes: int) -> None:
         """Puts the kept roots in the place of the ids that were opened, now that their size is known."""
         if opened := self._opened:
-            size_bytes = self.replayer.kept(len(opened), sum(map(len, segments)))
-            opened[:] = keep_rows(opened, rows, self.definition.name, directs, size_bytes)
+            share_bytes = self.replayer.kept(len(opened), size_bytes)
+            opened[:] = keep_rows(opened, rows, self.definition.name, directs, share_bytes)
             self._opened = []

@@ -93,10 +93,11 @@ class RootStream(OutStream):
         """Makes roots of the rows that have an id; a batch without any id is sent untracked."""
         ids = self.ids[: len(rows)]
         del self.ids[: len(rows)]
-        with_id = [row for row, tup_id in enumerate(ids) if tup_id is not None]  # by identity: ids may be arrays
-        if not with_id:
+        untracked = len([tup_id for tup_id in ids if tup_id is None])  # by identity: ids may be arrays
+        if untracked == len(ids):
             return super().segments_of(rows)
-        if len(with_id) < len(ids):
+        if untracked:
+            with_id = [row for row, tup_id in enumerate(ids) if tup_id is not None]
             base = self._open([ids[row] for row in with_id])
             if self.points:
                 self._await_outcomes(

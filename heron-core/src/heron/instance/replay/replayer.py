@@ -34,11 +34,9 @@ class Replayer:
     `kept_bytes` counts both. `replayed` counts the roots that were emitted again, each time.
     """
 
-    def __init__(
-        self, policy: ReplayPolicy, clock: Callable[[], float], give_up: Callable[[GivenUp], None] | None = None
-    ) -> None:
+    def __init__(self, policy: ReplayPolicy, clock: Callable[[], float], give_up: Callable[[GivenUp], None]) -> None:
         self.policy = policy
-        self.give_up = give_up
+        self._give_up = give_up
         self.kept_bytes = 0
         self.replayed = 0
         self._clock = clock
@@ -99,8 +97,7 @@ class Replayer:
                 self.kept_bytes -= root.size_bytes
                 if replay.heard:
                     given_up.append(replay.tup_id)
-                if self.give_up is not None:
-                    self.give_up(GivenUp(root, replay, outcome, cause))
+                self._give_up(GivenUp(root, replay, outcome, cause))
             else:
                 due_s = now_s + self.policy.wait_s(replay.failures)
                 heapq.heappush(self._waiting, (due_s, next(self._order), root._replace(tup_id=replay)))
