@@ -36,7 +36,7 @@ def test_a_former_path_names_the_command_that_installs_its_kit(
     for name in [each for each in sys.modules if each == former or each.partition(".")[0] == kit]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [NotInstalled(kit), *sys.meta_path])
-    with pytest.raises(ImportError) as raised:
+    with pytest.warns(DeprecationWarning, match="has moved to"), pytest.raises(ImportError) as raised:
         importlib.import_module(former)
     remedy = f"pip install {kit.replace('_', '-')}"
     assert str(raised.value) == f"{former} has moved to {present}, which is not installed; run: {remedy}"
