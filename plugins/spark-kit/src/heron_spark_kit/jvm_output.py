@@ -1,9 +1,8 @@
 """What a JVM writes while it starts goes to a logger: the output of a process that embeds Spark belongs to its author.
 
 A starting JVM warns on stderr, for example that Spark uses a module of an incubator. Later its stderr has what the
-author's functions print in the Python workers, and Spark's errors: these go to stderr of this process. When Spark stops,
-a worker that waits for work may lose its connection and print a traceback, of which the next signal leaves the first
-line.
+author's functions print in the Python workers, and Spark's errors: these go to stderr of this process. A worker that
+waits for work when Spark stops may lose its connection and print a traceback, of which a signal leaves the first line.
 """
 
 from __future__ import annotations
