@@ -71,6 +71,7 @@ class ComponentRunner(ABC):
         self._stops_on_error = task.config.get(TOPOLOGY_ON_ERROR) == "stop"
         self._has_left = False
         self.ended = False
+        emitter.discards = self._emits_again()
 
     @abstractmethod
     def work(self) -> None:
@@ -228,6 +229,7 @@ class ComponentRunner(ABC):
         before, config, paused = self.task.index, self.task.config, self.task.paused
         routes_changed = self.task.take_plan(plan)
         self.emitter.origin.plan_version = plan.version
+        self.emitter.discards = self._emits_again()
         configured = config != self.task.config
         if configured:
             self._config_changed()
@@ -274,8 +276,21 @@ class ComponentRunner(ABC):
         self.ended = False
         self.task.restart(plan)
         self.emitter.origin.plan_version = plan.version
+        self.emitter.discards = self._emits_again()
         self._reset()
         self._start()
+
+    def _emits_again(self) -> bool:
+        """Whether an update prepares this task with the state of a checkpoint, and restores it before it counts.
+
+        What it emits until then must not reach a task that takes part in the next checkpoint.
+        """
+        task = self.task
+        return (
+            task.is_prepared()
+            and task.checkpoints is not None
+            and task.index.plan.checkpoints_of(task.spec.component) is not None
+        )
 
     def _survives(self, plan: PhysicalPlan) -> bool:  # spouts ask
         """Whether the component goes on through the restore that a plan orders, with the state that it has."""
