@@ -57,7 +57,7 @@ from heron.tmanager.task_relay import TaskRelay
 
 __all__ = ["Service", "ServiceHost"]
 
-_PULSE_S = 0.1  # how late a restore or the time limit of a checkpoint may be noticed
+_CHECK_PERIOD_S = 0.1  # how late a restore or the time limit of a checkpoint may be noticed
 _MESSAGES_A_ROUND = 256  # timers run between two rounds
 
 _log = logging.getLogger(__name__)
@@ -122,10 +122,10 @@ class Service:
         self._carry_out(self._leader.begin())
         host = self._host
         host.reactor.on_readable(host.hub, self._read)
-        host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.tick()))
+        host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.check_heartbeats()))
         host.reactor.every(host.settings.metrics_export_s, self._publish)
         if self._leader.known.checkpoint_status() is not None:
-            host.reactor.every(_PULSE_S, lambda: self._carry_out(self._leader.pulse()))
+            host.reactor.every(_CHECK_PERIOD_S, lambda: self._carry_out(self._leader.check_due()))
         self._publish()  # report the takeover even if this leader ends soon
 
     def _publish(self) -> None:

@@ -289,7 +289,7 @@ class TopologyModel:
         if not events or draw.random() < 0.05:
             self.clock.advance(draw.choice((0.05, 0.2, 0.5)) if events else 5.0)
             assert self.leader is not None
-            self.carry_out(self.leader.pulse())
+            self.carry_out(self.leader.check_due())
             return
         self.happen(*draw.choice(events))
 

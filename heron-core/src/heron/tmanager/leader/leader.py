@@ -235,13 +235,13 @@ class Leader:
             return [PublishPlan(self.known.plan, self._plans.packing)]
         return instructions
 
-    def tick(self) -> list[Instruction]:
-        """Time has passed."""
+    def check_heartbeats(self) -> list[Instruction]:
+        """A period of heartbeats is over: finds stream managers that have become silent, and what is due."""
         silent = self._registry.newly_silent(self._clock.monotonic_s())
         return [*(NoteEvent("stmgr-silent", f"stmgr-{each}") for each in silent), *self._go_on()]
 
-    def pulse(self) -> list[Instruction]:
-        """Some 100 ms have passed; called only for a topology that takes checkpoints."""
+    def check_due(self) -> list[Instruction]:
+        """What is due now; called every 100 ms, only for a topology that takes checkpoints."""
         return self._go_on()
 
     def _go_on(self) -> list[Instruction]:
