@@ -52,7 +52,9 @@ class Leading:
         location = StreamManagerLocation(container_id, incarnation, f"ipc:///c{container_id}", "here", incarnation)
         self.carry_out(self.leader.stmgr_registered(location, losses))
 
-    def beat(self, container_id: int, incarnation: int, losses: int, by_task: Mapping[int, int] | None = None) -> None:
+    def send_heartbeat(
+        self, container_id: int, incarnation: int, losses: int, by_task: Mapping[int, int] | None = None
+    ) -> None:
         """A stream manager sends a heartbeat, and the leader then decides what is due."""
         self.carry_out(self.leader.stmgr_heard(container_id, incarnation, losses, by_task))
         self.pass_time()

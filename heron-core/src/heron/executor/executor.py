@@ -110,7 +110,7 @@ class Executor:
             context.sockets.push_to(metricsmgr_endpoint(run_dir, spec.container_id)),
             Source(spec.topology, spec.container_id, "executor", incarnation(spec.attempt, 0)),
         )
-        reactor.every(context.settings.heartbeat_s, self._beat)
+        reactor.every(context.settings.heartbeat_s, self._each_heartbeat)
         reactor.every(context.settings.heartbeat_s, self._limit_outputs)
         reactor.every(context.settings.heartbeat_s, self._kills.look)
         reactor.every(context.settings.metrics_export_s, self._publish)
@@ -244,10 +244,10 @@ class Executor:
     def _publish(self) -> None:
         self._telemetry.publish((*self._tmanager.metrics(), *self._locations.violations.metrics()))
 
-    def _beat(self) -> None:
+    def _each_heartbeat(self) -> None:
         spec = self._context.spec
-        beat = pb.Heartbeat(container_id=spec.container_id, incarnation=incarnation(spec.attempt, 0))
-        self._tmanager.send(Envelope(heartbeat=beat))
+        heartbeat = pb.Heartbeat(container_id=spec.container_id, incarnation=incarnation(spec.attempt, 0))
+        self._tmanager.send(Envelope(heartbeat=heartbeat))
 
     def _handle(self, envelope: Envelope) -> None:
         if body_of(envelope) == "stop":

@@ -75,7 +75,7 @@ class StreamManager:
         self._pressure = PressureReports(
             context, self._culprits, self._instances, self._peers, self._tmanager, self._events
         )
-        reactor.every(context.settings.heartbeat_s, self._beat)
+        reactor.every(context.settings.heartbeat_s, self._each_heartbeat)
         reactor.every(context.settings.metrics_export_s, self._publish)
         reactor.every(_CHECK_PERIOD_S, self._check_due)
         reactor.at_round_end(self._end_round)
@@ -139,15 +139,15 @@ class StreamManager:
 
     def _send_heartbeat(self) -> None:
         spec = self._context.spec
-        beat = pb.Heartbeat(
+        heartbeat = pb.Heartbeat(
             container_id=spec.container_id,
             incarnation=spec.incarnation,
             losses=self._reported_losses.total(),
             lost_by_task=self._reported_losses,
         )
-        self._tmanager.send(Envelope(heartbeat=beat))
+        self._tmanager.send(Envelope(heartbeat=heartbeat))
 
-    def _beat(self) -> None:
+    def _each_heartbeat(self) -> None:
         self._send_heartbeat()
         self._peer_hub.send_heartbeats()
         for change in self._peers.reach.update(monotonic_s()):

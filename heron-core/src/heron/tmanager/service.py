@@ -218,10 +218,12 @@ class Service:
 
     def _heartbeat(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         container_id = self._containers.stmgr_of(identity)  # None for executors, whose silence is not reported
-        beat = envelope.heartbeat
+        heartbeat = envelope.heartbeat
         if container_id is None:
             return []
-        return self._leader.stmgr_heard(container_id, beat.incarnation, beat.losses, dict(beat.lost_by_task))
+        return self._leader.stmgr_heard(
+            container_id, heartbeat.incarnation, heartbeat.losses, dict(heartbeat.lost_by_task)
+        )
 
     def _task_report(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         report = envelope.task_report

@@ -32,7 +32,7 @@ from parts.checkpoint_model.messages import (
     GROUPS,
     KEYS,
     NUMBERS,
-    Beat,
+    Heartbeat,
     Hello,
     Key,
     Lost,
@@ -240,7 +240,7 @@ class TopologyModel:
                 self.carry_out(leader.stmgr_registered(message.location, message.losses, message.by_task))
                 for each in message.reports:
                     self.carry_out(leader.task_reported(each))
-            elif isinstance(message, Beat):
+            elif isinstance(message, Heartbeat):
                 self.carry_out(
                     leader.stmgr_heard(message.container_id, message.incarnation, message.losses, message.by_task)
                 )

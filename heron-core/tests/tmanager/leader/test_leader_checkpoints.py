@@ -160,27 +160,27 @@ def test_a_checkpoint_fails_with_its_manifest(leading: Leading) -> None:
 def test_a_loss_restores_the_newest_complete_checkpoint(leading: Leading) -> None:
     """The plan says which losses it handles; the same count once more changes nothing."""
     leading.take(1, 2, 3)
-    leading.beat(2, 1, losses=1)
+    leading.send_heartbeat(2, 1, losses=1)
     assert leading.ordered.restores == 0
     leading.pass_time(SETTLE_S)
     ordered = leading.ordered
     assert (ordered.restores, ordered.source, ordered.since) == (1, "wc-1/1", leading.version)
     assert ordered.losses == (HandledLosses(1, 1, 0), HandledLosses(2, 1, 1))
-    leading.beat(2, 1, losses=1)
+    leading.send_heartbeat(2, 1, losses=1)
     leading.pass_time(INTERVAL_S)
     assert leading.ordered.restores == 1
 
 
 def test_losses_of_one_death_cost_one_restore(leading: Leading) -> None:
     """Several stream managers report it within a short time."""
-    leading.beat(1, 1, losses=1)
+    leading.send_heartbeat(1, 1, losses=1)
     leading.pass_time(SETTLE_S / 2)
-    leading.beat(2, 1, losses=1)
+    leading.send_heartbeat(2, 1, losses=1)
     leading.pass_time(SETTLE_S / 2)
     assert leading.ordered.restores == 0, "the second report is younger"
     leading.pass_time(SETTLE_S / 2)
     assert leading.ordered.restores == 1
-    leading.beat(1, 1, losses=2)
+    leading.send_heartbeat(1, 1, losses=2)
     leading.pass_time(SETTLE_S)
     assert leading.ordered.restores == 2, "a further loss"
 
@@ -203,7 +203,7 @@ def test_a_loss_abandons_the_checkpoint_under_way(leading: Leading) -> None:
 
 def test_reports_from_before_the_restore_do_not_count(leading: Leading) -> None:
     """Neither does the report of another incarnation of a task."""
-    leading.beat(1, 1, losses=1)
+    leading.send_heartbeat(1, 1, losses=1)
     leading.pass_time(SETTLE_S)
     leading.works(1, 2, 3)
     leading.pass_time(INTERVAL_S)
@@ -219,7 +219,7 @@ def test_another_stream_manager_means_a_restore(leading: Leading) -> None:
     leading.pass_time(SETTLE_S)
     assert leading.ordered.restores == 1
     leading.register(2, incarnation=2)
-    leading.beat(2, 2, losses=0)
+    leading.send_heartbeat(2, 2, losses=0)
     leading.pass_time(SETTLE_S)
     assert leading.ordered.restores == 1
 
@@ -238,7 +238,7 @@ def test_a_new_leader_restores_after_a_stream_manager_that_the_former_leader_has
 
 def test_a_new_leader_restores_after_a_loss_that_the_former_leader_has_not_handled(leading: Leading) -> None:
     """The hello of the stream manager has the count. A loss that was handled is not handled again."""
-    leading.beat(1, 1, losses=1)
+    leading.send_heartbeat(1, 1, losses=1)
     leading.pass_time(SETTLE_S)
     leading.carry_out(leading.leader.stmgr_heard(1, 1, 2))
     following = leading.successor()
@@ -429,12 +429,12 @@ def test_the_numbers_continue_those_of_the_checkpoint_that_a_run_starts_from(
     leading.register(2)
     leading.works(1, 2, 3)
     assert (leading.ordered.number, leading.ordered.source) == (41, "wc-0/41")
-    leading.beat(1, 1, losses=1)
+    leading.send_heartbeat(1, 1, losses=1)
     leading.pass_time(SETTLE_S)
     assert leading.ordered.source == "wc-0/41", "this run has no complete checkpoint yet"
     leading.works(1, 2, 3)
     assert leading.take(1, 2, 3) == 42
-    leading.beat(1, 1, losses=2)
+    leading.send_heartbeat(1, 1, losses=2)
     leading.pass_time(SETTLE_S)
     assert leading.ordered.source == "wc-1/42"
 
