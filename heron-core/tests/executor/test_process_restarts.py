@@ -50,7 +50,7 @@ def test_a_process_that_keeps_dying_is_left_down_with_its_last_error() -> None:
 
 def test_a_service_is_never_given_up() -> None:
     """A topology works without it, and `on failure: stop` must not end the topology because of it."""
-    found = ProcessRestarts(["a", "b"], POLICY, tireless=frozenset({"a"}))
+    found = ProcessRestarts(["a", "b"], POLICY, never_given_up=frozenset({"a"}))
     assert deaths(found, 20)[-1] == StartAfter("a", POLICY.backoff_max_s)
 
 

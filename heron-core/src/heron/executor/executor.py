@@ -88,7 +88,7 @@ class Executor:
         self._kills = KillCauses(OwnCgroup(), monotonic_s)
         self._children = Children(self._kills.cause, context.starter)
         services = frozenset(name for name, process in self._processes.items() if process.service)
-        self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings), tireless=services)
+        self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings), never_given_up=services)
         self._stopping: ContainerStop | None = None
         self._last_started = False
         self.exit_code: int | None = None
