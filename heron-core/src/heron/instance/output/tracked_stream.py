@@ -206,7 +206,7 @@ class AnchoredStream(OutStream):
         for anchor in () if anchors is None else listed_anchors(anchors):
             batch, places = self._places_of(anchor)
             if isinstance(batch, TrackedBatch):
-                if batch.acks_left:
+                if batch.acks_sent:
                     places = filter(batch.takes_children, places)
                 parents.setdefault(batch, set()).update((0 for _ in places) if batch.is_unit else places)
         return [(batch, sorted(rows)) for batch, rows in parents.items() if rows]
@@ -318,7 +318,7 @@ class Anchors:
         if len(places) != count:
             self._resolve_slowly(parents, start, current)
         elif current is not None and max(places) >= 0:
-            if current.acks_left:
+            if current.acks_sent:
                 places = [place if place >= 0 and current.takes_children(place) else -1 for place in places]
             self._regular.append(AnchoredRows(start, current, places))
         del self.parents[:count]
