@@ -12,7 +12,7 @@ from heron.api.definition import GroupingDefinition, GroupingKind, StreamDefinit
 from heron.api.stream import ICustomGrouping
 from heron.author_text import short_text
 from heron.errors import EmitError
-from heron.instance.output.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
+from heron.instance.output.generated_emit import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_routes import CheckedGrouping, routes_of
 from heron.ipc.frames.frame import parse_segment
