@@ -1,4 +1,4 @@
-"""Output streams whose tuples are tracked: the same log, flushed with roots and keys.
+"""Output streams whose tuples are tracked: the same buffer, flushed with roots and keys.
 
 A spout's rows are roots. A bolt's rows belong to the roots of their anchors. Keys derive from the batch's key, the
 row's number and the destination, so that a flush sends no keys. A flush of roots to tasks that receive all
@@ -280,7 +280,7 @@ def listed_anchors(anchors: object) -> Iterable[object]:
 
 @dataclass(frozen=True, slots=True)
 class AnchoredRows:
-    """Rows of the log from `start` on, each anchored to one tuple of `batch` by its place; -1 for no anchor."""
+    """Rows of the buffer from `start` on, each anchored to one tuple of `batch` by its place; -1 for no anchor."""
 
     start: int
     batch: TrackedBatch
@@ -304,7 +304,7 @@ class Anchors:
         self._resolved = 0
 
     def resolve(self, current: TrackedBatch | None, rows: int | None = None) -> None:
-        """Resolves the rows since the last call, up to `rows` of the log; `current` is the batch in work."""
+        """Resolves the rows since the last call, up to `rows` of the buffer; `current` is the batch in work."""
         parents = self.parents if rows is None else self.parents[: rows - self._resolved]
         if not parents:
             return
