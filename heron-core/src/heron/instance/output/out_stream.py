@@ -16,7 +16,7 @@ from heron.driver_kit.loading import load_object
 from heron.errors import EmitError
 from heron.instance.metrics.spans import SpanBuffer, TracePoint
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
-from heron.instance.output.stream_routes import StreamRoutes, Watch
+from heron.instance.output.stream_routes import FollowedRows, StreamRoutes
 from heron.instance.output.stream_traces import RootTraces, StreamTraces
 from heron.ipc.frames.frame import SegmentKind, destination_lists, segment
 from heron.ipc.frames.trace_field import MOST_ENTRIES, TraceEntry, trace_option, traced_segment
@@ -194,11 +194,11 @@ class OutStream:
     def _traced_segments_of(self, rows: list[object]) -> list[bytes]:
         """The same, where some rows are traced."""
         segments: list[bytes] = []
-        watch = Watch([each.row for each in self.points])
-        parts = [(self.routes.whole, rows, watch.rows)] if self.routes.whole else []
+        followed = FollowedRows([each.row for each in self.points])
+        parts = [(self.routes.whole, rows, followed.rows)] if self.routes.whole else []
         for splitter in self.routes.splitters:
-            split = [((task,), part) for task, part in splitter.split(rows, watch)]
-            parts += [(tasks, part, watch.take(tasks[0])) for tasks, part in split]
+            split = [((task,), part) for task, part in splitter.split(rows, followed)]
+            parts += [(tasks, part, followed.take(tasks[0])) for tasks, part in split]
         self.tasks_of_last = tuple(task for tasks, _, _ in parts for task in tasks)
         for tasks, part, places in parts:
             self._encode(tasks, part, segments, places)
