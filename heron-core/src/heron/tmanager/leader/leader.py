@@ -16,6 +16,7 @@ from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import StreamManagerLocation, TopologyState
 from heron.planner.runtime_config import ConfigChanges, with_changes
 from heron.spi.metricsink import MetricsRecord
+from heron.tmanager.leader.back_pressure_events import pressure_begun, pressure_ended
 from heron.tmanager.leader.checkpoint_progress import (
     CheckpointReport,
 )
@@ -31,7 +32,6 @@ from heron.tmanager.leader.instructions import (
 from heron.tmanager.leader.knowledge import Knowledge
 from heron.tmanager.leader.long_call_reports import LongCallReport
 from heron.tmanager.leader.membership import Registration
-from heron.tmanager.leader.pressure_notes import pressure_begun, pressure_ended
 from heron.tmanager.leader.process_reports import ProcessReport
 from heron.tmanager.leader.task_table import TaskEvent, TaskReport
 from heron.tmanager.leader.topology_state import (
