@@ -1,7 +1,7 @@
 """One declared output stream of a task: the rows emitted since the last flush.
 
-Emits append to a buffer in the order of emission. Grouping, encoding and framing happen once per flush. Rows that several
-tasks receive whole (one task, `lowest`, `all`) become one segment with many destinations, encoded once.
+Emits append to a buffer in the order of emission. Grouping, encoding and framing happen once per flush. Rows that
+several tasks receive whole (one task, `lowest`, `all`) become one segment with many destinations, encoded once.
 """
 
 from __future__ import annotations
