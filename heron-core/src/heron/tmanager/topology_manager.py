@@ -55,7 +55,7 @@ from heron.tmanager.state.state_store import StateStore
 from heron.tmanager.state.topology_end import TopologyEnd
 from heron.tmanager.task_relay import TaskRelay
 
-__all__ = ["Service", "ServiceHost"]
+__all__ = ["TopologyManager", "TopologyManagerResources"]
 
 _CHECK_PERIOD_S = 0.1  # how late a restore or the time limit of a checkpoint may be noticed
 _MESSAGES_A_ROUND = 256  # timers run between two rounds
@@ -64,8 +64,8 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceHost:
-    """The resources that a service uses."""
+class TopologyManagerResources:
+    """The resources that a topology manager uses."""
 
     settings: EngineSettings
     reactor: Reactor
@@ -76,10 +76,10 @@ class ServiceHost:
     archive: CheckpointArchive | None = None
 
 
-class Service:
-    """The service of one leader."""
+class TopologyManager:
+    """The shell of one leader."""
 
-    def __init__(self, host: ServiceHost, takeover: Takeover) -> None:
+    def __init__(self, host: TopologyManagerResources, takeover: Takeover) -> None:
         self._host = host
         self._refused = 0
         self._violations = Violations(_log)
