@@ -19,7 +19,7 @@ from heron.executor.children import ChildEnd, Children
 from heron.executor.container_processes import ContainerProcess, instance_process, output_file, role_spec
 from heron.executor.container_stop import ContainerStop
 from heron.executor.kill_causes import KillCauses
-from heron.executor.location_service import LocationService
+from heron.executor.location_server import LocationServer
 from heron.executor.process_restarts import ProcessPhase, ProcessRestarts, ProcessState, RestartPolicy
 from heron.executor.workspace import Workspace
 from heron.ipc import control_pb2 as pb
@@ -95,8 +95,8 @@ class Executor:
         spec, reactor = context.spec, context.reactor
         run_dir = context.workspace.run_dir
         endpoint = executor_endpoint(run_dir, spec.container_id)
-        self._locations = LocationService(reactor, context.sockets, endpoint, spec.topology_id)
-        # The executor asks its own location service, as its children do: so there is only one check of epochs.
+        self._locations = LocationServer(reactor, context.sockets, endpoint, spec.topology_id)
+        # The executor asks its own location server, as its children do: so there is only one check of epochs.
         self._tmanager = TManagerChannel(
             reactor,
             context.sockets,
