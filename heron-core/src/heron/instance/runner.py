@@ -105,7 +105,7 @@ class ComponentRunner(ABC):
             gateway.rounds += 1
             self.work()
             self.task.queued.drain(self._queued_failed)
-            self._settle_state()
+            self._flush_state()
             self.task.telemetry.publish_if_due(self.emitter, monotonic_s())
             if (checkpoints := self.task.checkpoints) is not None:
                 self._continue_saving(checkpoints)
@@ -177,7 +177,7 @@ class ComponentRunner(ABC):
             self._guarded("restoring its state", self._load_state)
         self._guarded("initialize", self._initialise)
         if (checkpoints := self.task.checkpoints) is not None:
-            self._guarded("pre_restore", partial(checkpoints.settle, self.component))
+            self._guarded("pre_restore", partial(checkpoints.pre_restore, self.component))
 
     @abstractmethod
     def _construct(self) -> None:
@@ -241,9 +241,9 @@ class ComponentRunner(ABC):
         if paused != self.task.paused and not self.ended:
             self.paused_changed(self.task.paused)
 
-    def _settle_state(self) -> None:
+    def _flush_state(self) -> None:
         try:
-            self.task.keyed.settle()
+            self.task.keyed.flush_if_many()
         except KeyedStateError as error:
             remedy = "the task restarts, and goes on from the last checkpoint if the topology takes any"
             raise ComponentStoppedError(self.task.errors.report("keeping keyed state", error, remedy)) from error
