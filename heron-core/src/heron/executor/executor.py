@@ -197,7 +197,7 @@ class Executor:
             reason=end.reason,
         )
         if again is None:
-            _log.error("%s is left down: %s", end.name, end.reason)
+            _log.error("%s is given up: %s", end.name, end.reason)
             self._telemetry.events.note("process-given-up", end.name, reason=end.reason)
             return
         _log.warning("%s died and is restarted in %.3g s: %s", end.name, again.delay_s, end.reason)

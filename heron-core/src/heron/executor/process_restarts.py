@@ -1,4 +1,4 @@
-"""When a process that died is restarted, and when it is left down. Pure: takes deaths, returns instructions.
+"""When a process that died is restarted, and when it is given up. Pure: takes deaths, returns instructions.
 
 A process is restarted after a back-off that doubles with each death in a row. A process that ran for a stable time has
 its full budget again. A process is given up after too many deaths in a row, or if its user code cannot be initialised

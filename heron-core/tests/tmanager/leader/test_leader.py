@@ -221,7 +221,7 @@ def test_a_process_that_is_given_up_names_topology_component_and_task(make_leade
     report = ProcessReport(2, "count-3", 3, 1, TaskEvent.GIVEN_UP, "killed by SIGKILL", 8)
     error = only(EndTopology, leader.process_reported(report)).report.error
     assert error == (
-        "topology 'wc', component 'count', task 3 (container 2) died too often and is left down: killed by SIGKILL"
+        "topology 'wc', component 'count', task 3 (container 2) died too often and is given up: killed by SIGKILL"
     )
 
 

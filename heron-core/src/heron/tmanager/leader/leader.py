@@ -46,7 +46,7 @@ from heron.tmanager.leader.update_progress import NO_OWNERS, OwnersByComponent
 
 __all__ = ["Leader"]
 
-_FATES = {TaskEvent.DIED: "died and is restarted", TaskEvent.GIVEN_UP: "died too often and is left down"}
+_FATES = {TaskEvent.DIED: "died and is restarted", TaskEvent.GIVEN_UP: "died too often and is given up"}
 
 
 class Leader:
