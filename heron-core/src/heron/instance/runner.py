@@ -29,7 +29,7 @@ from heron.instance.task import Task
 from heron.instance.user.user_component import initialise
 from heron.ipc import control_pb2 as pb
 from heron.ipc.frames.frame import Marker
-from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan, PlanIndex, UpdatePhase
+from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase
 
 if TYPE_CHECKING:  # topologies without checkpoints need not import it
     from heron.instance.state.task_checkpoints import TaskCheckpoints
@@ -208,22 +208,17 @@ class ComponentRunner(ABC):
         orders = plan.checkpoints_of(self.task.spec.component) if checkpoints is not None else None
         if checkpoints is None or orders is None:
             self._switch_to(plan)
-        elif checkpoints.is_restore(orders) and not self._survives(plan):
+        elif (restored := checkpoints.is_restore(orders)) and not self._survives(plan):
             self._restore(plan)
         else:
-            self._continue_under(plan, orders, checkpoints)
-
-    def _continue_under(self, plan: PhysicalPlan, orders: CheckpointPlan, checkpoints: TaskCheckpoints) -> None:
-        """The component goes on under a newer plan with checkpoints, also when other tasks are restored."""
-        restored = checkpoints.is_restore(orders)
-        if restored:
-            checkpoints.keep(orders)
-            self.ended = checkpoints.ended
-        self._switch_to(plan)
-        checkpoints.set_plan(orders)
-        if restored:
-            self._continue_restored()
-        self._follow_checkpoints(checkpoints)
+            if restored:
+                checkpoints.keep(orders)
+                self.ended = checkpoints.ended
+            self._switch_to(plan)
+            checkpoints.set_plan(orders)
+            if restored:
+                self._continue_restored()
+            self._follow_checkpoints(checkpoints)
 
     def _switch_to(self, plan: PhysicalPlan) -> None:
         """The component goes on with the routes, the tasks and the configuration of a plan."""
