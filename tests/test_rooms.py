@@ -20,8 +20,6 @@ PACKAGES = sorted(path.parent for source in SOURCES.values() for path in source.
 PUBLIC = {"heron_cli/client", "heron_cli/profiles"}
 """The packages whose names other distributions import."""
 
-"""The packages that serve the paths that their modules had before."""
-
 
 def name_of(package: Path) -> str:
     """The path of a package below its folder of sources."""
