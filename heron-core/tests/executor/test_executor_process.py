@@ -367,8 +367,8 @@ def test_a_stop_order_of_a_deposed_leader_is_refused(
     executor = container.start()
     eventually(lambda: any(body_of(each) == "executor_hello" for each in tmanager.read()))
     tmanager.stop(tmanager.hold.epoch - 1)
-    beats = len([each for each in tmanager.read() if body_of(each) == "heartbeat"])
-    eventually(lambda: len([each for each in tmanager.read() if body_of(each) == "heartbeat"]) > beats)
+    heartbeats = len([each for each in tmanager.read() if body_of(each) == "heartbeat"])
+    eventually(lambda: len([each for each in tmanager.read() if body_of(each) == "heartbeat"]) > heartbeats)
     assert executor.poll() is None
 
 

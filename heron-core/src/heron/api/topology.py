@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from heron.api.api_constants import TOPOLOGY_NAME
 from heron.api.bolt import BaseBolt, Bolt
-from heron.api.capture import hand_in
+from heron.api.capture import add_to_capture
 from heron.api.component_spec import HeronComponentSpec, Inputs
 from heron.api.config import check_config
 from heron.api.dead_letter import with_dead_letters
@@ -187,7 +187,7 @@ class TopologyBuilder:
             UsageError: when Python itself runs the file.
         """
         self.build()  # raises here, so that the traceback shows the author's line
-        hand_in(self)
+        add_to_capture(self)
 
     @property
     def _place(self) -> str:
@@ -270,7 +270,7 @@ class Topology(metaclass=TopologyType):
             UsageError: when Python itself runs the file.
         """
         cls.definition()
-        hand_in(cls)
+        add_to_capture(cls)
 
     @classmethod
     def _builder(cls) -> TopologyBuilder:

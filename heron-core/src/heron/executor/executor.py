@@ -19,7 +19,7 @@ from heron.executor.children import ChildEnd, Children
 from heron.executor.container_processes import ContainerProcess, instance_process, output_file, role_spec
 from heron.executor.container_stop import ContainerStop
 from heron.executor.kill_causes import KillCauses
-from heron.executor.location_service import LocationService
+from heron.executor.location_server import LocationServer
 from heron.executor.process_restarts import ProcessPhase, ProcessRestarts, ProcessState, RestartPolicy
 from heron.executor.workspace import Workspace
 from heron.ipc import control_pb2 as pb
@@ -88,15 +88,15 @@ class Executor:
         self._kills = KillCauses(OwnCgroup(), monotonic_s)
         self._children = Children(self._kills.cause, context.starter)
         services = frozenset(name for name, process in self._processes.items() if process.service)
-        self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings), tireless=services)
+        self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings), never_given_up=services)
         self._stopping: ContainerStop | None = None
         self._last_started = False
         self.exit_code: int | None = None
         spec, reactor = context.spec, context.reactor
         run_dir = context.workspace.run_dir
         endpoint = executor_endpoint(run_dir, spec.container_id)
-        self._locations = LocationService(reactor, context.sockets, endpoint, spec.topology_id)
-        # The executor asks its own location service, as its children do: so there is only one check of epochs.
+        self._locations = LocationServer(reactor, context.sockets, endpoint, spec.topology_id)
+        # The executor asks its own location server, as its children do: so there is only one check of epochs.
         self._tmanager = TManagerChannel(
             reactor,
             context.sockets,
@@ -110,7 +110,7 @@ class Executor:
             context.sockets.push_to(metricsmgr_endpoint(run_dir, spec.container_id)),
             Source(spec.topology, spec.container_id, "executor", incarnation(spec.attempt, 0)),
         )
-        reactor.every(context.settings.heartbeat_s, self._beat)
+        reactor.every(context.settings.heartbeat_s, self._each_heartbeat)
         reactor.every(context.settings.heartbeat_s, self._limit_outputs)
         reactor.every(context.settings.heartbeat_s, self._kills.look)
         reactor.every(context.settings.metrics_export_s, self._publish)
@@ -197,7 +197,7 @@ class Executor:
             reason=end.reason,
         )
         if again is None:
-            _log.error("%s is left down: %s", end.name, end.reason)
+            _log.error("%s is given up: %s", end.name, end.reason)
             self._telemetry.events.note("process-given-up", end.name, reason=end.reason)
             return
         _log.warning("%s died and is restarted in %.3g s: %s", end.name, again.delay_s, end.reason)
@@ -244,10 +244,10 @@ class Executor:
     def _publish(self) -> None:
         self._telemetry.publish((*self._tmanager.metrics(), *self._locations.violations.metrics()))
 
-    def _beat(self) -> None:
+    def _each_heartbeat(self) -> None:
         spec = self._context.spec
-        beat = pb.Heartbeat(container_id=spec.container_id, incarnation=incarnation(spec.attempt, 0))
-        self._tmanager.send(Envelope(heartbeat=beat))
+        heartbeat = pb.Heartbeat(container_id=spec.container_id, incarnation=incarnation(spec.attempt, 0))
+        self._tmanager.send(Envelope(heartbeat=heartbeat))
 
     def _handle(self, envelope: Envelope) -> None:
         if body_of(envelope) == "stop":

@@ -106,7 +106,7 @@ class ComponentRunner(ABC):
             gateway.rounds += 1
             self.work()
             self.task.queued.drain(self._queued_failed)
-            self._settle_state()
+            self._flush_state()
             self.task.telemetry.publish_if_due(self.emitter, monotonic_s())
             if (checkpoints := self.task.checkpoints) is not None:
                 self._continue_saving(checkpoints)
@@ -178,7 +178,7 @@ class ComponentRunner(ABC):
             self._guarded("restoring its state", self._load_state)
         self._guarded("initialize", self._initialise)
         if (checkpoints := self.task.checkpoints) is not None:
-            self._guarded("pre_restore", partial(checkpoints.settle, self.component))
+            self._guarded("pre_restore", partial(checkpoints.pre_restore, self.component))
 
     @abstractmethod
     def _construct(self) -> None:
@@ -209,19 +209,17 @@ class ComponentRunner(ABC):
         orders = plan.checkpoints_of(self.task.spec.component) if checkpoints is not None else None
         if checkpoints is None or orders is None:
             self._switch_to(plan)
-        elif not checkpoints.is_restore(orders):
-            self._switch_to(plan)
-            checkpoints.set_plan(orders)
-            self._follow_checkpoints(checkpoints)
-        elif self._survives(plan):
-            checkpoints.keep(orders)
-            self.ended = checkpoints.ended
-            self._switch_to(plan)
-            checkpoints.set_plan(orders)
-            self._continue_restored()
-            self._follow_checkpoints(checkpoints)
-        else:
+        elif (restored := checkpoints.is_restore(orders)) and not self._survives(plan):
             self._restore(plan)
+        else:
+            if restored:
+                checkpoints.keep(orders)
+                self.ended = checkpoints.ended
+            self._switch_to(plan)
+            checkpoints.set_plan(orders)
+            if restored:
+                self._continue_restored()
+            self._follow_checkpoints(checkpoints)
 
     def _switch_to(self, plan: PhysicalPlan) -> None:
         """The component goes on with the routes, the tasks and the configuration of a plan."""
@@ -243,9 +241,9 @@ class ComponentRunner(ABC):
         if paused != self.task.paused and not self.ended:
             self.paused_changed(self.task.paused)
 
-    def _settle_state(self) -> None:
+    def _flush_state(self) -> None:
         try:
-            self.task.keyed.settle()
+            self.task.keyed.flush_if_many()
         except KeyedStateError as error:
             remedy = "the task restarts, and goes on from the last checkpoint if the topology takes any"
             raise ComponentStoppedError(self.task.errors.report("keeping keyed state", error, remedy)) from error

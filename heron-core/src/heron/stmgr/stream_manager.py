@@ -36,7 +36,7 @@ from heron.stmgr.stmgr_metrics import ack_metrics, reach_metrics, routing_metric
 
 __all__ = ["StreamManager"]
 
-_PULSE_S = 0.1  # the longest delay of a message timeout
+_CHECK_PERIOD_S = 0.1  # the longest delay of a message timeout
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class StreamManager:
         self._plan: PhysicalPlan | None = None
         self._stmgrs: dict[int, int] = {}
         self._culprits = Culprits()
-        self._lateness = TimerLateness(_PULSE_S, monotonic_s())
+        self._lateness = TimerLateness(_CHECK_PERIOD_S, monotonic_s())
         self._events = EventBuffer(context.spec.container_id)
         self._losses = 0
         self._restores = 0
@@ -75,9 +75,9 @@ class StreamManager:
         self._pressure = PressureReports(
             context, self._culprits, self._instances, self._peers, self._tmanager, self._events
         )
-        reactor.every(context.settings.heartbeat_s, self._beat)
+        reactor.every(context.settings.heartbeat_s, self._each_heartbeat)
         reactor.every(context.settings.metrics_export_s, self._publish)
-        reactor.every(_PULSE_S, self._pulse)
+        reactor.every(_CHECK_PERIOD_S, self._check_due)
         reactor.at_round_end(self._end_round)
 
     def _end_round(self) -> None:
@@ -130,7 +130,7 @@ class StreamManager:
         self._tmanager.send(Envelope(stmgr_hello=hello))
         self._pressure.repeat()
 
-    def _pulse(self) -> None:
+    def _check_due(self) -> None:
         now_s, context = monotonic_s(), self._context
         context.acks.expire()
         self._lateness.fired(now_s)
@@ -139,15 +139,15 @@ class StreamManager:
 
     def _send_heartbeat(self) -> None:
         spec = self._context.spec
-        beat = pb.Heartbeat(
+        heartbeat = pb.Heartbeat(
             container_id=spec.container_id,
             incarnation=spec.incarnation,
             losses=self._reported_losses.total(),
             lost_by_task=self._reported_losses,
         )
-        self._tmanager.send(Envelope(heartbeat=beat))
+        self._tmanager.send(Envelope(heartbeat=heartbeat))
 
-    def _beat(self) -> None:
+    def _each_heartbeat(self) -> None:
         self._send_heartbeat()
         self._peer_hub.send_heartbeats()
         for change in self._peers.reach.update(monotonic_s()):

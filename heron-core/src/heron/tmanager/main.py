@@ -28,9 +28,9 @@ from heron.kernel.telemetry import Telemetry
 from heron.spi.metricsink import Source
 from heron.spi.statemgr import StateManager
 from heron.state_nodes.tmanager_location import TManagerLocation
-from heron.tmanager.service import Service, ServiceHost
 from heron.tmanager.state.lease import Lease
 from heron.tmanager.state.state_store import StateStore
+from heron.tmanager.topology_manager import TopologyManager, TopologyManagerResources
 
 __all__ = ["lead"]
 
@@ -66,8 +66,8 @@ def lead(
     def begin(epoch: int) -> None:
         standby_metrics.cancel()
         leader = LeaderStatus(spec.container_id, location.pid, location.host, epoch, wall_s())
-        host = ServiceHost(settings, reactor, hub, store, telemetry, hooks, archive)
-        Service(host, store.take_over(leader)).begin()
+        host = TopologyManagerResources(settings, reactor, hub, store, telemetry, hooks, archive)
+        TopologyManager(host, store.take_over(leader)).begin()
 
     def end_if_lease_is_lost() -> None:
         if lease.lost():

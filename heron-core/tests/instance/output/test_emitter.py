@@ -225,7 +225,7 @@ def test_a_wrong_ack_is_refused_or_named() -> None:
 
 
 def test_task_ids_are_those_of_this_row() -> None:
-    """This holds if earlier rows wait, and if the log is full at every row."""
+    """This holds if earlier rows wait, and if the buffer is full at every row."""
     for batch_rows in (1, 1000):
         out, origin = data_out(), origin_of(batch_rows)
         emitter = SpoutEmitter(origin, out)

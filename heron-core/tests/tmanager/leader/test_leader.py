@@ -221,7 +221,7 @@ def test_a_process_that_is_given_up_names_topology_component_and_task(make_leade
     report = ProcessReport(2, "count-3", 3, 1, TaskEvent.GIVEN_UP, "killed by SIGKILL", 8)
     error = only(EndTopology, leader.process_reported(report)).report.error
     assert error == (
-        "topology 'wc', component 'count', task 3 (container 2) died too often and is left down: killed by SIGKILL"
+        "topology 'wc', component 'count', task 3 (container 2) died too often and is given up: killed by SIGKILL"
     )
 
 
@@ -272,8 +272,8 @@ def test_the_status_names_a_silent_stream_manager_until_it_reports_again(
     fake_clock.advance(5.0)
     leader.stmgr_heard(2)
     fake_clock.advance(6.0)
-    leader.tick()
-    leader.tick()
+    leader.check_heartbeats()
+    leader.check_heartbeats()
     assert leader.known.status().errors == (
         "the stream manager of container 1 is silent; its host or network may hang",
     )
@@ -371,7 +371,7 @@ def test_a_new_leader_reports_stream_managers_that_do_not_return(
     successor.stmgr_heard(1)
     assert successor.known.status().unreached == (Unreached(2, 0, 8.0),)
     fake_clock.advance(3.0)
-    assert only(NoteEvent, successor.tick()).subject == "stmgr-2"
+    assert only(NoteEvent, successor.check_heartbeats()).subject == "stmgr-2"
 
 
 @pytest.mark.parametrize("period_s", [1.0, 20.0, 120.0])

@@ -1,4 +1,4 @@
-"""The former paths of parts of the contract suites. Delete this module in the version after 0.1."""
+"""The former paths of modules of this package. Delete this module in the version after 0.1."""
 
 from __future__ import annotations
 
@@ -13,4 +13,5 @@ _PARTS = (
 
 MOVED = {f"{_CONTRACTS}.{name}_faults": f"{_CONTRACTS}.fault_cases.{name}_faults" for name in _FAMILIES}
 MOVED |= {f"{_CONTRACTS}.{name}": f"{_CONTRACTS}.parts.{name}" for name in _PARTS}
+MOVED |= {"heron_testing.topology_model.desk": "heron_testing.topology_model.manager_harness"}
 """The present path of each path that moved."""

@@ -142,7 +142,7 @@ class AckTracker:
                 segments.append(ack_range(batch.root_base, batch.batch_key, batch.task_id, batch.rows))
             else:
                 others.append((batch, places))
-            batch.note_acks_left(places)
+            batch.note_acks_sent(places)
         if others:
             segments += _batch_acks().ack_segments(others)
         if self._failed:

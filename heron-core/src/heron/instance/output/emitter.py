@@ -20,8 +20,8 @@ from heron.instance.acks.foreign_tuples import foreign_tuple
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.metrics.task_time import TaskTime
 from heron.instance.output.emit_lock import EmitLock
-from heron.instance.output.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.event_time import to_microseconds
+from heron.instance.output.generated_emit import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.out_stream import OutStream, column_output, trace_roots
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
 from heron.instance.output.stream_routes import task_id

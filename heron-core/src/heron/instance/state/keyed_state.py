@@ -164,14 +164,14 @@ class KeyedStateStore:
         self._snapshot = StateSnapshot(groups, encode, self.mark_changed, self._clock, on_encoded)
         return self._snapshot
 
-    def settle(self) -> None:
+    def flush_if_many(self) -> None:
         """Between two calls of user code: a store receives what changed.
 
         Raises:
             KeyedStateError: when the store does not take it.
         """
         if self._cache is not None:
-            self._cache.settle()
+            self._cache.flush_if_many()
 
     def close(self) -> None:
         """Gives up the state: a store is removed."""

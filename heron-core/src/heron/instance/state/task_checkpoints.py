@@ -116,7 +116,7 @@ class TaskCheckpoints:
                 self._operator = component.migrate(own.version, self._operator)
             component.init_state(self._operator)
 
-    def settle(self, component: Spout | Bolt) -> None:
+    def pre_restore(self, component: Spout | Bolt) -> None:
         """After `initialize`: the component commits what belongs to the restored checkpoint, and discards the rest."""
         source = self._source()
         if isinstance(component, ITwoPhaseStatefulComponent):

@@ -13,8 +13,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from heron.errors import RemoteProtocolError
-from heron.spi.typed_values import decode_json
+from heron.spi.typed_values import decode_document, decode_json
 
 __all__ = [
     "CheckpointStatus",
@@ -228,10 +227,7 @@ def decode_status(data: bytes) -> TopologyStatus:
     Raises:
         RemoteProtocolError: when the bytes do not decode.
     """
-    try:
-        return decode_json(data, TopologyStatus)
-    except msgspec.MsgspecError as error:
-        raise _unreadable(data, error) from error
+    return decode_document(data, TopologyStatus, "a topology status")
 
 
 _SELDOM_CHANGE: dict[str, Any] = {"tasks": tuple[TaskStatus, ...], "processes": tuple[ProcessStatus, ...]}
@@ -255,8 +251,8 @@ class StatusReader:
                 if former is None or former[0] != raw:
                     former = self._former[name] = raw, decode_json(raw, kind)
                 values[name] = former[1]
-        except msgspec.MsgspecError as error:
-            raise _unreadable(data, error) from error
+        except msgspec.MsgspecError:
+            return decode_status(data)  # raises, and says where the document is wrong
         return TopologyStatus(**values)
 
 
@@ -273,7 +269,3 @@ def _parts() -> type[msgspec.Struct]:
         if each.default is not MISSING
     ]
     return msgspec.defstruct("StatusParts", [*required, *others], frozen=True)
-
-
-def _unreadable(data: bytes, error: Exception) -> RemoteProtocolError:
-    return RemoteProtocolError(f"a topology status of {len(data)} bytes cannot be read: {error}")

@@ -6,8 +6,8 @@ from heron.driver_kit.loading import open_driver
 from heron.spi.engine import PipelineEngine, pipeline_choices
 from heron_streamlet.api.builder import Builder
 from heron_streamlet.api.config import Config
-from heron_streamlet.lambda_.sides import HistorySide, LiveSide, for_side, this_epoch
 from heron_streamlet.topology.topology_compiler import compile_topology
+from heron_streamlet.views.sides import HistorySide, LiveSide, for_side, this_epoch
 
 __all__ = ["Runner"]
 

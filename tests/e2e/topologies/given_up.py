@@ -67,7 +67,7 @@ class FragileBolt(SoundBolt):
 
 if __name__ == "__main__":
     options = arguments()
-    builder = TopologyBuilder("left_down")
+    builder = TopologyBuilder("given_up")
     builder.set_config(
         {
             api_constants.TOPOLOGY_STMGRS: 2,

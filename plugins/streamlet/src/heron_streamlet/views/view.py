@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from heron.api.names import is_a
 from heron.errors import StoreError, UsageError
 from heron_streamlet.connectors.sinks import Sink
-from heron_streamlet.lambda_.monoids import Monoid
+from heron_streamlet.views.monoids import Monoid
 from heron_streamlet.windowing.window import Duration, SlidingWindow, micros
 
 __all__ = ["View", "ViewTarget"]
@@ -83,7 +83,7 @@ class View(Generic[V, R]):
 
 
 class ViewTarget(Sink[Any]):
-    """Stands for the sink of a view until the side of the pipeline is known (`heron_streamlet.lambda_.sides`)."""
+    """Stands for the sink of a view until the side of the pipeline is known (`heron_streamlet.views.sides`)."""
 
     def __init__(self, view: View[Any, Any]) -> None:
         self.view = view

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from heron.clock import monotonic_s
-from heron.executor.location_service import LocationService
+from heron.executor.location_server import LocationServer
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, control_frame, parse_control
 from heron.ipc.reactor import Reactor
@@ -26,9 +26,9 @@ class Node:
     def __init__(self, folder: Path) -> None:
         self._reactor, self._sockets = Reactor(), SocketContext()
         endpoint = f"ipc://{folder}/executor"
-        self._service = LocationService(self._reactor, self._sockets, endpoint, "wc-1")
+        self._server = LocationServer(self._reactor, self._sockets, endpoint, "wc-1")
         self._changed: Callable[[Versioned | None], None] = lambda _node: None
-        self._service.watch(cast("StateManager", self), "wc")
+        self._server.watch(cast("StateManager", self), "wc")
         self._process = self._sockets.client_of(endpoint)
         self._process.send(control_frame(Envelope(location_request=pb.LocationRequest(process="stmgr"))))
         assert self.told() == ("", 0)
@@ -56,7 +56,7 @@ class Node:
 
     def close(self) -> None:
         """Closes the sockets."""
-        self._service.close()
+        self._server.close()
         self._sockets.close()
 
 

@@ -9,8 +9,8 @@ import pytest
 from heron.errors import StoreError
 from heron.spi.store import Batch
 from heron_streamlet.connectors.transformer import StageContext
-from heron_streamlet.lambda_ import Count, View, ViewReader, view_sinks
-from heron_streamlet.lambda_.view_sinks import HistorySink, LiveSink
+from heron_streamlet.views import Count, View, ViewReader, view_sinks
+from heron_streamlet.views.view_sinks import HistorySink, LiveSink
 from heron_testing.pipelines.shared_views import SHARED_VIEWS, SharedViews
 
 VIEW = View("clicks", Count(), span=10)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from heron.errors import ConfigError, HeronError, TopologyError
 from heron_simulator import Simulation
 from heron_streamlet import Builder, Config, Items
-from heron_streamlet.lambda_ import Count, HistoryAndLive, Monoid, Sum, TopK, View, ViewReader
-from heron_streamlet.lambda_.sides import HistorySide, LiveSide, for_side
 from heron_streamlet.topology.topology_compiler import compile_topology
+from heron_streamlet.views import Count, HistoryAndLive, Monoid, Sum, TopK, View, ViewReader
+from heron_streamlet.views.sides import HistorySide, LiveSide, for_side
 from heron_testing.fake_clock import FakeClock
 from heron_testing.pipelines.shared_views import SHARED_VIEWS, SharedViews
 

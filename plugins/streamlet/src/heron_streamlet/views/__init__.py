@@ -1,6 +1,6 @@
 """One pipeline for history and for now: views that a batch and a live topology write, and that readers see as one.
 
-from heron_streamlet.lambda_ import Count, HistoryAndLive, View
+from heron_streamlet.views import Count, HistoryAndLive, View
 
 clicks = View("clicks-by-ad", Count())
 source = HistoryAndLive(TextFiles("archive/*.jsonl"), live_lines)
@@ -15,11 +15,11 @@ Reading order: `view`, `monoids` and `sketches` (how values are aggregated), `si
 `view_folds`, `view_sinks`, `key_bytes` (keys in the store), `reader`.
 """
 
-from heron_streamlet.lambda_.monoids import Count, Max, Min, Monoid, Sum, TopK
-from heron_streamlet.lambda_.reader import Answer, ViewReader
-from heron_streamlet.lambda_.sides import HistoryAndLive
-from heron_streamlet.lambda_.sketches import BloomFilter, CountMin, Counts, Frequent, HyperLogLog, Members
-from heron_streamlet.lambda_.view import View
+from heron_streamlet.views.monoids import Count, Max, Min, Monoid, Sum, TopK
+from heron_streamlet.views.reader import Answer, ViewReader
+from heron_streamlet.views.sides import HistoryAndLive
+from heron_streamlet.views.sketches import BloomFilter, CountMin, Counts, Frequent, HyperLogLog, Members
+from heron_streamlet.views.view import View
 
 __all__ = [
     "Answer",

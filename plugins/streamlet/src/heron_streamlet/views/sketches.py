@@ -14,7 +14,7 @@ from xxhash import xxh3_64_intdigest, xxh3_128_intdigest
 
 from heron.errors import UsageError
 from heron.planner.key_encoding import encode_key
-from heron_streamlet.lambda_.monoids import Monoid
+from heron_streamlet.views.monoids import Monoid
 
 __all__ = ["BloomFilter", "CountMin", "Counts", "Frequent", "HyperLogLog", "Members"]
 

@@ -55,17 +55,17 @@ from heron.tmanager.state.state_store import StateStore
 from heron.tmanager.state.topology_end import TopologyEnd
 from heron.tmanager.task_relay import TaskRelay
 
-__all__ = ["Service", "ServiceHost"]
+__all__ = ["TopologyManager", "TopologyManagerResources"]
 
-_PULSE_S = 0.1  # how late a restore or the time limit of a checkpoint may be noticed
+_CHECK_PERIOD_S = 0.1  # how late a restore or the time limit of a checkpoint may be noticed
 _MESSAGES_A_ROUND = 256  # timers run between two rounds
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceHost:
-    """The resources that a service uses."""
+class TopologyManagerResources:
+    """The resources that a topology manager uses."""
 
     settings: EngineSettings
     reactor: Reactor
@@ -76,10 +76,10 @@ class ServiceHost:
     archive: CheckpointArchive | None = None
 
 
-class Service:
-    """The service of one leader."""
+class TopologyManager:
+    """The shell of one leader."""
 
-    def __init__(self, host: ServiceHost, takeover: Takeover) -> None:
+    def __init__(self, host: TopologyManagerResources, takeover: Takeover) -> None:
         self._host = host
         self._refused = 0
         self._violations = Violations(_log)
@@ -122,10 +122,10 @@ class Service:
         self._carry_out(self._leader.begin())
         host = self._host
         host.reactor.on_readable(host.hub, self._read)
-        host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.tick()))
+        host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.check_heartbeats()))
         host.reactor.every(host.settings.metrics_export_s, self._publish)
         if self._leader.known.checkpoint_status() is not None:
-            host.reactor.every(_PULSE_S, lambda: self._carry_out(self._leader.pulse()))
+            host.reactor.every(_CHECK_PERIOD_S, lambda: self._carry_out(self._leader.check_due()))
         self._publish()  # report the takeover even if this leader ends soon
 
     def _publish(self) -> None:
@@ -218,10 +218,12 @@ class Service:
 
     def _heartbeat(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         container_id = self._containers.stmgr_of(identity)  # None for executors, whose silence is not reported
-        beat = envelope.heartbeat
+        heartbeat = envelope.heartbeat
         if container_id is None:
             return []
-        return self._leader.stmgr_heard(container_id, beat.incarnation, beat.losses, dict(beat.lost_by_task))
+        return self._leader.stmgr_heard(
+            container_id, heartbeat.incarnation, heartbeat.losses, dict(heartbeat.lost_by_task)
+        )
 
     def _task_report(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         report = envelope.task_report

@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 
 from heron.clock import Clock, SystemClock
 from heron.spi.store import ViewStore
-from heron_streamlet.lambda_.key_bytes import key_bytes, key_of
-from heron_streamlet.lambda_.view import View
+from heron_streamlet.views.key_bytes import key_bytes, key_of
+from heron_streamlet.views.view import View
 
 __all__ = ["Answer", "ViewReader"]
 

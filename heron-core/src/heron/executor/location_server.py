@@ -19,7 +19,7 @@ from heron.ipc.wakeup import Wakeup
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
 from heron.state_nodes.tmanager_location import decode_tmanager_location
 
-__all__ = ["LocationService"]
+__all__ = ["LocationServer"]
 
 _MESSAGES_A_ROUND = 256
 _MOST_CLIENTS = 4096  # the processes of a container, each of which asks once
@@ -27,7 +27,7 @@ _MOST_CLIENTS = 4096  # the processes of a container, each of which asks once
 _log = logging.getLogger(__name__)
 
 
-class LocationService:
+class LocationServer:
     """The hub that the processes of the container ask."""
 
     def __init__(self, reactor: Reactor, sockets: SocketContext, endpoint: str, topology_id: str) -> None:

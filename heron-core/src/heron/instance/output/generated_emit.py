@@ -17,7 +17,7 @@ fast (measured). The text for a stream of one field, grouped by that field, with
             p0 = memo0.place(v0)
         picks0_append(p0)
         rows_append(v0)
-        if len(rows) >= log.limit:
+        if len(rows) >= buffer.limit:
             overflow()
 """
 
@@ -58,7 +58,7 @@ _ANCHOR_LINES = (  # checked here: at the flush nobody knows which emit gave a w
 
 
 def make_add(stream: OutStream, overflow: Callable[[], None], *, ids: list[object] | None) -> Callable[..., None]:
-    """Makes ``add(values, tup_id, anchors)``, which checks one row and appends it to the stream's log."""
+    """Makes ``add(values, tup_id, anchors)``, which checks one row and appends it to the stream's buffer."""
     names = _names(stream, overflow, ids)
     return _made("def add(values, tup_id=None, anchors=None):\n" + _body(stream, ids is not None), "add", names)
 
@@ -94,7 +94,7 @@ def _body(stream: OutStream, with_ids: bool) -> str:
         "    raise wrong_values(values) from None",
     ]
     if routes.needs_direct:
-        lines += ["if not log.direct:", "    raise undirected()"]
+        lines += ["if not buffer.direct:", "    raise undirected()"]
     for number, edge in enumerate(routes.keyed):
         key = [values[position] for position in edge.positions]
         name = key[0] if len(key) == 1 else f"({', '.join(key)})"
@@ -106,13 +106,13 @@ def _body(stream: OutStream, with_ids: bool) -> str:
         lines += _ANCHOR_LINES  # before anything is appended, because they may raise
     lines += [f"picks{number}_append(p{number})" for number, edge in enumerate(routes.keyed) if edge.picks is not None]
     lines += [f"chosen{number}_append(c{number})" for number, _ in enumerate(routes.choosers)]
-    lines += [f"direct{number}_append(log.direct)" for number, _ in enumerate(routes.direct_picks)]
+    lines += [f"direct{number}_append(buffer.direct)" for number, _ in enumerate(routes.direct_picks)]
     if isinstance(stream, RootStream):
         lines.append("ids_append(tup_id)")
     elif with_ids:
         lines += ["if tup_id is not None:", "    ids_append(tup_id)"]
     lines += [f"rows_append({row})"]  # last: a flush takes as many entries of the other lists as there are rows
-    lines += ["if len(rows) >= log.limit:", "    overflow()"]
+    lines += ["if len(rows) >= buffer.limit:", "    overflow()"]
     return "".join(f"    {line}\n" for line in lines)
 
 
@@ -121,7 +121,7 @@ def _names(stream: OutStream, overflow: Callable[[], None], ids: list[object] | 
     names: dict[str, object] = {
         "rows": stream.rows,
         "rows_append": stream.rows.append,
-        "log": stream,
+        "buffer": stream,
         "wrong_values": stream.wrong_values,
         "overflow": overflow,
         "undirected": stream.undirected,

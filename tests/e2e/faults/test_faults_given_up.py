@@ -1,4 +1,4 @@
-"""A process that keeps failing is left down: the status shows task, place, reason and count, and the rest goes on."""
+"""A process that keeps failing is given up: the status shows task, place, reason and count, and the rest goes on."""
 
 from __future__ import annotations
 
@@ -34,40 +34,40 @@ def seen(run: HeronRun, component: str) -> int:
 
 
 @pytest.mark.guarantee
-def test_tuples_for_a_task_that_is_left_down_wait_until_it_restarts(sandbox: Sandbox) -> None:
+def test_tuples_for_a_task_that_is_given_up_wait_until_it_restarts(sandbox: Sandbox) -> None:
     """Its tuples are not dropped, other tasks go on, and `heron restart` repairs it.
 
-    Guarantee: tuples wait for a task that is left down until it is restarted.
+    Guarantee: tuples wait for a task that is given up until it is restarted.
     """
-    run = sandbox.start("left_down.py", *SETTINGS, command="submit local")
+    run = sandbox.start("given_up.py", *SETTINGS, command="submit local")
     assert run.wait() == 0, run.all_output
     wait_until(lambda: seen(run, "sound"), 60.0, "the other stream")
-    wait_until(lambda: the_task(sandbox.status("left_down"))["state"] == "down", 60.0, "a task that is left down")
-    task = the_task(sandbox.status("left_down"))
+    wait_until(lambda: the_task(sandbox.status("given_up"))["state"] == "down", 60.0, "a task that is given up")
+    task = the_task(sandbox.status("given_up"))
     assert (task["restarts"], REASON in task["last_error"]) == (2, True), task
-    text = sandbox.output_of("status", "left_down")
-    for output in (f"component 'fragile', task {task['task_id']} (container ", "is left down", REASON):
+    text = sandbox.output_of("status", "given_up")
+    for output in (f"component 'fragile', task {task['task_id']} (container ", "is given up", REASON):
         assert output in text
 
     def culprit() -> list[dict[str, Any]]:
-        return [each for each in sandbox.status("left_down")["backpressure"] if each["task_id"] == task["task_id"]]
+        return [each for each in sandbox.status("given_up")["backpressure"] if each["task_id"] == task["task_id"]]
 
     wait_until(culprit, 60.0, "the culprit that throttles the spout")
     assert culprit()[0]["cause"] == "the task is not running"
     wait_until_grown(lambda: seen(run, "sound"), 60.0, "the other stream, meanwhile")
 
     (run.out / "cured").touch()
-    sandbox.output_of("restart", "left_down", str(task["container_id"]))
+    sandbox.output_of("restart", "given_up", str(task["container_id"]))
     wait_until(lambda: seen(run, "fragile") > 1000, 60.0, "the waiting tuples, and more")
     wait_until(lambda: not culprit(), 60.0, "no culprit")
-    assert the_task(sandbox.status("left_down"))["state"] == "running"
-    sandbox.output_of("kill", "left_down")
+    assert the_task(sandbox.status("given_up"))["state"] == "running"
+    sandbox.output_of("kill", "given_up")
 
 
 def test_a_topology_that_stops_on_failure_ends_with_the_reason(sandbox: Sandbox) -> None:
     """`topology.on.failure: stop`, the default under `heron run`."""
-    run = sandbox.run("left_down.py", *SETTINGS)
+    run = sandbox.run("given_up.py", *SETTINGS)
     assert run.process.returncode == 1, run.all_output
     assert run.report().state == "failed"
     assert "component 'fragile', task " in run.stderr
-    assert f"died too often and is left down: {REASON}" in run.stderr
+    assert f"died too often and is given up: {REASON}" in run.stderr

@@ -12,8 +12,8 @@ from heron.spi.store import Batch, SpanKey, ViewStore
 from heron_driver_kit.view_names import check_key
 from heron_streamlet.connectors.sinks import TransactionalSink
 from heron_streamlet.connectors.transformer import StageContext
-from heron_streamlet.lambda_.key_bytes import key_bytes
-from heron_streamlet.lambda_.view import View
+from heron_streamlet.views.key_bytes import key_bytes
+from heron_streamlet.views.view import View
 
 __all__ = ["HistorySink", "LiveSink", "ViewSink"]
 
@@ -26,7 +26,7 @@ Element = tuple[tuple[int, object], Any]
 
 
 class ViewSink(TransactionalSink[Element]):
-    """Writes a view. The pipeline's side, live or history, chooses the class (`heron_streamlet.lambda_.sides`)."""
+    """Writes a view. The pipeline's side, live or history, chooses the class (`heron_streamlet.views.sides`)."""
 
     clock: Clock = SystemClock()
 

@@ -12,7 +12,7 @@ from heron.api.definition import GroupingDefinition, GroupingKind, StreamDefinit
 from heron.api.stream import ICustomGrouping
 from heron.author_text import short_text
 from heron.errors import EmitError
-from heron.instance.output.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
+from heron.instance.output.generated_emit import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_routes import CheckedGrouping, routes_of
 from heron.ipc.frames.frame import parse_segment
@@ -89,7 +89,7 @@ def test_every_arity_arrives_as_it_was_emitted(arity: int, as_list: bool) -> Non
     [(1, []), (1, ["a", "b"]), (2, ["a"]), (2, ["a", "b", "c"]), (0, ["a"]), (1, 5), (2, None), (1, "word")],
 )
 def test_wrong_values_are_rejected_and_leave_no_trace(arity: int, values: object) -> None:
-    """The error names the stream and its fields, and the log stays consistent."""
+    """The error names the stream and its fields, and the buffer stays consistent."""
     grouping = GroupingDefinition(GroupingKind.FIELDS, ("f0",)) if arity else ALL
     stream = stream_of(grouping, arity=arity)
     add = adder(stream)
@@ -122,7 +122,7 @@ def test_fields_go_to_the_owner_of_their_key() -> None:
 @pytest.mark.parametrize("kind", [GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY])
 @pytest.mark.parametrize("key", [["a", "list"], {1, 2}, object()])
 def test_a_key_of_another_type_is_rejected_at_the_emit(kind: GroupingKind, key: object) -> None:
-    """The message lists the allowed types, and no part of the row stays in the log."""
+    """The message lists the allowed types, and no part of the row stays in the buffer."""
     stream = stream_of(GroupingDefinition(GroupingKind.FIELDS, ("f0",)), GroupingDefinition(kind, ("f1",)), arity=2)
     add = adder(stream)
     with pytest.raises(EmitError, match="cannot be grouped by"):

@@ -30,7 +30,7 @@ from heron_testing.fake_clock import FakeClock
 from heron_testing.topology_model.fluid_model import Model, Part
 from heron_testing.topology_model.managed_model import packing_of
 
-__all__ = ["RHYTHM", "Desk", "Plant", "Store", "word_count"]
+__all__ = ["RHYTHM", "ManagerHarness", "ModelTopology", "Store", "word_count"]
 
 RHYTHM = {"period_s": 1, "look_back_s": 3}
 
@@ -47,7 +47,7 @@ def word_count(offered: float = 1000.0) -> Model:
 
 
 @dataclass
-class Plant:
+class ModelTopology:
     """The topology, and what carries actions out against it; `fails` is raised by the next plan or update.
 
     `fails_to_end` is raised after the change of the plan. `takes` is called while an action is carried out: it lets
@@ -112,12 +112,12 @@ def _check(away: bool) -> None:
         raise StateUnavailableError(msg)
 
 
-class Desk:
+class ManagerHarness:
     """A health manager with its topology and its store; `dies` makes a new one, which knows only the records."""
 
     def __init__(self, folder: Path, section: HealthSection, *, control: bool = True) -> None:
         self.store = Store.open({"root": str(folder)})
-        self.plant = Plant(word_count())
+        self.topology = ModelTopology(word_count())
         self.clock = FakeClock()
         self.section, self.control = section, control
         self.policies: Sequence[PolicyRunner] = (PolicyRunner("ds2", Ds2Policy.open(RHYTHM)),)
@@ -127,7 +127,7 @@ class Desk:
     def dies(self) -> None:
         """Replace the health manager by a new one, which knows only the records."""
         self.book = RecordBook(self.store, "model", "model-1")
-        carrier = self.plant if self.control else None
+        carrier = self.topology if self.control else None
         self.pace = Pace(1.0)
         self.manager = HealthManager(self.section, self.policies, self.book, self.look, carrier, self.clock, self.pace)
 
@@ -135,9 +135,9 @@ class Desk:
         """What the health manager sees; raises `looks_fail` if it is set."""
         if self.looks_fail is not None:
             raise self.looks_fail
-        seen = self.plant.model.observe(self.clock.monotonic_s())
+        seen = self.topology.model.observe(self.clock.monotonic_s())
         shape = bounded(seen.shape, self.section.components)
-        return Observed(replace(seen, shape=shape), PlanFacts(shape, self.plant.packing.id))
+        return Observed(replace(seen, shape=shape), PlanFacts(shape, self.topology.packing.id))
 
     def runs(self, seconds: int) -> HealthRecords:
         """Let a number of rounds pass, one each second; return the records."""

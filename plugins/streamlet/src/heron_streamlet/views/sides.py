@@ -17,11 +17,11 @@ from heron.spi.store import Batch
 from heron_streamlet.connectors.sinks import Sink
 from heron_streamlet.connectors.sources import Generator, Reader, Source, as_source
 from heron_streamlet.connectors.transformer import StageContext
-from heron_streamlet.lambda_.view import View, ViewTarget
-from heron_streamlet.lambda_.view_folds import HistoryFold
-from heron_streamlet.lambda_.view_sinks import HistorySink, LiveSink
 from heron_streamlet.plan.graph import Graph, Node
 from heron_streamlet.plan.operators import Operator, Read, Windowed, Write
+from heron_streamlet.views.view import View, ViewTarget
+from heron_streamlet.views.view_folds import HistoryFold
+from heron_streamlet.views.view_sinks import HistorySink, LiveSink
 from heron_streamlet.windowing.event_time import event_time_us
 from heron_streamlet.windowing.keyed_operators import WindowFold
 

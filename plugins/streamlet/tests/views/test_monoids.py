@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron.errors import StoreError, UsageError
-from heron_streamlet.lambda_ import (
+from heron_streamlet.views import (
     BloomFilter,
     Count,
     CountMin,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron_streamlet.lambda_.key_bytes import key_bytes, key_of
+from heron_streamlet.views.key_bytes import key_bytes, key_of
 
 PLAIN = st.one_of(
     st.none(),
