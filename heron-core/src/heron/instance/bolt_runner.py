@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from heron.api.api_constants import TOPOLOGY_ON_ERROR
 from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
 from heron.clock import monotonic_s
@@ -74,7 +75,6 @@ class BoltRunner(ComponentRunner):
         self._ticks = TickTimer(task.config, monotonic_s)
         self._pacer = FlushPacer(task.settings.linger_s)
         self._slice = SliceSize()
-        self._executed_any = False
         self._arrived: Stamp | None = None  # of the frame in work, if it has traced rows
         self._keys = task.metrics.keys = KeySample.of(task.index, task.spec.component)
         self._column_input: ColumnInput | None = None
@@ -171,8 +171,7 @@ class BoltRunner(ComponentRunner):
                     self._align(self._alignment, frame, start)
                 largest_bytes = max(largest_bytes, segment_end - start)
         except RemoteProtocolError as error:
-            doing = f"reading a frame of {len(frame)} bytes"
-            self.task.errors.report(doing, error, "the rest of the frame is lost")
+            self.task.errors.report(f"reading a frame of {len(frame)} bytes", error, "the rest of the frame is lost")
         return largest_bytes
 
     def _align(self, alignment: ChannelAlignment, frame: bytes, start: int) -> None:
@@ -202,10 +201,10 @@ class BoltRunner(ComponentRunner):
         """Too much is parked. The marker is sent, so that tasks downstream do not wait for it."""
         number, checkpoints = alignment.under_way(), self.task.checkpoints
         if checkpoints is not None:
-            limit_bytes = self.task.settings.park_limit_bytes
             reason = (
-                f"{alignment.parked_bytes} bytes are parked for its alignment, the limit is {limit_bytes} bytes "
-                "(heron.checkpoint.park.bytes); find what slows the other inputs down"
+                f"{alignment.parked_bytes} bytes are parked for its alignment, the limit is "
+                f"{self.task.settings.park_limit_bytes} bytes (heron.checkpoint.park.bytes); "
+                "find what slows the other inputs down"
             )
             alignment.finish(number, monotonic_s())
             checkpoints.give_up(number, reason)
@@ -226,21 +225,27 @@ class BoltRunner(ComponentRunner):
             self._restart_alignment(self._alignment)
 
     def _new_acks(self) -> BoltAcks:
-        task, emitter = self.task, self._bolt_emitter
+        task, emitter, out = self.task, self._bolt_emitter, self.task.gateway.data_out
         if task.tracks_acks:
-            out, task_id = task.gateway.data_out, task.spec.task_id
-            acks: BoltAcks = TrackedBoltAcks(emitter, task.metrics, out, task_id, task.failed_rows())
+            acks: BoltAcks = TrackedBoltAcks(emitter, task.metrics, out, task.spec.task_id, task.failed_rows())
+        elif task.config.get(TOPOLOGY_ON_ERROR) == "dead_letter":
+            from heron.instance.bolt_letters import LetterAcks  # noqa: PLC0415  # most topologies need not import it
+
+            acks = LetterAcks.of_task(task, emitter)
         else:
             acks = BoltAcks(emitter, task.metrics)
         acks.on_wrong = self._trust.wrong
         emitter.column_acks = acks
         return acks
 
+    def take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        """`ComponentRunner.take_letters`."""
+        return self._acks.take_letters(ids, self._component, drop=drop)
+
     def _restart_alignment(self, alignment: ChannelAlignment) -> None:
-        index = self.task.index
-        number = index.plan.checkpoints.number if index.plan.checkpoints is not None else 0
+        index, orders = self.task.index, self.task.index.plan.checkpoints
         upstream = index.former_tasks(index.upstream_tasks(self.task.spec.component))
-        alignment.restart(frozenset(upstream), number)
+        alignment.restart(frozenset(upstream), orders.number if orders is not None else 0)
 
     def _follow_checkpoints(self, checkpoints: TaskCheckpoints) -> None:
         super()._follow_checkpoints(checkpoints)
@@ -286,9 +291,7 @@ class BoltRunner(ComponentRunner):
             self._process_batch(batch, tracked, traces)
         else:
             self._process_columns(self._column_input.columns_of(batch), tracked, traces)
-        if not self._executed_any:
-            self._executed_any = True
-            self.task.telemetry.note_first_tuple()
+        self.task.telemetry.note_tuple()
 
     def _process_batch(self, batch: ReceivedBatch, tracked: TrackedBatch | None, traces: ReceivedTraces | None) -> None:
         """Calls `process` slice by slice; see `SliceSize`."""
@@ -329,7 +332,7 @@ class BoltRunner(ComponentRunner):
     ) -> None:
         """Calls `process_columns` once for all rows of a segment."""
         batch, source, component = received.batch, received.source, self._component
-        self._acks.begin_columns(batch, tracked, self._report_lost(received.lost))
+        self._acks.begin_columns(batch, tracked, self._report_lost(received.lost), source.key)
         if not self._has_output():
             self._pacer.start_waiting(monotonic_s())
         component.received_from = received.received_from
@@ -414,8 +417,9 @@ class BoltRunner(ComponentRunner):
             self._flush(now_s)
 
     def _wait_for_input(self, wait_s: float) -> None:
-        use = TimeUse.PAUSED if self.ended else TimeUse.INPUT
-        self.emitter.time.waited(use, self.task.gateway.data_in.wait(wait_s))
+        self.emitter.time.waited(
+            TimeUse.PAUSED if self.ended else TimeUse.INPUT, self.task.gateway.data_in.wait(wait_s)
+        )
 
     def _has_output(self) -> bool:
         """Whether tuples or acks wait for a flush."""

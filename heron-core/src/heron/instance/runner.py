@@ -128,7 +128,17 @@ class ComponentRunner(ABC):
         elif isinstance(command, FramesRefused):
             self.task.frames_refused(command.reason, command.rows)
         elif isinstance(command, LettersAsked):
-            self.task.telemetry.answer_letters(command, _no_letters)
+            self.task.telemetry.answer_letters(command, self._take_letters)
+
+    @abstractmethod
+    def take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        """`heron.instance.own_replays.OwnReplays.take_letters`."""
+
+    def _take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        if not drop and (self.ended or self.task.paused):
+            why = "it has ended" if self.ended else "it is paused; activate the topology first"
+            raise HeronError(why)
+        return self.take_letters(ids, drop=drop)
 
     def end(self) -> None:
         """Ends the task: sends END markers downstream, and reports to the topology manager."""
@@ -397,9 +407,3 @@ class ComponentRunner(ABC):
 
 def _sends(component: str, consumer: ComponentDefinition) -> bool:
     return any(each.component == component for each in consumer.inputs)
-
-
-def _no_letters(ids: Collection[str], *, drop: bool) -> dict[str, str]:
-    """Raises as `heron.instance.own_replays.OwnReplays.take_letters`: only spouts have dead letters."""
-    msg = "it is a bolt; name the task of a spout"
-    raise HeronError(msg)

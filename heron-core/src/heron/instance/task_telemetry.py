@@ -111,8 +111,10 @@ class TaskTelemetry:
             answer.refusal = f"task {self._spec.component}/{self._spec.task_id}: {error}"
         self._gateway.data_out.put_control(Envelope(task_answer=answer))
 
-    def note_first_tuple(self) -> None:
-        """Records that a bolt has executed its first tuple."""
+    def note_tuple(self) -> None:
+        """Records that a bolt has executed its first tuple, once."""
+        if self._final_events:
+            return
         task_id = self._spec.task_id
         first = Event(f"first-{task_id}-{self._spec.incarnation}", "first-tuple", wall_s(), f"task-{task_id}")
         self._events.append(first)
