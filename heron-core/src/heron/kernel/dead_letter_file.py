@@ -16,6 +16,7 @@ from heron.ipc.documents.letter_line import LetterLine, read_line
 __all__ = ["DeadLetterFile", "letter_files"]
 
 _PREFIX = "dead-letters-"
+_SUFFIX = ".jsonl"
 _WRITTEN = b'{"written":'
 
 
@@ -35,7 +36,12 @@ class DeadLetterFile:
     @classmethod
     def of_task(cls, log_dir: Path, task_id: int, most_bytes: int) -> DeadLetterFile:
         """The file of a task, beside its logs."""
-        return cls(log_dir / f"{_PREFIX}{task_id}.jsonl", most_bytes)
+        return cls(log_dir / f"{_PREFIX}{task_id}{_SUFFIX}", most_bytes)
+
+    @property
+    def task_id(self) -> int:
+        """The task that writes the file."""
+        return int(self.path.name.removeprefix(_PREFIX).removesuffix(_SUFFIX))
 
     def append(self, letter: LetterLine) -> None:
         """Adds a letter.
@@ -71,9 +77,16 @@ class DeadLetterFile:
         ]
         return max((int(each) for each in marks if each.isdigit()), default=0)
 
-    def of_other(self, task_id: int) -> DeadLetterFile:
-        """The file of another task in the same folder."""
-        return DeadLetterFile.of_task(self.path.parent, task_id, 2 * self.part_bytes)
+    def adopt(self, task_id: int) -> None:
+        """Takes over the file of a task that this one replaces, unless it has a file itself.
+
+        Raises:
+            OSError: when the file cannot be renamed.
+        """
+        former = DeadLetterFile.of_task(self.path.parent, task_id, 0)
+        for its, own in ((former.older, self.older), (former.path, self.path)):
+            if its.exists() and not own.exists():
+                its.replace(own)
 
     def check_owner(self) -> None:
         """Checks that nobody else can have written the letters.
@@ -147,7 +160,8 @@ class DeadLetterFile:
 
 def letter_files(log_dir: Path) -> list[DeadLetterFile]:
     """The files of all tasks whose logs are in a folder."""
-    names = {each.name.removesuffix(".1") for each in log_dir.glob(f"{_PREFIX}*.jsonl*")}
+    names = {each.name.removesuffix(".1") for each in log_dir.glob(f"{_PREFIX}[0-9]*{_SUFFIX}*")}
+    names = {each for each in names if each[len(_PREFIX) : -len(_SUFFIX)].isdecimal()}
     return [DeadLetterFile(log_dir / name) for name in sorted(names)]
 
 

@@ -105,10 +105,17 @@ class HeldLetters:
     def restore(self, payload: bytes, task_id: int) -> None:
         """Goes on with what the checkpoint of a task holds; the task may be one that this task replaces."""
         self._new, self._parts, self._doubtful = _New(), [], True
+        written = 0
+        try:
+            self.file.adopt(task_id)
+            written = self.file.last_checkpoint()
+        except OSError as error:
+            self._report("reading dead letters", error, "letters of the checkpoint may be written twice")
         if payload:
-            written = self.file.of_other(task_id).last_checkpoint()
             held = msgspec.json.decode(payload, type=list[_Part])
-            self._parts = [each for each in held if each.checkpoint > written]
+            for each in held:  # their letters may have been dropped since; removals can be repeated
+                each.letters = each.letters if each.checkpoint > written else []
+            self._parts = held
         self._held_bytes = sum(map(self.file.size_of, self._held()))
 
     def _held(self) -> Collection[LetterLine]:
