@@ -13,6 +13,7 @@ Called by commands, services and programs, which import from this package; its m
 Reading order: `client`; what it computes from answers: `traces`, `profile_tree`, `speedscope`; `sinks` and `views`.
 """
 
+from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow, MetricsSeries, MetricsValue
 from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.documents.traces_table import TracesTable
@@ -48,6 +49,7 @@ __all__ = [
     "HopSummary",
     "HowKilled",
     "KillResult",
+    "LetterLine",
     "LineTime",
     "LogLine",
     "MetricsReader",

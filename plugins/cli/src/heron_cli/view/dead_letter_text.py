@@ -14,7 +14,7 @@ _VALUES_CHARACTERS, _ERROR_CHARACTERS = 40, 60
 
 def letters_lines(letters: Sequence[LetterLine], wall_s: float) -> Iterator[str]:
     """Yield a table of letters."""
-    rows = [("id", "age", "spout", "failed in", "times", "error", "values")]
+    rows = [("id", "age", "from", "failed in", "times", "error", "values")]
     for each in letters:
         error = each.error or ("its tree expired" if each.outcome == "expired" else "fail() was called")
         rows.append(
