@@ -152,6 +152,7 @@ def test_letters_of_a_checkpoint_are_written_once(tmp_path: Path) -> None:
     assert ids_in(file) == ["1-0-1", "1-0-2", "1-0-3"]
     file.take({"1-0-3"})
     assert file.last_checkpoint() == 5
+    file.part_bytes = 700
     file.append(line(4))
     file.append(line(5))
     assert file.older.exists()
