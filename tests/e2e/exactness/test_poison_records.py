@@ -85,6 +85,10 @@ def test_stored_dead_letters_are_processed_after_the_bolt_was_mended(sandbox: Sa
     (run.out / "end").touch()
     run.finished()
     assert "poisoned" in sandbox.output_of(*words, "replay", "--all", code=2)
+    problem, *_ = json.loads(sandbox.output_of("explain", "poisoned", "--json"))["problems"]
+    assert problem["kind"] == "poisoned"
+    assert "check_blocks fails 1 record of blocks each time, at poisoned.py:" in problem["what"]
+    assert problem["command"] == "heron dead-letters poisoned list"
     assert sandbox.output_of(*words, "drop", "--all", "--yes") == "1 of 1 dead letter dropped\n"
     assert stored() == []
     times = {number: count for rows in run.results("check_blocks").values() for number, count in rows}

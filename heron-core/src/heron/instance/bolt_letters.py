@@ -10,6 +10,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
 from heron.api.bolt import Bolt
 from heron.api.config import setting
@@ -104,7 +106,7 @@ class LetterAcks(BoltAcks):
         letter = DeadLetter(
             values, stream, None, 1, "failed", cause.component, cause.task_id, cause.error, cause.trace, now_s, now_s
         )
-        self.letters.add(letter_line(letter, "", origin))
+        self.letters.add(msgspec.structs.replace(letter_line(letter, "", origin), tup_id=""))  # nothing has ids
 
     def take_letters(self, ids: Collection[str], component: Bolt, *, drop: bool) -> dict[str, str]:
         """`BoltAcks.take_letters`."""
@@ -134,7 +136,7 @@ class LetterAcks(BoltAcks):
             values = values_of(line)
             with self._emitter.lock.released():
                 if isinstance(values, list):
-                    component.process(Tuple.source(line.spout, line.stream, -1)(None, tuple(values)))
+                    component.process(Tuple.source(line.spout, line.stream, -1)(None, tuple(values), 0))
                 else:
                     component.process_columns(values)
         except Exception as error:  # the author's
