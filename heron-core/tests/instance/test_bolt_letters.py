@@ -19,7 +19,7 @@ from heron.instance.bolt_letters import LetterAcks
 from heron.instance.bolt_runner import BoltRunner
 from heron.instance.gateway.gateway import Gateway
 from heron.instance.queues.data_queue import LettersAsked
-from heron.instance.replay.held_letters import HeldLetters
+from heron.instance.state.held_letters import HeldLetters
 from heron.instance.task import Task
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.letter_line import LetterLine, decode_letters_answer

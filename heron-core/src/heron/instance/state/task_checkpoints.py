@@ -26,7 +26,7 @@ from heron.kernel.role_spec import InstanceSpec
 from heron.planner.physical_plan import CheckpointPlan, PlanIndex
 
 if TYPE_CHECKING:  # most topologies have no dead letters
-    from heron.instance.replay.held_letters import HeldLetters
+    from heron.instance.state.held_letters import HeldLetters
 
 __all__ = ["TaskCheckpoints"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from heron.instance.replay.held_letters import HeldLetters
+from heron.instance.state.held_letters import HeldLetters
 from heron.ipc.documents.letter_line import LetterLine
 from heron.kernel.dead_letter_file import DeadLetterFile, letter_files
 
