@@ -27,8 +27,8 @@ from heron.instance.input.undecodable_rows import LostRow
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.replay.failure_cause import decode_cause
-from heron.instance.state.held_letters import HeldLetters
 from heron.instance.replay.letter_line import letter_line, values_of
+from heron.instance.state.held_letters import HeldLetters
 from heron.instance.task import Task
 from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT, DEAD_LETTERS_DROPPED
@@ -108,7 +108,7 @@ class LetterAcks(BoltAcks):
         )
         self.letters.add(msgspec.structs.replace(letter_line(letter, "", origin), tup_id=""))  # nothing has ids
 
-    def take_letters(self, ids: Collection[str], component: Bolt, *, drop: bool) -> dict[str, str]:
+    def take_letters(self, component: Bolt | None, ids: Collection[str], *, drop: bool) -> dict[str, str]:
         """`BoltAcks.take_letters`."""
         letters = self.letters
         try:
@@ -118,6 +118,8 @@ class LetterAcks(BoltAcks):
             if drop:
                 return found | {each.id: "" for each in letters.file.take({each.id for each in free})}
             letters.file.check_owner()
+            if component is None:
+                return found | {each.id: "its task has ended or is paused" for each in free}
         except OSError as error:
             msg = f"the dead letters cannot be changed: {error}"
             raise HeronError(msg) from error

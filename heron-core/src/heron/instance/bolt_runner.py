@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -26,7 +26,14 @@ from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, waterm
 from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
-from heron.instance.queues.data_queue import Command, PlanReceived, RootsSettled, SessionOpened, TracedFrameArrived
+from heron.instance.queues.data_queue import (
+    Command,
+    LettersAsked,
+    PlanReceived,
+    RootsSettled,
+    SessionOpened,
+    TracedFrameArrived,
+)
 from heron.instance.runner import ComponentRunner, ComponentStoppedError
 from heron.instance.task import Task
 from heron.instance.user.user_component import BoltHookCalls, specialise
@@ -71,7 +78,7 @@ class BoltRunner(ComponentRunner):
         if task.checkpoints is not None:
             self._alignment = ChannelAlignment(task.settings.park_limit_bytes)
             self._restart_alignment(self._alignment)
-        self._finish_roots = FinishRoots(emitter, task.metrics, self._replay_failed)
+        self._finish_roots = FinishRoots(emitter, task.metrics, self.user_failed)
         self._ticks = TickTimer(task.config, monotonic_s)
         self._pacer = FlushPacer(task.settings.linger_s)
         self._slice = SliceSize()
@@ -92,7 +99,9 @@ class BoltRunner(ComponentRunner):
         """`ComponentRunner.work`."""
         data_in, data_out = self.task.gateway.data_in, self.task.gateway.data_out
         if not data_out.has_room():
-            self._flush_acks_before_waiting()
+            self._acks.settle()
+            if self._acks.waiting:  # output may block the task for minutes, and the roots would expire
+                self._flush(monotonic_s())
             self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_WAIT_S))
             return
         if self._alignment is not None and (segment := self._alignment.take_ready()) is not None:
@@ -122,6 +131,9 @@ class BoltRunner(ComponentRunner):
             self._finish_roots.settle(command)
         elif isinstance(command, SessionOpened):
             self._finish_roots.lose_all()
+        elif isinstance(command, LettersAsked):
+            works = None if self.ended or self.task.paused else self._component
+            self.task.telemetry.answer_letters(command, partial(self._acks.take_letters, works))
         super().handle(command)
         if isinstance(command, PlanReceived):
             sources = watermark_sources(self.task.index, self.task.spec.component)
@@ -216,7 +228,7 @@ class BoltRunner(ComponentRunner):
         self._bolt_emitter.acked.clear()
         self._bolt_emitter.failed.clear()
         self._acks = self._new_acks()
-        self._finish_roots = FinishRoots(self._bolt_emitter, self.task.metrics, self._replay_failed)
+        self._finish_roots = FinishRoots(self._bolt_emitter, self.task.metrics, self.user_failed)
         self._aligner = MarkerAligner(index.upstream_tasks(component))
         self._watermark = TaskWatermark(watermark_sources(index, component))
         self.task.metrics.watermark_us = None
@@ -237,10 +249,6 @@ class BoltRunner(ComponentRunner):
         acks.on_wrong = self._trust.wrong
         emitter.column_acks = acks
         return acks
-
-    def take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
-        """`ComponentRunner.take_letters`."""
-        return self._acks.take_letters(ids, self._component, drop=drop)
 
     def _restart_alignment(self, alignment: ChannelAlignment) -> None:
         index, orders = self.task.index, self.task.index.plan.checkpoints
@@ -425,12 +433,6 @@ class BoltRunner(ComponentRunner):
         """Whether tuples or acks wait for a flush."""
         return bool(self.emitter.pending_rows() or self._acks.waiting)
 
-    def _flush_acks_before_waiting(self) -> None:
-        """Sends acks before output blocks the task: that may take minutes, and the roots would expire."""
-        self._acks.settle()
-        if self._acks.waiting:
-            self._flush(monotonic_s())
-
     def _flush(self, now_s: float) -> None:
         """Sends what was emitted, and directly behind it the acks that depend on it."""
         self._acks.settle()
@@ -495,6 +497,3 @@ class BoltRunner(ComponentRunner):
             # The output of `finish` is the result of the run: to end without it would lose data silently.
             line = self.task.errors.report("finish", error, "correct it and run the topology again")
             raise ComponentStoppedError(line) from error
-
-    def _replay_failed(self, doing: str, error: BaseException, kept: object) -> None:
-        self.user_failed(doing, error, "the tuple is lost", kept)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,9 +22,9 @@ from heron.api.state import ITwoPhaseStatefulComponent
 from heron.api.updatable import IUpdatable
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
-from heron.errors import HeronError, KeyedStateError, UserCodeError
+from heron.errors import KeyedStateError, UserCodeError
 from heron.instance.output.emitter import Emitter
-from heron.instance.queues.data_queue import Command, FramesRefused, LettersAsked, PlanReceived, SessionOpened
+from heron.instance.queues.data_queue import Command, FramesRefused, PlanReceived, SessionOpened
 from heron.instance.task import Task
 from heron.instance.user.user_component import initialise
 from heron.ipc import control_pb2 as pb
@@ -127,18 +127,6 @@ class ComponentRunner(ABC):
             self.task.telemetry.repeat_report()
         elif isinstance(command, FramesRefused):
             self.task.frames_refused(command.reason, command.rows)
-        elif isinstance(command, LettersAsked):
-            self.task.telemetry.answer_letters(command, self._take_letters)
-
-    @abstractmethod
-    def take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
-        """`heron.instance.own_replays.OwnReplays.take_letters`."""
-
-    def _take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
-        if not drop and (self.ended or self.task.paused):
-            why = "it has ended" if self.ended else "it is paused; activate the topology first"
-            raise HeronError(why)
-        return self.take_letters(ids, drop=drop)
 
     def end(self) -> None:
         """Ends the task: sends END markers downstream, and reports to the topology manager."""

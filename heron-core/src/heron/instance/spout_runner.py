@@ -14,12 +14,13 @@ from heron.api.config import setting
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
+from heron.errors import HeronError
 from heron.instance.acks.pending_roots import ImmediateAcks, PendingRoots, RootCallbacks
 from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff, FlushPacer, RootQuota
-from heron.instance.queues.data_queue import Command, RootsSettled, SessionOpened
+from heron.instance.queues.data_queue import Command, LettersAsked, RootsSettled, SessionOpened
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.runner import ComponentRunner
 from heron.instance.task import Task
@@ -114,10 +115,15 @@ class SpoutRunner(ComponentRunner):
             self._callbacks.settle(command)
         elif isinstance(command, SessionOpened):
             self._callbacks.lose_all()
+        elif isinstance(command, LettersAsked):
+            self.task.telemetry.answer_letters(command, self._take_letters)
+            return
         super().handle(command)
 
-    def take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
-        """`ComponentRunner.take_letters`."""
+    def _take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        if not drop and (self.ended or self.task.paused):
+            why = "it has ended" if self.ended else "it is paused; activate the topology first"
+            raise HeronError(why)
         return self._replays.take_letters(ids, drop=drop)
 
     def apply_routes(self) -> None:

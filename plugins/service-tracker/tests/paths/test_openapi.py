@@ -18,7 +18,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.traces_table import TracesTable
 from heron.spi.task_memory import MemoryLook
 from heron_cli.client import (
@@ -128,10 +127,10 @@ class Topology:
         """Answer."""
         return TaskTuples("words", "count", task_id, 1, 1, 12, "h1", 5.0, seconds, tuples, (), ())
 
-    def dead_letters(self, _name: str, timeout_s: float) -> tuple[LetterLine, ...]:
-        """Answer."""
+    def log_folder(self, _name: str, timeout_s: float) -> Path:
+        """Answer with a folder that has no letters."""
         assert timeout_s > 0
-        return (LetterLine("1-0-1", "lines", "default", ("'x'",), "1", 3, "failed", "count", 2, "ValueError: x"),)
+        return Path(__file__).parent
 
     def traces(self) -> TracesTable:
         """Answer."""

@@ -255,8 +255,8 @@ class BoltAcks:
     def flush(self) -> None:
         """Sends the acks; called directly after the flush of what was emitted."""
 
-    def take_letters(self, ids: Collection[str], component: Bolt, *, drop: bool) -> dict[str, str]:
-        """`heron.instance.own_replays.OwnReplays.take_letters`, with the component that processes them."""
+    def take_letters(self, component: Bolt | None, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        """`OwnReplays.take_letters`, with the component that processes them; None if it can process nothing now."""
         msg = "it stores no dead letters; those of a topology at least once are with its spouts"
         raise HeronError(msg)
 
@@ -389,8 +389,11 @@ class FinishRoots:
     """
 
     def __init__(
-        self, emitter: BoltEmitter, metrics: TaskMetrics, failed_call: Callable[[str, BaseException, object], None]
+        self, emitter: BoltEmitter, metrics: TaskMetrics, user_failed: Callable[[str, BaseException, str, object], None]
     ) -> None:
+        def failed_call(doing: str, error: BaseException, kept: object) -> None:
+            user_failed(doing, error, "the tuple is lost", kept)
+
         self._emitter = emitter
         self._pending = PendingRoots(monotonic_s)
         self._callbacks = RootCallbacks(self._pending, metrics, failed_call)

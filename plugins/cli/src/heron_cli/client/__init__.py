@@ -30,6 +30,7 @@ from heron_cli.client.sinks import metrics_sinks
 from heron_cli.client.speedscope import speedscope_file
 from heron_cli.client.traces import AssembledTrace, HopSummary, TraceStep, TraceSummary, assembled, summary_of
 from heron_cli.client.views import open_store
+from heron_cli.topologies.logs.dead_letters import stored_letters
 from heron_cli.topologies.logs.log_files import LogLine
 from heron_cli.topologies.package_store import PruneResult, StoredPackage
 from heron_cli.topologies.progress import Progress
@@ -84,5 +85,6 @@ __all__ = [
     "open_store",
     "profiles_of",
     "speedscope_file",
+    "stored_letters",
     "summary_of",
 ]

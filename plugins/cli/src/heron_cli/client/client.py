@@ -13,7 +13,6 @@ from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest
 from heron.driver_kit.loading import load_object
 from heron.errors import AccessError, HeronError, UsageError
-from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metrics_table import MetricsRow
 from heron.ipc.documents.status import UpdateStatus
 from heron.planner.runtime_config import ConfigChanges
@@ -41,7 +40,6 @@ from heron_cli.topologies.environment import (
     find_profile,
     lifecycle_hooks,
 )
-from heron_cli.topologies.logs.dead_letters import stored_letters
 from heron_cli.topologies.logs.log_files import LogLine
 from heron_cli.topologies.logs.log_reader import find_logs, follow_logs, last_logs
 from heron_cli.topologies.logs.log_search import search_logs
@@ -234,13 +232,6 @@ class Client:
         """Return the folder with the logs of the topology, or of its last run, on this machine."""
         with self.topology(name, timeout_s=timeout_s) as topology:
             return find_logs(topology, Path(self._profile.log_dir))
-
-    def dead_letters(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> tuple[LetterLine, ...]:
-        """Return the dead letters of the topology, or of its last run, in the files of this machine, the oldest first.
-
-        Letters that a bolt receives are not among them. Raises `UsageError` also when a file cannot be read.
-        """
-        return stored_letters(self.log_folder(name, timeout_s=timeout_s))
 
     def follow_logs(
         self, name: str, *, task_id: int | None = None, lines: int = 20, timeout_s: float = _TIMEOUT_S

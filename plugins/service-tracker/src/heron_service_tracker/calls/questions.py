@@ -14,6 +14,7 @@ from typing import TypeVar
 from msgspec.structs import replace as replaced
 
 from heron.clock import monotonic_s
+from heron_cli.client import stored_letters
 from heron_service_tracker.answers.flow_answers import LogsAnswer, StackAnswer
 from heron_service_tracker.answers.letters_answer import DeadLettersAnswer, letters_answer, shown_in
 from heron_service_tracker.answers.traces_answer import TracesAnswer, traces_answer
@@ -103,7 +104,8 @@ class Questions:
 
     def _read_letters(self, cluster: str, topology: str) -> tuple[float, DeadLettersAnswer]:
         with self._open_cluster(cluster) as client:
-            return monotonic_s(), letters_answer(client.dead_letters(topology, timeout_s=_TIMEOUT_S), _LETTERS)
+            letters = stored_letters(client.log_folder(topology, timeout_s=_TIMEOUT_S))
+        return monotonic_s(), letters_answer(letters, _LETTERS)
 
     def _logs(self, cluster: str, topology: str, task_id: int, lines: int, search: str) -> LogsAnswer:
         with self._open_cluster(cluster) as client:
