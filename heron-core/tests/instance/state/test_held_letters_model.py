@@ -166,9 +166,9 @@ class World:
 
 
 def with_fault(file: Disk, chance: random.Random) -> None:
-    """One of six calls goes wrong."""
+    """One of three calls goes wrong."""
     faults = ("full", "dies in append", "dies behind append", "dies behind take")
-    file.fault, file.torn = chance.choice([*faults, *[""] * 20]), chance.random()
+    file.fault, file.torn = chance.choice([*faults, *[""] * 8]), chance.random()
 
 
 @pytest.mark.parametrize("first", range(0, WORLDS, 50))
