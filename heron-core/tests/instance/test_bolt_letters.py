@@ -32,7 +32,7 @@ from heron_testing.memory_checkpoints import MemoryCheckpointStore
 from parts import data_frame, instance_spec, tuple_segment
 
 TASK = 2
-CONFIG = {TOPOLOGY_RELIABILITY_MODE: "EFFECTIVELY_ONCE", TOPOLOGY_ON_ERROR: "dead_letter"}
+CONFIG: dict[str, object] = {TOPOLOGY_RELIABILITY_MODE: "EFFECTIVELY_ONCE", TOPOLOGY_ON_ERROR: "dead_letter"}
 
 
 class Check(Bolt):
@@ -144,7 +144,8 @@ def test_a_letter_is_processed_again_once_and_leaves_with_a_checkpoint(tmp_path:
         lambda: running.ask("2-c1-1"),
         lambda: setattr(Check, "mended", True),
         lambda: running.ask("2-c1-1", "2-c1-9"),
-        lambda: (running.ask("2-c1-1"), running.ask("2-c1-1", drop=True)),
+        lambda: running.ask("2-c1-1"),
+        lambda: running.ask("2-c1-1", drop=True),
         lambda: running.ask("2-c1-2", drop=True),
     )
     assert running.answers() == [

@@ -303,13 +303,11 @@ class BoltRunner(ComponentRunner):
 
     def _process_batch(self, batch: ReceivedBatch, tracked: TrackedBatch | None, traces: ReceivedTraces | None) -> None:
         """Calls `process` slice by slice; see `SliceSize`."""
-        streams = self.emitter.streams.values()
-        source, rows = batch.source, batch.rows
+        streams, source, rows = self.emitter.streams.values(), batch.source, batch.rows
         tuples = source.pool.take(rows)
         self._acks.begin(tracked, tuples, self._report_lost(batch.lost))
         pairs = zip(tuples, batch.values(), strict=False)
-        done = 0
-        executed, latency = self.task.metrics.executed, self.task.metrics.execute_latency
+        done, executed, latency = 0, self.task.metrics.executed, self.task.metrics.execute_latency
         if self._keys is not None:
             self._keys.look(batch)
         if not self._has_output():
