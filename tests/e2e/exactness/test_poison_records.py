@@ -120,7 +120,7 @@ def test_effectively_once_a_dead_letter_is_part_of_the_checkpoint_once(sandbox: 
     run.finished()
     letters = stored()
     failed = [int(each["values"][0]) for each in letters]
-    times = {number: count for rows in run.results("check").values() for number, count in rows}
+    times = {int(str(number)): count for rows in run.results("check").values() for number, count in rows}
     assert set(times.values()) == {1}
     assert len(failed) == len(set(failed)) > 0
     assert not times.keys() & set(failed)
