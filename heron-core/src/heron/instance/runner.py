@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,9 +22,9 @@ from heron.api.state import ITwoPhaseStatefulComponent
 from heron.api.updatable import IUpdatable
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
-from heron.errors import HeronError, KeyedStateError, UserCodeError
+from heron.errors import KeyedStateError, UserCodeError
 from heron.instance.output.emitter import Emitter
-from heron.instance.queues.data_queue import Command, FramesRefused, LettersAsked, PlanReceived, SessionOpened
+from heron.instance.queues.data_queue import Command, FramesRefused, PlanReceived, SessionOpened
 from heron.instance.task import Task
 from heron.instance.user.user_component import initialise
 from heron.ipc import control_pb2 as pb
@@ -128,8 +128,6 @@ class ComponentRunner(ABC):
             self.task.telemetry.repeat_report()
         elif isinstance(command, FramesRefused):
             self.task.frames_refused(command.reason, command.rows)
-        elif isinstance(command, LettersAsked):
-            self.task.telemetry.answer_letters(command, _no_letters)
 
     def end(self) -> None:
         """Ends the task: sends END markers downstream, and reports to the topology manager."""
@@ -407,9 +405,3 @@ def _discard(segments: Sequence[bytes]) -> None:
 
 def _sends(component: str, consumer: ComponentDefinition) -> bool:
     return any(each.component == component for each in consumer.inputs)
-
-
-def _no_letters(ids: Collection[str], *, drop: bool) -> dict[str, str]:
-    """Raises as `heron.instance.own_replays.OwnReplays.take_letters`: only spouts have dead letters."""
-    msg = "it is a bolt; name the task of a spout"
-    raise HeronError(msg)
