@@ -187,6 +187,7 @@ class ComponentRunner(ABC):
         task, context = self.task, self.task.context
         self.apply_routes()
         initialise(self.component, task.config, context, has_state=task.checkpoints is not None)
+        task.errors.locate(self._class, self.component.author_place)
         global_metrics.init(
             context, task.settings.metrics_export_s
         )  # after the author's own call, which takes precedence

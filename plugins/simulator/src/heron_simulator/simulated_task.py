@@ -82,6 +82,7 @@ class SimulatedTask(ABC):
         self.config = merged_config(topology.config, self.definition.config)
         self.metrics = TaskMetrics()
         self.errors = UserErrors(topology.name, plan.component, plan.task_id)
+        self.metrics.on_broken = self.errors.report
         self.outbox = Outbox(environment.inboxes, environment.ledger)
         self.ended = False
         self._target = QueuedTarget()
@@ -212,6 +213,7 @@ class SimulatedTask(ABC):
         self.set_streams()
         self.emitter.on_error = self.component_reported
         initialise(component, self.config, self._context)
+        self.errors.locate(self._class, component.author_place)
         self.emitter.hooks = tuple(self._context.hooks)
         self.emitter.flush()
 

@@ -35,10 +35,15 @@ class UserErrors:
         self.count = 0
         self.last = ""
 
-    def locate(self, component: type) -> None:
-        """Sets the author's class as the place of failures without a line, such as the encoding of an emitted tuple."""
+    def locate(self, component: type, place: str = "") -> None:
+        """Sets the place of failures without a line, such as the encoding of an emitted tuple.
+
+        It is the author's class, or `place` if the component has no class of the author.
+        """
         codes = [code for each in vars(component).values() if (code := getattr(each, "__code__", None)) is not None]
-        if codes:
+        if place:
+            self._home = place
+        elif codes:
             first = min(codes, key=lambda code: code.co_firstlineno)
             self._home = f"{first.co_filename}, line {first.co_firstlineno} or after ({component.__qualname__})"
 
