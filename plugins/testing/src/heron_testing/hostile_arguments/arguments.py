@@ -17,7 +17,7 @@ ARGUMENTS: Mapping[str, str] = {
     "subclass": "Text('text')",
     "contains itself": "inside_itself()",
     "generator": "(number for number in (1, 2))",
-    "lambda": "lambda *arguments: 1",
+    "lambda": "lambda *arguments: None",
     "proxy": "Proxy('text')",
     "`__repr__` raises": "RaisingRepr()",
     "`__eq__` raises": "RaisingEq()",
