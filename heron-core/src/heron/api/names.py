@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from heron.author_text import short_text
 from heron.errors import TopologyError
 
-__all__ = ["OWN_MODULE", "checked_fields", "checked_name", "entry_of", "is_a", "parsed_entry"]
+__all__ = ["OWN_MODULE", "checked_fields", "checked_name", "entry_of", "is_a", "is_text", "parsed_entry"]
 
 OWN_MODULE = "__main__"
 """The module of an entry that means the author's own file; the loader puts the file's module name in its place."""
 
 # Test tools load modules by path, and such a module may have a hyphen in its name.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ENTRY = re.compile(r"[\w-]+(\.[\w-]+)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
@@ -31,10 +32,15 @@ def checked_name(name: object, place: str) -> str:
     Raises:
         TopologyError: when `name` is not a string, is empty, or has a lone surrogate, which is not Unicode text.
     """
-    if not is_a(name, str) or not name or any("\ud800" <= letter <= "\udfff" for letter in str(name)):
+    if not isinstance(name, str) or not is_text(name):
         msg = f"{place}: the name {short_text(name)} is not a string with at least one character; give one"
         raise TopologyError(msg)
     return name
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is a string of at least one character that is Unicode text: without lone surrogates."""
+    return is_a(value, str) and bool(value) and _SURROGATE.search(str(value)) is None
 
 
 def checked_fields(fields: Iterable[object], place: str) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def wrong_class(cell: Cell, name: str) -> str:
     if name in _OWN:
         unasked = cell.argument == "`__repr__` raises" and "raise " not in cell.call.line
         return "an error text calls __repr__" if unasked else ""
-    if name in {"TypeError", "ValueError", "OverflowError"} | _names(HeronError):
+    if name in {"TypeError", "UFuncTypeError", "ValueError", "OverflowError"} | _names(HeronError):
         return ""
     return f"a {name} from inside the engine"
 
