@@ -7,8 +7,11 @@ neighbours, which must reach the sink.
 from __future__ import annotations
 
 import enum
+import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from heron.api import (
@@ -33,22 +36,25 @@ from heron.api import (
     Tuple,
     ValueState,
 )
-from heron.api.task_hook import SpoutAckInfo
+from heron.clock import monotonic_s
 
-__all__ = ["NEIGHBOURS", "HostileBolt", "HostileGrouping", "HostileSpout", "Numbered", "Place", "Sink", "Source"]
+__all__ = ["NEIGHBOURS", "OTHER_STREAMS", "HostileBolt", "HostileGrouping", "HostileSpout", "Place", "Sink", "Source"]
 
 NEIGHBOURS = 4
 """The numbers without a cell, behind the cells."""
 
-_STREAMS = (
-    "value",
-    Stream(["number"], "neighbour"),
-    Stream(["value"], "keyed"),
-    Stream(["value"], "partial"),
-    Stream(["value"], "columns"),
-    Stream(["value"], "direct", direct=True),
-    Stream(["call", "argument"], "chosen"),
-)
+_PAUSE_S = 8.0  # for a tick for each call, every 50 ms
+
+_STREAMS = ("value", Stream(["number"], "neighbour"))
+
+OTHER_STREAMS: Mapping[str, Stream] = {
+    "keyed": Stream(["value"], "keyed"),
+    "partial": Stream(["value"], "partial"),
+    "columns": Stream(["value"], "columns"),
+    "direct": Stream(["value"], "direct", direct=True),
+    "chosen": Stream(["call", "argument"], "chosen"),
+}
+"""The streams of lines that name them; a stream costs each cell time."""
 
 CallFunction = Callable[[object, TopologyContext, object, object], object]
 
@@ -67,10 +73,28 @@ class Place(enum.StrEnum):
     """A thread of the author; the component's thread waits for it."""
 
 
+class Pause:
+    """Between the cells and the last neighbours, so that ticks and acks come: until a test ends it, or for seconds."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._end_s = monotonic_s() + _PAUSE_S if config["out"] else math.inf
+        self.over = False
+
+    def is_over(self) -> bool:
+        """Whether the last numbers may come."""
+        return self.over or monotonic_s() >= self._end_s
+
+
 class Numbered(NamedTuple):
     """The id of a number; no hostile id is one."""
 
     number: int
+
+
+def write(out: str, name: str, numbers: Sequence[int]) -> None:
+    """Write numbers to a file of the folder `out`, if it is given."""
+    if out:
+        Path(out, f"{name}.json").write_text(json.dumps(sorted(numbers)), encoding="utf-8")
 
 
 class HostileCalls(StatefulComponent):
@@ -119,15 +143,21 @@ class Source(Spout):
         """Read the number of cells."""
         self.last = 2 * len(config["cells"]) + NEIGHBOURS
         self.next = 0
-        self.go = False
+        self.pause = Pause(config)
         self.acked: list[int] = []
         self.failed: list[int] = []
+        self.out = config["out"]
+
+    def close(self) -> None:
+        """Write the acked and failed numbers, if there is a folder for it."""
+        write(self.out, "acked", self.acked)
+        write(self.out, "failed", self.failed)
 
     def next_tuple(self) -> None:
         """Emit a number; the last ones when the cells are through."""
         if self.next == self.last:
             self.end()
-        elif self.next < self.last - NEIGHBOURS or self.go:
+        elif self.next < self.last - NEIGHBOURS or self.pause.is_over():
             self.next += 1
             self.emit([self.next - 1], tup_id=Numbered(self.next - 1))
 
@@ -160,7 +190,7 @@ class HostileBolt(HostileCalls, Bolt):
         if self.place is Place.CALLBACK:
             context.add_task_hook(_BoltHook(self))
         if self.place is Place.INITIALIZE:
-            self.call_all(config["reports"])
+            self.call_all(bool(config["out"]))
 
     def call_all(self, reports: bool) -> None:
         """Call for all cells; `reports` errors where their place allows no exception."""
@@ -201,7 +231,7 @@ class HostileBolt(HostileCalls, Bolt):
     def finish(self) -> None:
         """Call, if this is the place."""
         if self.place is Place.FINISH:
-            self.call_all(self.context.get_config()["reports"])
+            self.call_all(bool(self.context.get_config()["out"]))
 
 
 class _BoltHook(ITaskHook):
@@ -227,7 +257,7 @@ class HostileSpout(HostileCalls, Spout):
         """Prepare, and call if this is the place."""
         self.prepare(config, context)
         self.numbers = list(range(2 * len(self.cells) + NEIGHBOURS))
-        self.go = False
+        self.pause = Pause(config)
         self.left: object = None
         self.acked: list[int] = []
         self.failed: list[int] = []
@@ -236,14 +266,14 @@ class HostileSpout(HostileCalls, Spout):
                 try:
                     self.call(cell, None)
                 except Exception as error:
-                    if not config["reports"]:
+                    if not config["out"]:
                         raise
                     self.report_error(error)
 
     def next_tuple(self) -> None:
         """Emit a number; call for a cell, if this is the place."""
         if not self.numbers:
-            if self.go:
+            if self.pause.is_over():
                 self.end()
             return
         number = self.numbers.pop(0)
@@ -253,6 +283,11 @@ class HostileSpout(HostileCalls, Spout):
             self.call(cell, None)
         elif cell is not None and self.place is Place.THREAD:
             self.call_in_thread(cell, None)
+
+    def close(self) -> None:
+        """Write the acked and failed numbers, if there is a folder for it."""
+        write(self.context.get_config()["out"], "acked", self.acked)
+        write(self.context.get_config()["out"], "failed", self.failed)
 
     def backlog(self) -> Any:  # noqa: ANN401  # hostile too
         """Answer with what a call has set."""
@@ -293,6 +328,7 @@ class Sink(Bolt):
         """Begin with nothing."""
         self.numbers: list[int] = []
         self.others = 0
+        self.out = config["out"]
 
     def process(self, tup: Tuple) -> None:
         """Note a number."""
@@ -301,3 +337,7 @@ class Sink(Bolt):
         else:
             self.others += 1
         self.ack(tup)
+
+    def finish(self) -> None:
+        """Write the numbers, if there is a folder for it."""
+        write(self.out, "sink", self.numbers)

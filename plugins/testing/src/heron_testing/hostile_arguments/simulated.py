@@ -5,58 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
-from heron.api import Grouping, TopologyBuilder
+from heron.api import TopologyBuilder
 from heron.api.capture import capture_topologies
 from heron.errors import HeronError, TopologyFailedError
 from heron.spi.driver import DriverRef
 from heron_simulator import Simulation
 from heron_testing.fake_clock import FakeClock
-from heron_testing.hostile_arguments.author_file import FILE_NAME, loaded
+from heron_testing.hostile_arguments.author_file import loaded
 from heron_testing.hostile_arguments.calls import CALLS, Caller
 from heron_testing.hostile_arguments.cells import Cell, Outcome, Verdict, judged, wrong_class
 from heron_testing.hostile_arguments.components import NEIGHBOURS, HostileSpout, Place, Sink, Source
+from heron_testing.hostile_arguments.matrix_topology import topology_of
 from heron_testing.hostile_arguments.pipelines import verdict_of_pipeline
 
-__all__ = ["topology_of", "verdict_of"]
+__all__ = ["verdict_of"]
 
 _MOST_STEPS = 2_000
 _ARROW = DriverRef("serializer", "arrow", "heron_serializer_arrow.serializer:ArrowSerializer", {})
 _ENDS_THE_RUN = {Place.INITIALIZE: "initialize", Place.FINISH: "finish"}
-
-
-def topology_of(
-    author: ModuleType, place: Place, chosen: list[tuple[int, str]], *, reports: bool = False
-) -> TopologyBuilder:
-    """The topology that calls for some cells, which are given by the number of the call and the argument."""
-    callers = {CALLS[call].caller for call, _ in chosen}
-    builder = TopologyBuilder("hostile")
-    builder.set_config(
-        {
-            "topology.reliability.mode": "ATLEAST_ONCE",
-            "topology.enable.message.timeouts": False,
-            "place": place,
-            "cells": [list(each) for each in chosen],
-            "grouping": Caller.GROUPING in callers,
-            "reports": reports,
-        }
-    )
-    if Caller.SPOUT in callers:
-        hostile = builder.add_spout("hostile", author.AuthorSpout, 1)
-    else:
-        source = builder.add_spout("source", Source, 1)
-        ticks = {"topology.tick.tuple.freq.secs": 1} if place is Place.TICK else {}
-        hostile = builder.add_bolt("hostile", author.AuthorBolt, 1, {source: Grouping.SHUFFLE}, ticks)
-    inputs = {
-        hostile: Grouping.SHUFFLE,
-        hostile["neighbour"]: Grouping.SHUFFLE,
-        hostile["columns"]: Grouping.SHUFFLE,
-        hostile["keyed"]: Grouping.fields("value"),
-        hostile["partial"]: Grouping.PARTIAL_KEY("value"),
-        hostile["direct"]: Grouping.DIRECT,
-        hostile["chosen"]: Grouping.custom(author.AuthorGrouping),
-    }
-    builder.add_bolt("sink", author.AuthorSink, 1, inputs)
-    return builder
 
 
 def verdict_of(cell: Cell, folder: Path) -> Verdict:
@@ -94,7 +60,7 @@ def _run(simulation: Simulation, cell: Cell) -> None:
         simulation.advance(1.5)
     source = simulation.component("hostile" if cell.call.caller is Caller.SPOUT else "source")
     assert isinstance(source, HostileSpout | Source)
-    source.go = True
+    source.pause.over = True
     simulation.run_until_finished(_MOST_STEPS)
 
 
@@ -129,8 +95,7 @@ def _verdict_of_file(cell: Cell, author: ModuleType) -> Verdict:
             builder.build_and_submit()
         simulation = Simulation(builder, clock=FakeClock())
         with simulation:
-            for name in ("source", "other"):
-                simulation.step()
+            simulation.step()
     except HeronError as error:
         return Verdict(Outcome.REFUSED if at_the_call else Outcome.FAILS, f"{type(error).__name__}: {error}")
     except BaseException as error:
