@@ -238,7 +238,7 @@ def renamed() -> None:
         (lambda: one_spout(name="a.b"), "topology 'words', component 'a.b': a name has no slash and no dot"),
         (lambda: one_spout(name="config"), "component 'config': this name is reserved"),
         (lambda: one_spout(name=3), "component: the name 3 is not a string"),
-        (lambda: one_spout(par=0), "component 'word': par is 0; give the number of tasks, an int from 1 to 100,000"),
+        (lambda: one_spout(par=0), "component 'word': par is 0; give the number of tasks, an int of at least 1"),
         (lambda: one_spout(par="2"), "par is '2'"),
         (lambda: one_spout(par=True), "par is True"),
         (lambda: one_spout(spout_cls=Count), "is not a spout; give a class derived from Spout"),

@@ -105,11 +105,23 @@ def _silent(*_: object) -> None:
     [
         (BaseBolt, "is_tick", _raises, cell_of("self.is_tick(X)", "None"), "a LookupError from inside the engine"),
         (Emitter, "flush", _silent, cell_of("self.log(X)", "True"), "did not|arrived as"),
-        (BaseBolt, "is_tick", lambda tup: f"{tup!r}", cell_of("self.is_tick(X)", "`__repr__` raises"), "calls __repr__"),
+        (
+            BaseBolt,
+            "is_tick",
+            repr,
+            cell_of("self.is_tick(X)", "`__repr__` raises"),
+            "calls __repr__",
+        ),
     ],
 )
 def test_a_wrong_engine_is_a_fault(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, owner: type, name: str, broken: Callable[..., Any], cell: Cell, message: str
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    owner: type,
+    name: str,
+    broken: Callable[..., Any],
+    cell: Cell,
+    message: str,
 ) -> None:
     """The matrix can fail: by the class of an error, by neighbours, by a text that calls the value."""
     monkeypatch.setattr(owner, name, staticmethod(broken) if name == "is_tick" else broken)

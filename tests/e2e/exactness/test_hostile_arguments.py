@@ -16,9 +16,7 @@ from heron_testing.hostile_arguments.processes import faults_of_processes
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
-GROUPS = [
-    (caller, place) for caller in (Caller.BOLT, Caller.SPOUT, Caller.GROUPING) for place in PLACES[caller]
-]
+GROUPS = [(caller, place) for caller in (Caller.BOLT, Caller.SPOUT, Caller.GROUPING) for place in PLACES[caller]]
 """A topology for each: the cells of one caller in one place."""
 
 

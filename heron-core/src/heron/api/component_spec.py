@@ -10,7 +10,6 @@ from heron.api.config import check_config
 from heron.api.definition import (
     DEAD_LETTERS,
     DEFAULT_STREAM,
-    MOST_TASKS,
     ComponentDefinition,
     ComponentKind,
     GroupingKind,
@@ -46,8 +45,8 @@ class HeronComponentSpec(ComponentSource):
         component_class: the class that was given as an object, else None.
 
     Raises:
-        TopologyError: when the name is not a string, the class path does not name a class, or `par` is not an int from 1
-            to `MOST_TASKS`.
+        TopologyError: when the name is not a string, the class path does not name a class, or `par` is not a positive
+            int.
     """
 
     def __init__(
@@ -250,7 +249,7 @@ Inputs: TypeAlias = (
 
 
 def _checked_par(par: object, place: str) -> int:
-    if not isinstance(par, int) or isinstance(par, bool) or not 1 <= par <= MOST_TASKS:
-        msg = f"{place}: par is {short_text(par)}; give the number of tasks, an int from 1 to {MOST_TASKS:,}"
+    if not isinstance(par, int) or isinstance(par, bool) or par < 1:
+        msg = f"{place}: par is {short_text(par)}; give the number of tasks, an int of at least 1"
         raise TopologyError(msg)
     return par

@@ -14,7 +14,6 @@ __all__ = [
     "COMPONENT_RUNTIME",
     "DEAD_LETTERS",
     "DEFAULT_STREAM",
-    "MOST_TASKS",
     "ComponentDefinition",
     "ComponentKind",
     "GroupingDefinition",
@@ -26,8 +25,6 @@ __all__ = [
 
 DEFAULT_STREAM = "default"
 DEAD_LETTERS = "dead_letters"
-MOST_TASKS = 100_000
-"""Tasks of one component; a plan of more takes minutes, and each task is a process."""
 """The stream of a spout on which its dead letters leave, if a bolt subscribes to it; `heron.api.dead_letter`."""
 
 COMPONENT_RUNTIME = "python"

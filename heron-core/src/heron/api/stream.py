@@ -175,8 +175,8 @@ class Grouping:
             arguments: JSON keyword arguments for the constructor of the class.
 
         Raises:
-            TopologyError: when `customgrouper` is none of these, is an object and `arguments` are given, or these are not
-                a dict.
+            TopologyError: when `customgrouper` is none of these, is an object and `arguments` are given, or these are
+                not a dict.
             ConfigError: when an argument is not JSON.
         """
         place = "Grouping.custom"
@@ -222,7 +222,10 @@ class Grouping:
         Raises:
             TopologyError: always.
         """
-        msg = f"Grouping.custom_object: the Java class {short_text(java_class_name)} is not supported; use Grouping.custom"
+        msg = (
+            f"Grouping.custom_object: the Java class {short_text(java_class_name)} is not supported; use "
+            "Grouping.custom"
+        )
         raise TopologyError(msg)
 
     @classmethod

@@ -196,8 +196,8 @@ class TopologyBuilder:
     def _check_class(self, name: object, cls: object, base: type, kind: str) -> None:
         if not isinstance(cls, type) or not issubclass(cls, base):
             msg = (
-                f"{self._place}, component {short_text(name)}: {short_text(cls)} is not a {kind}; give a class derived from "
-                f"{kind.capitalize()}"
+                f"{self._place}, component {short_text(name)}: {short_text(cls)} is not a {kind}; give a class derived "
+                f"from {kind.capitalize()}"
             )
             raise TopologyError(msg)
 

@@ -147,9 +147,7 @@ class ComponentRunner(ABC):
         """
         if not isinstance(error, Exception):
             raise ComponentExitedError(self.task.errors.report(doing, error, _EXITS, record, place=place)) from error
-        line = self.task.errors.report(
-            doing, error, _STOPS if self._stops_on_error else remedy, record, place=place
-        )
+        line = self.task.errors.report(doing, error, _STOPS if self._stops_on_error else remedy, record, place=place)
         if self._stops_on_error:
             raise ComponentStoppedError(line) from error
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -76,14 +77,18 @@ def _check_depth(values: object, depth: int) -> None:
     if depth > _DEEPEST:
         msg = f"it contains itself, or is nested in more than {_DEEPEST} values; make it flatter"
         raise ValueError(msg)
-    if isinstance(values, dict):
-        values = values.values()
-    elif not (isinstance(values, _SEQUENCES) or (isinstance(values, np.ndarray) and values.dtype == object)):
-        return
-    elif not any(issubclass(each, _NESTED) for each in set(map(type, values))):
-        return
-    for each in values:
+    for each in _held(values):
         _check_depth(each, depth + 1)
+
+
+def _held(values: object) -> Iterable[object]:
+    """The values of a container that holds containers; nothing else costs the time of a look at each value."""
+    if isinstance(values, dict):
+        return values.values()
+    is_sequence = isinstance(values, _SEQUENCES) or (isinstance(values, np.ndarray) and values.dtype == object)
+    if is_sequence and any(issubclass(each, _NESTED) for each in set(map(type, values))):
+        return cast("Iterable[object]", values)
+    return ()
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

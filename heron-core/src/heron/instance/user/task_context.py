@@ -12,8 +12,8 @@ from heron.api.definition import ComponentDefinition, GroupingDefinition
 from heron.api.metrics import IMetric
 from heron.api.names import is_a
 from heron.api.stream_id import GlobalStreamId
-from heron.clock import SystemClock
 from heron.author_text import short_text
+from heron.clock import SystemClock
 from heron.errors import UsageError, known, nearest
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.state.keyed_state import KeyedStateStore

@@ -47,9 +47,7 @@ class UserErrors:
             first = min(codes, key=lambda code: code.co_firstlineno)
             self._home = f"{first.co_filename}, line {first.co_firstlineno} or after ({component.__qualname__})"
 
-    def report(
-        self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = ""
-    ) -> str:
+    def report(self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = "") -> str:
         """Counts the failure, prints it if it is new, and returns its description of one line.
 
         `place` is the author's line that led to it, if no line of the author is in the traceback.

@@ -67,7 +67,10 @@ def windowed(window: object, fold: Fold, kind: str, *, whole: bool = False) -> K
     elif isinstance(window, SessionWindow):
         operator = SessionFold(window, fold, not whole)
     else:
-        msg = f"{kind}: {short_text(window, 60)} is not a window for it; give tumbling_window, sliding_window, session_window"
+        msg = (
+            f"{kind}: {short_text(window, 60)} is not a window for it; give tumbling_window, sliding_window, "
+            "session_window"
+        )
         raise TopologyError(msg)
     return Windowed(operator, window, kind, whole)
 

@@ -92,14 +92,19 @@ class ColumnOperators:
         """
         found = tuple([each for each in aggregates.values() if isinstance(each, ColumnAggregate)])
         if not found or len(found) != len(aggregates):
-            msg = f"{kind}: give aggregates by name, as in total=sum_of('price'); got {short_text(dict(aggregates), 100)}"
+            msg = (
+                f"{kind}: give aggregates by name, as in total=sum_of('price'); got {short_text(dict(aggregates), 100)}"
+            )
             raise TopologyError(msg)
         return _grouped(key, window, ColumnFold(found, tuple(aggregates)), kind)
 
 
 def _grouped(key: str | Sequence[str], window: object, fold: ColumnFold, kind: str) -> Windowed:
     if not isinstance(window, SlidingWindow):
-        msg = f"{kind} of columns: {short_text(window, 60)} is not a window for it; give tumbling_window or sliding_window"
+        msg = (
+            f"{kind} of columns: {short_text(window, 60)} is not a window for it; give tumbling_window or "
+            "sliding_window"
+        )
         raise TopologyError(msg)
     if window.clock:
         msg = f"{kind} of columns: windows by the clock have no columns; call rows(), or leave out by_clock()"

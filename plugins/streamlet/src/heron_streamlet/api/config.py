@@ -85,7 +85,10 @@ class Config:
         try:
             name = _Delivery(semantics if is_a(semantics, int) else 0).name
         except ValueError:
-            msg = f"delivery semantics {short_text(semantics, 60)}: give Config.ATMOST_ONCE, ATLEAST_ONCE or EFFECTIVELY_ONCE"
+            msg = (
+                f"delivery semantics {short_text(semantics, 60)}: give Config.ATMOST_ONCE, ATLEAST_ONCE or "
+                "EFFECTIVELY_ONCE"
+            )
             raise ConfigError(msg) from None
         self._values[api_constants.TOPOLOGY_RELIABILITY_MODE] = TopologyReliabilityMode[name]
         return self

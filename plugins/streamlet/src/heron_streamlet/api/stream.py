@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from heron.api.definition import MOST_TASKS
 from heron.api.names import is_a
 from heron.author_text import short_text
 from heron.errors import TopologyError
@@ -72,10 +71,10 @@ class Stream(Generic[T]):
         """Set the number of tasks of the operator; without it the operator has that of its (left) input.
 
         Raises:
-            TopologyError: when the number is not an integer from 1 to 100,000.
+            TopologyError: when the number is not an integer of at least 1.
         """
-        if type(num_partitions) is not int or not 1 <= num_partitions <= MOST_TASKS:
-            msg = f"{short_text(num_partitions, 60)} partitions: not an integer from 1 to {MOST_TASKS:,}"
+        if type(num_partitions) is not int or num_partitions < 1:
+            msg = f"{short_text(num_partitions, 60)} partitions: not an integer of at least 1"
             raise TopologyError(msg)
         self._draft.partitions = num_partitions
         return self
@@ -104,7 +103,9 @@ class Stream(Generic[T]):
         for other in others:
             if not is_a(other, Stream) or other.elements != self.elements:
                 has = f" of {other.elements}" if is_a(other, Stream) else ""
-                msg = f"{operator.word}: {short_text(other, 60)}{has} is not a stream of {self.elements}, as the left one"
+                msg = (
+                    f"{operator.word}: {short_text(other, 60)}{has} is not a stream of {self.elements}, as the left one"
+                )
                 raise TopologyError(msg)
             if other._draft.builder is not builder:
                 msg = f"{operator.word}: the streams belong to two builders; add both sources to the same one"

@@ -239,7 +239,10 @@ class Streamlet(Stream[T]):
             TopologyError: when `aggregate` is not an `Aggregate`.
         """
         if not is_a(aggregate, Aggregate):
-            msg = f"aggregate_by_key_and_window: {short_text(aggregate, 60)} is not an Aggregate; for a function use reduce"
+            msg = (
+                f"aggregate_by_key_and_window: {short_text(aggregate, 60)} is not an Aggregate; for a function "
+                "use reduce"
+            )
             raise TopologyError(msg)
         return self._windowed(window, Aggregated(aggregate), "aggregatebykeyandwindow")
 

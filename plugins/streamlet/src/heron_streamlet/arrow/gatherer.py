@@ -78,7 +78,10 @@ class Gatherer:
         elif isinstance(record, Sequence) and not isinstance(record, (str, bytes)) and len(record) == len(self._schema):
             return tuple(record)
         names = ", ".join(self._schema.names)
-        msg = f"to_columns: {short_text(record, 200)} is no mapping with the names {names}, nor as many values in this order"
+        msg = (
+            f"to_columns: {short_text(record, 200)} is no mapping with the names {names}, nor as many values in "
+            "this order"
+        )
         raise UserCodeError(msg)
 
     def _batch(self, rows: Sequence[Row]) -> pa.RecordBatch:

@@ -99,7 +99,10 @@ class Items(Source[T]):
     def __init__(self, items: Iterable[T] | Callable[[], Iterable[T]], *, bounded: bool = True) -> None:
         self.bounded = bounded
         if not callable(items) and isinstance(items, Iterator):
-            msg = f"Items({short_text(items, 60)}): an iterator can be read only once; give a list, or a function that returns it"
+            msg = (
+                f"Items({short_text(items, 60)}): an iterator can be read only once; give a list, or a function "
+                "that returns it"
+            )
             raise UsageError(msg)
         self._items = items
 

@@ -101,7 +101,10 @@ class CountMin(Monoid[Any, Any, Counts]):
 
     def __init__(self, error: float = 0.001, confidence: float = 0.99) -> None:
         if not 0 < error <= 0.5 or not 0 < confidence < 1:  # see the docstring
-            msg = f"CountMin(error={short_text(error, 60)}, confidence={short_text(confidence, 60)}): error from 0 to 0.5, confidence from 0 to 1"
+            msg = (
+                f"CountMin(error={short_text(error, 60)}, confidence={short_text(confidence, 60)}): error from 0 "
+                "to 0.5, confidence from 0 to 1"
+            )
             raise UsageError(msg)
         sketch = _datasketches().count_min_sketch
         self.hashes: int = sketch.suggest_num_hashes(confidence)

@@ -1,4 +1,4 @@
-"""The columns of the matrix: arguments that Python allows and that no author means, as expressions of the author's file."""
+"""The columns of the matrix: arguments that Python allows and no author means, as expressions of the author's file."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from heron.api import (
 from heron_streamlet import Builder, Config, Runner, count_window, session_window, sliding_window, tumbling_window
 from heron_testing.hostile_arguments.components import HostileBolt, HostileGrouping, HostileSpout, Sink, Source
 '''
-_COMPONENTS = '''
+_COMPONENTS = """
 
 class AuthorBolt(HostileBolt):
     def initialize(self, config, context):
@@ -52,7 +52,7 @@ class AuthorGrouping(HostileGrouping):
     def choose_tasks(self, values):
         return CALLS[values[0]](self, None, None, ARGUMENTS[values[1]]())
 
-'''
+"""
 
 _GIVEN = {Caller.FILE: "builder, source, X", Caller.PIPELINE: "builder, stream, answer, answers, X"}
 """The names that a line finds; all others find those of a component."""

@@ -1,7 +1,8 @@
 """The rows of the matrix: each line of Python with which authors call the engine, or answer it.
 
-In a line, `self` is the component, `context` its context, and `X` the argument. A line of a spout or bolt finds its states
-and metrics as attributes of `self`, see `components`. A line of a file finds the `builder`, a spec `source` and classes.
+In a line, `self` is the component, `context` its context, and `X` the argument. A line of a spout or bolt finds its
+states and metrics as attributes of `self`, see `components`. A line of a file finds the `builder`, a spec `source` and
+classes.
 """
 
 from __future__ import annotations
@@ -252,7 +253,10 @@ raise Failure(X)
 CALLS: tuple[Call, ...] = tuple(
     Call(caller, line)
     for caller, lines in (
-        (Caller.BOLT, _BOLT), (Caller.SPOUT, _SPOUT), (Caller.GROUPING, _GROUPING), (Caller.FILE, _FILE),
+        (Caller.BOLT, _BOLT),
+        (Caller.SPOUT, _SPOUT),
+        (Caller.GROUPING, _GROUPING),
+        (Caller.FILE, _FILE),
         (Caller.PIPELINE, _PIPELINE),
     )
     for line in lines.strip().splitlines()

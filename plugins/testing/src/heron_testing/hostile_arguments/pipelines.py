@@ -85,7 +85,7 @@ def _number_of(element: Any) -> int | None:  # noqa: ANN401  # what the pipeline
     """The number that an element is, or begins with."""
     if type(element) is int:
         return element
-    return _number_of(tuple(element)[0]) if isinstance(element, tuple) and element else None
+    return _number_of(next(iter(element))) if isinstance(element, tuple) and element else None
 
 
 def _judged(cell: Cell, errors: Sequence[str]) -> Verdict:

@@ -22,19 +22,18 @@ __all__ = ["verdict_of"]
 
 _MOST_STEPS = 2_000
 _ARROW = DriverRef("serializer", "arrow", "heron_serializer_arrow.serializer:ArrowSerializer", {})
-_ENDS_THE_RUN = {Place.INITIALIZE: "initialize", Place.FINISH: "finish"}
+_ENDS_THE_RUN = {Place.INITIALIZE, Place.FINISH}
 
 
 def verdict_of(cell: Cell, folder: Path) -> Verdict:
     """Run a cell. `folder` is where the author's file is written; any cell may use it again."""
     author = loaded(folder)
-    if cell.call.caller is Caller.FILE:
-        return _verdict_of_file(cell, author)
-    if cell.call.caller is Caller.PIPELINE:
-        return verdict_of_pipeline(cell, author)
+    run = {Caller.FILE: _verdict_of_file, Caller.PIPELINE: verdict_of_pipeline}.get(cell.call.caller, _verdict_of_task)
+    return run(cell, author)
+
+
+def _verdict_of_task(cell: Cell, author: ModuleType) -> Verdict:
     builder = topology_of(author, cell.place, [(CALLS.index(cell.call), cell.argument)])
-    errors: tuple[str, ...] = ()
-    simulation: Simulation | None = None
     try:
         simulation = Simulation(builder, clock=FakeClock(), serializers=[_ARROW])
         with simulation:
