@@ -188,8 +188,8 @@ def _check_whole(definition: TopologyDefinition) -> None:
     total = sum(component.parallelism for component in definition.components)
     if total > MAX_INSTANCES:
         _refuse(
-            f"topology {definition.name!r}: the sum of {TOPOLOGY_COMPONENT_PARALLELISM}, {short_text(total)}, exceeds the "
-            f"limit of {MAX_INSTANCES} instances; lower some"
+            f"topology {definition.name!r}: the sum of {TOPOLOGY_COMPONENT_PARALLELISM}, {short_text(total)}, exceeds "
+            f"the limit of {MAX_INSTANCES} instances; lower some"
         )
     cycle = find_cycle(definition)
     if cycle:

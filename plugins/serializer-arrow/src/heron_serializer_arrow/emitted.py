@@ -85,10 +85,10 @@ def _held(values: object) -> Iterable[object]:
     """The values of a container that holds containers; nothing else costs the time of a look at each value."""
     if isinstance(values, dict):
         return values.values()
-    is_sequence = isinstance(values, _SEQUENCES) or (isinstance(values, np.ndarray) and values.dtype == object)
-    if is_sequence and any(issubclass(each, _NESTED) for each in set(map(type, values))):
-        return cast("Iterable[object]", values)
-    return ()
+    if not (isinstance(values, _SEQUENCES) or (isinstance(values, np.ndarray) and values.dtype == object)):
+        return ()
+    found = cast("Iterable[object]", values)
+    return found if any(issubclass(each, _NESTED) for each in set(map(type, found))) else ()
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

@@ -81,9 +81,10 @@ class _UserMetric:
             return
         given = {f"/{_key_text(key)}": each for key, each in value.items()} if isinstance(value, dict) else {"": value}
         wrong = [key for key, each in given.items() if each is not None and not _is_number(each)]
-        self.values = {key: float(each) for key, each in given.items() if each is not None and key not in wrong}
+        self.values = {key: float(each) for key, each in given.items() if isinstance(each, Real) and key not in wrong}
         if wrong:
-            msg = f"its value {short_text(given[wrong[0]])}{wrong[0] and ' of ' + wrong[0][1:]} is not a number"
+            of = f" of {wrong[0][1:]}" if wrong[0] else ""
+            msg = f"its value {short_text(given[wrong[0]])}{of} is not a number; give a number or None"
             raise UsageError(msg)
 
 
@@ -93,7 +94,7 @@ def _is_number(value: object) -> bool:
         return False
     try:
         float(value)
-    except OverflowError:
+    except Exception:  # it is too large, or its class is the author's
         return False
     return True
 

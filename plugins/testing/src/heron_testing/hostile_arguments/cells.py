@@ -102,5 +102,8 @@ def wrong_class(cell: Cell, name: str) -> str:
     return f"a {name} from inside the engine"
 
 
-def _names(cls: type) -> set[str]:
-    return {cls.__name__}.union(*(_names(each) for each in cls.__subclasses__()))
+def _names(cls: type[object]) -> set[str]:
+    found = {cls.__name__}
+    for each in cls.__subclasses__():
+        found |= _names(each)
+    return found

@@ -63,7 +63,8 @@ def verdict_of_pipeline(cell: Cell, author: ModuleType) -> Verdict:
         problem = wrong_class(cell, type(error).__name__) or ("" if at_the_call else "not of the engine's classes")
         text = f"{type(error).__name__}: {error}" if type(error).__name__ != "HostileError" else "HostileError"
         return Verdict(Outcome.FAULT if problem else Outcome.REFUSED, f"{problem}: {text}")
-    is_function = callable(argument) and "(X)" in cell.call.line  # a function of the author, which gives what it gives
+    # A function of the author in the place of the argument gives what it gives.
+    is_function = callable(argument) and not any(each in cell.call.line for each in ("answer", "lambda"))
     if missing := _missing(collected and not is_function, errors):
         return Verdict(Outcome.FAULT, f"{missing}; errors: {errors}")
     return _judged(cell, errors)

@@ -44,7 +44,7 @@ def read_matrix(text: str) -> dict[tuple[str, str, str], str]:
     entries: dict[tuple[str, str, str], str] = {}
     caller = ""
     columns: list[str] = []
-    for line in text.splitlines():
+    for line in text.rpartition("\n## ")[2].splitlines():
         if line.startswith("| ") and " | " in line:
             first, *signs = [each.strip() for each in line.strip("|").replace(r"\|", "/").split("|")]
             if first.startswith("`"):
