@@ -135,16 +135,18 @@ class ComponentRunner(ABC):
         self.emitter.send_marker(Marker.END, self._downstream())
         self.task.telemetry.report(pb.TASK_PHASE_LEFT if self.task.is_removed() else pb.TASK_PHASE_ENDED, self.emitter)
 
-    def user_failed(self, doing: str, error: BaseException, remedy: str, record: object = None) -> None:
-        """Shows and counts a failure of user code.
+    def user_failed(
+        self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = ""
+    ) -> None:
+        """Shows and counts a failure of user code; `place` is as for `UserErrors.report`.
 
         Raises:
             ComponentStoppedError: when `topology.on.error` is ``stop``.
             ComponentExitedError: when the error is not an `Exception`, such as that of `sys.exit`.
         """
         if not isinstance(error, Exception):
-            raise ComponentExitedError(self.task.errors.report(doing, error, _EXITS, record)) from error
-        line = self.task.errors.report(doing, error, _STOPS if self._stops_on_error else remedy, record)
+            raise ComponentExitedError(self.task.errors.report(doing, error, _EXITS, record, place=place)) from error
+        line = self.task.errors.report(doing, error, _STOPS if self._stops_on_error else remedy, record, place=place)
         if self._stops_on_error:
             raise ComponentStoppedError(line) from error
 
@@ -186,6 +188,7 @@ class ComponentRunner(ABC):
         task, context = self.task, self.task.context
         self.apply_routes()
         initialise(self.component, task.config, context, has_state=task.checkpoints is not None)
+        task.errors.locate(self._class, self.component.author_place)
         global_metrics.init(
             context, task.settings.metrics_export_s
         )  # after the author's own call, which takes precedence
@@ -372,8 +375,9 @@ class ComponentRunner(ABC):
         """The tasks that get watermarks: all downstream tasks that data is routed to."""
         return self.task.index.receiving_tasks(self.task.spec.component)
 
-    def _queued_failed(self, error: BaseException) -> None:
-        self.user_failed("a call of the thread-safe collector", error, "the call is lost and the task continues")
+    def _queued_failed(self, error: BaseException, place: str) -> None:
+        doing, remedy = "a call of the thread-safe collector", "the call is lost and the task continues"
+        self.user_failed(doing, error, remedy, place=place)
 
     def _close(self) -> None:
         self.emitter.flush()

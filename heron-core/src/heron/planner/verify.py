@@ -31,6 +31,7 @@ from heron.api.definition import (
     TopologyDefinition,
 )
 from heron.api.tuple import TupleHelper
+from heron.author_text import short_text
 from heron.errors import TopologyError, known, nearest
 from heron.planner.key_group import key_groups_of
 from heron.planner.logical_plan import find_cycle
@@ -193,7 +194,7 @@ def _check_parallelism(component: ComponentDefinition, groups: int) -> None:
     if type(count) is not int or count < 1:
         _refuse(f"{place} {count!r} is not an integer of 1 or more instances; raise it")
     if count > MAX_INSTANCES:
-        _refuse(f"{place} {count} exceeds the limit of {MAX_INSTANCES} instances in a topology; lower it")
+        _refuse(f"{place} {short_text(count)} exceeds the limit of {MAX_INSTANCES} instances in a topology; lower it")
     if count > groups and any(each.grouping.kind in _KEYED for each in component.inputs):
         _refuse(
             f"{place} {count} exceeds {TOPOLOGY_KEY_GROUPS}, {groups} key groups, and a grouping by fields gives each "
@@ -205,8 +206,8 @@ def _check_whole(definition: TopologyDefinition) -> None:
     total = sum(component.parallelism for component in definition.components)
     if total > MAX_INSTANCES:
         _refuse(
-            f"topology {definition.name!r}: the sum of {TOPOLOGY_COMPONENT_PARALLELISM}, {total}, exceeds the limit of "
-            f"{MAX_INSTANCES} instances; lower some"
+            f"topology {definition.name!r}: the sum of {TOPOLOGY_COMPONENT_PARALLELISM}, {short_text(total)}, exceeds "
+            f"the limit of {MAX_INSTANCES} instances; lower some"
         )
     cycle = find_cycle(definition)
     if cycle:
