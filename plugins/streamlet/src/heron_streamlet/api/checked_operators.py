@@ -13,10 +13,20 @@ from heron_streamlet.windowing.fold import Fold
 from heron_streamlet.windowing.keyed_operators import CountFold, KeyedOperator, SessionFold, WindowFold, WindowJoin
 from heron_streamlet.windowing.window import CountWindow, Duration, SessionWindow, SlidingWindow, micros
 
-__all__ = ["DAY_S", "called", "early", "event_time", "joined", "windowed", "write"]
+__all__ = ["DAY_S", "called", "early", "event_time", "joined", "require", "windowed", "write"]
 
 DAY_S = 86_400.0
 """How far in the future an event time may be, if the author does not say."""
+
+
+def require(holds: bool, otherwise: str) -> None:
+    """Check what an author has given.
+
+    Raises:
+        TopologyError: with this text, when it does not hold.
+    """
+    if not holds:
+        raise TopologyError(otherwise)
 
 
 def called(function: Any, method: str) -> Callable[..., Any]:  # noqa: ANN401  # authors break annotations
