@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from heron.clock import monotonic_s
+from heron.executor.container_keys import ContainerKeys
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.guarded_hub import open_guarded_hub
-from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.keys import KeyRing, Speaker, new_keys
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
@@ -34,7 +35,7 @@ class Environment:
             self.reactor,
             self.sockets,
             f"ipc://{folder}/executor",
-            keys=self.keys.connecting_as(Speaker.MEMBER),
+            keys=ContainerKeys(KeyRing.of(self.keys), 1),
             process="test",
             on_connect=self._hello,
             on_envelope=lambda envelope: self.heard.append(envelope.stop.reason),

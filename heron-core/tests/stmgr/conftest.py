@@ -105,9 +105,10 @@ class Stmgr:
             str(run_dir),
             str(run_dir),
             TASKS[container],
-            keys.connecting_as(Speaker.MEMBER),
-            keys.listening_to(Speaker.MEMBER),
+            (keys.connecting_as(Speaker.MEMBER),),
+            (keys.listening_to(Speaker.MEMBER),),
         )
+        self.spec = spec
         self.sockets = SocketContext(max_frame_bytes=FrameLimits(settings.frame_max_bytes).socket_bytes)
         local = LocalTasks(container, spec.task_ids)
         acks = AckRouting(local, monotonic_s)
@@ -115,7 +116,7 @@ class Stmgr:
         router, paces = Router(acks, marks), OutletPaces(marks, settings.queue_least_bytes, settings.outlet_target_s)
         pressure = BackPressure(Reporter(container, incarnation))
         self.context = LinkContext(
-            spec, settings, Reactor(), self.sockets, router, TrafficCounters(), acks, pressure, local, paces
+            spec, settings, Reactor(), self.sockets, router, TrafficCounters(), acks, pressure, local, paces, lambda: self.spec
         )
         for socket in (executor_endpoint(run_dir, container), registration_endpoint(run_dir, container)):
             Path(socket.removeprefix("ipc://")).unlink(missing_ok=True)

@@ -4,16 +4,23 @@ A network connection may break while both sides run. Then the sending side ends 
 because credit in transit may be lost and would be missing from the window. The hello of the new session has the number
 of frames that were sent before, so the receiver detects missing frames. Only a missing frame is a loss. While a peer
 has no session, losses and acks for it cannot be sent. The next session starts with a loss message instead.
+
+A session *moves* to another connection when both sides have newer keys. Data flows on while that connects. Then the
+session ends: the peer answers when it has taken the last frame. Segments and acks wait for this answer, and nothing is
+lost or sent again.
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.keys import ClientKeys
 from heron.planner.physical_plan import PlanIndex, StreamManagerLocation
 from heron.stmgr.link_context import LinkContext
 from heron.stmgr.peer_reach import PeerReach
@@ -27,13 +34,23 @@ _RECONNECT_S = 0.1  # the pause before a new session, so that a peer that refuse
 _SILENT_BEATS = 3  # the missing heartbeats after which a peer is not reached
 
 
+@dataclass(slots=True)
+class _Move:
+    """A session that moves: the next one, and the former one from its end until the peer has answered."""
+
+    following: PeerOutbound
+    former: PeerOutbound | None = None
+
+
 class PeerLinks:
     """The sessions to all peers of a stream manager."""
 
     def __init__(self, context: LinkContext) -> None:
         self._context = context
         self._limits = context.limits
+        self._keys: Sequence[ClientKeys] = context.spec.keys
         self._outbound: dict[int, PeerOutbound] = {}
+        self._moves: dict[int, _Move] = {}
         self._locations: dict[int, StreamManagerLocation] = {}
         self._tasks_of: dict[int, tuple[int, ...]] = {}
         self._peer_of_task: dict[int, PeerOutbound] = {}
@@ -60,14 +77,37 @@ class PeerLinks:
         self.reach.expect(present, monotonic_s())
         self._container_of = {task_id: cid for cid, own in self._tasks_of.items() for task_id in own}
         for container_id, location in former.items():
-            if present.get(container_id) != location:
+            if not _same_process(present.get(container_id), location):
                 self._leave(container_id)
         for container_id, location in present.items():
-            if container_id not in self._outbound and former.get(container_id) != location:
+            if container_id in self._outbound:
+                self._outbound[container_id].location = location
+            elif not _same_process(former.get(container_id), location):
                 self._open(location)
+        self.follow_keys()
         self._peer_of_task = {}
         for container_id in self._outbound:
             self._assign(container_id)
+
+    def set_keys(self, keys: Sequence[ClientKeys]) -> None:
+        """Takes the present sets of keys, oldest first, and moves sessions to the newest that both sides have."""
+        self._keys = keys
+        self.follow_keys()
+
+    def follow_keys(self) -> None:
+        """Begins to move each session for which both sides have newer keys. Call it again: an attempt may fail."""
+        for container_id, peer in self._outbound.items():
+            keys = self._newest(peer.location)
+            if peer.welcomed and keys and keys.server_public != peer.server_key and container_id not in self._moves:
+                following = self._session(peer.location, keys)
+                self._moves[container_id] = _Move(following)
+
+    def have_moved(self) -> bool:
+        """Whether there is a session to every peer of the plan, and each of them uses the newest keys."""
+        newest = self._keys[-1].server_public
+        sessions = self._outbound.values()
+        moved = all(peer.welcomed and peer.server_key == newest for peer in sessions)
+        return moved and self._outbound.keys() == self._locations.keys()
 
     def pump(self, task_ids: set[int]) -> None:
         """Sends the outlets of the peers that have these tasks."""
@@ -110,16 +150,36 @@ class PeerLinks:
         peer.set_tasks(task_ids, self._context.router)
         self._peer_of_task.update(dict.fromkeys(task_ids, peer))
 
+    def _newest(self, location: StreamManagerLocation) -> ClientKeys | None:
+        """The newest keys that the peer and this process have."""
+        offered = location.endpoints()
+        if not location.server_key:
+            return self._keys[0]
+        return next((keys for keys in reversed(self._keys) if keys.server_public in offered), None)
+
     def _open(self, location: StreamManagerLocation) -> None:
+        keys = self._newest(location)
+        if keys is None:
+            _log.warning("no keys in common with the stream manager of container %d yet", location.container_id)
+            self._context.reactor.after(_RECONNECT_S, lambda: self._reopen(location))
+            return
+        self._outbound[location.container_id] = peer = self._session(location, keys)
+        self._begin(peer)
+
+    def _session(self, location: StreamManagerLocation, keys: ClientKeys) -> PeerOutbound:
+        """Connects for a session, which begins later."""
         context, spec = self._context, self._context.spec
         session = next(self._sessions)
         identity = f"c{spec.container_id}-{spec.incarnation}-{session}".encode()
-        channel = context.sockets.client_of(location.endpoint, identity, keys=spec.keys)
-        peer = PeerOutbound(location, channel, session, self._limits)
-        container_id = location.container_id
-        self._outbound[container_id] = peer
-        context.reactor.on_readable(peer.channel, lambda: self._read(peer))
-        context.reactor.on_disconnect(peer.channel, lambda: self._disconnected(peer))
+        endpoint = location.endpoints().get(keys.server_public, location.endpoint)
+        channel = context.sockets.client_of(endpoint, identity, keys=keys)
+        peer = PeerOutbound(location, channel, keys.server_public, session, self._limits)
+        context.reactor.on_readable(channel, lambda: self._read(peer))
+        context.reactor.on_disconnect(channel, lambda: self._disconnected(peer), lambda: self._connected(peer))
+        return peer
+
+    def _begin(self, peer: PeerOutbound) -> None:
+        context, spec, container_id = self._context, self._context.spec, peer.location.container_id
         peer.send_hello(spec.container_id, spec.incarnation, self._frames_sent.get(container_id, 0))
         if container_id in self._loss_due:
             self._loss_due.discard(container_id)
@@ -127,8 +187,41 @@ class PeerLinks:
         for task_id in context.pressure.own_culprits():
             peer.send_pressure(pb.Pressure(task_id=task_id, container_id=spec.container_id, on=True))
 
+    def _connected(self, peer: PeerOutbound) -> None:
+        """Ends the session that moves to this connection."""
+        container_id = peer.location.container_id
+        move, former = self._moves.get(container_id), self._outbound.get(container_id)
+        if move is None or move.following is not peer or former is None or former is peer:
+            return
+        move.former, peer.location = former, former.location
+        former.end(self._context.router)
+        self._outbound[container_id] = peer
+        self._assign(container_id)
+
+    def _end_move(self, container_id: int) -> PeerOutbound | None:
+        """Closes the connection that a move leaves: the former one, or a new one whose session has not begun.
+
+        Returns the session that can begin now.
+        """
+        move = self._moves.pop(container_id, None)
+        if move is None:
+            return None
+        left, former = move.former or move.following, move.former
+        if former is not None:
+            self._frames_sent[container_id] = self._frames_sent.get(container_id, 0) + former.frames
+            if former.loss_sent and not former.ended:
+                self._loss_due.add(container_id)
+        self._context.reactor.forget(left.channel)
+        left.channel.close()
+        return move.following if former is not None else None
+
+    def _moves_away(self, peer: PeerOutbound) -> bool:
+        """Whether the connection of this session is not the one that data uses."""
+        return self._outbound.get(peer.location.container_id) is not peer
+
     def _leave(self, container_id: int) -> None:
         """Disconnects from an incarnation that left the plan; data that it did not confirm is lost."""
+        self._end_move(container_id)
         self._loss_due.discard(container_id)
         peer = self._outbound.get(container_id)
         unknown = self._frames_sent.pop(container_id, 0) > 0 and not (peer and peer.welcomed)
@@ -147,16 +240,34 @@ class PeerLinks:
             while (frame := peer.channel.receive()) is not None:
                 self.reach.heard(peer.location.container_id, monotonic_s())
                 peer.handle(frame, self._context.router)
+            if peer.ended:
+                self._continue_move(peer)
         except RemoteProtocolError as error:
             message = f"session with container {peer.location.container_id} ended: {error}"
             # a refused hello loses nothing
             self._context.note_violation("to-peer", error, message, reported=peer.welcomed)
             self._context.counters.lost_tuples += peer.lost.rows if peer.lost is not None else 0
-            self._restart_session(peer)
+            if self._moves_away(peer):
+                self._continue_move(peer)
+            else:
+                self._restart_session(peer)
+
+    def _continue_move(self, peer: PeerOutbound) -> None:
+        """Begins the next session: the former one is over, or the new connection is gone and there is none."""
+        container_id = peer.location.container_id
+        move = self._moves.get(container_id)
+        if move is not None and peer in (move.former, move.following):
+            following = self._end_move(container_id)
+            if following is not None:
+                self._begin(following)
 
     def _disconnected(self, peer: PeerOutbound) -> None:
         """Starts another session; the plan reports whether the peer itself is gone."""
         container_id = peer.location.container_id
+        if self._moves_away(peer):
+            self._read(peer)  # the answer to the end of the session
+            self._continue_move(peer)
+            return
         if self._outbound.get(container_id) is peer:
             self._read(peer)  # the last credit
         if self._outbound.get(container_id) is peer:  # unless the last frame has ended the session
@@ -166,6 +277,7 @@ class PeerLinks:
 
     def _restart_session(self, peer: PeerOutbound) -> None:
         container_id = peer.location.container_id
+        self._end_move(container_id)
         self._frames_sent[container_id] = self._frames_sent.get(container_id, 0) + peer.frames
         if peer.loss_sent:
             self._loss_due.add(container_id)  # the loss message may not have arrived
@@ -174,6 +286,13 @@ class PeerLinks:
 
     def _reopen(self, location: StreamManagerLocation) -> None:
         container_id = location.container_id
-        if self._locations.get(container_id) == location and container_id not in self._outbound:
-            self._open(location)
-            self._assign(container_id)
+        present = self._locations.get(container_id)
+        if present is not None and _same_process(present, location) and container_id not in self._outbound:
+            self._open(present)
+            if container_id in self._outbound:
+                self._assign(container_id)
+
+
+def _same_process(one: StreamManagerLocation | None, other: StreamManagerLocation) -> bool:
+    """Whether two locations are of one incarnation, which may listen at other ports since."""
+    return one is not None and (one.container_id, one.incarnation) == (other.container_id, other.incarnation)

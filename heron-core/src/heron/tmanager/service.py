@@ -221,6 +221,7 @@ class Service:
         beat = envelope.heartbeat
         if container_id is None:
             return []
+        self._leader.known.keys.take(container_id, tuple(beat.server_keys), moved=beat.moved)
         return self._leader.stmgr_heard(container_id, beat.incarnation, beat.losses, dict(beat.lost_by_task))
 
     def _task_report(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
