@@ -38,5 +38,8 @@ class ContainerKeys:
         except HeronError as error:
             _log.error("the keys stay as they are: %s", error)
             return None
+        if not ring.follows(self.ring):
+            _log.error("node 'keys' of topology %r was replaced, not rotated: the keys stay as they are", topology)
+            return None
         before, self.ring, self.version = self.ring, ring, node.version
         return before if before != ring else None

@@ -102,6 +102,11 @@ class KeyRing(TopologyKeys):
         """The present set, and its successor if there is one."""
         return (self,) if self.next is None else (self, self.next)
 
+    def follows(self, earlier: KeyRing) -> bool:
+        """Whether a rotation leads from another ring to this one, or they are equal."""
+        present = {keys.server.public for keys in self.sets()} | {self.former}
+        return any(keys.server.public in present for keys in earlier.sets())
+
     def beginning(self, successors: TopologyKeys) -> KeyRing:
         """The ring of a rotation that begins."""
         return replace(self, next=successors, former="")

@@ -30,7 +30,7 @@ from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow
 from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.documents.traces_table import TracesTable
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
-from heron.spi.statemgr import NodeKind, StateManager
+from heron.spi.statemgr import NodeKind, StateManager, Versioned
 from heron.spi.task_memory import TaskMemory
 from heron.spi.task_profile import TaskProfile
 from heron.spi.task_stacks import TaskStacks
@@ -333,17 +333,29 @@ class RemoteTopology:
                 self._client = self._open_own(location.endpoint)
             else:
                 open_client = cast("_OpenClient", load_object(_OPEN_CLIENT))
-                self._client = open_client(location.endpoint, self._keys(), self.name, control=control)
+                self._client = open_client(
+                    location.endpoint, self.keys().value, self.name, control=control, server_key=location.server_key
+                )
             self._client_of = wanted
         return self._client
 
-    def _keys(self) -> bytes:
+    def keys(self) -> Versioned:
+        """Return the node with its keys; `heron.state_nodes.topology_keys` reads the value."""
         node = self._statemgr.get(NodeKind.KEYS, self.name)
         if node is None:
             remedy = f"`{self.run.kill_command}` and submit it again"
             msg = f"topology {self.name!r} has no keys in the state manager; {remedy}"
             raise StateError(msg)
-        return node.value
+        return node
+
+    def write_keys(self, value: bytes, expected: int) -> None:
+        """Write the node with its keys if it still has that version. Raises as `StateManager.set` does."""
+        self._statemgr.set(NodeKind.KEYS, self.name, value, expected=expected)
+
+    def leader_key(self) -> str | None:
+        """Return the public key of the leading topology manager; None while there is none, "" of an earlier version."""
+        location = self._located_now()
+        return location.server_key if location else None
 
     def _location(self, control: bool) -> TManagerLocation | None:
         """Return where the topology manager of this run is.
