@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from secret_places import keys_of
 
+from heron.clock import monotonic_s
 from heron.driver_kit.loading import open_driver
 from heron.errors import AccessError, UnreachableError
 from heron.ipc.keys import Speaker, TopologyKeys
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.matrix, pytest.mark.timeout(240)]
 
 _DRIVER = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 _NAME = "flooding"
@@ -65,6 +66,7 @@ def test_keys_rotate_under_full_load_without_a_lost_tuple_or_a_pause(sandbox: Sa
     old, endpoints = nodes(sandbox)
     instances = {process.pid for process in (*run.processes("instance"), *run.processes("stmgr"))}
     assert json.loads(sandbox.output_of("keys", _NAME, "--json"))["server_keys"] == [old.server.public]
+    began_s = int(monotonic_s())
     for _ in range(2):
         sandbox.output_of("keys", "rotate", _NAME)
         flows(run, sandbox)
@@ -81,22 +83,21 @@ def test_keys_rotate_under_full_load_without_a_lost_tuple_or_a_pause(sandbox: Sa
     (run.out / "stop").touch()
     report = run.finished()
     check_counts(run)
+    seconds = {second for _, seconds in results(run, "tally") for second in seconds}
+    assert set(range(began_s, max(seconds))) <= seconds, "a second without data"
     assert report.components["tally"].executed == report.components["numbers"].emitted
 
 
 def check_counts(run: HeronRun) -> None:
-    """Every number was counted once, none has failed, and in each second some came."""
+    """Every number was counted once, and none has failed."""
     emitted, failed = zip(*(rows[0] for rows in results(run, "numbers")), strict=True)
     tallies = results(run, "tally")
-    counts = [tally for tallies_of_task, _, _ in tallies for tally in tallies_of_task]
+    counts = [tally for tallies_of_task, _ in tallies for tally in tallies_of_task]
     assert sum(count for _, count, _ in counts) == sum(emitted)
     assert sum(total for _, _, total in counts) == sum(number * (number - 1) // 2 for number in emitted)
     assert sum(failed) == 0
-    seconds = sorted({second for _, _, seconds in tallies for second in seconds})
-    print(f"{sum(emitted)} numbers in {len(seconds)} s; longest pauses {[tally[1] for tally in tallies]}")
-    assert seconds == list(range(seconds[0], seconds[-1] + 1))
 
 
-def results(run: HeronRun, component: str) -> list[list[object]]:
+def results(run: HeronRun, component: str) -> list[list[Any]]:
     """What the tasks of a component have written."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(run.out.glob(f"{component}-*.json"))]

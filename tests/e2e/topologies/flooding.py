@@ -57,7 +57,6 @@ class TallyBolt(Bolt):
         self.out, self.context = config["out"], context
         self.counts: Counter[int] = Counter()
         self.sums: Counter[int] = Counter()
-        self.last_s = self.longest_s = 0.0
         self.seconds: Counter[int] = Counter()
 
     def process(self, tup: Tuple) -> None:
@@ -65,17 +64,13 @@ class TallyBolt(Bolt):
         task, number = tup.values
         self.counts[task] += 1
         self.sums[task] += number
-        now_s = monotonic_s()
-        if self.last_s:
-            self.longest_s = max(self.longest_s, now_s - self.last_s)
-        self.last_s = now_s
-        self.seconds[int(now_s)] += 1
+        self.seconds[int(monotonic_s())] += 1
         self.ack(tup)
 
     def close(self) -> None:
-        """Writes the counts, the longest time without a number, and the seconds."""
+        """Writes the counts and the seconds."""
         tallies = [[task, count, self.sums[task]] for task, count in self.counts.items()]
-        write_result(self.out, self.context, [tallies, self.longest_s, sorted(self.seconds)])
+        write_result(self.out, self.context, [tallies, sorted(self.seconds)])
 
 
 if __name__ == "__main__":

@@ -78,13 +78,15 @@ class SocketContext:
             HeronError: when the endpoint is invalid, or is on the network and `keys` is None.
         """
         socket = self._open(zmq.DEALER)
+        channel = Channel(socket)
         if keys is not None and endpoint.startswith(_NETWORK):
             self._secure_client(socket, endpoint, keys)
+            self._held.append(channel.monitor())  # before the connection, whose events would be missed otherwise
         socket.setsockopt(zmq.IMMEDIATE, 0 if eager else 1)
         if identity:
             socket.setsockopt(zmq.IDENTITY, identity)
         _connect(socket, endpoint)
-        return Channel(socket)
+        return channel
 
     def hub(self, endpoint: str) -> Hub:
         """Opens a hub at `endpoint`."""
