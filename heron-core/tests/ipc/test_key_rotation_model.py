@@ -86,9 +86,8 @@ def of_command(state: State, rules: Rules) -> Iterator[State]:
     """It writes the new keys beside the old ones, and removes the old ones when all have confirmed."""
     if state.node == 0:
         yield replace(state, node=1)
-    elif state.node == 1:
-        if not rules.waits or all(each.confirmed for each in state.containers):
-            yield replace(state, node=2)
+    elif state.node == 1 and (not rules.waits or all(each.confirmed for each in state.containers)):
+        yield replace(state, node=2)
 
 
 def of_leader(state: State, rules: Rules) -> Iterator[State]:
@@ -144,7 +143,7 @@ def of_stmgr(state: State, at: int, rules: Rules) -> Iterator[State]:
 
 
 def connect(state: State, at: int, rules: Rules) -> Iterator[State]:
-    """It uses the newest keys that both have. A session moves: the old connection is used until the new one is there."""
+    """It uses the newest keys that both have. The old connection of a session is used until the new one is there."""
     own, peer = state.containers[at], state.containers[OTHER[at]]
     offered = KNOWN[own.seen] if rules.both else {max(KNOWN[own.seen])}
     common = KNOWN[own.stage] & offered

@@ -117,7 +117,17 @@ class Stmgr:
         router, paces = Router(acks, marks), OutletPaces(marks, settings.queue_least_bytes, settings.outlet_target_s)
         pressure = BackPressure(Reporter(container, incarnation))
         self.context = LinkContext(
-            spec, settings, Reactor(), self.sockets, router, TrafficCounters(), acks, pressure, local, paces, lambda: self.spec
+            spec,
+            settings,
+            Reactor(),
+            self.sockets,
+            router,
+            TrafficCounters(),
+            acks,
+            pressure,
+            local,
+            paces,
+            lambda: self.spec,
         )
         for socket in (executor_endpoint(run_dir, container), registration_endpoint(run_dir, container)):
             Path(socket.removeprefix("ipc://")).unlink(missing_ok=True)

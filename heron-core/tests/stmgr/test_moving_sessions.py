@@ -57,3 +57,19 @@ def test_data_goes_on_in_order_while_keys_rotate(linked: Site) -> None:
     for each in linked.stmgrs.values():
         counters = each.context.counters
         assert (counters.lost_frames, counters.broken_links, counters.refused_frames, counters.lost_acks) == (0,) * 4
+
+
+def test_a_port_that_cannot_be_reached_leaves_the_session_where_it_is(linked: Site) -> None:
+    """Data flows with the old keys, and the rotation waits."""
+    spout, bolt = linked.registered(1), linked.registered(3)
+    old, new = linked.keys, new_keys()
+    for container in (1, 2):
+        give_keys(linked, container, 1, old, new)
+    linked.stmgrs[2].hello.next_endpoint = "tcp://127.0.0.1:1"  # nobody listens there
+    linked.plan(2)
+    send(spout, linked, range(20))
+    assert bolt.payloads(20, skip_plans=True) == [b"%d" % number for number in range(20)]
+    wait_until(linked.stmgrs[2].peers_have_moved)
+    assert not linked.stmgrs[1].peers_have_moved()
+    counters = linked.stmgrs[2].context.counters
+    assert (counters.lost_frames, counters.refused_frames) == (0, 0)

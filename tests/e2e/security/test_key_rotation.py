@@ -1,4 +1,4 @@
-"""The keys of a running topology change: no tuple is lost or sent again, data flows on, and the old keys are refused."""
+"""The keys of a running topology change: no tuple is lost or sent again, data flows, and the old keys are refused."""
 
 from __future__ import annotations
 

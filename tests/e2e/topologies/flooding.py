@@ -40,7 +40,7 @@ class NumberSpout(Spout):
             self.emit([self.task, self.number], tup_id=self.number if self.acked else None)
             self.number += 1
 
-    def fail(self, tup_id: Any) -> None:  # noqa: ANN401, ARG002  # the id may have any type
+    def fail(self, tup_id: Any) -> None:  # noqa: ANN401  # the id may have any type
         """Counts a number that was lost."""
         self.failed += 1
 

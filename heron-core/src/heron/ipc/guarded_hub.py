@@ -4,8 +4,8 @@ Without a handler of the ZeroMQ Authentication Protocol (RFC 27), CURVE accepts 
 key. The gate is that handler, for the one guarded hub of its context. It runs on the event loop of the hub's owner. It
 is bound before the hub is, and the hub is told to refuse every peer while there is no handler.
 
-While keys rotate, a hub has a port for each set of keys. libzmq keeps the server key and the domain of each port as they
-were when it was bound, so the gate knows by the domain for which set a peer asks.
+While keys rotate, a hub has a port for each set of keys. libzmq keeps the server key and the domain of each port as
+they were when it was bound, so the gate knows by the domain for which set a peer asks.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A key pair belongs to a kind of client, not to a process: every process of the t
 that listens proves its identity with the server's pair and knows the public keys of the clients that it accepts.
 Secrets are kept only in the state manager and in files with mode 0600. The `repr` of a pair hides its secret.
 
-The public key of the server names a set of keys: a location says which set its endpoint has, and a process that connects
-there proves its own key of that set. So both sides may have two sets while keys rotate (decision 059).
+The public key of the server names a set of keys: a location says which set its endpoint has, and a process that
+connects there proves its own key of that set. So both sides may have two sets while keys rotate (decision 059).
 """
 
 from __future__ import annotations

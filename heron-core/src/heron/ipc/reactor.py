@@ -64,7 +64,7 @@ class Reactor:
     def on_disconnect(
         self, channel: Channel, call: Callable[[], None], on_connect: Callable[[], None] | None = None
     ) -> None:
-        """Calls `call` when the peer of the channel is gone or cannot be reached, and `on_connect` when it is connected.
+        """Calls `call` when the peer of the channel is gone or cannot be reached, `on_connect` when it is connected.
 
         Only channels that connect once call `on_connect`.
         """

@@ -117,8 +117,8 @@ def _wait(topology: RemoteTopology, ring: KeyRing, after_s: float | None) -> Hel
             return held
         if waited_s >= topology.timeout_s:
             msg = (
-                f"the keys of topology {topology.name!r} still rotate after {topology.timeout_s:g} s, and data flows on: "
-                f"{'; '.join(held.waits_for)}; `heron keys rotate {topology.name}` goes on, and with --after without "
+                f"the keys of topology {topology.name!r} still rotate after {topology.timeout_s:g} s, and data flows "
+                f"on: {'; '.join(held.waits_for)}; `heron keys rotate {topology.name}` goes on, and with --after without "
                 "these containers"
             )
             raise UnreachableError(msg)
