@@ -147,7 +147,7 @@ class Stmgr:
 
     def peers_have_moved(self) -> bool:
         """Whether all sessions use the newest keys."""
-        return self._running._peers.have_moved()
+        return self._running._peers.moves.are_over()
 
     def close(self) -> None:
         self.context.reactor.stop()

@@ -19,6 +19,7 @@ from heron.executor.children import ChildEnd, Children
 from heron.executor.container_keys import ContainerKeys
 from heron.executor.container_processes import ContainerProcess, instance_process, output_file, role_spec
 from heron.executor.container_stop import ContainerStop
+from heron.executor.key_changes import KeyChanges
 from heron.executor.kill_causes import KillCauses
 from heron.executor.location_service import LocationService
 from heron.executor.process_restarts import ProcessPhase, ProcessRestarts, ProcessState, RestartPolicy
@@ -37,7 +38,7 @@ from heron.kernel.telemetry import Telemetry
 from heron.planner.packing_plan import InstancePlan
 from heron.spi.metricsink import Source
 from heron.spi.scheduler import ContainerSpec
-from heron.spi.statemgr import StateManager, Versioned
+from heron.spi.statemgr import StateManager
 from heron.state_nodes.plans import decode_tasks
 
 __all__ = ["EXIT_ENDED", "Executor", "ExecutorContext", "RoleCommand"]
@@ -57,9 +58,6 @@ _PHASES = {
 # These roles start when the topology manager is connected, or after this time. A start costs processor time that the
 # other processes need. Records wait in the sockets of their senders meanwhile, and services have nothing to do.
 _LAST_TO_START = frozenset({"metricsmgr", "service"})
-_RENEWED = frozenset({"tmanager", "service"})  # they have the first set of keys only, and start again when it changes
-_REREADING = frozenset({"stmgr", "metricsmgr"})  # they read their spec files again when the keys change
-_KEYS_RETRY_S = 1.0
 _LAST_STARTS_S = 0.5
 
 _log = logging.getLogger(__name__)
@@ -88,9 +86,16 @@ class Executor:
         self._processes = {process.name: process for process in processes}
         self._command = command
         self._leaving: dict[str, ContainerProcess] = {}
-        self._renewed: set[str] = set()  # processes that end because their keys have changed
         self._kills = KillCauses(OwnCgroup(), monotonic_s)
         self._children = Children(self._kills.cause, context.starter)
+        self._key_changes = KeyChanges(
+            context.reactor,
+            context.keys,
+            self._processes,
+            self._children,
+            context.settings.stop_grace_s,
+            self._write_spec,
+        )
         services = frozenset(name for name, process in self._processes.items() if process.service)
         self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings), tireless=services)
         self._stopping: ContainerStop | None = None
@@ -126,7 +131,8 @@ class Executor:
             StateError: when the state manager cannot watch the location of the topology manager.
         """
         spec = self._context.spec
-        self._locations.watch(self._context.statemgr, spec.topology, self._follow_keys)
+        follow_keys = partial(self._key_changes.follow, topology=spec.topology, on_written=self._locations.set_keys)
+        self._locations.watch(self._context.statemgr, spec.topology, follow_keys)
         for name, process in self._processes.items():
             if process.role not in _LAST_TO_START:
                 self._start(name)
@@ -141,8 +147,7 @@ class Executor:
         for end in self._children.reap():
             if self._leaving.pop(end.name, None) is not None:
                 _log.info("%s has left: %s", end.name, end.reason)
-            elif self._stopping is None and end.name in self._renewed:
-                self._renewed.discard(end.name)
+            elif self._key_changes.take_renewed(end.name) and self._stopping is None:
                 self._restarts.died(end.name, EXIT_TEMPORARY, "its keys have changed", monotonic_s())
                 self._start(end.name)
             elif self._stopping is None:
@@ -170,7 +175,7 @@ class Executor:
         context, process = self._context, self._processes[name]
         number = self._incarnation(name)
         try:
-            spec_file = self._write_spec(process, number)
+            spec_file = self._write_spec(name)
             command, output = self._command(process.module, spec_file), output_file(process, context.spec)
             pid = self._children.start(name, command, output, spec_file.with_suffix(END_NOTE))
         except (OSError, HeronError) as error:
@@ -181,49 +186,13 @@ class Executor:
         self._telemetry.events.note("process-started", name, restarts=str(state.restarts))
         self._report(state)
 
-    def _write_spec(self, process: ContainerProcess, number: int) -> Path:
-        context = self._context
-        path = context.workspace.path / f"{process.name}.json"
+    def _write_spec(self, name: str) -> Path:
+        context, number = self._context, self._incarnation(name)
+        path = context.workspace.path / f"{name}.json"
         task_ids = tuple(each.task_id for each in self._processes.values() if each.instance)
-        package_dir = context.workspace.package_dir
-        write_spec(path, role_spec(process, context.spec, context.keys.ring, task_ids, number, package_dir))
+        package_dir, ring = context.workspace.package_dir, context.keys.ring
+        write_spec(path, role_spec(self._processes[name], context.spec, ring, task_ids, number, package_dir))
         return path
-
-    def _follow_keys(self, node: Versioned | None) -> None:
-        """Hands changed keys to the processes: by their spec files, or by a new start if they know one set only."""
-        keys, spec = self._context.keys, self._context.spec
-        before = keys.follow(node, spec.topology)
-        if before is None or self._stopping is not None:
-            return
-        _log.info("keys of version %d: %d sets", keys.version, len(keys.ring.sets()))
-        self._telemetry.events.note("keys-changed", f"container-{spec.container_id}", sets=str(len(keys.ring.sets())))
-        if before.server != keys.ring.server:
-            for name in self._alive(_RENEWED):
-                self._renewed.add(name)
-                self._children.ask(name)
-                pid = self._children.pid(name)
-                self._context.reactor.after(self._context.settings.stop_grace_s, partial(self._kill_renewed, name, pid))
-        self._hand_keys()
-
-    def _hand_keys(self) -> None:
-        """Writes the keys into the spec files; the disk may be full, and then it tries again."""
-        try:
-            for name in self._alive(_REREADING):
-                self._write_spec(self._processes[name], self._incarnation(name))
-        except OSError as error:
-            _log.error("keys cannot be written, next attempt in %g s: %s", _KEYS_RETRY_S, error)
-            self._context.reactor.after(_KEYS_RETRY_S, self._hand_keys)
-            return
-        self._locations.set_keys(self._context.keys.version)
-
-    def _alive(self, roles: frozenset[str]) -> list[str]:
-        alive = self._children.alive()
-        return [name for name, process in self._processes.items() if process.role in roles and name in alive]
-
-    def _kill_renewed(self, name: str, pid: int) -> None:
-        if name in self._renewed and self._children.pid(name) == pid:
-            _log.warning("%s did not end for its new keys in time, killing it", name)
-            self._children.kill(name)
 
     def _start_last(self) -> None:
         if self._last_started:

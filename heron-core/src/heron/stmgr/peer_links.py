@@ -4,18 +4,13 @@ A network connection may break while both sides run. Then the sending side ends 
 because credit in transit may be lost and would be missing from the window. The hello of the new session has the number
 of frames that were sent before, so the receiver detects missing frames. Only a missing frame is a loss. While a peer
 has no session, losses and acks for it cannot be sent. The next session starts with a loss message instead.
-
-A session *moves* to another connection when both sides have newer keys. Data flows on while that connects. Then the
-session ends: the peer answers when it has taken the last frame. Segments and acks wait for this answer, and nothing is
-lost or sent again.
+`peer_moves` moves sessions to connections with newer keys.
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError
@@ -23,6 +18,7 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.keys import ClientKeys
 from heron.planner.physical_plan import PlanIndex, StreamManagerLocation
 from heron.stmgr.link_context import LinkContext
+from heron.stmgr.peer_moves import PeerMoves, same_process
 from heron.stmgr.peer_reach import PeerReach
 from heron.stmgr.peer_session import PeerOutbound
 
@@ -34,23 +30,14 @@ _RECONNECT_S = 0.1  # the pause before a new session, so that a peer that refuse
 _SILENT_BEATS = 3  # the missing heartbeats after which a peer is not reached
 
 
-@dataclass(slots=True)
-class _Move:
-    """A session that moves: the next one, and the former one from its end until the peer has answered."""
-
-    following: PeerOutbound
-    former: PeerOutbound | None = None
-
-
 class PeerLinks:
     """The sessions to all peers of a stream manager."""
 
     def __init__(self, context: LinkContext) -> None:
         self._context = context
         self._limits = context.limits
-        self._keys: Sequence[ClientKeys] = context.spec.keys
         self._outbound: dict[int, PeerOutbound] = {}
-        self._moves: dict[int, _Move] = {}
+        self.moves = PeerMoves(context, self._outbound, self._session, self._assign)
         self._locations: dict[int, StreamManagerLocation] = {}
         self._tasks_of: dict[int, tuple[int, ...]] = {}
         self._peer_of_task: dict[int, PeerOutbound] = {}
@@ -77,37 +64,18 @@ class PeerLinks:
         self.reach.expect(present, monotonic_s())
         self._container_of = {task_id: cid for cid, own in self._tasks_of.items() for task_id in own}
         for container_id, location in former.items():
-            if not _same_process(present.get(container_id), location):
+            if not same_process(present, location):
                 self._leave(container_id)
         for container_id, location in present.items():
             if container_id in self._outbound:
                 self._outbound[container_id].location = location
-            elif not _same_process(former.get(container_id), location):
+            elif not same_process(former, location):
                 self._open(location)
-        self.follow_keys()
+        self.moves.peers = present
+        self.moves.follow()
         self._peer_of_task = {}
         for container_id in self._outbound:
             self._assign(container_id)
-
-    def set_keys(self, keys: Sequence[ClientKeys]) -> None:
-        """Takes the present sets of keys, oldest first, and moves sessions to the newest that both sides have."""
-        self._keys = keys
-        self.follow_keys()
-
-    def follow_keys(self) -> None:
-        """Begins to move each session for which both sides have newer keys. Call it again: an attempt may fail."""
-        for container_id, peer in self._outbound.items():
-            keys = self._newest(peer.location)
-            if peer.welcomed and keys and keys.server_public != peer.server_key and container_id not in self._moves:
-                following = self._session(peer.location, keys)
-                self._moves[container_id] = _Move(following)
-
-    def have_moved(self) -> bool:
-        """Whether there is a session to every peer of the plan, and each of them uses the newest keys."""
-        newest = self._keys[-1].server_public
-        sessions = self._outbound.values()
-        moved = all(peer.welcomed and peer.server_key == newest for peer in sessions)
-        return moved and self._outbound.keys() == self._locations.keys()
 
     def pump(self, task_ids: set[int]) -> None:
         """Sends the outlets of the peers that have these tasks."""
@@ -150,15 +118,8 @@ class PeerLinks:
         peer.set_tasks(task_ids, self._context.router)
         self._peer_of_task.update(dict.fromkeys(task_ids, peer))
 
-    def _newest(self, location: StreamManagerLocation) -> ClientKeys | None:
-        """The newest keys that the peer and this process have."""
-        offered = location.endpoints()
-        if not location.server_key:
-            return self._keys[0]
-        return next((keys for keys in reversed(self._keys) if keys.server_public in offered), None)
-
     def _open(self, location: StreamManagerLocation) -> None:
-        keys = self._newest(location)
+        keys = self.moves.newest(location)
         if keys is None:
             _log.warning("no keys in common with the stream manager of container %d yet", location.container_id)
             self._context.reactor.after(_RECONNECT_S, lambda: self._reopen(location))
@@ -175,7 +136,7 @@ class PeerLinks:
         channel = context.sockets.client_of(endpoint, identity, keys=keys)
         peer = PeerOutbound(location, channel, keys.server_public, session, self._limits)
         context.reactor.on_readable(channel, lambda: self._read(peer))
-        context.reactor.on_disconnect(channel, lambda: self._disconnected(peer), lambda: self._connected(peer))
+        context.reactor.on_disconnect(channel, lambda: self._disconnected(peer), lambda: self.moves.connected(peer))
         return peer
 
     def _begin(self, peer: PeerOutbound) -> None:
@@ -186,38 +147,6 @@ class PeerLinks:
             peer.send_loss(pb.Loss())
         for task_id in context.pressure.own_culprits():
             peer.send_pressure(pb.Pressure(task_id=task_id, container_id=spec.container_id, on=True))
-
-    def _connected(self, peer: PeerOutbound) -> None:
-        """Ends the session that moves to this connection."""
-        container_id = peer.location.container_id
-        move, former = self._moves.get(container_id), self._outbound.get(container_id)
-        if move is None or move.following is not peer or former is None or former is peer:
-            return
-        move.former, peer.location = former, former.location
-        former.end(self._context.router)
-        self._outbound[container_id] = peer
-        self._assign(container_id)
-
-    def _end_move(self, container_id: int) -> PeerOutbound | None:
-        """Closes the connection that a move leaves: the former one, or a new one whose session has not begun.
-
-        Returns the session that can begin now.
-        """
-        move = self._moves.pop(container_id, None)
-        if move is None:
-            return None
-        left, former = move.former or move.following, move.former
-        if former is not None:
-            self._frames_sent[container_id] = self._frames_sent.get(container_id, 0) + former.frames
-            if former.loss_sent and not former.ended:
-                self._loss_due.add(container_id)
-        self._context.reactor.forget(left.channel)
-        left.channel.close()
-        return move.following if former is not None else None
-
-    def _moves_away(self, peer: PeerOutbound) -> bool:
-        """Whether the connection of this session is not the one that data uses."""
-        return self._outbound.get(peer.location.container_id) is not peer
 
     def _leave(self, container_id: int) -> None:
         """Disconnects from an incarnation that left the plan; data that it did not confirm is lost."""
@@ -247,24 +176,28 @@ class PeerLinks:
             # a refused hello loses nothing
             self._context.note_violation("to-peer", error, message, reported=peer.welcomed)
             self._context.counters.lost_tuples += peer.lost.rows if peer.lost is not None else 0
-            if self._moves_away(peer):
+            if self.moves.moves_away(peer):
                 self._continue_move(peer)
             else:
                 self._restart_session(peer)
 
     def _continue_move(self, peer: PeerOutbound) -> None:
-        """Begins the next session: the former one is over, or the new connection is gone and there is none."""
-        container_id = peer.location.container_id
-        move = self._moves.get(container_id)
-        if move is not None and peer in (move.former, move.following):
-            following = self._end_move(container_id)
-            if following is not None:
-                self._begin(following)
+        """Begins the next session: the former one is over. Or ends the move: its new connection is gone."""
+        if self.moves.has(peer) and (following := self._end_move(peer.location.container_id)) is not None:
+            self._begin(following)
+
+    def _end_move(self, container_id: int) -> PeerOutbound | None:
+        former, following = self.moves.end(container_id)
+        if former is not None:
+            self._frames_sent[container_id] = self._frames_sent.get(container_id, 0) + former.frames
+            if former.loss_sent and not former.ended:
+                self._loss_due.add(container_id)
+        return following
 
     def _disconnected(self, peer: PeerOutbound) -> None:
         """Starts another session; the plan reports whether the peer itself is gone."""
         container_id = peer.location.container_id
-        if self._moves_away(peer):
+        if self.moves.moves_away(peer):
             self._read(peer)  # the answer to the end of the session
             self._continue_move(peer)
             return
@@ -286,13 +219,7 @@ class PeerLinks:
 
     def _reopen(self, location: StreamManagerLocation) -> None:
         container_id = location.container_id
-        present = self._locations.get(container_id)
-        if present is not None and _same_process(present, location) and container_id not in self._outbound:
-            self._open(present)
+        if same_process(self._locations, location) and container_id not in self._outbound:
+            self._open(self._locations[container_id])
             if container_id in self._outbound:
                 self._assign(container_id)
-
-
-def _same_process(one: StreamManagerLocation | None, other: StreamManagerLocation) -> bool:
-    """Whether two locations are of one incarnation, which may listen at other ports since."""
-    return one is not None and (one.container_id, one.incarnation) == (other.container_id, other.incarnation)

@@ -31,7 +31,6 @@ from heron.stmgr.instance_links import InstanceLinks
 from heron.stmgr.link_context import LinkContext
 from heron.stmgr.peer_hub import PeerHub
 from heron.stmgr.peer_links import PeerLinks
-from heron.stmgr.peer_reach import ReachChanged
 from heron.stmgr.pressure_reports import PressureReports
 from heron.stmgr.question_relay import QuestionRelay
 from heron.stmgr.stmgr_metrics import ack_metrics, reach_metrics, routing_metrics
@@ -140,7 +139,7 @@ class StreamManager:
     def _take_keys(self, spec: StmgrSpec) -> None:
         """The keys rotate: listens and connects with the sets that the executor has written now."""
         self._peer_hub.set_keys(spec.peer_keys)
-        self._peers.set_keys(spec.keys)
+        self._peers.moves.follow(spec.keys)
         _log.info("sets of keys: %d", len(spec.keys))
         self._send_hello()
 
@@ -159,22 +158,19 @@ class StreamManager:
             losses=self._reported_losses.total(),
             lost_by_task=self._reported_losses,
             server_keys=self._peer_hub.endpoints,
-            moved=self._peers.have_moved(),
+            moved=self._peers.moves.are_over(),
         )
         self._tmanager.send(Envelope(heartbeat=beat))
 
     def _beat(self) -> None:
         self._send_heartbeat()
         self._peer_hub.send_heartbeats()
-        self._peers.follow_keys()
+        self._peers.moves.follow()
         for change in self._peers.reach.update(monotonic_s()):
-            self._note_reach(change)
+            what = "is reached again after" if change.reached else "is not reached: no message for"
+            _log.warning("the stream manager of container %d %s %.1f s", change.container_id, what, change.silent_s)
+            self._events.reach_changed(change)
         self._pressure.report_causes()
-
-    def _note_reach(self, change: ReachChanged) -> None:
-        what = "is reached again after" if change.reached else "is not reached: no message for"
-        _log.warning("the stream manager of container %d %s %.1f s", change.container_id, what, change.silent_s)
-        self._events.reach_changed(change)
 
     def _handle(self, envelope: Envelope) -> None:
         body = body_of(envelope)

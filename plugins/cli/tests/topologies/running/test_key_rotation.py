@@ -10,7 +10,8 @@ import pytest
 from heron.errors import StateConflictError, UnreachableError, UsageError
 from heron.ipc.documents.status import KeysStatus, TaskStatus, TopologyStatus
 from heron.ipc.keys import KeyRing, new_keys
-from heron.spi.statemgr import Versioned
+from heron.spi.statemgr import NodeKind, Versioned
+from heron.state_nodes.tmanager_location import TManagerLocation
 from heron.state_nodes.topology_keys import decode_key_ring, encode_keys
 from heron_cli.topologies.running.key_rotation import HeldKeys, held_keys, rotate_keys
 from heron_cli.topologies.running.remote_topology import RemoteTopology
@@ -30,22 +31,30 @@ class Rotating:
         self.away: KeyRing | None = None
         self.leader: KeyRing | None = None
         self.state = "running"
+        self.earlier = False
         self.on_write: Callable[[], object] = lambda: None
 
     def keys(self) -> Versioned:
         """As `RemoteTopology.keys`."""
         return Versioned(encode_keys(self.ring), self.version)
 
-    def write_keys(self, value: bytes, expected: int) -> None:
-        """As `RemoteTopology.write_keys`."""
+    @property
+    def statemgr(self) -> Rotating:
+        """This topology is its own state manager."""
+        return self
+
+    def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int) -> None:
+        """As `StateManager.set`."""
+        assert (kind, topology) == (NodeKind.KEYS, self.name)
         if expected != self.version:
             raise StateConflictError(self.name)
         self.ring, self.version = decode_key_ring(value, self.name), self.version + 1
         self.on_write()
 
-    def leader_key(self) -> str:
-        """As `RemoteTopology.leader_key`."""
-        return (self.leader or self.ring).server.public
+    def located(self) -> TManagerLocation:
+        """As `RemoteTopology.located`."""
+        server_key = "" if self.earlier else (self.leader or self.ring).server.public
+        return TManagerLocation("tcp://", "words-1", 1, "here", server_key=server_key)
 
     def status(self, *, control: bool = False) -> TopologyStatus:
         """As `RemoteTopology.status`."""
@@ -121,7 +130,7 @@ def test_the_command_waits_for_the_topology_manager_with_the_new_keys() -> None:
 def test_what_cannot_rotate_is_refused_and_nothing_changes() -> None:
     """A topology of an earlier version would never confirm; a second command must not overwrite the keys of a first."""
     topology = Rotating()
-    topology.leader_key = lambda: ""  # type: ignore[method-assign]
+    topology.earlier = True
     with pytest.raises(UsageError, match="a version of heron-core whose keys do not rotate"):
         rotate(topology)
     assert topology.version == 1

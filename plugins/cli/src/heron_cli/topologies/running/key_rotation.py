@@ -14,6 +14,7 @@ from heron.clock import monotonic_s
 from heron.errors import UnreachableError, UsageError
 from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.keys import KeyRing, new_keys
+from heron.spi.statemgr import NodeKind
 from heron.state_nodes.topology_keys import decode_key_ring, encode_keys
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.topologies.running.restart import containers_of
@@ -58,18 +59,18 @@ def rotate_keys(
         UnreachableError: when a step is not completed in time. Both sets are accepted, and data flows on.
     """
     check_not_ended(topology.status(control=True))
-    if topology.leader_key() == "":
+    if (leader := topology.located()) and not leader.server_key:
         msg = f"topology {topology.name!r} runs with a version of heron-core whose keys do not rotate; submit it again"
         raise UsageError(msg)
     ring, version = _ring(topology)
     if not _held(topology, ring).rotating:
         on_step("new keys are written beside the old ones")
-        topology.write_keys(encode_keys(ring.beginning(new_keys())), version)
+        _write(topology, ring.beginning(new_keys()), version)
         ring, version = _ring(topology)
     if ring.next is not None:
         _wait(topology, ring, after_s)
         on_step("every container uses the new keys; the old ones are removed")
-        topology.write_keys(encode_keys(ring.completed()), version)
+        _write(topology, ring.completed(), version)
         ring, version = _ring(topology)
     return _wait(topology, ring, after_s)
 
@@ -79,12 +80,16 @@ def _ring(topology: RemoteTopology) -> tuple[KeyRing, int]:
     return decode_key_ring(node.value, topology.name), node.version
 
 
+def _write(topology: RemoteTopology, ring: KeyRing, expected: int) -> None:
+    topology.statemgr.set(NodeKind.KEYS, topology.name, encode_keys(ring), expected=expected)
+
+
 def _held(topology: RemoteTopology, ring: KeyRing) -> HeldKeys:
     status = topology.status()
     check_not_ended(status)
     server_keys = tuple(keys.server.public for keys in ring.sets())
     waits_for = _lacking(ring, status) if ring.next is not None or ring.former else []
-    if ring.former and topology.leader_key() != ring.server.public:
+    if ring.former and ((leader := topology.located()) is None or leader.server_key != ring.server.public):
         waits_for.append("the topology manager has the old keys, and starts again")
     return HeldKeys(topology.name, server_keys, tuple(waits_for))
 
@@ -116,10 +121,10 @@ def _wait(topology: RemoteTopology, ring: KeyRing, after_s: float | None) -> Hel
         if after_s is not None and waited_s >= after_s:
             return held
         if waited_s >= topology.timeout_s:
+            why = "; ".join(held.waits_for)
             msg = (
                 f"the keys of topology {topology.name!r} still rotate after {topology.timeout_s:g} s, and data flows "
-                f"on: {'; '.join(held.waits_for)}; `heron keys rotate {topology.name}` goes on, and with --after without "
-                "these containers"
+                f"on: {why}; `heron keys rotate {topology.name}` goes on, and with --after without these containers"
             )
             raise UnreachableError(msg)
         pause.wait(_POLL_S)
