@@ -132,6 +132,7 @@ class BaseSpout(BaseComponent):
 
         Raises:
             Exception: the error itself, when `topology.on.error` is ``stop``.
+            UsageError: when `error` is not an exception.
             EmitError: when the component has no collector.
         """
         self._collector.report_error(error)

@@ -196,8 +196,8 @@ class TopologyBuilder:
     def _check_class(self, name: object, cls: object, base: type, kind: str) -> None:
         if not isinstance(cls, type) or not issubclass(cls, base):
             msg = (
-                f"{self._place}, component {name!r}: {short_text(cls)} is not a {kind}; give a class derived from "
-                f"{kind.capitalize()}"
+                f"{self._place}, component {short_text(name)}: {short_text(cls)} is not a {kind}; give a class derived "
+                f"from {kind.capitalize()}"
             )
             raise TopologyError(msg)
 
@@ -291,5 +291,5 @@ class Topology(metaclass=TopologyType):
 
 def _check_name(name: object, place: str) -> None:
     if {"/", "."} & set(checked_name(name, place)):
-        msg = f"{place} {name!r}: a name has no slash and no dot, as it becomes part of paths; rename it"
+        msg = f"{place} {short_text(name)}: a name has no slash and no dot, as it becomes part of paths; rename it"
         raise TopologyError(msg)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from heron.api.context import ITaskHook
 from heron.api.definition import DEFAULT_STREAM
+from heron.api.names import is_a
 from heron.api.task_hook import EmitInfo
 from heron.api.tuple import Tuple
 from heron.author_text import class_name, short_text
@@ -133,6 +134,9 @@ class Emitter:
 
     def report_error(self, error: Exception) -> None:
         """Shows and counts an error of the author's code, whose call continues."""
+        if not is_a(error, Exception):
+            msg = f"report_error of {short_text(error)}, a {class_name(error)}; give an exception"
+            raise UsageError(msg)
         self.on_error(error)
 
     def end_linger(self) -> None:

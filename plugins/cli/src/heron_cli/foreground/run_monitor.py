@@ -232,14 +232,16 @@ class StatusPoller:
         if node is None:
             self.close()
             return None
-        endpoint = decode_tmanager_location(node.value, self._run.topology).endpoint
-        if self._client is None or endpoint != self._endpoint:
+        location = decode_tmanager_location(node.value, self._run.topology)
+        if self._client is None or location.endpoint != self._endpoint:
             self.close()
             keys = self._statemgr.get(NodeKind.KEYS, self._run.topology)
             if keys is None:
                 return None
-            self._client = open_tmanager_client(endpoint, keys.value, self._run.topology, control=False)
-            self._endpoint = endpoint
+            self._client = open_tmanager_client(
+                location.endpoint, keys.value, self._run.topology, control=False, server_key=location.server_key
+            )
+            self._endpoint = location.endpoint
         return self._ours(self._client.status(_ANSWER_S))
 
     def _ours(self, status: TopologyStatus) -> TopologyStatus | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from heron.api.names import is_a
+from heron.author_text import short_text
 from heron.driver_kit.loading import open_driver
+from heron.errors import TopologyError
 from heron.spi.engine import PipelineEngine, pipeline_choices
 from heron_streamlet.api.builder import Builder
 from heron_streamlet.api.config import Config
@@ -26,6 +29,10 @@ class Runner:
             ConfigError: when the configuration is wrong.
             UsageError: when Python itself runs the file.
         """
+        for given, kind in ((config, Config), (builder, Builder)):
+            if not is_a(given, kind):
+                msg = f"run: {short_text(given, 60)} is not a {kind.__name__}; give run(name, Config(), builder)"
+                raise TopologyError(msg)
         graph, values = builder.graph(), config.values()
         choices = pipeline_choices()
         if choices.engine is None:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import msgspec
 
+from heron.author_text import short_text
 from heron.errors import UsageError
 from heron_streamlet.windowing.fold import Aggregate
 
@@ -159,7 +160,7 @@ class TopK(_Plain[C, list[C], list[C]]):
 
     def __init__(self, k: int) -> None:
         if type(k) is not int or not 1 <= k <= self._MOST:
-            msg = f"TopK({k!r}): not an integer from 1 to {self._MOST}"
+            msg = f"TopK({short_text(k, 60)}): not an integer from 1 to {self._MOST}"
             raise UsageError(msg)
         self.k = k
 
@@ -207,8 +208,8 @@ def _plain(value: object) -> object:
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return value
     msg = (
-        f"{value!r:.60} cannot be kept in a store: it is a {type(value).__name__}, and not int, float, Decimal, str, "
-        "bytes or a tuple of these; map values before they are aggregated, or write a Monoid"
+        f"{short_text(value, 60)} cannot be kept in a store: it is a {type(value).__name__}, and not int, float, "
+        "Decimal, str, bytes or a tuple of these; map values before they are aggregated, or write a Monoid"
     )
     raise UsageError(msg)
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from xxhash import xxh3_64_intdigest, xxh3_128_intdigest
 
+from heron.author_text import short_text
 from heron.errors import UsageError
 from heron.planner.key_encoding import encode_key
 from heron_streamlet.views.monoids import Monoid
@@ -100,7 +101,10 @@ class CountMin(Monoid[Any, Any, Counts]):
 
     def __init__(self, error: float = 0.001, confidence: float = 0.99) -> None:
         if not 0 < error <= 0.5 or not 0 < confidence < 1:  # see the docstring
-            msg = f"CountMin(error={error!r}, confidence={confidence!r}): error from 0 to 0.5, confidence from 0 to 1"
+            msg = (
+                f"CountMin(error={short_text(error, 60)}, confidence={short_text(confidence, 60)}): error from 0 "
+                "to 0.5, confidence from 0 to 1"
+            )
             raise UsageError(msg)
         sketch = _datasketches().count_min_sketch
         self.hashes: int = sketch.suggest_num_hashes(confidence)
@@ -194,7 +198,7 @@ class BloomFilter(Monoid[Any, Any, Members]):
     def __init__(self, expected: int, false_positives: float = 0.01) -> None:
         _check("BloomFilter", "expected", expected, range(1, self._MOST + 1))
         if not 0 < false_positives < 1:
-            msg = f"BloomFilter(false_positives={false_positives!r}): not more than 0 and less than 1"
+            msg = f"BloomFilter(false_positives={short_text(false_positives, 60)}): not more than 0 and less than 1"
             raise UsageError(msg)
         _rbloom()
         self.expected, self.false_positives = expected, false_positives
@@ -306,7 +310,7 @@ def _signed(number: int, bits: int) -> int:
 
 def _check(what: str, name: str, value: object, valid: range) -> None:
     if type(value) is not int or value not in valid:
-        msg = f"{what}({name}={value!r}): not an integer from {valid[0]} to {valid[-1]}"
+        msg = f"{what}({name}={short_text(value, 60)}): not an integer from {valid[0]} to {valid[-1]}"
         raise UsageError(msg)
 
 

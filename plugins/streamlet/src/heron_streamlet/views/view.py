@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
 from heron.api.names import is_a
+from heron.author_text import short_text
 from heron.errors import StoreError, UsageError
 from heron_streamlet.connectors.sinks import Sink
 from heron_streamlet.views.monoids import Monoid
@@ -40,18 +41,18 @@ class View(Generic[V, R]):
         self, name: str, monoid: Monoid[V, Any, R], *, span: Duration = _DAY, keep: Duration | None = None
     ) -> None:
         if not is_a(name, str) or not _NAME.fullmatch(name):
-            msg = f"view {name!r:.120}: the name is not 1 to 100 letters, digits, '_' and '-'"
+            msg = f"view {short_text(name, 120)}: the name is not 1 to 100 letters, digits, '_' and '-'"
             raise UsageError(msg)
         if not is_a(monoid, Monoid):
-            msg = f"view {name!r}: {monoid!r:.60} is not a Monoid, such as Count() or Sum()"
+            msg = f"view {short_text(name, 120)}: {short_text(monoid, 60)} is not a Monoid, such as Count() or Sum()"
             raise UsageError(msg)
         if not _WORD.fullmatch(getattr(monoid, "word", "")):
-            msg = f"view {name!r}: {type(monoid).__name__}.word is not 1 to 30 letters, digits and '-'"
+            msg = f"view {short_text(name, 120)}: {type(monoid).__name__}.word is not 1 to 30 letters, digits and '-'"
             raise UsageError(msg)
         self.name = name
         self.monoid = monoid
-        self.span_us = micros(span, f"view {name!r}: span")
-        self.keep_us = self.span_us if keep is None else micros(keep, f"view {name!r}: keep", zero=True)
+        self.span_us = micros(span, f"view {short_text(name, 120)}: span")
+        self.keep_us = self.span_us if keep is None else micros(keep, f"view {short_text(name, 120)}: keep", zero=True)
         self._prefix = f"{monoid.word}:".encode()
 
     def window(self) -> SlidingWindow:
