@@ -253,6 +253,6 @@ Inputs: TypeAlias = (
 
 def _checked_par(par: object, place: str) -> int:
     if not isinstance(par, int) or isinstance(par, bool) or not 1 <= par <= MOST_TASKS:
-        msg = f"{place}: par is {short_text(par)}; give the number of tasks, an int of at least 1 and at most {MOST_TASKS}"
+        msg = f"{place}: par is {short_text(par)}; give the number of tasks, an int of at least 1, at most {MOST_TASKS}"
         raise TopologyError(msg)
     return par
