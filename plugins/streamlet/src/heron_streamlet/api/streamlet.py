@@ -15,11 +15,11 @@ from heron.errors import TopologyError
 from heron_streamlet.api.checked_operators import DAY_S, called, checked_conditions, early, event_time, joined, windowed
 from heron_streamlet.api.stream import Stream
 from heron_streamlet.connectors.transformer import Transformer
-from heron_streamlet.lambda_.view import View, ViewTarget
-from heron_streamlet.lambda_.view_folds import LiveFold
 from heron_streamlet.plan import operators
 from heron_streamlet.plan.graph import EARLY, LATE
 from heron_streamlet.plan.operators import Keyed, Operator, Windowed
+from heron_streamlet.views.view import View, ViewTarget
+from heron_streamlet.views.view_folds import LiveFold
 from heron_streamlet.windowing.fold import Aggregate, Aggregated, Count, Fold, Reduce
 from heron_streamlet.windowing.keyed_operators import Distinct, MapWithState, RunningFold
 from heron_streamlet.windowing.window import (
@@ -294,7 +294,7 @@ class Streamlet(Stream[T]):
         self._add(operators.Log())
 
     def to_view(self: Streamlet[tuple[K, V]], view: View[V, Any]) -> None:
-        """Aggregate the values of each key into a view, by event time; `heron_streamlet.lambda_` explains views.
+        """Aggregate the values of each key into a view, by event time; `heron_streamlet.views` explains views.
 
         Raises:
             TopologyError: when `view` is not a `View`.
