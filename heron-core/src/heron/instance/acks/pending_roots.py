@@ -57,7 +57,8 @@ class _Page:
             if self.left == len(self._ids) == len(taken):
                 self.left, self._ids = 0, []
                 return taken
-            self._ids[start:end] = [_SETTLED] * (end - start)
+            if len(taken) < len(self._ids):
+                self._ids[start:end] = [_SETTLED] * (end - start)
         else:
             taken = []
             ids, base = self._ids, self.base
