@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, cast
@@ -165,9 +165,9 @@ class Kept:
         self.letters: list[DeadLetter] = []
         self.stored: list[LetterLine] = []
 
-    def keep(self, letter: DeadLetter, number: str) -> None:
-        """Keep it."""
-        self.letters.append(letter)
+    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
+        """Keep them."""
+        self.letters += letters.values()
 
     def take(self, ids: Collection[str]) -> list[LetterLine]:
         """Take those."""

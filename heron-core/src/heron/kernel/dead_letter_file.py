@@ -33,21 +33,33 @@ class DeadLetterFile:
         """The file of a task, beside its logs."""
         return cls(log_dir / f"{_PREFIX}{task_id}.jsonl", most_bytes)
 
-    def append(self, letter: LetterLine) -> None:
-        """Adds a letter.
+    def append(self, *letters: LetterLine) -> None:
+        """Adds letters. To open the file takes as long as to encode ten.
 
         Raises:
-            OSError: when it cannot be written.
+            OSError: when they cannot be written; some may have been.
         """
-        line = msgspec.json.encode(letter) + b"\n"
-        size_bytes = self.path.stat().st_size if self.path.exists() else 0
-        if size_bytes and size_bytes + len(line) > self._part_bytes:
-            if self.older.exists():
-                self.dropped += self.older.read_bytes().count(b"\n")
-            self.path.replace(self.older)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        with open(os.open(self.path, flags, 0o600), "ab") as file:
-            file.write(line)
+        part, size_bytes = b"", self.path.stat().st_size if self.path.exists() else 0
+        for letter in letters:
+            line = msgspec.json.encode(letter) + b"\n"
+            if size_bytes and size_bytes + len(line) > self._part_bytes:
+                self._write(part)
+                self._begin_part()
+                part, size_bytes = b"", 0
+            part += line
+            size_bytes += len(line)
+        self._write(part)
+
+    def _begin_part(self) -> None:
+        if self.older.exists():
+            self.dropped += self.older.read_bytes().count(b"\n")
+        self.path.replace(self.older)
+
+    def _write(self, lines: bytes) -> None:
+        if lines:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            with open(os.open(self.path, flags, 0o600), "ab") as file:
+                file.write(lines)
 
     def letters(self) -> Iterator[LetterLine]:
         """All letters, the oldest first.

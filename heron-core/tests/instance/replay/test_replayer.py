@@ -23,7 +23,7 @@ class Desk:
     def __init__(self, policy: ReplayPolicy = POLICY) -> None:
         self.clock = FakeClock()
         self.given_up: list[GivenUp] = []
-        self.replayer = Replayer(policy, self.clock.monotonic_s, self.given_up.append)
+        self.replayer = Replayer(policy, self.clock.monotonic_s, self.given_up.extend)
 
     def flush(self, *ids: object, size_bytes: int = 10) -> list[tuple[object, ...]]:
         """Keeps the roots of a flush, each with its id for a row."""
@@ -55,6 +55,35 @@ def test_a_root_is_emitted_again_with_twice_the_wait_each_time_and_then_given_up
     (given_up,) = desk.given_up
     assert (given_up.replay.failures, given_up.outcome, given_up.cause) == (3, RootOutcome.EXPIRED, b"why")
     assert (desk.replayer.kept_bytes, desk.replayer.waiting, desk.replayer.replayed) == (0, 0, 2)
+
+
+def test_roots_that_fail_within_an_eighth_of_their_wait_are_due_together() -> None:
+    """A flush for each few roots costs every process more than the roots; none waits longer than it should."""
+    desk = Desk()
+    roots = desk.flush(*range(5))
+    for number, later_s in enumerate((0.0, 0.006, 0.006, 0.006)):
+        desk.clock.advance(later_s)
+        desk.replayer.failed(roots[number : number + 1], RootOutcome.FAILED, 0.0)
+    desk.clock.advance(0.082 - 0.001)
+    assert desk.due() == []
+    desk.clock.advance(0.002)
+    assert [root.row for root in desk.due()] == [0, 1, 2]
+    desk.replayer.failed(roots[4:], RootOutcome.FAILED, 0.0)
+    desk.clock.advance(0.017)
+    assert [root.row for root in desk.due()] == [3]
+    assert desk.replayer.waiting == 1
+    desk.clock.advance(0.09)
+    assert [root.row for root in desk.due()] == [4]
+
+
+def test_roots_that_are_given_up_together_are_told_together() -> None:
+    """Their letters are written at once."""
+    calls = list[int]()
+    replayer = Replayer(ReplayPolicy(1, 0.1, 1000), FakeClock().monotonic_s, lambda given_up: calls.append(len(given_up)))
+    roots = [(replayer.letter_id() if each == 1 else Replay(each, 0.0), each, "default", (), 1) for each in range(3)]
+    assert replayer.failed(roots, RootOutcome.FAILED, 0.0) == []
+    assert replayer.failed(roots, RootOutcome.FAILED, 0.0) == [0, 2]
+    assert calls == [2]
 
 
 def test_a_root_that_is_lost_with_a_process_is_emitted_again_without_end() -> None:

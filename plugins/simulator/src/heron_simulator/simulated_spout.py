@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 
 from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
@@ -40,9 +40,9 @@ class KeptLetters:
     def __init__(self) -> None:
         self.letters: list[DeadLetter] = []
 
-    def keep(self, letter: DeadLetter, number: str) -> None:
+    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
         """`heron.instance.spout_replays.LetterStore.keep`."""
-        self.letters.append(letter)
+        self.letters += letters.values()
 
     def take(self, ids: Collection[str]) -> list[LetterLine]:
         """`heron.instance.spout_replays.LetterStore.take`: no command asks a simulation."""

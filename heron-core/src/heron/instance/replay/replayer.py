@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -15,6 +16,7 @@ from heron.ipc.frames.tracking import RootOutcome
 
 __all__ = ["GivenUp", "Replayer"]
 
+_SHORTEST = 7 / 8  # of a wait, for a root that joins others
 _ID, _SIZE = itemgetter(0), itemgetter(4)
 
 
@@ -34,21 +36,20 @@ class Replayer:
     `kept_bytes` counts both. `replayed` counts the roots that were emitted again, each time.
     """
 
-    def __init__(self, policy: ReplayPolicy, clock: Callable[[], float], give_up: Callable[[GivenUp], None]) -> None:
+    def __init__(
+        self, policy: ReplayPolicy, clock: Callable[[], float], give_up: Callable[[list[GivenUp]], None]
+    ) -> None:
         self.policy = policy
         self._give_up = give_up
         self.kept_bytes = 0
         self.replayed = 0
+        self.waiting = 0  # roots that wait for their next emission
         self._clock = clock
         self._order = itertools.count()
-        self._waiting: list[tuple[float, int, KeptRoot]] = []
+        self._waiting: list[tuple[float, int, deque[KeptRoot]]] = []  # a heap
+        self._newest: dict[float, tuple[float, deque[KeptRoot]]] = {}  # by wait: what is due together
         self._causes: dict[int, bytes] = {}
         self._wraps_ids = False  # whether any root in flight may have a `Replay` for its id
-
-    @property
-    def waiting(self) -> int:
-        """The roots that wait for their next emission."""
-        return len(self._waiting)
 
     @property
     def due_s(self) -> float:
@@ -87,7 +88,7 @@ class Replayer:
         A root that is lost with a process did nothing wrong: its failure does not count.
         """
         now_s = self._clock()
-        given_up: list[object] = []
+        given_up: list[GivenUp] = []
         for each in roots:
             root = KeptRoot._make(each)  # type: ignore[arg-type]  # the layout of KeptRoot
             cause = self._causes.pop(id(each), b"")
@@ -95,19 +96,32 @@ class Replayer:
             replay.failures += outcome is not RootOutcome.LOST
             if replay.failures > self.policy.attempts and not replay.endless:
                 self.kept_bytes -= root.size_bytes
-                if replay.heard:
-                    given_up.append(replay.tup_id)
-                self._give_up(GivenUp(root, replay, outcome, cause))
+                given_up.append(GivenUp(root, replay, outcome, cause))
             else:
-                due_s = now_s + self.policy.wait_s(replay.failures)
-                heapq.heappush(self._waiting, (due_s, next(self._order), root._replace(tup_id=replay)))
-        return given_up
+                self._wait(root._replace(tup_id=replay), now_s, self.policy.wait_s(replay.failures))
+        if given_up:
+            self._give_up(given_up)
+        return [each.replay.tup_id for each in given_up if each.replay.heard]
+
+    def _wait(self, root: KeptRoot, now_s: float, wait_s: float) -> None:
+        """The root waits, at most an eighth less than `wait_s`: a flush for each few roots costs more than they do."""
+        due_s, together = self._newest.get(wait_s, (0.0, None))
+        if together is None or due_s < now_s + wait_s * _SHORTEST:
+            due_s, together = now_s + wait_s, deque()
+            self._newest[wait_s] = due_s, together
+            heapq.heappush(self._waiting, (due_s, next(self._order), together))
+        together.append(root)
+        self.waiting += 1
 
     def take_due(self, most: float) -> Iterable[KeptRoot]:
         """Takes up to `most` roots that are to be emitted now, those that wait longest first."""
         now_s, self._wraps_ids = self._clock(), True
         while most >= 1 and self._waiting and self._waiting[0][0] <= now_s:
-            root = heapq.heappop(self._waiting)[2]
+            together = self._waiting[0][2]
+            root = together.popleft()
+            if not together:
+                heapq.heappop(self._waiting)
+            self.waiting -= 1
             self.kept_bytes -= root.size_bytes  # its next flush counts it again
             self.replayed += 1
             most -= 1
@@ -125,8 +139,10 @@ class Replayer:
 
     def forget(self) -> None:
         """Drops what waits: the component is constructed again, from a state that is older."""
-        self.kept_bytes -= sum(each[2].size_bytes for each in self._waiting)
+        self.kept_bytes -= sum(root.size_bytes for each in self._waiting for root in each[2])
         self._waiting.clear()
+        self._newest.clear()
+        self.waiting = 0
         self._causes.clear()
 
     def _ids_of(self, ids: Iterable[object]) -> list[object]:
