@@ -219,11 +219,9 @@ class SpoutReplays(OwnReplays):
         return (root.row,) if one else tuple(root.row)  # type: ignore[arg-type]  # the row of several fields
 
     def _not_emitted(self, root: KeptRoot, error: Exception) -> None:
-        layout = tuple(root)
         cause = FailureCause.of(self._spout.component, self._spout.task_id, "emitting it again", error)
-        self.replayer.note(layout, encode_cause(cause))
         self.replayer.kept_bytes += root.size_bytes
-        self.replayer.failed([layout], RootOutcome.FAILED, 0.0)
+        self.replayer.failed([root._replace(cause=encode_cause(cause))], RootOutcome.FAILED, 0.0)
 
     def _give_up(self, given_up: list[GivenUp]) -> None:
         letters = [self._letter(each) for each in given_up]
@@ -239,7 +237,7 @@ class SpoutReplays(OwnReplays):
 
     def _letter(self, given_up: GivenUp) -> DeadLetter:
         root, replay, now_s = given_up.root, given_up.replay, wall_s()
-        cause = decode_cause(given_up.cause)
+        cause = decode_cause(given_up.root.cause)
         return DeadLetter(
             root.row.rows() if isinstance(root.row, ColumnRoot) else list(self._values(root)),
             root.stream,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heron.instance.replay.kept_roots import KeptRoot, Replay, keep_rows
+from heron.instance.replay.kept_roots import KeptRoot, Replay
 from heron.instance.replay.replay_policy import LONGEST_BACKOFF_S, ReplayPolicy
 from heron.instance.replay.replayer import GivenUp, Replayer
 from heron.ipc.frames.tracking import RootOutcome
@@ -25,11 +25,11 @@ class Desk:
         self.given_up: list[GivenUp] = []
         self.replayer = Replayer(policy, self.clock.monotonic_s, self.given_up.extend)
 
-    def flush(self, *ids: object, size_bytes: int = 10) -> list[tuple[object, ...]]:
+    def flush(self, *ids: object, size_bytes: int = 10) -> list[KeptRoot]:
         """Keeps the roots of a flush, each with its id for a row."""
         rows = [each.tup_id if isinstance(each, Replay) else each for each in ids]
         share = self.replayer.kept(len(ids), size_bytes * len(ids))
-        return list(keep_rows(ids, rows, "default", [()] * len(ids), share))
+        return [KeptRoot(tup_id, row, "default", (), share) for tup_id, row in zip(ids, rows, strict=True)]
 
     def due(self) -> list[KeptRoot]:
         """Takes everything that is due."""
@@ -50,10 +50,10 @@ def test_a_root_is_emitted_again_with_twice_the_wait_each_time_and_then_given_up
         assert isinstance(root.tup_id, Replay)
         assert (root.row, root.tup_id.failures) == ("a", failures)
         roots = desk.flush(root.tup_id)
-    desk.replayer.note(roots[0], b"why")
+    roots = [roots[0]._replace(cause=b"why")]
     assert desk.replayer.failed(roots, RootOutcome.EXPIRED, 0.0) == ["a"]
     (given_up,) = desk.given_up
-    assert (given_up.replay.failures, given_up.outcome, given_up.cause) == (3, RootOutcome.EXPIRED, b"why")
+    assert (given_up.replay.failures, given_up.outcome, given_up.root.cause) == (3, RootOutcome.EXPIRED, b"why")
     assert (desk.replayer.kept_bytes, desk.replayer.waiting, desk.replayer.replayed) == (0, 0, 2)
 
 
@@ -80,7 +80,8 @@ def test_roots_that_are_given_up_together_are_told_together() -> None:
     """Their letters are written at once."""
     calls = list[int]()
     replayer = Replayer(ReplayPolicy(1, 0.1, 1000), FakeClock().monotonic_s, lambda given_up: calls.append(len(given_up)))
-    roots = [(replayer.letter_id() if each == 1 else Replay(each, 0.0), each, "default", (), 1) for each in range(3)]
+    ids = [replayer.letter_id() if each == 1 else Replay(each, 0.0) for each in range(3)]
+    roots = [KeptRoot(tup_id, None, "default", (), 1) for tup_id in ids]
     assert replayer.failed(roots, RootOutcome.FAILED, 0.0) == []
     assert replayer.failed(roots, RootOutcome.FAILED, 0.0) == [0, 2]
     assert calls == [2]
@@ -124,15 +125,6 @@ def test_the_budget_counts_what_is_in_flight_and_what_waits() -> None:
     assert (desk.replayer.kept_bytes, desk.replayer.waiting) == (0, 0)
 
 
-def test_a_cause_does_not_outlive_its_root() -> None:
-    """A task may fail a tuple whose tree is complete; the next root must not get that cause."""
-    desk = Desk()
-    roots = desk.flush("a")
-    desk.replayer.note(roots[0], b"late")
-    assert desk.replayer.acked(roots) == ["a"]
-    assert desk.replayer._causes == {}
-
-
 @pytest.mark.parametrize("attempts", [1, 3])
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32))
@@ -141,7 +133,7 @@ def test_every_root_is_acked_or_given_up_once(attempts: int, seed: int) -> None:
     chance = random.Random(seed)
     desk = Desk(ReplayPolicy(attempts, 0.1, 10**9))
     failures = dict.fromkeys(range(chance.choice([1, 5, 40])), 0)
-    new, in_flight, ended = list(failures), list[tuple[object, ...]](), list[object]()
+    new, in_flight, ended = list(failures), list[KeptRoot](), list[object]()
     while len(ended) < len(failures):
         what = chance.choice(["emit", "settle", "wait"])
         if what == "emit" and (ids := [*new[:3], *[each.tup_id for each in desk.replayer.take_due(2)]]):
@@ -153,7 +145,7 @@ def test_every_root_is_acked_or_given_up_once(attempts: int, seed: int) -> None:
             if outcome is RootOutcome.COMPLETE:
                 ended += desk.replayer.acked(roots)
                 continue
-            of_root = roots[0][1]
+            of_root = roots[0].row
             assert isinstance(of_root, int)
             failures[of_root] += outcome is not RootOutcome.LOST
             given_up = desk.replayer.failed(roots, outcome, 0.0)

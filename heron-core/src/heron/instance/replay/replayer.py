@@ -8,7 +8,6 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
 from heron.instance.replay.kept_roots import KeptRoot, Replay
 from heron.instance.replay.replay_policy import ReplayPolicy
@@ -17,23 +16,22 @@ from heron.ipc.frames.tracking import RootOutcome
 __all__ = ["GivenUp", "Replayer"]
 
 _SHORTEST = 7 / 8  # of a wait, for a root that joins others
-_ID, _SIZE = itemgetter(0), itemgetter(4)
 
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A root that has failed once more than it may; `cause` is the last document of why, empty if nobody told."""
+    """A root that has failed once more than it may."""
 
     root: KeptRoot
     replay: Replay
     outcome: RootOutcome
-    cause: bytes
 
 
 class Replayer:
     """The kept roots of a spout task. The roots in flight are with `PendingRoots`, those that wait are here.
 
-    `kept_bytes` counts both. `replayed` counts the roots that were emitted again, each time.
+    `kept_bytes` counts both. A caller that settles roots in flight without `acked` or `failed` subtracts their bytes.
+    `replayed` counts the roots that were emitted again, each time.
     """
 
     def __init__(
@@ -48,7 +46,6 @@ class Replayer:
         self._order = itertools.count()
         self._waiting: list[tuple[float, int, deque[KeptRoot]]] = []  # a heap
         self._newest: dict[float, tuple[float, deque[KeptRoot]]] = {}  # by wait: what is due together
-        self._causes: dict[int, bytes] = {}
         self._wraps_ids = False  # whether any root in flight may have a `Replay` for its id
 
     @property
@@ -70,33 +67,31 @@ class Replayer:
         self.kept_bytes += share * roots
         return share
 
-    def note(self, root: object, cause: bytes) -> None:
-        """A task failed this root in flight, and told why; the outcome follows."""
-        self._causes[id(root)] = cause
+    def acked(self, roots: Sequence[KeptRoot]) -> list[object]:
+        """The trees of these roots are complete; returns the author's ids of which it hears."""
+        self.kept_bytes -= sum(each.size_bytes for each in roots)
+        return self.heard([each.tup_id for each in roots])
 
-    def acked(self, roots: Sequence[object]) -> list[object]:
-        """The trees of these roots are complete; returns the author's ids."""
-        self.kept_bytes -= sum(map(_SIZE, roots))  # type: ignore[arg-type]  # the layout of KeptRoot
-        if self._causes:  # a task failed a tuple behind its ack
-            for each in roots:
-                self._causes.pop(id(each), None)
-        return self._ids_of(map(_ID, roots))  # type: ignore[arg-type]
+    def heard(self, ids: list[object]) -> list[object]:
+        """The author's ids of which it hears, from the ids of roots."""
+        if not self._wraps_ids or Replay not in set(map(type, ids)):
+            return ids
+        heard = [each for each in ids if type(each) is not Replay or each.heard]
+        return [each.tup_id if type(each) is Replay else each for each in heard]
 
-    def failed(self, roots: Sequence[object], outcome: RootOutcome, latency_s: float) -> list[object]:
+    def failed(self, roots: Sequence[KeptRoot], outcome: RootOutcome, latency_s: float) -> list[object]:
         """These roots have failed; returns the author's ids of those that are given up.
 
         A root that is lost with a process did nothing wrong: its failure does not count.
         """
         now_s = self._clock()
         given_up: list[GivenUp] = []
-        for each in roots:
-            root = KeptRoot._make(each)  # type: ignore[arg-type]  # the layout of KeptRoot
-            cause = self._causes.pop(id(each), b"")
+        for root in roots:
             replay = root.tup_id if isinstance(root.tup_id, Replay) else Replay(root.tup_id, now_s - latency_s)
             replay.failures += outcome is not RootOutcome.LOST
             if replay.failures > self.policy.attempts and not replay.endless:
                 self.kept_bytes -= root.size_bytes
-                given_up.append(GivenUp(root, replay, outcome, cause))
+                given_up.append(GivenUp(root, replay, outcome))
             else:
                 self._wait(root._replace(tup_id=replay), now_s, self.policy.wait_s(replay.failures))
         if given_up:
@@ -143,10 +138,3 @@ class Replayer:
         self._waiting.clear()
         self._newest.clear()
         self.waiting = 0
-        self._causes.clear()
-
-    def _ids_of(self, ids: Iterable[object]) -> list[object]:
-        if not self._wraps_ids:
-            return list(ids)
-        heard = [each for each in ids if not isinstance(each, Replay) or each.heard]
-        return [each.tup_id if isinstance(each, Replay) else each for each in heard]
