@@ -79,7 +79,9 @@ def test_roots_that_fail_within_an_eighth_of_their_wait_are_due_together() -> No
 def test_roots_that_are_given_up_together_are_told_together() -> None:
     """Their letters are written at once."""
     calls = list[int]()
-    replayer = Replayer(ReplayPolicy(1, 0.1, 1000), FakeClock().monotonic_s, lambda given_up: calls.append(len(given_up)))
+    replayer = Replayer(
+        ReplayPolicy(1, 0.1, 1000), FakeClock().monotonic_s, lambda given_up: calls.append(len(given_up))
+    )
     ids = [replayer.letter_id() if each == 1 else Replay(each, 0.0) for each in range(3)]
     roots = [KeptRoot(tup_id, None, "default", (), 1) for tup_id in ids]
     assert replayer.failed(roots, RootOutcome.FAILED, 0.0) == []

@@ -58,7 +58,9 @@ class FailedRows:
             stack = self._stacks.get(place)
             if stack is None:
                 stack = self._stacks[place] = stack_text(error, text)
-            cause = self._causes[text, place] = self._document(doing, error, f"{stack}{text}\n" if stack and text else "")
+            cause = self._causes[text, place] = self._document(
+                doing, error, f"{stack}{text}\n" if stack and text else ""
+            )
         return cause
 
     def _document(self, doing: str, error: BaseException, trace: str = "") -> bytes:

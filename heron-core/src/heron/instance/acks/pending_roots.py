@@ -204,7 +204,9 @@ class PendingRoots:
 
     def settle_all_kept(self) -> list[tuple[list[KeptRoot], float]]:
         """`settle_all` for kept roots."""
-        return self._settle_all([(page.kept_roots(range(page.base, page.end), {}), page.since_s) for page in self._pages])
+        return self._settle_all(
+            [(page.kept_roots(range(page.base, page.end), {}), page.since_s) for page in self._pages]
+        )
 
     def _settle_all(self, found: list[tuple[list[T], float]]) -> list[tuple[list[T], float]]:
         self._pages.clear()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KeptRootStream"]
 
+
 class KeptRootStream(RootStream):
     """`RootStream` that gives its roots to a replayer. The bytes of a flush are shared equally among its roots."""
 
