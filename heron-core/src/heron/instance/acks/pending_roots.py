@@ -263,8 +263,8 @@ class RootCallbacks:
 
     def settle(self, settled: RootsSettled) -> None:
         """Handles the outcomes that the stream manager has sent."""
-        for counters, cause in settled.causes if self.replayer is not None else ():
-            self._causes.update(dict.fromkeys(counters, cause))
+        for failed, cause in settled.causes if self.replayer is not None else ():
+            self._causes.update(dict.fromkeys(failed, cause))
         for outcome, counters in settled.outcomes:
             now_s = monotonic_s()
             if self.replayer is not None and outcome is not RootOutcome.COMPLETE:
