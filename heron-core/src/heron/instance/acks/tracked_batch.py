@@ -125,7 +125,7 @@ class TrackedBatch:
 
 
 class AckedRows(NamedTuple):
-    """These rows of a batch, or all but the `failed` ones if `places` is None: the usual case, for which none is listed."""
+    """These rows of a batch, or all but the `failed` ones if `places` is None: the usual case lists no rows."""
 
     batch: TrackedBatch
     places: Sequence[int] | None = None

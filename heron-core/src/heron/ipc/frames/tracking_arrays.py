@@ -20,7 +20,6 @@ from heron.ipc.frames.frame import SegmentHead, SegmentKind
 from heron.ipc.frames.frame_limits import MOST_LISTED
 from heron.ipc.frames.tracking import (
     COUNTER_BITS,
-    DERIVED,
     LISTED,
     MAX_DERIVED_KEYS,
     MAX_DERIVED_ROWS,
