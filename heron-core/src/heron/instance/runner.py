@@ -146,9 +146,9 @@ class ComponentRunner(ABC):
         """
         if not isinstance(error, Exception):
             raise ComponentExitedError(self.task.errors.report(doing, error, _EXITS, record, place=place)) from error
-        line = self.task.errors.report(doing, error, _STOPS if self._stops_on_error else remedy, record, place=place)
         if self._stops_on_error:
-            raise ComponentStoppedError(line) from error
+            raise ComponentStoppedError(self.task.errors.report(doing, error, _STOPS, record, place=place)) from error
+        self.task.errors.note(doing, error, remedy, record, place=place)
 
     def _component_reported(self, error: Exception) -> None:
         if self._stops_on_error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -55,8 +55,8 @@ class LetterStore(Protocol):
         """Letters for which there was no room any more."""
         ...
 
-    def keep(self, letter: DeadLetter, number: str) -> None:
-        """Keeps a letter under an id; reports it if that is not possible."""
+    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
+        """Keeps letters by their ids; reports them if that is not possible."""
         ...
 
     def take(self, ids: Collection[str]) -> list[LetterLine]:
@@ -87,12 +87,13 @@ class StoredLetters:
         """`LetterStore.dropped`."""
         return self._file.dropped
 
-    def keep(self, letter: DeadLetter, number: str) -> None:
+    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
         """`LetterStore.keep`."""
         try:
-            self._file.append(letter_line(letter, number, self._spout))
+            self._file.append(*(letter_line(letter, number, self._spout) for number, letter in letters.items()))
         except OSError as error:
-            self._report("writing a dead letter", error, "the record is lost", letter.values)
+            for letter in letters.values():
+                self._report("writing a dead letter", error, "the record is lost", letter.values)
 
 
 class SpoutReplays(OwnReplays):
@@ -121,7 +122,7 @@ class SpoutReplays(OwnReplays):
         spec, size_bytes = task.spec, int(str(setting(task.config, TOPOLOGY_DEAD_LETTERS_BYTES)))
         file = DeadLetterFile.of_task(Path(spec.log_dir), spec.task_id, size_bytes)
         name = SpoutName(spec.component, spec.task_id, spec.incarnation)
-        store = StoredLetters(file, spec.component, task.errors.report)
+        store = StoredLetters(file, spec.component, task.errors.note)
         made = cls(policy, name, emitter, pending, store)
         task.metrics.replays = made
         return made
@@ -218,27 +219,25 @@ class SpoutReplays(OwnReplays):
         return (root.row,) if one else tuple(root.row)  # type: ignore[arg-type]  # the row of several fields
 
     def _not_emitted(self, root: KeptRoot, error: Exception) -> None:
-        layout = tuple(root)
         cause = FailureCause.of(self._spout.component, self._spout.task_id, "emitting it again", error)
-        self.replayer.note(layout, encode_cause(cause))
         self.replayer.kept_bytes += root.size_bytes
-        self.replayer.failed([layout], RootOutcome.FAILED, 0.0)
+        self.replayer.failed([root._replace(cause=encode_cause(cause))], RootOutcome.FAILED, 0.0)
 
-    def _give_up(self, given_up: GivenUp) -> None:
-        self._letters += 1
-        letter = self._letter(given_up)
-        out = self._emitter.streams.get(DEAD_LETTERS)
+    def _give_up(self, given_up: list[GivenUp]) -> None:
+        letters = [self._letter(each) for each in given_up]
+        out, first = self._emitter.streams.get(DEAD_LETTERS), self._letters + 1
+        self._letters += len(letters)
         if out is not None and out.definition == DEAD_LETTER_STREAM and out.routes.has_receivers:
-            values = tuple(getattr(letter, name) for name in out.definition.fields)
-            self._emitter.emit(values, self.replayer.letter_id(), DEAD_LETTERS)
+            for letter in letters:
+                values = tuple(getattr(letter, name) for name in out.definition.fields)
+                self._emitter.emit(values, self.replayer.letter_id(), DEAD_LETTERS)
             return
-        spout = self._spout
-        number = f"{spout.task_id}-{spout.incarnation}-{self._letters}"
-        self._store.keep(letter, number)
+        name = f"{self._spout.task_id}-{self._spout.incarnation}"
+        self._store.keep({f"{name}-{number}": letter for number, letter in enumerate(letters, first)})
 
     def _letter(self, given_up: GivenUp) -> DeadLetter:
         root, replay, now_s = given_up.root, given_up.replay, wall_s()
-        cause = decode_cause(given_up.cause)
+        cause = decode_cause(given_up.root.cause)
         return DeadLetter(
             root.row.rows() if isinstance(root.row, ColumnRoot) else list(self._values(root)),
             root.stream,

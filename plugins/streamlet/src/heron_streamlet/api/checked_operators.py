@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from heron.api.names import is_a
 from heron.author_text import short_text
 from heron.errors import TopologyError
 from heron_streamlet.connectors.sinks import Sink
@@ -13,20 +14,10 @@ from heron_streamlet.windowing.fold import Fold
 from heron_streamlet.windowing.keyed_operators import CountFold, KeyedOperator, SessionFold, WindowFold, WindowJoin
 from heron_streamlet.windowing.window import CountWindow, Duration, SessionWindow, SlidingWindow, micros
 
-__all__ = ["DAY_S", "called", "early", "event_time", "joined", "require", "windowed", "write"]
+__all__ = ["DAY_S", "called", "checked_conditions", "early", "event_time", "joined", "windowed", "write"]
 
 DAY_S = 86_400.0
 """How far in the future an event time may be, if the author does not say."""
-
-
-def require(holds: bool, otherwise: str) -> None:
-    """Check what an author has given.
-
-    Raises:
-        TopologyError: with this text, when it does not hold.
-    """
-    if not holds:
-        raise TopologyError(otherwise)
 
 
 def called(function: Any, method: str) -> Callable[..., Any]:  # noqa: ANN401  # authors break annotations
@@ -40,6 +31,18 @@ def called(function: Any, method: str) -> Callable[..., Any]:  # noqa: ANN401  #
         raise TopologyError(msg)
     found: Callable[..., Any] = function
     return found
+
+
+def checked_conditions(conditions: Mapping[str, Callable[[Any], object]]) -> Mapping[str, Callable[[Any], object]]:
+    """The conditions of `Streamlet.split`.
+
+    Raises:
+        TopologyError: when they are not a mapping.
+    """
+    if not is_a(conditions, Mapping):
+        msg = f"split: {short_text(conditions, 60)} is not a dict; give {{'name': condition}}"
+        raise TopologyError(msg)
+    return conditions
 
 
 def event_time(

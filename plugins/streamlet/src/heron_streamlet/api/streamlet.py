@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from heron.api.names import is_a
 from heron.author_text import short_text
 from heron.errors import TopologyError
-from heron_streamlet.api.checked_operators import DAY_S, called, early, event_time, joined, require, windowed
+from heron_streamlet.api.checked_operators import DAY_S, called, checked_conditions, early, event_time, joined, windowed
 from heron_streamlet.api.stream import Stream
 from heron_streamlet.connectors.transformer import Transformer
 from heron_streamlet.plan import operators
@@ -85,8 +85,9 @@ class Streamlet(Stream[T]):
         Raises:
             TopologyError: when `transformer` is not a `Transformer`.
         """
-        text = f"transform({short_text(transformer, 60)}): not a Transformer; for a function use map or flat_map"
-        require(is_a(transformer, Transformer), text)
+        if not is_a(transformer, Transformer):
+            msg = f"transform({short_text(transformer, 60)}): not a Transformer; for a function use map or flat_map"
+            raise TopologyError(msg)
         return Streamlet(self._add(operators.Transform(transformer)))
 
     def union(self, other: Streamlet[T]) -> Streamlet[T]:
@@ -118,14 +119,8 @@ class Streamlet(Stream[T]):
         return [Streamlet(self._add(operators.Pass())) for _ in range(num_clones)]
 
     def split(self, conditions: Mapping[str, Callable[[T], object]]) -> dict[str, Streamlet[T]]:
-        """Return a stream for each condition, with the elements that meet it; an element may be in several or none.
-
-        Raises:
-            TopologyError: when `conditions` is not a mapping of names to functions.
-        """
-        text = f"split: {short_text(conditions, 60)} is not a dict; give {{'name': condition}}"
-        require(is_a(conditions, Mapping), text)
-        return {name: self.filter(condition) for name, condition in conditions.items()}
+        """Return a stream for each condition, with the elements that meet it; an element may be in several or none."""
+        return {name: self.filter(condition) for name, condition in checked_conditions(conditions).items()}
 
     def event_time(
         self,
@@ -236,10 +231,12 @@ class Streamlet(Stream[T]):
         Raises:
             TopologyError: when `aggregate` is not an `Aggregate`.
         """
-        text = (
-            f"aggregate_by_key_and_window: {short_text(aggregate, 60)} is not an Aggregate; for a function use reduce"
-        )
-        require(is_a(aggregate, Aggregate), text)
+        if not is_a(aggregate, Aggregate):
+            msg = (
+                f"aggregate_by_key_and_window: {short_text(aggregate, 60)} is not an Aggregate; for a function "
+                "use reduce"
+            )
+            raise TopologyError(msg)
         return self._windowed(window, Aggregated(aggregate), "aggregatebykeyandwindow")
 
     def reduce_by_window(
@@ -302,7 +299,9 @@ class Streamlet(Stream[T]):
         Raises:
             TopologyError: when `view` is not a `View`.
         """
-        require(is_a(view, View), f"to_view({short_text(view, 60)}): not a View")
+        if not is_a(view, View):
+            msg = f"to_view({short_text(view, 60)}): not a View"
+            raise TopologyError(msg)
         window = view.window()
         folded = self._add(Windowed(LiveFold(window, Aggregated(view.monoid)), window, "view"))
         WindowedStreamlet(folded)._add(operators.Write(ViewTarget(view)))
