@@ -39,7 +39,7 @@ def end():
     return [ended[0].code, ended[0].reason]
 
 def shown(text):
-    assert wait_for(lambda: text in output.read_text(), 30.0, 0.01)
+    assert wait_for(lambda: children.move_outputs() or text in output.read_text(), 30.0, 0.01)
 
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
 """
