@@ -31,6 +31,7 @@ from heron_cli.view.live.run_view import GuardedView, PlainView, View
 __all__ = ["Outcome", "Outputs", "RunMonitor", "StatusPoller", "watch_run"]
 
 _POLL_S = 0.1  # a person sees no delay
+_MORE_S = 0.02  # the same while tasks print: with a small limit of their files they wait for this process
 _STATUS_S = 0.25
 _JOB_S = 1.0  # the period of questions to the scheduler while the topology manager does not answer
 _LEAVE_S = 6.0  # an executor stops its children and ends within 5 s
@@ -118,8 +119,7 @@ class RunMonitor:
                 job_at_s = now_s + _JOB_S
                 if lost := self._lost_run():
                     return lost
-            self._show_output()
-            interrupts.wait(_POLL_S)
+            interrupts.wait(_MORE_S if self._show_output() else _POLL_S)
 
     def _poll(self) -> None:
         if status := self._poller.poll():
@@ -184,10 +184,12 @@ class RunMonitor:
         except HeronError as error:
             self._view.note(f"heron: error: {error}")
 
-    def _show_output(self, *, final: bool = False) -> None:
+    def _show_output(self, *, final: bool = False) -> bool:
+        """Show new output; return whether there was some."""
         lines = list(self._outputs.lines(final=final))
         if lines:
             self._view.lines(lines)
+        return bool(lines)
 
 
 def _view() -> View:
