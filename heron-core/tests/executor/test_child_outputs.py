@@ -82,12 +82,14 @@ def test_the_open_line_of_a_former_child_is_ended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("begun", [True, False])
 def test_a_part_that_a_reader_needs_stays_until_the_reader_is_too_late(tmp_path: Path, *, begun: bool) -> None:
-    """A reader of the folder keeps also the outputs that it has not opened yet. A reader that has stopped loses a part."""
+    """A reader of the folder keeps also outputs that it has not opened yet. A reader that has stopped loses a part."""
     path, clock = tmp_path / "x-1.out", FakeClock()
     block = b"".join(b"%07d\n" % number for number in range(4096))
-    with folder_lock(tmp_path), closing(FollowedLog(path, hold=True)) as log, closing(
-        OutputFile(path, 4096, clock)
-    ) as file:
+    with (
+        folder_lock(tmp_path),
+        closing(FollowedLog(path, hold=True)) as log,
+        closing(OutputFile(path, 4096, clock)) as file,
+    ):
         file.append(b"first\n")
         read = read_all(log) if begun else b""
         sent, waiting = b"first\n", b""
@@ -172,7 +174,7 @@ steps = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(steps=steps, over=st.sampled_from([0, 40, PIPE_BYTES]))
 def test_no_interleaving_loses_repeats_or_reorders_a_byte(steps: list[Step], over: int) -> None:
-    """Prints, renamings, looks and restarts in any order: the reader gets all bytes once, and the files stay bounded."""
+    """Prints, renamings, looks and restarts in any order: the reader gets all bytes once and in order."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name, "x-1.out")
         clock = FakeClock()

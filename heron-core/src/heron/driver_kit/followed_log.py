@@ -1,7 +1,7 @@
 """Reads a log file that a process renames to ``.1``, ``.2`` when it is full, without a gap; decision 063.
 
-A part of the log is known by its inode, whatever its name is now. The reader keeps its part open and reads it to the end
-before it goes to the next newer part.
+A part of the log is known by its inode, whatever its name is now. The reader keeps its part open, and reads it to the
+end before it goes to the next newer part.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _Part = tuple[int, int]
 class FollowedLog:
     """A log and its older parts, read from the oldest part on. Used from one thread.
 
-    With `hold`, the reader has a shared lock on the part that it reads, so an executor does not remove the parts from there
-    on (`heron.executor.child_outputs`). `gaps` counts how often parts were removed before they were read.
+    With `hold`, the reader has a shared lock on the part that it reads, so an executor does not remove the parts from
+    there on (`heron.executor.child_outputs`). `gaps` counts how often parts were removed before they were read.
     """
 
     def __init__(self, path: Path, *, hold: bool = False) -> None:
@@ -92,7 +92,7 @@ class FollowedLog:
     def _parts(self) -> list[tuple[_Part, int]]:
         """The parts that exist with their sizes, the newest first.
 
-        A part that is renamed meanwhile goes to a name that is looked at later: none is missed, and the last look counts.
+        A part that is renamed meanwhile goes to a name that is looked at later, so none is missed. The last look counts.
         """
         found: dict[_Part, int] = {}
         for path in self._names():

@@ -1,8 +1,8 @@
 """What children print: each has a pipe, from which the executor writes files of bounded size; decision 063.
 
 A full file is renamed to ``.1`` at the end of a line. The part that this would remove stays while a reader needs it: a
-reader locks the part that it reads, and a reader of everything locks the folder too. Meanwhile the newest file may exceed
-its limit by one block. Then the pipe is not read, and the child waits in its write.
+reader locks the part that it reads, and a reader of everything locks the folder too. Meanwhile the newest file may
+exceed its limit by one block. Then the pipe is not read, and the child waits in its write.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ import pytest
 from heron.driver_kit.log import rename_older
 from heron_cli.foreground.run_monitor import Outputs
 
-
 OpenOutputs = Callable[[Mapping[str, int]], Outputs]
 
 

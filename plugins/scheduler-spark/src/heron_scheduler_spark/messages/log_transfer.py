@@ -1,8 +1,8 @@
 """Copies the logs of a container from its worker to the machine that submitted, where ``heron logs`` reads them.
 
 On the worker, `LogShipper` reads the logs as they grow. They are in a folder of the container, which is removed with
-it. A full log is renamed to ``.1``, and the reader finishes it before it goes on. It holds no lock: the link may be slower
-than a task prints, and the task must not wait for it. In the driver, `LogMirror` writes the copies.
+it. A full log is renamed to ``.1``, and the reader finishes it before it goes on. It holds no lock: a task may print
+faster than the link transfers, and must not wait for it. In the driver, `LogMirror` writes the copies.
 """
 
 from __future__ import annotations
