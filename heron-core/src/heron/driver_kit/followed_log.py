@@ -92,7 +92,7 @@ class FollowedLog:
     def _parts(self) -> list[tuple[_Part, int]]:
         """The parts that exist with their sizes, the newest first.
 
-        A part that is renamed meanwhile goes to a name that is looked at later, so none is missed. The last look counts.
+        A part renamed meanwhile goes to a name that is looked at later, so none is missed; the last look counts.
         """
         found: dict[_Part, int] = {}
         for path in self._names():
