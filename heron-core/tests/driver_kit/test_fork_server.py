@@ -70,7 +70,9 @@ def main():
         "parent": os.getppid(),
         "leads": os.getpgid(0) == os.getpid(),
         "thread": threading.main_thread().native_id == os.getpid(),
-        "files": sorted(os.readlink(f"/proc/self/fd/{each}").partition("[")[0] for each in os.listdir("/proc/self/fd")[:-1]),
+        "files": sorted(
+            os.readlink(f"/proc/self/fd/{each}").partition("[")[0] for each in os.listdir("/proc/self/fd")[:-1]
+        ),
         "handled": sorted(handled),
         "flags": str(sys.flags),
         "path": sys.path,
