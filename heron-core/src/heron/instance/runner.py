@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -71,6 +71,7 @@ class ComponentRunner(ABC):
         self._stops_on_error = task.config.get(TOPOLOGY_ON_ERROR) == "stop"
         self._has_left = False
         self.ended = False
+        emitter.put = _outlet(task)
 
     @abstractmethod
     def work(self) -> None:
@@ -228,6 +229,7 @@ class ComponentRunner(ABC):
         before, config, paused = self.task.index, self.task.config, self.task.paused
         routes_changed = self.task.take_plan(plan)
         self.emitter.origin.plan_version = plan.version
+        self.emitter.put = _outlet(self.task)
         configured = config != self.task.config
         if configured:
             self._config_changed()
@@ -274,6 +276,7 @@ class ComponentRunner(ABC):
         self.ended = False
         self.task.restart(plan)
         self.emitter.origin.plan_version = plan.version
+        self.emitter.put = _outlet(self.task)
         self._reset()
         self._start()
 
@@ -393,6 +396,15 @@ class ComponentRunner(ABC):
     def debug(self) -> bool:
         """Whether `topology.debug` asks for a log line per emit."""
         return bool(self.task.config.get(TOPOLOGY_DEBUG))
+
+
+def _outlet(task: Task) -> Callable[[Sequence[bytes]], None]:
+    """What a task emits before the restore that an update prepares it for, it emits again after it."""
+    return _discard if task.is_restored_first() else task.gateway.data_out.put
+
+
+def _discard(segments: Sequence[bytes]) -> None:
+    """Nobody gets them."""
 
 
 def _sends(component: str, consumer: ComponentDefinition) -> bool:

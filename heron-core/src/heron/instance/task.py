@@ -100,6 +100,17 @@ class Task:
         update = self.index.plan.update
         return update is not None and update.phase is UpdatePhase.PREPARE and self.spec.task_id in update.added
 
+    def is_restored_first(self) -> bool:
+        """Whether it is prepared with the state of a checkpoint, and restored from a later one before it counts.
+
+        What it emits until then must not reach a task that takes part in that checkpoint.
+        """
+        return (
+            self.is_prepared()
+            and self.checkpoints is not None
+            and self.index.plan.checkpoints_of(self.spec.component) is not None
+        )
+
     def origin(self) -> StreamOrigin:
         """The origin that the task's segments carry, and the limits of its batches."""
         limit, batch_bytes = self.gateway.data_out.limit, self.settings.batch_bytes
