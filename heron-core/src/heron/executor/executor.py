@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.driver_kit.log import truncate_when_full
 from heron.driver_kit.parent_process import END_NOTE, EXIT_TEMPORARY
 from heron.driver_kit.process_starter import ProcessStarter
 from heron.driver_kit.signals import EXIT_TERMINATED
 from heron.errors import HeronError
+from heron.executor.child_outputs import ChildOutputs
 from heron.executor.children import ChildEnd, Children
 from heron.executor.container_keys import ContainerKeys
 from heron.executor.container_processes import ContainerProcess, instance_process, output_file, role_spec
@@ -87,7 +87,8 @@ class Executor:
         self._command = command
         self._leaving: dict[str, ContainerProcess] = {}
         self._kills = KillCauses(OwnCgroup(), monotonic_s)
-        self._children = Children(self._kills.cause, context.starter)
+        outputs = ChildOutputs(context.reactor, context.settings.output_max_bytes)
+        self._children = Children(self._kills.cause, context.starter, outputs)
         self._key_changes = KeyChanges(
             context.reactor,
             context.keys,
@@ -120,7 +121,6 @@ class Executor:
             Source(spec.topology, spec.container_id, "executor", incarnation(spec.attempt, 0)),
         )
         reactor.every(context.settings.heartbeat_s, self._each_heartbeat)
-        reactor.every(context.settings.heartbeat_s, self._limit_outputs)
         reactor.every(context.settings.heartbeat_s, self._kills.look)
         reactor.every(context.settings.metrics_export_s, self._publish)
 
@@ -251,14 +251,6 @@ class Executor:
         )
         self._tmanager.send(Envelope(process_report=report))
 
-    def _limit_outputs(self) -> None:
-        for output in self._children.outputs():
-            try:
-                if truncate_when_full(output, self._context.settings.output_max_bytes):
-                    _log.info("%s was full and is rotated", output.name)
-            except OSError as error:
-                _log.warning("cannot limit the size of %s: %s", output, error)
-
     def _publish(self) -> None:
         self._telemetry.publish((*self._tmanager.metrics(), *self._locations.violations.metrics()))
 
@@ -303,6 +295,7 @@ class Executor:
         _log.info("container %d stops: %s", self._context.spec.container_id, reason)
         self.exit_code = code
         self._restarts.stop()
+        self._children.hurry()
         self._telemetry.events.note("container-stopped", f"container-{self._context.spec.container_id}", reason=reason)
         self._telemetry.publish()
         # A standby topology manager stops at once: it must not take over from a leader whose container stops faster.

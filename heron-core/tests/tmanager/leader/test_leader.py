@@ -102,9 +102,9 @@ def test_other_ports_of_all_containers_make_one_plan(make_leader: MakeLeader) ->
         other = replace(location(container_id), next_endpoint="tcp://new", next_server_key="new")
         assert leader.stmgr_registered(other) == [SendPlan(container_id, plan)]
     assert leader.known.status().keys, "what a process has reported stays true"
-    published = only(PublishPlan, leader.tick()).plan
+    published = only(PublishPlan, leader.check_heartbeats()).plan
     assert (published.version, {each.next_endpoint for each in published.stmgrs}) == (2, {"tcp://new"})
-    assert not [each for each in leader.tick() if isinstance(each, PublishPlan)]
+    assert not [each for each in leader.check_heartbeats() if isinstance(each, PublishPlan)]
     leader.stmgr_registered(location(1, 2))
     assert leader.known.status().keys == ()
 
