@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 from heron.api import global_metrics
 from heron.api.api_constants import TOPOLOGY_DEBUG, TOPOLOGY_ON_ERROR
 from heron.api.bolt import Bolt
+from heron.api.dead_letter import FailedRecordError
 from heron.api.definition import ComponentDefinition
 from heron.api.spout import Spout
 from heron.api.state import ITwoPhaseStatefulComponent
 from heron.api.updatable import IUpdatable
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
-from heron.errors import HeronError, KeyedStateError, UserCodeError
+from heron.errors import KeyedStateError, UserCodeError
 from heron.instance.output.emitter import Emitter
 from heron.instance.queues.data_queue import Command, FramesRefused, LettersAsked, PlanReceived, SessionOpened
 from heron.instance.task import Task
@@ -40,7 +41,7 @@ __all__ = ["ComponentExitedError", "ComponentRunner", "ComponentStartError", "Co
 _REMOVED_WITHIN_S = 1.0  # from the signal of the executor to the plan from the stream manager; both are sent together
 
 _EXITS = "the task ends and is restarted; raise an Exception to fail a tuple, call end() to end a spout"
-_STOPS = "the task ends, because topology.on.error is 'stop'"
+_STOPS = "the task ends, because on_error or topology.on.error is 'stop' for it"
 
 _log = logging.getLogger(__name__)
 
@@ -128,7 +129,7 @@ class ComponentRunner(ABC):
         elif isinstance(command, FramesRefused):
             self.task.frames_refused(command.reason, command.rows)
         elif isinstance(command, LettersAsked):
-            self.task.telemetry.answer_letters(command, _no_letters)
+            self.task.telemetry.answer_letters(command, self.task.letters.take_of_steps)
 
     def end(self) -> None:
         """Ends the task: sends END markers downstream, and reports to the topology manager."""
@@ -140,17 +141,18 @@ class ComponentRunner(ABC):
         """Shows and counts a failure of user code.
 
         Raises:
-            ComponentStoppedError: when `topology.on.error` is ``stop``.
+            ComponentStoppedError: when `topology.on.error` is ``stop``, unless the error has a rule of its own.
             ComponentExitedError: when the error is not an `Exception`, such as that of `sys.exit`.
         """
         if not isinstance(error, Exception):
             raise ComponentExitedError(self.task.errors.report(doing, error, _EXITS, record)) from error
-        line = self.task.errors.report(doing, error, _STOPS if self._stops_on_error else remedy, record)
-        if self._stops_on_error:
+        stops = FailedRecordError.ends_task(error, self._stops_on_error)
+        line = self.task.errors.report(doing, error, _STOPS if stops else remedy, record)
+        if stops:
             raise ComponentStoppedError(line) from error
 
     def _component_reported(self, error: Exception) -> None:
-        if self._stops_on_error:
+        if FailedRecordError.ends_task(error, self._stops_on_error):
             raise error  # the author's call ends by it
         self.user_failed("the component", error, "the task continues")
 
@@ -397,9 +399,3 @@ class ComponentRunner(ABC):
 
 def _sends(component: str, consumer: ComponentDefinition) -> bool:
     return any(each.component == component for each in consumer.inputs)
-
-
-def _no_letters(ids: Collection[str], *, drop: bool) -> dict[str, str]:
-    """Raises as `heron.instance.own_replays.OwnReplays.take_letters`: only spouts have dead letters."""
-    msg = "it is a bolt; name the task of a spout"
-    raise HeronError(msg)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,10 @@ from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, UpdatePhase
 
 if TYPE_CHECKING:  # topologies without checkpoints need not import them
+    from heron.api.dead_letter import DeadLetter
     from heron.checkpoints.archive import CheckpointArchive
     from heron.instance.acks.failed_rows import FailedRows
+    from heron.instance.replay.letter_store import StoredLetters
     from heron.instance.state.task_checkpoints import TaskCheckpoints
 
 __all__ = ["StreamMaker", "Task"]
@@ -69,6 +72,7 @@ class Task:
         is_spout = self.definition.kind is ComponentKind.SPOUT
         self.telemetry = telemetry = TaskTelemetry(spec, settings, gateway, self._restores, is_spout=is_spout)
         self.metrics, self.errors, self.spans = telemetry.metrics, telemetry.errors, telemetry.spans
+        self.errors.keep_letter = self._keep_letter
         groups, single = key_groups_of(plan.topology), has_single_keys(self.definition)
         store = task_store(spec, self.config)
         self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single, store=store)
@@ -99,6 +103,17 @@ class Task:
         """Whether an update adds this task, and no data is routed to it yet."""
         update = self.index.plan.update
         return update is not None and update.phase is UpdatePhase.PREPARE and self.spec.task_id in update.added
+
+    @cached_property
+    def letters(self) -> StoredLetters:
+        """The dead letters of this task in files."""
+        from heron.instance.replay.letter_store import StoredLetters  # noqa: PLC0415  # most tasks have none
+
+        self.metrics.letters = made = StoredLetters.of_task(self.spec, self.config, self.errors.report)
+        return made
+
+    def _keep_letter(self, letter: DeadLetter) -> None:
+        self.letters.keep_of_step(letter)
 
     def origin(self) -> StreamOrigin:
         """The origin that the task's segments carry, and the limits of its batches."""
