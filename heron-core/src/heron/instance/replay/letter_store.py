@@ -1,4 +1,4 @@
-"""Where the dead letters of a task stay that no bolt receives: those of its spout, and those of steps (decision 064)."""
+"""Where dead letters stay that no bolt receives: those of a spout, and those of steps (decision 064)."""
 
 from __future__ import annotations
 

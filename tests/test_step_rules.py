@@ -1,0 +1,367 @@
+"""What becomes of a record that fails in a step: each rule, in each kind of step, on each engine, with the same counts."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from heron.api import DeadLetter
+from heron.errors import TopologyFailedError, UserCodeError
+from heron_streamlet import (
+    Aggregate,
+    Builder,
+    Config,
+    Items,
+    KeyedWindow,
+    Sink,
+    Streamlet,
+    TextFiles,
+    Transformer,
+    count_window,
+    session_window,
+    tumbling_window,
+)
+from heron_testing.pipelines.collected import Collect
+from heron_testing.pipelines.level_runs import LevelRun, plan_of
+from heron_testing.pipelines.simulated_runs import run_simulated
+
+TEN = tumbling_window(10)
+
+
+def checked(number: int) -> int:
+    """Fails for two."""
+    if number == 2:
+        msg = "no two"
+        raise ValueError(msg)
+    return number
+
+
+def total(one: int, other: int) -> int:
+    return checked(one) + checked(other)
+
+
+class Checking(Transformer[int, int]):
+    """`checked` as an object."""
+
+    def transform(self, element: int) -> list[int]:
+        return [checked(element)]
+
+
+class Totals(Aggregate[int, int, int]):
+    """`total` as an object."""
+
+    def zero(self) -> int:
+        return 0
+
+    def add(self, accumulator: int, value: int) -> int:
+        return accumulator + checked(value)
+
+    def merge(self, left: int, right: int) -> int:
+        return left + right
+
+
+class Refusing(Sink[int]):
+    """`checked` as a sink."""
+
+    def put(self, element: int) -> None:
+        checked(element)
+
+
+def parity(number: int) -> str:
+    return "even" if number % 2 == 0 else "odd"
+
+
+def pairs(numbers: Streamlet[int]) -> Streamlet[Any]:
+    return numbers.key_by(parity)
+
+
+def timed(numbers: Streamlet[int]) -> Streamlet[Any]:
+    return pairs(numbers.event_time(lambda number: number % 10))
+
+
+def joined(numbers: Streamlet[int]) -> Streamlet[Any]:
+    own = timed(numbers)
+    return own.join(own, TEN, total)
+
+
+def columns(numbers: Streamlet[int]) -> Any:
+    return numbers.map(lambda number: {"x": number}).to_columns({"x": pa.int64()}, rows=1)
+
+
+def failing_columns(batch: pa.RecordBatch) -> Any:
+    return pc.greater(batch["x"], checked(batch["x"][0].as_py()) - checked(batch["x"][0].as_py()))
+
+
+Step = Callable[[Streamlet[int]], Any]
+
+STEPS: dict[str, tuple[Step, Sequence[str], object]] = {
+    # the results without what failed, and the values of the dead letter
+    "map": (lambda n: n.map(checked), ["1", "3"], [2]),
+    "flat_map": (lambda n: n.flat_map(lambda each: [checked(each)]), ["1", "3"], [2]),
+    "filter": (lambda n: n.filter(checked), ["1", "3"], [2]),
+    "transform": (lambda n: n.transform(Checking()), ["1", "3"], [2]),
+    "key_by": (lambda n: n.key_by(checked), ["(1, 1)", "(3, 3)"], [2]),
+    "a value of key_by": (lambda n: n.key_by(parity, checked), ["('odd', 1)", "('odd', 3)"], [2]),
+    "key_by of pairs": (lambda n: pairs(pairs(n)).map(lambda p: checked(p[1][1])), ["1", "3"], [("even", ("even", 2))]),
+    "map_values": (lambda n: pairs(n).map_values(checked), ["('odd', 1)", "('odd', 3)"], [("even", 2)]),
+    "event_time": (lambda n: n.event_time(checked), ["1", "3"], [2]),
+    "repartition": (lambda n: n.repartition(2, lambda each, _: checked(each) % 2), ["1", "3"], [2]),
+    "a wrong partition": (lambda n: n.repartition(2, lambda each, _: 7 if each == 2 else 0), ["1", "3"], [2]),
+    "behind a shuffle": (lambda n: n.repartition(2).map(checked), ["1", "3"], [2]),
+    "behind a state": (lambda n: n.distinct().map(checked), ["1", "3"], [2]),
+    "in a branch": (lambda n: (n.filter(bool).map(lambda each: each), n.map(checked))[1], ["1", "3"], [2]),
+    "of some elements": (lambda n: n.flat_map(lambda e: [e, -e]).map(checked), ["-1", "-2", "-3", "1", "3"], [2]),
+    "reduce_by_key": (
+        lambda n: n.flat_map(lambda each: [(parity(each), each)] * (each % 3)).reduce_by_key(total),
+        ["('even', 2)", "('odd', 1)"],
+        [("even", 2)],
+    ),
+    "map_with_state": (
+        lambda n: pairs(n).map_with_state(int, lambda state, each: (state, checked(each))),
+        ["('odd', 1)", "('odd', 3)"],
+        [("even", 2)],
+    ),
+    "reduce_by_key_and_window": (
+        lambda n: timed(n.flat_map(lambda e: [e, e + 10])).reduce_by_key_and_window(TEN, total),
+        ["odd 24"],
+        ["even"],
+    ),
+    "aggregate_by_key_and_window": (lambda n: timed(n).aggregate_by_key_and_window(TEN, Totals()), ["odd 4"], ["even"]),
+    "reduce_by_window": (lambda n: n.event_time(lambda _: 1).reduce_by_window(TEN, total), [], []),
+    "a session": (
+        lambda n: timed(n.flat_map(lambda e: [e, e])).reduce_by_key_and_window(session_window(5), total),
+        ["odd 8"],
+        ["even"],
+    ),
+    "a count window": (
+        lambda n: pairs(n.flat_map(lambda e: [e, e])).reduce_by_key_and_window(count_window(2), total),
+        ["('odd', 2)", "('odd', 6)"],
+        ["even"],
+    ),
+    "join": (joined, ["odd 2", "odd 4", "odd 4", "odd 6"], ["even"]),
+    "behind a window": (
+        lambda n: timed(n).reduce_by_key_and_window(TEN, max).map(lambda each: checked(each[1])),
+        ["3"],
+        None,
+    ),
+    "map_columns": (
+        lambda n: columns(n).map_columns(lambda b: failing_columns(b) and b),
+        ["{'x': 1}", "{'x': 3}"],
+        None,
+    ),
+    "filter_columns": (lambda n: columns(n).filter_columns(failing_columns), ["{'x': 1}", "{'x': 3}"], None),
+    "to_columns": (
+        lambda n: n.map(lambda e: {"x": "two" if e == 2 else e}).to_columns({"x": pa.int64()}),
+        ["{'x': 1}", "{'x': 3}"],
+        [{"x": "two"}],
+    ),
+}
+"""Each kind of step behind 1, 2 and 3, in which one record or one window fails."""
+
+
+@dataclass
+class Seen:
+    """What a run showed."""
+
+    results: list[str]
+    failed: int
+    letters: list[DeadLetter]
+    errors: int
+
+
+def shown(element: Any) -> str:
+    """Text without the times of windows."""
+    if isinstance(element, tuple) and isinstance(element[0], KeyedWindow):
+        return f"{element[0].key} {element[1]}"
+    return str(element)
+
+
+def simulated(builder: Builder, streams: Sequence[Any], config: Config) -> Seen:
+    for stream in streams:
+        (stream.rows() if stream.elements == "columns" else stream).to_sink(Collect("results"))
+    run = run_simulated(builder, config)
+    return Seen(sorted(map(shown, run["results"])), run.failed, run.letters, len(run.errors))
+
+
+def in_levels(builder: Builder, streams: Sequence[Any], config: Config, cut: int | None = None) -> Seen:
+    for stream in streams:
+        (stream.rows() if stream.elements == "columns" else stream).map(shown).log()
+    with tempfile.TemporaryDirectory() as folder:
+        plan = plan_of(builder.graph(), 2, uuid.uuid4().hex, cut, config.values())
+        run = LevelRun(plan, Path(folder))
+        run.run()
+    return Seen(sorted(run.lines), run.failed, run.letters, len(run.failures))
+
+
+def in_micro_batches(builder: Builder, streams: Sequence[Any], config: Config) -> Seen:
+    return in_levels(builder, streams, config, 1)
+
+
+ENGINES = [simulated, in_levels, in_micro_batches]
+Engine = Callable[[Builder, Sequence[Any], Config], Seen]
+
+
+def run(engine: Engine, kind: str, rule: str | None, config: Config | None = None) -> Seen:
+    builder = Builder()
+    stream = STEPS[kind][0](builder.new_source(Items([1, 2, 3]))).set_name("failing")
+    return engine(builder, [stream if rule is None else stream.on_error(rule)], config or Config())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_dead_letter_has_what_failed_and_its_step(kind: str, engine: Engine) -> None:
+    """As many letters as `failed` counts, on each engine, and the results of a run that skips."""
+    _, results, values = STEPS[kind]
+    seen = run(engine, kind, "dead_letter")
+    assert seen.results == list(results)
+    assert (seen.failed, seen.errors) == (1, 1)
+    (letter,) = seen.letters
+    assert letter.step == "failing"
+    assert letter.step_number > 0
+    assert letter.outcome == "failed"
+    assert letter.failures == 1
+    assert letter.error
+    assert letter.emitted_s == letter.failed_s > 0
+    if values is not None:
+        assert list(letter.values)[: len(values)] == values
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_step_that_skips_goes_on_although_the_topology_stops(kind: str, engine: Engine) -> None:
+    """The rule of the step comes before that of the topology; a failure is counted and shown."""
+    seen = run(engine, kind, "skip", Config({"topology.on.error": "stop"}))
+    assert seen.results == list(STEPS[kind][1])
+    assert (seen.failed, seen.errors, seen.letters) == (1, 1, [])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_step_that_stops_ends_the_run_with_its_error(kind: str, engine: Engine) -> None:
+    """The error names the step; nothing else decides."""
+    with pytest.raises((TopologyFailedError, UserCodeError), match="operator 'failing'"):
+        run(engine, kind, "stop")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", ["map", "repartition", "reduce_by_key_and_window"])
+def test_without_a_rule_the_topology_decides(kind: str, engine: Engine) -> None:
+    """Also on Spark."""
+    seen = run(engine, kind, None)
+    assert seen.results == list(STEPS[kind][1])
+    assert (seen.failed, seen.errors, seen.letters) == (1, 1, [])
+    with pytest.raises((TopologyFailedError, UserCodeError), match="operator 'failing'"):
+        run(engine, kind, None, Config({"topology.on.error": "stop"}))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("end", ["consume", "to_sink"])
+def test_the_end_of_a_stream_has_a_rule(end: str, engine: Engine) -> None:
+    """Its element is lost for this end alone."""
+    builder = Builder()
+    numbers = builder.new_source(Items([1, 2, 3]))
+    if end == "consume":
+        numbers.consume(checked, on_error="dead_letter")
+    else:
+        numbers.to_sink(Refusing(), on_error="dead_letter")
+    seen = engine(builder, [numbers.map(str)], Config())
+    assert seen.results == ["1", "2", "3"]
+    assert seen.failed == 1
+    assert [each.values for each in seen.letters] == [[2]]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("acked", [False, True], ids=["at most once", "at least once"])
+def test_a_letter_says_where_the_element_was_in_its_source(engine: Engine, acked: bool, tmp_path: Path) -> None:
+    """The partition, and which element of it; with any delivery."""
+    file = tmp_path / "numbers.txt"
+    file.write_text("1\n2\nthree\n4\n")
+    builder = Builder()
+    numbers = builder.new_source(TextFiles(str(file))).map(int).on_error("dead_letter")
+    semantics = Config.ATLEAST_ONCE if acked else Config.ATMOST_ONCE
+    seen = engine(builder, [numbers], Config().set_delivery_semantics(semantics))
+    assert seen.results == ["1", "2", "4"]
+    (letter,) = seen.letters
+    assert letter.values == ["three"]
+    assert "numbers.txt" in str(letter.tup_id)
+    assert "ValueError: invalid literal" in letter.error
+    assert "Traceback" in letter.trace
+
+
+class Unreadable:
+    """A value that no other process can load."""
+
+    def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
+        return int, ("unreadable",)
+
+    def __str__(self) -> str:
+        msg = "no text"
+        raise ValueError(msg)
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_letter_of_a_value_that_cannot_travel_is_kept(engine: Engine) -> None:
+    """Where its values do not load, it has their text; and a value without a text costs nothing else."""
+    builder = Builder()
+    values = builder.new_source(Items([1, 2])).map(lambda number: Unreadable() if number == 1 else number)
+    seen = engine(builder, [values.map(lambda value: 1 + value).on_error("dead_letter")], Config())
+    assert seen.results == ["3"]
+    assert len(seen.letters) == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_step_has_its_own_rule(engine: Engine) -> None:
+    """Steps of one stage, of which one keeps, one skips, and one has no rule."""
+    builder = Builder()
+    numbers = builder.new_source(Items([0, 1, 2, 3]))
+    kept = numbers.map(checked).on_error("dead_letter")
+    skipped = kept.map(lambda number: 6 // number).on_error("skip")
+    seen = engine(builder, [skipped.map(lambda number: 1 // (number - 2))], Config())
+    assert seen.results == ["0"]
+    assert seen.failed == 3
+    assert list(map(itemgetter(0), (each.values for each in seen.letters))) == [2]
+
+
+def test_a_rule_that_is_none_is_refused() -> None:
+    """With the ones that there are."""
+    numbers = Builder().new_source(Items([1])).map(str)
+    for wrong in ("dead_leter", "", None, 3, ["skip"], True):
+        with pytest.raises(Exception, match="map: on_error=.* is not one of 'skip', 'stop'"):
+            numbers.on_error(wrong)  # type: ignore[arg-type]  # what authors do
+    with pytest.raises(Exception, match="sink: on_error='retry' is not one of"):
+        numbers.to_sink(Collect("results"), on_error="retry")
+    with pytest.raises(Exception, match=r"nearest: 'dead_letter'"):
+        numbers.on_error("dead_leter")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda numbers: numbers,
+        lambda numbers: numbers.union(numbers),
+        lambda numbers: numbers.clone(2)[0],
+        lambda numbers: numbers.repartition(2),
+        lambda numbers: numbers.distinct(),
+        lambda numbers: pairs(numbers).count_by_key(),
+        lambda numbers: timed(numbers).count_by_key_and_window(TEN),
+        lambda numbers: timed(numbers).reduce_by_key_and_window(TEN, total).late,
+        lambda numbers: timed(numbers).reduce_by_key_and_window(TEN, total).early(5),
+    ],
+    ids=["source", "union", "clone", "repartition", "distinct", "count", "count in windows", "late", "early"],
+)
+def test_a_step_without_a_function_has_no_rule(step: Callable[[Streamlet[int]], Any]) -> None:
+    """A rule there would promise what never happens."""
+    stream = step(Builder().new_source(Items([1])))
+    with pytest.raises(Exception, match="on_error='skip': (no function of yours runs|a source has no record)"):
+        stream.on_error("skip")
