@@ -24,6 +24,8 @@ _STOPPED = re.compile(r"^(?:[\w.]+\.)?StoppedError: (.*); at (.*)$", re.MULTILIN
 class StoppedError(OperatorError):
     """A record failed in a step that stops the pipeline. Spark passes only its text to the driver."""
 
+    stops = True
+
     @classmethod
     def because_of(cls, error: OperatorError) -> Self:
         """The error of a worker, which ends its Spark task."""
