@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from checked_rules import check_kept, check_stopped
 from example_tables import EXAMPLE_TABLES, ExampleTable
 from heron.errors import UsageError
 from heron_spark_kit.java import check_java
@@ -257,6 +258,19 @@ def test_a_batch_shows_and_counts_what_failed(sandbox: Sandbox, tmp_path: Path) 
         "late": 0,
         "batches": 1,
     }
+
+
+@pytest.mark.parametrize("profile", [_BATCH, _STREAMING], ids=["batch", "streaming"])
+def test_steps_have_the_rules_of_heron(sandbox: Sandbox, profile: tuple[str, ...]) -> None:
+    """The same records, letters, commands and counts; a step that stops ends the run with its own error."""
+    file = "step_rules.py"
+    run = sandbox.start(file, *profile, args=("--rule", "dead_letter"))
+    run.finished(_RUN_S)
+    check_kept(sandbox, run)
+    assert _last_metrics(sandbox.home / ".heron" / "logs", "user/")["failed"] == 4
+    stopped = sandbox.start(file, *profile, args=("--rule", "stop"))
+    stopped.wait(_RUN_S)
+    check_stopped(stopped)
 
 
 def _last_metrics(logs: Path, prefix: str) -> dict[str, float]:
