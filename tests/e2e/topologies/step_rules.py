@@ -1,6 +1,6 @@
 """A pipeline of which one record or window fails in each of four steps; `--rule` is the rule of all of them.
 
-With ``--stops 1`` the topology stops at failures without a rule. With ``--wait 1`` another step waits for a file ``go``.
+With ``--stops 1`` the topology stops at failures without a rule. With ``--wait 1`` a step waits for a file ``go``.
 """
 
 from __future__ import annotations

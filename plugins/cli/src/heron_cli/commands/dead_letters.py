@@ -28,8 +28,8 @@ _EXIT_DECLINED = _EXIT_LEFT = 1
 def dead_letters(context: click.Context, name: str) -> None:
     """Lists, shows, replays and drops the dead letters of the topology NAME, or of its last run when it has ended.
 
-    A record becomes a dead letter when it has failed once more than topology.replay.attempts allows, or when it fails in
-    a step of a pipeline with on_error("dead_letter"). Letters that a bolt receives are not here.
+    A record becomes a dead letter when it has failed once more than topology.replay.attempts allows, or when it fails
+    in a step of a pipeline with on_error("dead_letter"). Letters that a bolt receives are not here.
     """
     context.obj = name
 
@@ -81,8 +81,8 @@ _ALL = click.option("--all", "every", is_flag=True, help="Takes all letters in t
 def replay(context: click.Context, ids: tuple[str, ...], every: bool, options: RemoteOptions) -> None:
     """Emits dead letters again, in the running topology, as new roots.
 
-    Do this when the bolt was mended. A letter that fails too often again becomes a letter again, with another id. Letters
-    of a pipeline's steps stay: a step cannot get a record again.
+    Do this when the bolt was mended. A letter that fails too often again becomes a letter again, with another id.
+    Letters of a pipeline's steps stay: a step cannot get a record again.
     """
     _change(context, ids, every, options, drop=False)
 
