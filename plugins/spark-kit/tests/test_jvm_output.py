@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from heron_spark_kit.jvm_output import logged_start
+from heron_spark_kit.jvm_output import expect_end, logged_start
 
 _START = """\
 import sys
@@ -20,6 +20,14 @@ sys.stdout.write("\\xe9 is no end")
 _LATER = """\
 print("printed by a worker")
 print("no newline", end="")
+"""
+
+
+_STOPPED = """\
+import sys
+print("printed by a worker", file=sys.stderr)
+sys.stderr.write("Traceback (most recent call last):\\n")
+sys.stderr.write("  File daemon.py\\n")
 """
 
 
@@ -64,3 +72,25 @@ def test_a_start_that_fails_is_logged_to_its_end(
         each.join(10)
     assert [each.message for each in caplog.records] == ["the JVM of Spark: Error: no such option"]
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_worker_that_loses_its_jvm_at_the_end_prints_no_traceback(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A traceback that an author's function printed before is shown; so is a line before that of the worker."""
+    before = set(threading.enumerate())
+    with logged_start(logging.getLogger("spark")) as output:
+        (reader,) = set(threading.enumerate()) - before
+        inherited = os.dup(output)
+    run(_STOPPED, inherited)
+    shown = ""
+    while "daemon.py\n" not in shown:  # the thread has read all of it
+        shown += capfd.readouterr().err
+    expect_end()
+    run(_STOPPED, inherited)
+    os.close(inherited)
+    reader.join(10)
+    assert shown == "printed by a worker\nTraceback (most recent call last):\n  File daemon.py\n"
+    assert capfd.readouterr().err == "printed by a worker\n"
+    lines = ["Traceback (most recent call last):", "  File daemon.py"]
+    assert [each.message for each in caplog.records] == [f"the JVM of Spark: {line}" for line in lines]

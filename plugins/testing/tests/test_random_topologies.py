@@ -57,6 +57,13 @@ def test_programs_give_what_they_mean() -> None:
         check(seed)
 
 
+def test_a_batch_that_no_root_has_sent_is_an_anchor() -> None:
+    """The smallest form of program 172: at least once, a spout emits without ids, and a bolt anchors to its batches."""
+    spout = SpoutProgram(name="spout0", calls=(Call(emits=(Emit(),)),), ids=False)
+    bolt = BoltProgram(name="bolt0", inputs=(Input(component="spout0"),), receives="columns")
+    assert simulated_differences(Program(seed=172, mode="ATLEAST_ONCE", spouts=(spout,), bolts=(bolt,))) == []
+
+
 @pytest.mark.matrix
 @pytest.mark.timeout(1800)
 def test_many_programs_give_what_they_mean() -> None:

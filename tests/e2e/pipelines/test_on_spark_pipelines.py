@@ -14,12 +14,7 @@ import psutil
 import pytest
 
 from checked_rules import check_kept, check_stopped
-from example_tables import EXAMPLE_TABLES, ExampleTable
-from heron.errors import UsageError
-from heron_spark_kit.java import check_java
 from heron_testing.waiting import wait_until
-from heron_testing_servers.absence import not_here
-from heron_testing_servers.spark import SparkCluster
 from test_pipelines import expected, kill_one, lines, meaning
 from test_views import program, sqlite_ref
 from watched_views import WatchedView, recount
@@ -32,11 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = ["expected", "meaning", "program"]
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(900), pytest.mark.usefixtures("java")]
 
-_RUN_S = 400.0
-_STREAMING = ("--profile", "spark-streaming", "--set", "engine.master=local[2]")
-_BATCH = ("--profile", "spark-batch", "--set", "engine.master=local[2]")
+RUN_S = 400.0
+STREAMING = ("--profile", "spark-streaming", "--set", "engine.master=local[2]")
+BATCH = ("--profile", "spark-batch", "--set", "engine.master=local[2]")
 
 _ENDLESS = """\
 from heron_streamlet import Builder, Config, Runner, Source
@@ -94,14 +89,6 @@ Runner().run("failing", Config(), builder)
 """
 
 
-@pytest.fixture(autouse=True)
-def _java() -> None:
-    try:
-        check_java()
-    except UsageError as error:
-        not_here(str(error))
-
-
 def spark_processes(run: HeronRun, word: str, task: str = "") -> list[psutil.Process]:
     """The processes of Spark below the task, whose command line has the word."""
     found = []
@@ -127,52 +114,22 @@ def kill_task(run: HeronRun) -> None:
     run.the("instance").kill()
 
 
-@pytest.mark.parametrize("profile", [_BATCH, _STREAMING], ids=["batch", "streaming"])
-@pytest.mark.parametrize("table", EXAMPLE_TABLES, ids=lambda table: table.file)
-def test_an_example_prints_the_table_of_heron(
-    sandbox: Sandbox, tmp_path: Path, table: ExampleTable, profile: tuple[str, ...]
-) -> None:
-    """The file names no engine, and stdout has the lines of the program alone: it is the same byte by byte."""
-    arguments = table.arguments(tmp_path)
-    here = sandbox.run(table.path, args=arguments)
-    there = sandbox.start(table.path, *profile, args=arguments)
-    there.finished(_RUN_S)
-    assert there.stdout == here.stdout
-    assert len(table.lines(here.stdout)) >= 6
-
-
-def test_workers_of_a_cluster_get_the_code_of_the_author(sandbox: Sandbox, examples: Path, spark: SparkCluster) -> None:
-    """They have Python and the distribution, and nothing of the program."""
-    spark.start()
-    checkpoint = sandbox.root / "checkpoint"
-    few = "{spark.cores.max: 2}"  # the cluster says that it has many, and starts an executor for each worker
-    own = {"master": spark.url, "driver_host": "127.0.0.1", "conf": few}
-    settings = tuple(word for name, value in own.items() for word in ("--set", f"engine.{name}={value}"))
-    for profile in ("spark-batch", "spark-streaming"):
-        kept = ("--set", f"engine.checkpoint={checkpoint}") if profile == "spark-streaming" else ()
-        run = sandbox.start(
-            examples / "pipelines" / "trends.py", "--profile", profile, *settings, *kept, args=("--seconds", "20")
-        )
-        run.finished(_RUN_S)
-        assert sum("#topic" in line for line in run.stdout.splitlines()) == 6
-
-
 def test_another_pipeline_on_a_checkpoint_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
     """Before Spark starts; the run ends with the reason."""
     kept, files = tmp_path / "kept", [tmp_path / f"counts{window}.py" for window in (10, 20)]
     for file, window in zip(files, (10, 20), strict=True):
         file.write_text(_COUNTS.format(window=window))
-    sandbox.run(files[0], *_STREAMING, "--set", f"engine.checkpoint={kept}").finished()
-    run = sandbox.run(files[1], *_STREAMING, "--set", f"engine.checkpoint={kept}")
+    sandbox.run(files[0], *STREAMING, "--set", f"engine.checkpoint={kept}").finished()
+    run = sandbox.run(files[1], *STREAMING, "--set", f"engine.checkpoint={kept}")
     assert run.process.returncode == 1, run.all_output
     assert re.search(r"engine\.checkpoint: .*kept has the state of operator 'counts', which was .* and is", run.stderr)
 
 
 def test_a_batch_is_exact(sandbox: Sandbox, expected: dict[str, list[str]]) -> None:
     """It waits where the source has nothing now, and shows nothing before the end."""
-    run = sandbox.start("timed_counts.py", *_BATCH)
+    run = sandbox.start("timed_counts.py", *BATCH)
     (run.out / "go").touch()
-    run.finished(_RUN_S)
+    run.finished(RUN_S)
     assert {folder: lines(run, folder) for folder in expected} == expected
 
 
@@ -181,23 +138,23 @@ def test_windows_are_exact_whatever_dies(
     sandbox: Sandbox, expected: dict[str, list[str]], harm: Callable[[HeronRun], None]
 ) -> None:
     """A query goes on behind its last complete batch."""
-    run = sandbox.start("timed_counts.py", *_STREAMING, "--set", "engine.batch_rows=400")
-    run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half", _RUN_S)
+    run = sandbox.start("timed_counts.py", *STREAMING, "--set", "engine.batch_rows=400")
+    run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half", RUN_S)
     harm(run)
     (run.out / "go").touch()
-    run.finished(_RUN_S)
+    run.finished(RUN_S)
     assert {folder: lines(run, folder) for folder in expected} == expected
 
 
 def test_a_batch_begins_again_when_spark_dies(sandbox: Sandbox, expected: dict[str, list[str]]) -> None:
     """Nothing of a batch is visible before it is complete."""
-    run = sandbox.start("timed_counts.py", *_BATCH)
+    run = sandbox.start("timed_counts.py", *BATCH)
     run.until(
-        lambda: list((run.out / "counts").glob(".open-*")) or spark_processes(run, "pyspark.daemon"), "a worker", _RUN_S
+        lambda: list((run.out / "counts").glob(".open-*")) or spark_processes(run, "pyspark.daemon"), "a worker", RUN_S
     )
     kill_jvm(run)
     (run.out / "go").touch()
-    run.finished(_RUN_S)
+    run.finished(RUN_S)
     assert {folder: lines(run, folder) for folder in expected} == expected
 
 
@@ -205,15 +162,15 @@ def test_a_view_of_both_engines_counts_each_element_once(sandbox: Sandbox, progr
     """History by Spark, whose JVM dies before the end; live by Heron, whose task dies. The program is one."""
     folder, gate = sandbox.home / "views", sandbox.root / "go"
     own = ("--set", f"store.folder={folder}")
-    batch = sandbox.start("viewed_counts.py", *_BATCH, *own, args=("--history", str(gate)))
+    batch = sandbox.start("viewed_counts.py", *BATCH, *own, args=("--history", str(gate)))
     live = sandbox.start("viewed_counts.py", *own)
     view = WatchedView(program, sqlite_ref(folder))
     live.until(lambda: view.total() == 6000, "the first half")
-    batch.until(lambda: spark_processes(batch, "pyspark.daemon", "/spark-batch"), "workers of Spark", _RUN_S)
+    batch.until(lambda: spark_processes(batch, "pyspark.daemon", "/spark-batch"), "workers of Spark", RUN_S)
     spark_processes(batch, "java", "/spark-batch")[0].kill()
     assert view.total() == 6000
     gate.touch()
-    batch.finished(_RUN_S)
+    batch.finished(RUN_S)
     assert view.total() >= 6000
     kill_one(live, "instance", "/view")
     (live.out / "go").touch()
@@ -229,9 +186,9 @@ def test_a_query_is_submitted_watched_and_killed(sandbox: Sandbox, tmp_path: Pat
     settings = ("--set", "engine.batch_rows=3", "--set", f"engine.checkpoint={kept}")
     for begin in (1, 2):
         sandbox.heron("submit", "spark-streaming", str(file), *settings)
-        wait_until(partial(_has_numbers, sandbox, 20 * begin), _RUN_S, "results")
+        wait_until(partial(_has_numbers, sandbox, 20 * begin), RUN_S, "results")
         assert "spark-streaming" in sandbox.output_of("status", "endless")
-        wait_until(partial(_has_failure, sandbox), _RUN_S, "the line of the failure")  # the lines come in turn
+        wait_until(partial(_has_failure, sandbox), RUN_S, "the line of the failure")  # the lines come in turn
         sandbox.heron("kill", "endless", "--profile", "spark-streaming")
     files = (sandbox.home / ".heron" / "logs").glob("*/spark-streaming-1.out")
     text = "".join(path.read_text() for path in sorted(files, key=lambda path: path.stat().st_mtime))
@@ -246,8 +203,8 @@ def test_a_batch_shows_and_counts_what_failed(sandbox: Sandbox, tmp_path: Path) 
     """26 failures in ten operators, two of them behind a shuffle: each operator is named, and the counts stay."""
     file = tmp_path / "failing.py"
     file.write_text(_FAILING)
-    run = sandbox.start(file, *_BATCH)
-    run.finished(_RUN_S)
+    run = sandbox.start(file, *BATCH)
+    run.finished(RUN_S)
     named = set(re.findall(r"operator '([\w-]+)' \(failing\.py:\d+\): ", run.all_output))
     assert named == {*(f"map-{number}" for number in range(8)), "reduce", "window"}
     assert "of the key 1 has no result, because a function failed: ValueError: 5" in run.all_output

@@ -24,6 +24,7 @@ from heron.clock import monotonic_s
 from heron.errors import HeronError, UserCodeError
 from heron_engine_spark.options import BatchOptions, StreamingOptions
 from heron_engine_spark.spark_plan import SparkPlan
+from heron_spark_kit.jvm_output import expect_end
 from heron_streamlet.failures import OperatorError
 from heron_streamlet.runtime.total_count import TotalCount
 from heron_streamlet.windowing.event_time import END_OF_TIME_US
@@ -174,6 +175,7 @@ class BatchDriver(Spout):
         if self.thread is not None:
             self.over.wait(_STOP_S)
         if self.session is not None and not _is_gone(self.session):
+            expect_end()
             self.session.stop()
         shutil.rmtree(self.scratch, ignore_errors=True)
 

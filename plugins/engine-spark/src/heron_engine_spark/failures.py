@@ -97,11 +97,12 @@ class Failures:
 
 def unpacked_letter(body: bytes) -> DeadLetter:
     """The letter of a worker, with its values as text if they do not load here."""
+    letter: DeadLetter
     letter, values = unpacked(body)
     try:
         return replace(letter, values=unpacked(values))
     except Exception:  # of an author's class
-        return letter  # type: ignore[no-any-return]  # what `_packed_letter` made
+        return letter
 
 
 def _packed_letter(letter: DeadLetter) -> bytes:

@@ -168,7 +168,7 @@ class TrackedBoltEmitter(BoltEmitter):
 
     def __init__(self, origin: StreamOrigin, out: Outbox, ledger: AckLedger) -> None:
         super().__init__(origin, out)
-        self.received = ReceivedBatches[Edge]()
+        self.received = ReceivedBatches[object]()  # its edge, or UNTRACKED
         self.cause = b""  # of a call of `fail`
         self._outbox = out
         self._ledger = ledger

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
 from heron.errors import SerializationError, TopologyFailedError
+from heron.instance.acks.tracked_batch import UNTRACKED
 from heron.instance.input.batch_reader import BatchReader, MarkerAligner
 from heron.instance.input.column_input import ColumnInput, ReceivedColumns
 from heron.instance.input.undecodable_rows import LostRow, report_lost
@@ -153,8 +154,8 @@ class SimulatedBolt(SimulatedTask):
     def _process_columns(self, received: ReceivedColumns, edge: Edge | None) -> None:
         batch, emitter, key = received.batch, self._emitter, received.source.key
         self._lose(received.lost, edge)
-        if isinstance(emitter, TrackedBoltEmitter) and edge is not None:
-            emitter.received.add(batch, edge)
+        if isinstance(emitter, TrackedBoltEmitter):
+            emitter.received.add(batch, UNTRACKED if edge is None else edge)
         self._component.received_from = received.received_from
         try:
             if batch.num_rows:
