@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from checked_rules import check_kept, check_stopped
 from heron_testing.waiting import wait_until
 from test_pipelines import expected, kill_one, lines, meaning
 from test_views import program, sqlite_ref
@@ -215,19 +214,6 @@ def test_a_batch_shows_and_counts_what_failed(sandbox: Sandbox, tmp_path: Path) 
         "late": 0,
         "batches": 1,
     }
-
-
-@pytest.mark.parametrize("profile", [_BATCH, _STREAMING], ids=["batch", "streaming"])
-def test_steps_have_the_rules_of_heron(sandbox: Sandbox, profile: tuple[str, ...]) -> None:
-    """The same records, letters, commands and counts; a step that stops ends the run with its own error."""
-    file = "step_rules.py"
-    run = sandbox.start(file, *profile, args=("--rule", "dead_letter"))
-    run.finished(_RUN_S)
-    check_kept(sandbox, run)
-    assert _last_metrics(sandbox.home / ".heron" / "logs", "user/")["failed"] == 4
-    stopped = sandbox.start(file, *profile, args=("--rule", "stop"))
-    stopped.wait(_RUN_S)
-    check_stopped(stopped)
 
 
 def _last_metrics(logs: Path, prefix: str) -> dict[str, float]:
