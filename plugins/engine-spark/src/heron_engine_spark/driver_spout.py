@@ -77,12 +77,6 @@ class _Metrics:
         ):
             context.register_metric(name, metric, _METRIC_S)
 
-    def keep(self, letters: Sequence[bytes]) -> None:
-        """Wait until `next_tuple` has stored dead letters: their batch may not be complete before them."""
-        self.stored.clear()
-        self.letters.append(letters)
-        self.stored.wait()
-
     def done(self, result: BatchResult) -> None:
         """A batch is complete."""
         now_s = monotonic_s()
@@ -123,6 +117,12 @@ class BatchDriver(Spout):
     def show(self, line: str) -> None:
         """Print an element of `log`."""
         print(line, flush=True)  # noqa: T201  # what `log` is for
+
+    def keep(self, letters: Sequence[bytes]) -> None:
+        """Wait until `next_tuple` has stored dead letters: their batch may not be complete before them."""
+        self.stored.clear()
+        self.letters.append(letters)
+        self.stored.wait()
 
     def done(self, result: BatchResult) -> None:
         """Count a batch; `next_tuple` reports the failures that are new: an author's function failed in another way."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from heron.api.names import is_a
 from heron.errors import TopologyError, known, nearest
 from heron_streamlet.connectors.sinks import Sink
 from heron_streamlet.failures import RULES
@@ -59,8 +58,8 @@ def rule(found: object, operator: Operator) -> str:
         TopologyError: when it is no rule, or no function of an author runs in the operator.
     """
     place = f"{operator.word}: on_error={found!r:.60}"
-    if not is_a(found, str) or found not in RULES:
-        near = nearest(found, RULES) if is_a(found, str) else ""
+    if not isinstance(found, str) or found not in RULES:
+        near = nearest(found, RULES) if isinstance(found, str) else ""
         msg = f"{place} is not one of {known(RULES)}{near}"
         raise TopologyError(msg)
     if isinstance(operator, Read):
