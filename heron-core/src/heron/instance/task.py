@@ -37,7 +37,6 @@ from heron.planner.key_group import key_groups_of
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, UpdatePhase
 
 if TYPE_CHECKING:  # topologies without checkpoints need not import them
-    from heron.api.dead_letter import DeadLetter
     from heron.checkpoints.archive import CheckpointArchive
     from heron.instance.acks.failed_rows import FailedRows
     from heron.instance.replay.letter_store import StoredLetters
@@ -72,7 +71,7 @@ class Task:
         is_spout = self.definition.kind is ComponentKind.SPOUT
         self.telemetry = telemetry = TaskTelemetry(spec, settings, gateway, self._restores, is_spout=is_spout)
         self.metrics, self.errors, self.spans = telemetry.metrics, telemetry.errors, telemetry.spans
-        self.errors.keep_letter = self._keep_letter
+        self.errors.keep_letter = lambda letter: self.letters.keep_of_step(letter)
         groups, single = key_groups_of(plan.topology), has_single_keys(self.definition)
         store = task_store(spec, self.config)
         self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single, store=store)
@@ -111,9 +110,6 @@ class Task:
 
         self.metrics.letters = made = StoredLetters.of_task(self.spec, self.config, self.errors.report)
         return made
-
-    def _keep_letter(self, letter: DeadLetter) -> None:
-        self.letters.keep_of_step(letter)
 
     def origin(self) -> StreamOrigin:
         """The origin that the task's segments carry, and the limits of its batches."""

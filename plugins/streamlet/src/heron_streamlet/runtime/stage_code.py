@@ -109,21 +109,14 @@ class StageCode:
         step = self.operator_of(error.__traceback__).step
         if step.rule != DEAD_LETTER:
             return failed_at(step, error)
-        found = failed_at(step, error, *(values or self._element_of(error.__traceback__)))
+        found = failed_at(
+            step,
+            error,
+            *(values or _element_at(error.__traceback__, _file_of(self.stage, self._begin), self._elements)),
+        )
         if self.host.origin is not None:
             origin = self.host.origin()
             found.letters = tuple(replace(each, tup_id=origin) for each in found.letters)
-        return found
-
-    def _element_of(self, trace: TracebackType | None) -> tuple[object, ...]:
-        """The element at hand where an exception was raised in the text of this stage; empty if there is none."""
-        found: tuple[object, ...] = ()
-        while trace is not None:
-            frame = trace.tb_frame
-            if frame.f_code.co_filename == _file_of(self.stage, self._begin):
-                text = self._elements[trace.tb_lineno - 1]
-                found = (eval(text, {}, frame.f_locals),) if text else ()  # noqa: S307  # names of our own text
-            trace = trace.tb_next
         return found
 
     def _made(
@@ -436,6 +429,18 @@ def _file_of(stage: Stage, begin: Node | None) -> str:
     """The name of the text in tracebacks; `begin` is the node that it begins behind, if that is not the head."""
     behind = f" behind {begin.name}" if begin is not None else ""
     return f"<stage {stage.name}{behind}>"
+
+
+def _element_at(trace: TracebackType | None, file: str, elements: Sequence[str]) -> tuple[object, ...]:
+    """The element at hand where an exception was raised in a text; `elements` has its name by line. Empty for none."""
+    found: tuple[object, ...] = ()
+    while trace is not None:
+        frame = trace.tb_frame
+        if frame.f_code.co_filename == file:
+            text = elements[trace.tb_lineno - 1]
+            found = (eval(text, {}, frame.f_locals),) if text else ()  # noqa: S307  # names of our own text
+        trace = trace.tb_next
+    return found
 
 
 def _function_of(operator: object, host: StageHost) -> Callable[..., Any]:
