@@ -71,7 +71,7 @@ class Task:
         is_spout = self.definition.kind is ComponentKind.SPOUT
         self.telemetry = telemetry = TaskTelemetry(spec, settings, gateway, self._restores, is_spout=is_spout)
         self.metrics, self.errors, self.spans = telemetry.metrics, telemetry.errors, telemetry.spans
-        self.errors.keep_letter = lambda letter: self.letters.keep_of_step(letter)
+        self.errors.keep_letter = lambda letter: self.letters.keep_of_step(letter)  # noqa: PLW0108  # loads it late
         groups, single = key_groups_of(plan.topology), has_single_keys(self.definition)
         store = task_store(spec, self.config)
         self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single, store=store)
