@@ -218,11 +218,13 @@ class BatchDriver(Spout):
     def _store(self, letters: Sequence[bytes]) -> None:
         from heron_engine_spark.failures import unpacked_letter  # noqa: PLC0415  # as `_work`
 
-        found = [unpacked_letter(each) for each in letters]
-        error = OperatorError(f"records failed in steps with on_error('dead_letter'), {len(found)} in this batch")
-        error.part, error.stops, error.letters = "dead letters", False, tuple(found)
-        self.report_error(error)
-        self.stored.set()
+        try:
+            found = tuple(unpacked_letter(each) for each in letters)
+            error = OperatorError(f"records failed in steps with on_error('dead_letter'), {len(found)} in this batch")
+            error.part, error.stops, error.letters = "dead letters", False, found
+            self.report_error(error)
+        finally:
+            self.stored.set()
 
     def _conclude(self) -> None:
         error, self.error = self.error, None
