@@ -33,7 +33,7 @@ class It(TaskInspector):
 @pytest.fixture
 def install(install: Install, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Nothing else is installed."""
-    monkeypatch.setattr(sys, "path", sys.path[:1])
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if "site-packages" not in each])
     return install
 
 

@@ -437,6 +437,9 @@ class BoltRunner(ComponentRunner):
     def _tick_if_due(self) -> None:
         if self.ended or not self._ticks.is_due():
             return
+        if self.task.is_prepared():
+            self._ticks.restart()
+            return
         try:
             with self.emitter.lock.released():
                 self._component.process_tick(TupleHelper.make_tick_tuple())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from heron.driver_kit.signals import Signals
 from heron.errors import KeyedStateError, UserCodeError
 from heron.instance.output.emitter import Emitter
 from heron.instance.queues.data_queue import Command, FramesRefused, LettersAsked, PlanReceived, SessionOpened
-from heron.instance.task import Task
+from heron.instance.task import Task, letters_of
 from heron.instance.user.user_component import initialise
 from heron.ipc import control_pb2 as pb
 from heron.ipc.frames.frame import Marker
@@ -72,6 +72,7 @@ class ComponentRunner(ABC):
         self._stops_on_error = task.config.get(TOPOLOGY_ON_ERROR) == "stop"
         self._has_left = False
         self.ended = False
+        emitter.put = _outlet(task)
 
     @abstractmethod
     def work(self) -> None:
@@ -129,7 +130,7 @@ class ComponentRunner(ABC):
         elif isinstance(command, FramesRefused):
             self.task.frames_refused(command.reason, command.rows)
         elif isinstance(command, LettersAsked):
-            self.task.telemetry.answer_letters(command, self.task.letters.take_of_steps)
+            self.task.telemetry.answer_letters(command, letters_of(self.task).take_of_steps)
 
     def end(self) -> None:
         """Ends the task: sends END markers downstream, and reports to the topology manager."""
@@ -230,6 +231,7 @@ class ComponentRunner(ABC):
         before, config, paused = self.task.index, self.task.config, self.task.paused
         routes_changed = self.task.take_plan(plan)
         self.emitter.origin.plan_version = plan.version
+        self.emitter.put = _outlet(self.task)
         configured = config != self.task.config
         if configured:
             self._config_changed()
@@ -276,6 +278,7 @@ class ComponentRunner(ABC):
         self.ended = False
         self.task.restart(plan)
         self.emitter.origin.plan_version = plan.version
+        self.emitter.put = _outlet(self.task)
         self._reset()
         self._start()
 
@@ -395,6 +398,15 @@ class ComponentRunner(ABC):
     def debug(self) -> bool:
         """Whether `topology.debug` asks for a log line per emit."""
         return bool(self.task.config.get(TOPOLOGY_DEBUG))
+
+
+def _outlet(task: Task) -> Callable[[Sequence[bytes]], None]:
+    """What a task emits before the restore that an update prepares it for, it emits again after it."""
+    return _discard if task.is_restored_first() else task.gateway.data_out.put
+
+
+def _discard(segments: Sequence[bytes]) -> None:
+    """Nobody gets them."""
 
 
 def _sends(component: str, consumer: ComponentDefinition) -> bool:

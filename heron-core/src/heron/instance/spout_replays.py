@@ -22,7 +22,7 @@ from heron.instance.replay.letter_line import values_of
 from heron.instance.replay.letter_store import LetterStore, TaskName
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.replay.replayer import GivenUp, Replayer
-from heron.instance.task import Task
+from heron.instance.task import Task, letters_of
 from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT, DEAD_LETTERS_DROPPED, REPLAY_BYTES, REPLAY_COUNT
 from heron.ipc.frames.tracking import RootOutcome
@@ -54,7 +54,7 @@ class SpoutReplays(OwnReplays):
     @classmethod
     def of_task(cls, policy: ReplayPolicy, task: Task, emitter: SpoutEmitter, pending: PendingRoots) -> SpoutReplays:
         """The replays of a task between processes: its letters are in a file beside its logs."""
-        store = task.letters
+        store = letters_of(task)
         made = cls(policy, store.task, emitter, pending, store)
         task.metrics.replays = made
         return made

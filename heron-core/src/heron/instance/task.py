@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +41,7 @@ if TYPE_CHECKING:  # topologies without checkpoints need not import them
     from heron.instance.replay.letter_store import StoredLetters
     from heron.instance.state.task_checkpoints import TaskCheckpoints
 
-__all__ = ["StreamMaker", "Task"]
+__all__ = ["StreamMaker", "Task", "letters_of"]
 
 StreamMaker = Callable[[int, StreamDefinition, StreamRoutes, StreamOrigin], OutStream]
 
@@ -71,7 +70,8 @@ class Task:
         is_spout = self.definition.kind is ComponentKind.SPOUT
         self.telemetry = telemetry = TaskTelemetry(spec, settings, gateway, self._restores, is_spout=is_spout)
         self.metrics, self.errors, self.spans = telemetry.metrics, telemetry.errors, telemetry.spans
-        self.errors.keep_letter = lambda letter: self.letters.keep_of_step(letter)  # noqa: PLW0108  # loads it late
+        self.errors.keep_letter = lambda letter: letters_of(self).keep_of_step(letter)
+        self.letters: StoredLetters | None = None
         groups, single = key_groups_of(plan.topology), has_single_keys(self.definition)
         store = task_store(spec, self.config)
         self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single, store=store)
@@ -103,13 +103,16 @@ class Task:
         update = self.index.plan.update
         return update is not None and update.phase is UpdatePhase.PREPARE and self.spec.task_id in update.added
 
-    @cached_property
-    def letters(self) -> StoredLetters:
-        """The dead letters of this task in files."""
-        from heron.instance.replay.letter_store import StoredLetters  # noqa: PLC0415  # most tasks have none
+    def is_restored_first(self) -> bool:
+        """Whether it is prepared with the state of a checkpoint, and restored from a later one before it counts.
 
-        self.metrics.letters = made = StoredLetters.of_task(self.spec, self.config, self.errors.report)
-        return made
+        What it emits until then must not reach a task that takes part in that checkpoint.
+        """
+        return (
+            self.is_prepared()
+            and self.checkpoints is not None
+            and self.index.plan.checkpoints_of(self.spec.component) is not None
+        )
 
     def origin(self) -> StreamOrigin:
         """The origin that the task's segments carry, and the limits of its batches."""
@@ -221,3 +224,12 @@ class Task:
     def _reject(self, stream: str, row: object, error: Exception) -> None:
         self.metrics.failed += 1
         self.errors.report(f"emit on stream {stream!r}", error, "the tuple is dropped and the task continues", row)
+
+
+def letters_of(task: Task) -> StoredLetters:
+    """The dead letters of a task in files."""
+    from heron.instance.replay.letter_store import StoredLetters  # noqa: PLC0415  # most tasks have none
+
+    if task.letters is None:
+        task.metrics.letters = task.letters = StoredLetters.of_task(task.spec, task.config, task.errors.report)
+    return task.letters

@@ -425,3 +425,12 @@ def test_a_long_call_is_in_the_status_until_its_process_ends(make_leader: MakeLe
     leader.process_reported(ProcessReport(2, "count-3", 3, 1, TaskEvent.DIED, "killed"))
     assert leader.known.status().long_calls == ()
     assert leader.long_call_reported(LongCallReport(9, 1, True, "process", "wc.py, line 7", 10.0)) == []
+
+
+@pytest.mark.parametrize("task_id", [0, -1, 99])
+def test_a_question_for_no_task_is_refused(make_leader: MakeLeader, task_id: int) -> None:
+    """Any client may ask, and an error that is not of the tree would end the topology manager. Elsewhere 0 is all."""
+    leader = make_leader()
+    plan_of(leader)
+    with pytest.raises(HeronError, match=r"is not the id of a task; give one|is unknown; known: 1, 2, 3"):
+        leader.known.asked_task("", task_id)

@@ -39,7 +39,7 @@ maxClientCnxns=0
 4lw.commands.whitelist=*
 admin.enableServer=false
 minSessionTimeout=400
-maxSessionTimeout=60000
+maxSessionTimeout=600000
 quorumListenOnAllIPs=false
 enforceQuota=true
 {peers}

@@ -84,6 +84,7 @@ class Emitter:
         self.streams: dict[str, OutStream] = {}
         self._adders: dict[str, Callable[..., None]] = {}
         self._out = out
+        self.put: Callable[[Sequence[bytes]], None] = out.put  # or a function that lets nothing leave
         self._ids: list[object] | None = None
         self._emitted_before: dict[str, int] = {}
         self._column_records: dict[str, ColumnRecord] = {}
@@ -127,7 +128,7 @@ class Emitter:
         """Sends everything that was emitted; False if there was nothing."""
         segments = [segment for stream in self.streams.values() if stream.waiting() for segment in stream.flush()]
         if segments:
-            self._out.put(segments)
+            self.put(segments)
         return bool(segments)
 
     def report_error(self, error: Exception) -> None:
@@ -183,7 +184,7 @@ class Emitter:
                 )
                 for chosen in destination_lists(tasks)
             ]
-            self._out.put(markers)
+            self.put(markers)
 
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`emit`, as the generated emit calls it for everything that it was not generated for."""
@@ -251,7 +252,7 @@ class Emitter:
             sample.emit_columns(target.definition.name, target.definition.fields, batch)
         with self.lock.held():
             if segments := segments_of():
-                self._out.put(segments)
+                self.put(segments)
         for hook in self.hooks:
             hook.emit(EmitInfo((batch,), target.definition.name, self.origin.task_id, []))
         if segments:
@@ -299,7 +300,7 @@ class Emitter:
     def _flush_stream(self, stream: OutStream) -> None:
         with self.lock.held():
             if segments := stream.flush():
-                self._out.put(segments)
+                self.put(segments)
 
 
 class SpoutEmitter(Emitter):

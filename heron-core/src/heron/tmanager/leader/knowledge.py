@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from heron.api.config import takes_checkpoints
 from heron.clock import Clock
+from heron.errors import HeronError
 from heron.ipc.documents.metrics_table import MetricsTable
 from heron.ipc.documents.status import CheckpointStatus, TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
@@ -102,8 +103,12 @@ class Knowledge:
         Raises:
             HeronError: when the topology lacks the task, another component has it, or its tuples may not be shown.
         """
-        check_selection(self._components(), component, task_id)
-        check_inspection(self.plans.definition, self._components()[task_id], wanted=tuples)
+        components = self._components()
+        check_selection(components, component, task_id)
+        if task_id not in components:  # 0 selects all, and one task has to answer
+            msg = f"{task_id} is not the id of a task; give one of those that `heron status` shows"
+            raise HeronError(msg)
+        check_inspection(self.plans.definition, components[task_id], wanted=tuples)
         process = next((each for each in self.processes.statuses() if each.task_id == task_id), None)
         return (*self.tasks.place(task_id), process)
 
