@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -26,14 +26,7 @@ from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, waterm
 from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
-from heron.instance.queues.data_queue import (
-    Command,
-    LettersAsked,
-    PlanReceived,
-    RootsSettled,
-    SessionOpened,
-    TracedFrameArrived,
-)
+from heron.instance.queues.data_queue import Command, PlanReceived, RootsSettled, SessionOpened, TracedFrameArrived
 from heron.instance.runner import ComponentRunner, ComponentStoppedError
 from heron.instance.task import Task
 from heron.instance.user.user_component import BoltHookCalls, specialise
@@ -131,13 +124,16 @@ class BoltRunner(ComponentRunner):
             self._finish_roots.settle(command)
         elif isinstance(command, SessionOpened):
             self._finish_roots.lose_all()
-        elif isinstance(command, LettersAsked):
-            works = None if self.ended or self.task.paused else self._component
-            self.task.telemetry.answer_letters(command, partial(self._acks.take_letters, works))
         super().handle(command)
         if isinstance(command, PlanReceived):
             sources = watermark_sources(self.task.index, self.task.spec.component)
             self._advance_watermark(self._watermark.set_sources(sources, monotonic_s()))
+
+    def _take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        """`ComponentRunner._take_letters`."""
+        works = None if self.ended or self.task.paused else self._component
+        taken = self._acks.take_letters(works, ids, drop=drop)
+        return super()._take_letters(ids, drop=drop) if taken is None else taken
 
     def specialise(self) -> None:
         """`ComponentRunner.specialise`."""
