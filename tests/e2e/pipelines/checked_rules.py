@@ -32,7 +32,7 @@ def check_kept(sandbox: Sandbox, run: HeronRun) -> None:
     """As skipped; a letter for each failure, which commands show and drop."""
     check_skipped(run)
     letters = json.loads(sandbox.output_of(*_WORDS, "list", "--json"))
-    assert {each["step"]: each["shown"][0] for each in letters} == _FAILED
+    assert {each["step"]: each["values"][0] for each in letters} == _FAILED
     assert len(letters) == len(_FAILED)
     assert all(each["failures"] == 1 and "Traceback" in each["trace"] for each in letters)
     (first,) = [each for each in letters if each["step"] == "here"]

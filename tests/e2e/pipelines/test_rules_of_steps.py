@@ -41,7 +41,8 @@ def test_letters_of_steps_are_dropped_while_the_pipeline_runs_and_not_replayed(s
     run.until((sandbox.home / ".heron" / "state" / "pplans" / "step_rules").exists, "its topology manager leads")
     run.until(lambda: stored().keys() >= {"here", "there"}, "letters of a spout and of a bolt")
     letters = stored()
-    answer = json.loads(sandbox.output_of(*words, "replay", letters["here"], letters["there"], "--json", code=1))
+    refused = sandbox.heron(*words, "replay", letters["here"], letters["there"], "--json", code=1)
+    answer = json.loads(refused.stdout)
     assert answer["done"] == []
     for step in ("here", "there"):
         assert f"is of the step '{step}', which cannot get it again" in answer["left"][letters[step]]
