@@ -10,7 +10,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from heron.api import Bolt, Tuple
+from heron.api import Bolt, DeadLetter, FailedRecordError, Tuple
 from heron.api.api_constants import TOPOLOGY_ON_ERROR, TOPOLOGY_RELIABILITY_MODE
 from heron.checkpoints.archive import CheckpointArchive
 from heron.driver_kit.signals import Signals
@@ -51,6 +51,19 @@ class Check(Bolt):
             raise ValueError(message)
         if value != 2 or self.mended:
             self.seen.append(value)
+
+
+class Ruled(Bolt):
+    """A step with a rule: skips 1, keeps 2 itself, and has no rule for 3."""
+
+    def process(self, tup: Tuple) -> None:
+        (value,) = tup.values
+        error = FailedRecordError(f"poison {value}")
+        error.stops = None if value == 3 else False
+        if value == 2:
+            letter = DeadLetter([value], "", None, 1, "failed", "", 0, "poison 2", "", 0.0, 0.0, "divide", 4)
+            error.letters = (letter,)
+        raise error
 
 
 class UntilRead(Signals):
@@ -132,6 +145,25 @@ def test_tuples_that_fail_are_letters_of_the_next_checkpoint(tmp_path: Path) -> 
     assert "in process" in first.trace
     metrics = {each.name: each.value for each in running.task.metrics.snapshot([], 0.0)}
     assert (metrics["dead-letter-count"], metrics["dead-letters-dropped"]) == (3, 0)
+
+
+def test_a_rule_of_a_step_decides_about_its_records(tmp_path: Path) -> None:
+    """`topology.on.error` holds where there is no rule: a record of a step is one letter, and a skipped one none.
+
+    A letter of a step is written at once, and is not processed again.
+    """
+    running = Running(tmp_path, Ruled)
+    running.run(
+        lambda: running.put(1, 2, 3),
+        lambda: running.checkpoint(7),
+        lambda: running.ask("2-0-s1"),
+        lambda: running.ask("2-0-s1", drop=True),
+    )
+    (kept,) = running.stored()
+    assert (kept.id, kept.shown, kept.step) == ("2-c7-1", ("3",), "")
+    refused, dropped = running.answers()
+    assert "is of the step 'divide', which cannot get it again" in refused["2-0-s1"]
+    assert dropped == {"2-0-s1": ""}
 
 
 def test_a_letter_is_processed_again_once_and_leaves_with_a_checkpoint(tmp_path: Path) -> None:

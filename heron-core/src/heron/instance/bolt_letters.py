@@ -15,7 +15,7 @@ import msgspec
 from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
 from heron.api.bolt import Bolt
 from heron.api.config import setting
-from heron.api.dead_letter import DeadLetter
+from heron.api.dead_letter import DeadLetter, FailedRecordError
 from heron.api.tuple import Tuple
 from heron.author_text import named_error
 from heron.clock import wall_s
@@ -51,6 +51,7 @@ class LetterAcks(BoltAcks):
         self.letters = letters
         self._rows = rows
         self._causes: dict[int, bytes] = {}
+        self._ruled: set[int] = set()
         self._column_source = ("", "")
         self._again = self._again_failed = False
 
@@ -68,7 +69,9 @@ class LetterAcks(BoltAcks):
         return acks
 
     def blame(self, failed: Tuple | RecordBatch, doing: str, error: BaseException) -> None:
-        """`BoltAcks.blame`."""
+        """`BoltAcks.blame`. An error with a rule of its own has said what becomes of its records."""
+        if isinstance(error, FailedRecordError) and error.stops is not None:
+            self._ruled.add(id(failed))
         self._causes[id(failed)] = self._rows.cause(doing, error)
 
     def settle(self) -> None:
@@ -78,6 +81,7 @@ class LetterAcks(BoltAcks):
                 if isinstance(tup, Tuple):
                     self._keep(list(tup.values), tup, (tup.component, tup.stream))
             self._causes.clear()
+            self._ruled.clear()
         super().settle()
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
@@ -86,6 +90,7 @@ class LetterAcks(BoltAcks):
         if not acked:
             self._keep(record_batch, record_batch, self._column_source)
             self._causes.clear()
+            self._ruled.clear()
 
     def begin_columns(
         self,
@@ -100,6 +105,8 @@ class LetterAcks(BoltAcks):
     def _keep(self, values: object, failed: object, source: tuple[str, str]) -> None:
         if self._again:
             self._again_failed = True  # it is a letter already
+            return
+        if id(failed) in self._ruled:
             return
         cause, now_s = decode_cause(self._causes.get(id(failed), self._rows.plain)), wall_s()
         origin, stream = source
