@@ -211,9 +211,10 @@ def test_a_file_that_others_can_write_is_not_loaded(tmp_path: Path) -> None:
     running = Running(tmp_path)
     running.run(lambda: running.put(1), lambda: running.checkpoint(1))
     running.letters.file.path.chmod(0o666)
-    runner = BoltRunner(running.task, UntilRead(running.gateway), Check)
+    take_letters = BoltRunner(running.task, UntilRead(running.gateway), Check).take_letters
+    assert take_letters is not None
     with pytest.raises(HeronError, match=r"cannot be changed: .*its mode is 0666; `chmod 600"):
-        runner._acks.take_letters(Check(), ["2-c1-1"], drop=False)
+        take_letters(["2-c1-1"], drop=False)
 
 
 class CheckColumns(Bolt):
@@ -240,10 +241,10 @@ def test_a_batch_of_columns_is_one_letter(tmp_path: Path) -> None:
     running.checkpoint(1)
     (letter,) = running.stored()
     assert (letter.spout, letter.stream, letter.error) == ("spout", "blocks", "ValueError: poison")
-    component = CheckColumns(delegate=runner._bolt_emitter)
-    assert acks.take_letters(component, [letter.id], drop=False) == {letter.id: "fail() was called"}
+    component = runner._component = CheckColumns(delegate=runner._bolt_emitter)
+    assert acks.take_letters([letter.id], drop=False) == {letter.id: "fail() was called"}
     component.mended = True
-    assert acks.take_letters(component, [letter.id], drop=False) == {letter.id: ""}
+    assert acks.take_letters([letter.id], drop=False) == {letter.id: ""}
     assert component.rows == 6
     running.checkpoint(2)
     assert running.stored() == []

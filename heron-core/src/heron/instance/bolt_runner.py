@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -129,12 +129,6 @@ class BoltRunner(ComponentRunner):
             sources = watermark_sources(self.task.index, self.task.spec.component)
             self._advance_watermark(self._watermark.set_sources(sources, monotonic_s()))
 
-    def _take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
-        """`ComponentRunner._take_letters`."""
-        works = None if self.ended or self.task.paused else self._component
-        taken = self._acks.take_letters(works, ids, drop=drop)
-        return super()._take_letters(ids, drop=drop) if taken is None else taken
-
     def specialise(self) -> None:
         """`ComponentRunner.specialise`."""
         if self._finish_roots.begun:
@@ -239,7 +233,8 @@ class BoltRunner(ComponentRunner):
         elif task.config.get(TOPOLOGY_ON_ERROR) == "dead_letter":
             from heron.instance.bolt_letters import LetterAcks  # noqa: PLC0415  # most topologies need not import it
 
-            acks = LetterAcks.of_task(task, emitter)
+            acks = LetterAcks.of_task(task, emitter, lambda: None if self.ended or task.paused else self._component)
+            self.take_letters = acks.take_letters
         else:
             acks = BoltAcks(emitter, task.metrics)
         acks.on_wrong = self._trust.wrong

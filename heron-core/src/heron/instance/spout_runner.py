@@ -24,7 +24,6 @@ from heron.instance.queues.data_queue import Command, RootsSettled, SessionOpene
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.runner import ComponentRunner
 from heron.instance.task import Task
-from heron.instance.task_telemetry import TakeLetters
 from heron.instance.user.user_component import SpoutHookCalls, specialise
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex
 
@@ -59,12 +58,12 @@ class SpoutRunner(ComponentRunner):
             self._callbacks = self._held
         self._callbacks.spans = task.spans
         self._replays = OwnReplays(self._roots)
-        self._replay_letters: TakeLetters | None = None
         if task.tracks_acks and (policy := ReplayPolicy.of(task.config)) is not None:
             from heron.instance.spout_replays import SpoutReplays  # noqa: PLC0415  # most topologies need not import it
 
             self._replays = replays = SpoutReplays.of_task(policy, task, self._spout_emitter, self._roots)
             self._callbacks.replayer, self._replay_letters = replays.replayer, replays.take_letters
+            self.take_letters = self._take_letters
         self._immediate: ImmediateAcks | None = None
         batch_rows, linger_s = task.settings.batch_rows, task.settings.linger_s
         if task.tracks_acks:
@@ -120,9 +119,6 @@ class SpoutRunner(ComponentRunner):
         super().handle(command)
 
     def _take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
-        """`ComponentRunner._take_letters`."""
-        if self._replay_letters is None:
-            return super()._take_letters(ids, drop=drop)
         if not drop and (self.ended or self.task.paused):
             why = "it has ended" if self.ended else "it is paused; activate the topology first"
             raise HeronError(why)

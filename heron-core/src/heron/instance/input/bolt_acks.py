@@ -8,7 +8,7 @@ to the task thread.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -254,13 +254,6 @@ class BoltAcks:
 
     def flush(self) -> None:
         """Sends the acks; called directly after the flush of what was emitted."""
-
-    def take_letters(self, component: Bolt | None, ids: Collection[str], *, drop: bool) -> dict[str, str] | None:
-        """As `heron.instance.task_telemetry.TakeLetters`; None if failed tuples do not become letters.
-
-        `component` processes the letters; it is None if it can process nothing now.
-        """
-        return None
 
 
 class TrackedBoltAcks(BoltAcks):
