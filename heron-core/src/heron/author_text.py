@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import cast
 
-__all__ = ["class_name", "error_text", "named_error", "short_text", "traceback_text"]
+__all__ = ["class_name", "error_text", "named_error", "raised_lines", "short_text", "traceback_text"]
 
 SHORT = 80
 _LONGEST_ERROR = 2_000  # characters; a message may hold a whole record
@@ -75,6 +75,16 @@ def error_text(error: BaseException) -> str:
 def named_error(error: BaseException) -> str:
     """The class and the text of an exception."""
     return f"{class_name(error)}: {error_text(error)}"
+
+
+def raised_lines(error: BaseException) -> list[object]:
+    """The places of a traceback, a code object and an instruction for each frame: equal if its lines are."""
+    places: list[object] = []
+    trace = error.__traceback__
+    while trace is not None:
+        places += (trace.tb_frame.f_code, trace.tb_lasti)
+        trace = trace.tb_next
+    return places
 
 
 def traceback_text(error: BaseException) -> str:

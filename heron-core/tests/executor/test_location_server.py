@@ -28,14 +28,15 @@ class Node:
         endpoint = f"ipc://{folder}/executor"
         self._server = LocationServer(self._reactor, self._sockets, endpoint, "wc-1")
         self._changed: Callable[[Versioned | None], None] = lambda _node: None
-        self._server.watch(cast("StateManager", self), "wc")
+        self._server.watch(cast("StateManager", self), "wc", lambda _node: None)
         self._process = self._sockets.client_of(endpoint)
         self._process.send(control_frame(Envelope(location_request=pb.LocationRequest(process="stmgr"))))
         assert self.told() == ("", 0)
 
-    def watch(self, _kind: NodeKind, _topology: str, on_change: Callable[[Versioned | None], None]) -> None:
+    def watch(self, kind: NodeKind, _topology: str, on_change: Callable[[Versioned | None], None]) -> None:
         """As `StateManager.watch`."""
-        self._changed = on_change
+        if kind is NodeKind.TMANAGER_LOCATION:
+            self._changed = on_change
 
     def is_held(self, endpoint: str, epoch: int, topology_id: str = "wc-1") -> None:
         """The watch reports that a leader holds the node."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, cast
@@ -23,6 +23,7 @@ from heron.api.spout import Spout
 from heron.instance.acks.pending_roots import PendingRoots
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.queues.data_queue import LettersAsked
+from heron.instance.replay.kept_roots import KeptRoot
 from heron.instance.replay.letter_line import letter_line
 from heron.instance.replay.letter_store import TaskName
 from heron.instance.replay.replay_policy import ReplayPolicy
@@ -144,7 +145,7 @@ def test_a_root_that_the_author_does_not_let_out_again_becomes_a_dead_letter() -
     name, pending = TaskName("lines", 1, 0), PendingRoots(clock.monotonic_s)
     replays = SpoutReplays(policy, name, emitter, pending, store, clock.monotonic_s)
     replays.replayer.kept(1, 10)
-    assert replays.replayer.failed([("id", "row", "default", (), 10)], RootOutcome.FAILED, 0.0) == []
+    assert replays.replayer.failed([KeptRoot("id", "row", "default", (), 10)], RootOutcome.FAILED, 0.0) == []
     while replays.waiting:
         clock.advance(1.0)
         replays.emit_due(10)
@@ -166,9 +167,9 @@ class Kept:
         self.letters: list[DeadLetter] = []
         self.stored: list[LetterLine] = []
 
-    def keep(self, letter: DeadLetter, number: str) -> None:
-        """Keep it."""
-        self.letters.append(letter)
+    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
+        """Keep them."""
+        self.letters += letters.values()
 
     def take(self, ids: Collection[str]) -> list[LetterLine]:
         """Take those."""

@@ -51,6 +51,20 @@ def test_letters_are_taken_by_their_ids_from_both_parts(tmp_path: Path) -> None:
         assert stat.S_IMODE(part.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("together", [1, 3, 20])
+def test_letters_that_are_appended_together_are_as_if_one_by_one(tmp_path: Path, together: int) -> None:
+    """No part exceeds its half, and what leaves the older one is counted."""
+    file, alone = file_in(tmp_path, most_bytes=4000), file_in(tmp_path / "alone", most_bytes=4000)
+    alone.path.parent.mkdir()
+    for start in range(0, 20, together):
+        file.append(*(line(number) for number in range(start, min(20, start + together))))
+    for number in range(20):
+        alone.append(line(number))
+    assert file.path.read_bytes() == alone.path.read_bytes()
+    assert file.older.read_bytes() == alone.older.read_bytes()
+    assert file.dropped == alone.dropped > 0
+
+
 def test_a_line_that_is_broken_stays(tmp_path: Path) -> None:
     """It may be of a task that was killed while it wrote."""
     file = file_in(tmp_path)

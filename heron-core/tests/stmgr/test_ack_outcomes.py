@@ -69,6 +69,28 @@ def test_a_task_receives_outcomes_in_the_order_of_completion() -> None:
     assert outcomes.in_flight() == 0
 
 
+def test_complete_roots_around_failed_ones_are_a_range() -> None:
+    """A list of them costs their spout five times as much; the failed ones have ended for it before."""
+    outcomes = outcomes_with(6)
+    for data in (next(iter(fails(roots(101, 104)))), ack_of(0, 2, 3, 5)):
+        outcomes.take(data, 0, SPOUT, 1.0)
+    (_, complete) = outcomes.take_settled()[SPOUT]
+    assert parse_settled(complete, parse_segment(complete, 0)) == (RootOutcome.COMPLETE, range(100, 106))
+    assert outcomes.counters.settled[RootOutcome.COMPLETE] == 4
+    assert (outcomes.in_flight(), outcomes.counters.late_acks) == (0, 0)
+
+
+@pytest.mark.parametrize("acked", [[0, 2, 3], [3, 2, 0], [0, 5]])
+def test_complete_roots_are_listed_if_others_between_them_have_not_ended(acked: list[int]) -> None:
+    """A range would complete them too."""
+    outcomes = outcomes_with(6)
+    outcomes.take(ack_of(*acked), 0, SPOUT, 1.0)
+    assert received(outcomes) == [("COMPLETE", [100 + each for each in acked])]
+    outcomes.take(next(iter(fails(roots(*(100 + each for each in range(6) if each not in acked))))), 0, SPOUT, 1.0)
+    ((how, _),) = received(outcomes)
+    assert (how, outcomes.in_flight()) == ("FAILED", 0)
+
+
 def test_old_roots_expire_and_later_acks_have_no_effect() -> None:
     """A root expires a full timeout after its insertion."""
     outcomes = outcomes_with(3)

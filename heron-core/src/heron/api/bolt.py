@@ -72,7 +72,8 @@ class BaseBolt(BaseComponent):
         """Emit a tuple.
 
         Args:
-            tup: the values, one for each declared field of the stream; copied before this method returns.
+            tup: the values, one for each declared field of the stream; copied before this method returns. A text is
+                no sequence of values: emit ``[text]``.
             stream: the name of a declared output stream.
             anchors: received tuples that depend on this one: their trees complete only after it is acked.
             direct_task: the id of the receiving task, for consumers that subscribe with ``Grouping.DIRECT``.

@@ -22,7 +22,10 @@ from heron.api.stream_id import ComponentSource, GlobalStreamId, InputSource
 from heron.author_text import short_text
 from heron.errors import ConfigError, TopologyError, known, nearest
 
-__all__ = ["HeronComponentSpec", "Inputs"]
+__all__ = ["MOST_TASKS", "HeronComponentSpec", "Inputs"]
+
+MOST_TASKS = 10_000
+"""Tasks of a component; `heron.planner.verify` refuses more instances in a topology."""
 
 
 class HeronComponentSpec(ComponentSource):
@@ -249,7 +252,7 @@ Inputs: TypeAlias = (
 
 
 def _checked_par(par: object, place: str) -> int:
-    if not isinstance(par, int) or isinstance(par, bool) or par < 1:
-        msg = f"{place}: par is {short_text(par)}; give the number of tasks, an int of at least 1"
+    if not isinstance(par, int) or isinstance(par, bool) or not 1 <= par <= MOST_TASKS:
+        msg = f"{place}: par is {short_text(par)}; give the number of tasks, an int of at least 1, at most {MOST_TASKS}"
         raise TopologyError(msg)
     return par

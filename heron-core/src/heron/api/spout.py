@@ -62,7 +62,8 @@ class BaseSpout(BaseComponent):
         """Emit a tuple.
 
         Args:
-            tup: the values, one for each declared field of the stream; copied before this method returns.
+            tup: the values, one for each declared field of the stream; copied before this method returns. A text is
+                no sequence of values: emit ``[text]``.
             tup_id: the argument of `ack` or `fail` when the tree of the tuple is complete; None asks for neither.
             stream: the name of a declared output stream.
             direct_task: the id of the receiving task, for consumers that subscribe with ``Grouping.DIRECT``.

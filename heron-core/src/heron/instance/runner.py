@@ -151,10 +151,9 @@ class ComponentRunner(ABC):
         """
         if not isinstance(error, Exception):
             raise ComponentExitedError(self.task.errors.report(doing, error, _EXITS, record, place=place)) from error
-        stops = FailedRecordError.ends_task(error, self._stops_on_error)
-        line = self.task.errors.report(doing, error, _STOPS if stops else remedy, record, place=place)
-        if stops:
-            raise ComponentStoppedError(line) from error
+        if FailedRecordError.ends_task(error, self._stops_on_error):
+            raise ComponentStoppedError(self.task.errors.report(doing, error, _STOPS, record, place=place)) from error
+        self.task.errors.note(doing, error, remedy, record, place=place)
 
     def _component_reported(self, error: Exception) -> None:
         if FailedRecordError.ends_task(error, self._stops_on_error):

@@ -155,27 +155,25 @@ class SpoutReplays(OwnReplays):
         return (root.row,) if one else tuple(root.row)  # type: ignore[arg-type]  # the row of several fields
 
     def _not_emitted(self, root: KeptRoot, error: Exception) -> None:
-        layout = tuple(root)
         cause = FailureCause.of(self._spout.component, self._spout.task_id, "emitting it again", error)
-        self.replayer.note(layout, encode_cause(cause))
         self.replayer.kept_bytes += root.size_bytes
-        self.replayer.failed([layout], RootOutcome.FAILED, 0.0)
+        self.replayer.failed([root._replace(cause=encode_cause(cause))], RootOutcome.FAILED, 0.0)
 
-    def _give_up(self, given_up: GivenUp) -> None:
-        self._letters += 1
-        letter = self._letter(given_up)
-        out = self._emitter.streams.get(DEAD_LETTERS)
+    def _give_up(self, given_up: list[GivenUp]) -> None:
+        letters = [self._letter(each) for each in given_up]
+        out, first = self._emitter.streams.get(DEAD_LETTERS), self._letters + 1
+        self._letters += len(letters)
         if out is not None and out.definition == DEAD_LETTER_STREAM and out.routes.has_receivers:
-            values = tuple(getattr(letter, name) for name in out.definition.fields)
-            self._emitter.emit(values, self.replayer.letter_id(), DEAD_LETTERS)
+            for letter in letters:
+                values = tuple(getattr(letter, name) for name in out.definition.fields)
+                self._emitter.emit(values, self.replayer.letter_id(), DEAD_LETTERS)
             return
-        spout = self._spout
-        number = f"{spout.task_id}-{spout.incarnation}-{self._letters}"
-        self._store.keep(letter, number)
+        name = f"{self._spout.task_id}-{self._spout.incarnation}"
+        self._store.keep({f"{name}-{number}": letter for number, letter in enumerate(letters, first)})
 
     def _letter(self, given_up: GivenUp) -> DeadLetter:
         root, replay, now_s = given_up.root, given_up.replay, wall_s()
-        cause = decode_cause(given_up.cause)
+        cause = decode_cause(given_up.root.cause)
         return DeadLetter(
             root.row.rows() if isinstance(root.row, ColumnRoot) else list(self._values(root)),
             root.stream,

@@ -43,13 +43,20 @@ class DeadLetterFile:
         """The task that writes the file."""
         return int(self.path.name.removeprefix(_PREFIX).removesuffix(_SUFFIX))
 
-    def append(self, letter: LetterLine) -> None:
-        """Adds a letter.
+    def append(self, *letters: LetterLine) -> None:
+        """Adds letters. To open the file takes as long as to encode ten.
 
         Raises:
-            OSError: when it cannot be written.
+            OSError: when they cannot be written; some may have been.
         """
-        self._write(_line_of(letter))
+        part, room = b"", self.part_bytes - self._size_bytes()
+        for line in map(_line_of, letters):
+            if part and len(part) + len(line) > room:
+                self._write(part)
+                part, room = b"", self.part_bytes - self._size_bytes()
+            part += line
+        if part:
+            self._write(part)
 
     def append_once(self, letters: Sequence[LetterLine], checkpoint: int, *, search: bool) -> int:
         """Adds the letters of a checkpoint, and a line that says so; returns how many.
@@ -102,9 +109,12 @@ class DeadLetterFile:
         """The bytes that a letter takes in the file."""
         return len(_line_of(letter))
 
+    def _size_bytes(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
     def _write(self, lines: bytes) -> None:
         """Appends whole lines, behind a line that a killed task did not finish; all of them or none."""
-        size_bytes = self.path.stat().st_size if self.path.exists() else 0
+        size_bytes = self._size_bytes()
         if size_bytes and size_bytes + len(lines) > self.part_bytes:
             if self.older.exists():
                 self.dropped += sum(not _is_mark(each) for each in _lines(self.older))

@@ -52,13 +52,24 @@ ENDED_STATES = frozenset((TopologyState.FINISHED, TopologyState.FAILED, Topology
 
 @dataclass(frozen=True, slots=True)
 class StreamManagerLocation:
-    """The address at which an incarnation of a container's stream manager listens to its peers."""
+    """The address at which an incarnation of a container's stream manager listens to its peers.
+
+    `server_key` is the public key of the server there. While keys rotate, `next_endpoint` is the port of the new ones.
+    """
 
     container_id: int
     incarnation: int
     endpoint: str
     host: str
     pid: int
+    server_key: str = ""
+    next_endpoint: str = ""
+    next_server_key: str = ""
+
+    def endpoints(self) -> dict[str, str]:
+        """The endpoints by the server's public key, in the order of the sets of keys."""
+        following = {self.next_server_key: self.next_endpoint} if self.next_endpoint else {}
+        return {self.server_key: self.endpoint, **following}
 
 
 @dataclass(frozen=True, slots=True)

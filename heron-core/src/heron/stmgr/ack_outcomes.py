@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from heron.ipc.frames.frame import SegmentKind, parse_segment
-from heron.ipc.frames.tracking import RootOutcome, parse_cause
+from heron.ipc.frames.tracking import MAX_DERIVED_ROWS, RootOutcome, parse_cause, settled_range
 from heron.ipc.frames.tracking_arrays import RootCounters, parse_ack, parse_fail, parse_new_roots, settled
 from heron.stmgr.counters import AckCounters
 from heron.stmgr.ledger import Ledger
@@ -48,7 +48,7 @@ class AckOutcomes:
         if head.kind == SegmentKind.ACK:
             ack = parse_ack(data, head)
             done = ledger.update_range(ack.base, ack.xors) if ack.roots is None else ledger.update(ack.roots, ack.xors)
-            self._note(task_id, RootOutcome.COMPLETE, done)
+            self._note_complete(task_id, ledger, done)
             self.counters.late_acks += ledger.take_missed()
         elif head.kind == SegmentKind.FAIL:
             self._note(task_id, RootOutcome.FAILED, ledger.fail(parse_fail(data, head)))
@@ -80,6 +80,16 @@ class AckOutcomes:
             segments.setdefault(task_id, []).extend(found)
         self._settled.clear()
         return segments
+
+    def _note_complete(self, task_id: int, ledger: Ledger, roots: RootCounters) -> None:
+        """As a range if all others in it have ended: failed roots are few, and lie between complete ones."""
+        if len(roots) > 1 and bool((roots[1:] > roots[:-1]).all()):
+            first, count = int(roots[0]), int(roots[-1] - roots[0]) + 1
+            if len(roots) < count <= min(2 * len(roots), MAX_DERIVED_ROWS) and not ledger.has_any(first, count):
+                self.counters.settled[RootOutcome.COMPLETE] += len(roots)
+                self._settled.append((task_id, [settled_range(task_id, RootOutcome.COMPLETE, first, count)]))
+                return
+        self._note(task_id, RootOutcome.COMPLETE, roots)
 
     def _note(self, task_id: int, outcome: RootOutcome, roots: RootCounters) -> None:
         if len(roots):

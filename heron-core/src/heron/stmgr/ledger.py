@@ -131,6 +131,13 @@ class Ledger:
             self._buckets.popleft()  # expired, or complete before its deadline as usual
         return self._settle(parts, 0)
 
+    def has_any(self, first: int, count: int) -> bool:
+        """Whether any of these consecutive roots is in flight."""
+        return any(
+            number in self._segments and len(self._segments[number].live_between(start, end))
+            for number, start, end, _ in _parts(first, count)
+        )
+
     def take_missed(self) -> int:
         """The number of acks and fails since the last call whose roots were not in flight."""
         missed, self._missed = self._missed, 0

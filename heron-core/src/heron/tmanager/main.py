@@ -59,7 +59,7 @@ def lead(
     archive = open_archive(spec.checkpoint, spec.topology)
     lease = Lease(reactor, statemgr, spec.topology, stop_requested)
     location = TManagerLocation(
-        hub.endpoint, spec.topology_id, os.getpid(), socket.gethostname(), container_id=spec.container_id
+        hub.endpoint, spec.topology_id, os.getpid(), socket.gethostname(), spec.container_id, spec.keys.pair.public
     )
     standby_metrics = reactor.every(settings.metrics_export_s, telemetry.publish)
 

@@ -221,6 +221,7 @@ class TopologyManager:
         heartbeat = envelope.heartbeat
         if container_id is None:
             return []
+        self._leader.known.keys.take(container_id, tuple(heartbeat.server_keys), moved=heartbeat.moved)
         return self._leader.stmgr_heard(
             container_id, heartbeat.incarnation, heartbeat.losses, dict(heartbeat.lost_by_task)
         )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
+
+import pytest
+
 from heron.instance.acks.batch_arrays import BatchAcks
 from heron.instance.acks.failed_rows import FailedRows
 from heron.instance.acks.tracked_batch import TrackedBatch
@@ -75,6 +79,30 @@ def test_rows_with_one_message_from_one_line_share_a_segment() -> None:
     found = told(rows, (first, [0, 1, 2, 3, 4]))
     assert [counters for _, counters, _ in found] == [[100, 101], [102], [103], [104]]
     assert "KeyError: 'd'" in found[-1][2].trace
+
+
+@pytest.mark.parametrize("text", ["second", "two\nlines", "", "x" * 1500, "first"])
+def test_each_row_has_its_own_message_and_the_traceback_that_python_prints(text: str) -> None:
+    """The lines of the traceback are formatted once, because that takes longer than the rest."""
+    rows, first = FailedRows("check", BOLT), batch()
+    errors = [poisoned("first"), poisoned(text)]
+    for place, error in enumerate(errors):
+        rows.blame(first, (place,), "process", error)
+    found = {counter: cause for _, counters, cause in told(rows, (first, [0, 1])) for counter in counters}
+    for place, error in enumerate(errors):
+        cause = found[100 + place]
+        assert cause.trace == "".join(traceback.format_exception(error))
+        assert cause.error == f"ValueError: {error}"[:1000]
+
+
+def test_a_note_of_an_exception_is_in_its_traceback() -> None:
+    """It is no part of the message, and may differ."""
+    rows, first = FailedRows("check", BOLT), batch()
+    for place in range(2):
+        error = poisoned("a")
+        error.add_note(f"in row {place}")
+        rows.blame(first, (place,), "process", error)
+    assert sorted(cause.trace[-9:] for _, _, cause in told(rows, (first, [0, 1]))) == ["in row 0\n", "in row 1\n"]
 
 
 def test_the_tuples_of_a_unit_have_one_root() -> None:

@@ -10,7 +10,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from heron.instance.acks.pending_roots import PendingRoots
+from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
+from heron.instance.metrics.task_metrics import TaskMetrics
+from heron.instance.queues.data_queue import RootsSettled
+from heron.instance.replay.kept_roots import KeptRoot, KeptRows
+from heron.instance.replay.replay_policy import ReplayPolicy
+from heron.instance.replay.replayer import GivenUp, Replayer
+from heron.ipc.frames.tracking import RootOutcome
 
 
 def pending_of(*batches: list[object]) -> tuple[PendingRoots, list[int]]:
@@ -165,3 +171,67 @@ def test_a_thinned_page_returns_its_remaining_ids() -> None:
     pending.settle(range(base + 2, base + 99))
     assert pending.settle(range(base + 1, base + 50)) == [([1], 0.0)]
     assert pending.settle_all() == [([0, 99], 0.0), (["next"], 0.0)]
+
+
+class Row:
+    """An emitted value that a weak reference can follow."""
+
+
+def test_kept_roots_have_their_rows_until_they_end() -> None:
+    """A row that is acked is freed, whatever becomes of its neighbours."""
+    pending, _ = pending_of()
+    rows = [Row() for _ in range(6)]
+    seen = [weakref.ref(row) for row in rows]
+    kept = KeptRows("default", rows, [(place,) for place in range(6)])
+    kept.size_bytes = 10
+    base = pending.open(list("abcdef"), kept)
+    del rows
+    assert pending.settle([base]) == [(["a"], 100)]
+    assert pending.settle(range(base + 1, base + 3)) == [(["b", "c"], 100)]
+    assert ([row() is None for row in seen], pending.freed_bytes) == ([True] * 3 + [False] * 3, 30)
+    ((roots, since_s),) = pending.settle_kept([base + 2, base + 4, base + 3, base + 4], {base + 4: b"why"})
+    expected = [("e", seen[4](), (4,), b"why"), ("d", seen[3](), (3,), b"")]
+    assert [(each.tup_id, each.row, each.direct, each.cause) for each in roots] == expected
+    assert (since_s, roots[0].stream, roots[0].size_bytes, pending.freed_bytes, pending.in_flight) == (
+        *(100, "default", 10, 30),
+        1,
+    )
+    ((last, _),) = pending.settle_all_kept()
+    assert [each.tup_id for each in last] == ["f"]
+    assert pending.in_flight == 0
+
+
+def test_the_rows_of_old_pages_are_freed_with_their_ids() -> None:
+    """A root that is never acked must not hold the rows of its page; it can still be emitted again."""
+    pending = PendingRoots(lambda: 0.0, young_roots=10)
+    rows = [Row() for _ in range(100)]
+    seen = [weakref.ref(row) for row in rows]
+    base = pending.open([*range(100)], KeptRows("default", rows))
+    del rows
+    pending.open([*range(10)], KeptRows("default", [0] * 10))
+    pending.settle([base + place for place in range(98)])
+    assert [place for place, row in enumerate(seen) if row() is not None] == [98, 99]
+    pending.settle([base + 98])
+    assert seen[98]() is None
+    ((roots, _),) = pending.settle_kept(range(base, base + 100), {})
+    assert [(each.tup_id, each.row) for each in roots] == [(99, seen[99]())]
+
+
+def test_a_cause_does_not_outlive_its_root() -> None:
+    """A task may fail a tuple whose tree is complete; a cause may also come long before the fail."""
+    given_up = list[GivenUp]()
+    pending = PendingRoots(lambda: 0.0)
+    calls = RootCallbacks(pending, TaskMetrics(), lambda *_: pytest.fail("no call fails"))
+    calls.replayer = Replayer(ReplayPolicy(0, 0.1, 1000), lambda: 0.0, given_up.extend)
+    kept = KeptRows("default", ["a", "b", "c"])
+    kept.size_bytes = calls.replayer.kept(3, 30)
+    base = pending.open(["a", "b", "c"], kept)
+    complete, failed = RootOutcome.COMPLETE, RootOutcome.FAILED
+    calls.settle(RootsSettled(((complete, [base]),), (([base, base + 1], b"why"), ([base + 7], b"unknown"))))
+    assert calls._causes == {base + 1: b"why"}
+    calls.settle(RootsSettled(((failed, [base + 1, base + 2]),)))
+    assert [each.root for each in given_up] == [
+        KeptRoot("b", "b", "default", (), 10, b"why"),
+        KeptRoot("c", "c", "default", (), 10, b""),
+    ]
+    assert (calls._causes, calls.replayer.kept_bytes) == ({}, 0)

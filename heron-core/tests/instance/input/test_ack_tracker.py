@@ -11,7 +11,7 @@ import pytest
 
 from heron.api.tuple import Tuple, TupleHelper
 from heron.instance.acks.batch_arrays import BatchAcks
-from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
+from heron.instance.acks.tracked_batch import UNTRACKED, AckedRows, TrackedBatch
 from heron.instance.input.bolt_acks import AckTracker
 from heron.ipc.frames.frame import SegmentKind, parse_segment
 from heron.ipc.frames.tracking import COUNTER_BITS, DERIVED
@@ -135,7 +135,7 @@ def test_the_first_ack_or_fail_counts() -> None:
     work.settle([first], [first, second])
     work.settle([second], [second])
     work.settle([third])
-    assert work.sent() == [("ack", {100: key_of(0), 102: key_of(2)}), ("fail", [101])]
+    assert work.sent() == [("fail", [101]), ("ack", {100: key_of(0), 102: key_of(2)})]
     assert work.tracker.ignored == 5
 
 
@@ -143,8 +143,35 @@ def test_in_one_call_a_fail_counts_before_an_ack() -> None:
     """Their order is not known, and only an ack can lose the tuple, for example if an exception follows the ack."""
     work = Work(2)
     work.settle(work.pool[:2], [work.pool[1]])
-    assert work.sent() == [("ack", {100: key_of(0)}), ("fail", [101])]
+    assert work.sent() == [("fail", [101]), ("ack", {100: key_of(0)})]
     assert work.tracker.ignored == 1
+
+
+@pytest.mark.parametrize("failed", [[1], [0, 3], [3, 2, 0]])
+def test_the_others_of_a_batch_are_acked_behind_its_fails(failed: list[int]) -> None:
+    """A poison record must cost little for its neighbours; its own row still takes children."""
+    work, before = Work(4), Work(1, base=50)
+    kept = before.pool[0]
+    kept.id = before.batch
+    left = [place for place in range(4) if place not in failed]
+    work.settle([work.pool[place] for place in left], [*[work.pool[place] for place in failed], kept])
+    assert work.sent() == [
+        ("fail", [*[100 + place for place in failed], 50]),
+        ("ack", {100 + place: key_of(place) for place in left}),
+    ]
+    assert [place for place in range(4) if work.batch.takes_children(place)] == sorted(failed)
+    assert work.tracker.ignored == 0
+    work.settle(work.pool[:4])
+    assert work.sent() == []
+    assert work.tracker.ignored == 4
+
+
+@pytest.mark.parametrize(("acked", "counted"), [([0, 0, 2], [0, 2]), ([2, 0, 3], [0, 2, 3]), ([0, 1, 2], [0, 2])])
+def test_acks_beside_a_fail_may_have_any_order_and_come_twice(acked: list[int], counted: list[int]) -> None:
+    """They are as many as the rows that did not fail."""
+    work = Work(4)
+    work.settle([work.pool[place] for place in acked], [work.pool[1]])
+    assert work.sent() == [("fail", [101]), ("ack", {100 + place: key_of(place) for place in counted})]
 
 
 def test_acks_of_untracked_tuples_are_counted() -> None:
@@ -187,7 +214,7 @@ def test_whole_batches_may_be_settled_without_processing() -> None:
     work.tracker.fail_whole(ranged(2, base=300))
     work.tracker.ack_whole(ranged(3, base=400))
     assert work.tracker.waiting == 5
-    assert work.sent() == [("range", (400, 3)), ("fail", [300, 301])]
+    assert work.sent() == [("fail", [300, 301]), ("range", (400, 3))]
 
 
 def test_a_tuple_takes_children_until_its_ack_has_left() -> None:
@@ -209,7 +236,7 @@ def test_adjacent_tuples_of_one_root_are_acked_as_one() -> None:
     line, other = (SPOUT << COUNTER_BITS) | 7, (SPOUT << COUNTER_BITS) | 8
     batch.roots = memoryview(b"\0" + struct.pack("<5Q", line, line, other, line, line))[1:]
     keys = edge_keys(KEY, np.arange(5, dtype=np.uint64), TASK)
-    (data,) = BatchAcks().ack_segments([(batch, None)])
+    (data,) = BatchAcks().ack_segments([AckedRows(batch)])
     ack = parse_ack(data, parse_segment(data, 0))
     assert ack.roots is not None
     assert ack.roots.tolist() == [7, 8, 7]

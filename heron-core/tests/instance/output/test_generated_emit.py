@@ -61,7 +61,7 @@ def rows_by_task(segments: Sequence[bytes]) -> dict[int, list[object]]:
 
 
 def adder(stream: OutStream, ids: list[object] | None = None) -> Callable[..., None]:
-    return make_add(stream, lambda: None, ids=ids)
+    return make_add(stream, lambda _values: None, ids=ids)
 
 
 ALL = GroupingDefinition(GroupingKind.ALL)
@@ -234,7 +234,7 @@ def test_a_full_log_overflows_at_once() -> None:
     stream = stream_of(ALL, batch_rows=4)
     sizes: list[int] = []
 
-    def overflow() -> None:
+    def overflow(_values: object) -> None:
         sizes.append(len(stream.rows))
         stream.flush()
 
@@ -268,7 +268,7 @@ def test_the_generated_emit_passes_everything_else_on(signature: str) -> None:
         calls.append(arguments)
         return [7]
 
-    emit = make_emit(stream, lambda: None, slow, signature, ids=None)
+    emit = make_emit(stream, lambda _values: None, slow, signature, ids=None)
     assert emit(["a"]) is None
     assert emit(["a"], stream="other") == [7]
     assert emit(["a"], direct_task=3) == [7]

@@ -24,6 +24,10 @@ class NoRoute:
 
     rows = 0
 
+    def copied(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch."""
+        return batch
+
     def parts(self, batch: pa.RecordBatch, direct: int | None) -> object:
         """Refuse."""
         message = "no such task"

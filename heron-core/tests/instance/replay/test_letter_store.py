@@ -33,7 +33,7 @@ def test_letters_of_steps_have_ids_of_their_own_and_are_counted_by_step(tmp_path
     """Beside those of a spout with replays in the same file, and of an earlier process of the task."""
     store, earlier = store_in(tmp_path), store_in(tmp_path, 1)
     earlier.keep_of_step(of_step(0))
-    store.keep(of_step(1), "3-2-1")
+    store.keep({"3-2-1": of_step(1)})
     for value, step in ((1, "map-1"), (2, "map-1"), (3, "map-2")):
         store.keep_of_step(of_step(value, step))
     lines = list(file_of(tmp_path).letters())

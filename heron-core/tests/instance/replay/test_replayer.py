@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heron.instance.replay.kept_roots import KeptRoot, Replay, keep_rows
+from heron.instance.replay.kept_roots import KeptRoot, Replay
 from heron.instance.replay.replay_policy import LONGEST_BACKOFF_S, ReplayPolicy
 from heron.instance.replay.replayer import GivenUp, Replayer
 from heron.ipc.frames.tracking import RootOutcome
@@ -23,13 +23,13 @@ class Desk:
     def __init__(self, policy: ReplayPolicy = POLICY) -> None:
         self.clock = FakeClock()
         self.given_up: list[GivenUp] = []
-        self.replayer = Replayer(policy, self.clock.monotonic_s, self.given_up.append)
+        self.replayer = Replayer(policy, self.clock.monotonic_s, self.given_up.extend)
 
-    def flush(self, *ids: object, size_bytes: int = 10) -> list[tuple[object, ...]]:
+    def flush(self, *ids: object, size_bytes: int = 10) -> list[KeptRoot]:
         """Keeps the roots of a flush, each with its id for a row."""
         rows = [each.tup_id if isinstance(each, Replay) else each for each in ids]
         share = self.replayer.kept(len(ids), size_bytes * len(ids))
-        return list(keep_rows(ids, rows, "default", [()] * len(ids), share))
+        return [KeptRoot(tup_id, row, "default", (), share) for tup_id, row in zip(ids, rows, strict=True)]
 
     def due(self) -> list[KeptRoot]:
         """Takes everything that is due."""
@@ -50,11 +50,43 @@ def test_a_root_is_emitted_again_with_twice_the_wait_each_time_and_then_given_up
         assert isinstance(root.tup_id, Replay)
         assert (root.row, root.tup_id.failures) == ("a", failures)
         roots = desk.flush(root.tup_id)
-    desk.replayer.note(roots[0], b"why")
+    roots = [roots[0]._replace(cause=b"why")]
     assert desk.replayer.failed(roots, RootOutcome.EXPIRED, 0.0) == ["a"]
     (given_up,) = desk.given_up
-    assert (given_up.replay.failures, given_up.outcome, given_up.cause) == (3, RootOutcome.EXPIRED, b"why")
+    assert (given_up.replay.failures, given_up.outcome, given_up.root.cause) == (3, RootOutcome.EXPIRED, b"why")
     assert (desk.replayer.kept_bytes, desk.replayer.waiting, desk.replayer.replayed) == (0, 0, 2)
+
+
+def test_roots_that_fail_within_an_eighth_of_their_wait_are_due_together() -> None:
+    """A flush for each few roots costs every process more than the roots; none waits longer than it should."""
+    desk = Desk()
+    roots = desk.flush(*range(5))
+    for number, later_s in enumerate((0.0, 0.006, 0.006, 0.006)):
+        desk.clock.advance(later_s)
+        desk.replayer.failed(roots[number : number + 1], RootOutcome.FAILED, 0.0)
+    desk.clock.advance(0.082 - 0.001)
+    assert desk.due() == []
+    desk.clock.advance(0.002)
+    assert [root.row for root in desk.due()] == [0, 1, 2]
+    desk.replayer.failed(roots[4:], RootOutcome.FAILED, 0.0)
+    desk.clock.advance(0.017)
+    assert [root.row for root in desk.due()] == [3]
+    assert desk.replayer.waiting == 1
+    desk.clock.advance(0.09)
+    assert [root.row for root in desk.due()] == [4]
+
+
+def test_roots_that_are_given_up_together_are_told_together() -> None:
+    """Their letters are written at once."""
+    calls = list[int]()
+    replayer = Replayer(
+        ReplayPolicy(1, 0.1, 1000), FakeClock().monotonic_s, lambda given_up: calls.append(len(given_up))
+    )
+    ids = [replayer.letter_id() if each == 1 else Replay(each, 0.0) for each in range(3)]
+    roots = [KeptRoot(tup_id, None, "default", (), 1) for tup_id in ids]
+    assert replayer.failed(roots, RootOutcome.FAILED, 0.0) == []
+    assert replayer.failed(roots, RootOutcome.FAILED, 0.0) == [0, 2]
+    assert calls == [2]
 
 
 def test_a_root_that_is_lost_with_a_process_is_emitted_again_without_end() -> None:
@@ -95,15 +127,6 @@ def test_the_budget_counts_what_is_in_flight_and_what_waits() -> None:
     assert (desk.replayer.kept_bytes, desk.replayer.waiting) == (0, 0)
 
 
-def test_a_cause_does_not_outlive_its_root() -> None:
-    """A task may fail a tuple whose tree is complete; the next root must not get that cause."""
-    desk = Desk()
-    roots = desk.flush("a")
-    desk.replayer.note(roots[0], b"late")
-    assert desk.replayer.acked(roots) == ["a"]
-    assert desk.replayer._causes == {}
-
-
 @pytest.mark.parametrize("attempts", [1, 3])
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32))
@@ -112,7 +135,7 @@ def test_every_root_is_acked_or_given_up_once(attempts: int, seed: int) -> None:
     chance = random.Random(seed)
     desk = Desk(ReplayPolicy(attempts, 0.1, 10**9))
     failures = dict.fromkeys(range(chance.choice([1, 5, 40])), 0)
-    new, in_flight, ended = list(failures), list[tuple[object, ...]](), list[object]()
+    new, in_flight, ended = list(failures), list[KeptRoot](), list[object]()
     while len(ended) < len(failures):
         what = chance.choice(["emit", "settle", "wait"])
         if what == "emit" and (ids := [*new[:3], *[each.tup_id for each in desk.replayer.take_due(2)]]):
@@ -124,7 +147,7 @@ def test_every_root_is_acked_or_given_up_once(attempts: int, seed: int) -> None:
             if outcome is RootOutcome.COMPLETE:
                 ended += desk.replayer.acked(roots)
                 continue
-            of_root = roots[0][1]
+            of_root = roots[0].row
             assert isinstance(of_root, int)
             failures[of_root] += outcome is not RootOutcome.LOST
             given_up = desk.replayer.failed(roots, outcome, 0.0)

@@ -60,6 +60,37 @@ def test_each_distinct_failure_is_printed_once_and_always_counted(capsys: pytest
     assert errors.take_events() == ()
 
 
+def test_a_failure_that_was_shown_is_only_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """A description costs as much as a hundred tuples; another line, class or call is described."""
+    errors = errors_of()
+    same = "raise ValueError('first' if __name__ else 'second')"
+    for number in range(3):
+        errors.note("process", failure(same), "the task goes on", number)
+    assert "with 0 raised" in errors.last
+    errors.note("ack", failure(same), "the task goes on", 7)
+    assert "ack with 7 raised" in errors.last
+    errors.note("process", failure(f"\n{same}"), "the task goes on", 8)
+    assert "with 8 raised" in errors.last
+    assert errors.count == 5
+    assert capsys.readouterr().err.count("Traceback") == 3
+
+
+def test_errors_that_carry_their_place_are_told_apart_by_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """All of them are raised at one line of the engine, or never."""
+    errors = errors_of()
+    for place in ("job.py, line 3", "job.py, line 4", "job.py, line 3"):
+        try:
+            error = UserCodeError("it failed")
+            error.place = place
+            raise error
+        except UserCodeError as raised:
+            errors.note("the component", raised, "the task continues")
+        errors.note("emit", ValueError("was not raised"), "the task continues", place)
+        assert f"with '{place}' raised" in errors.last
+    assert errors.count == 6
+    assert capsys.readouterr().err.count("heron: ") == 3
+
+
 def test_records_are_shortened_and_may_have_no_repr(capsys: pytest.CaptureFixture[str]) -> None:
     """A record of a megabyte or a broken __repr__ must not hide the failure."""
 

@@ -93,6 +93,22 @@ def test_a_new_incarnation_makes_a_new_version(make_leader: MakeLeader) -> None:
     assert plan.stmgrs[0].incarnation == 2
 
 
+def test_other_ports_of_all_containers_make_one_plan(make_leader: MakeLeader) -> None:
+    """Keys rotate everywhere at once, and each plan goes to every container."""
+    leader = make_leader()
+    plan = plan_of(leader)
+    leader.known.keys.take(1, ("old",), moved=True)
+    for container_id in (1, 2):
+        other = replace(location(container_id), next_endpoint="tcp://new", next_server_key="new")
+        assert leader.stmgr_registered(other) == [SendPlan(container_id, plan)]
+    assert leader.known.status().keys, "what a process has reported stays true"
+    published = only(PublishPlan, leader.check_heartbeats()).plan
+    assert (published.version, {each.next_endpoint for each in published.stmgrs}) == (2, {"tcp://new"})
+    assert not [each for each in leader.check_heartbeats() if isinstance(each, PublishPlan)]
+    leader.stmgr_registered(location(1, 2))
+    assert leader.known.status().keys == ()
+
+
 def test_unknown_and_replaced_stream_managers_are_refused(make_leader: MakeLeader) -> None:
     """Tuples that are routed to a dead stream manager would be lost."""
     leader = make_leader()

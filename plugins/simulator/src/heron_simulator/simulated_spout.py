@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
+from typing import cast
 
 from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
 from heron.api.config import setting
@@ -15,6 +16,7 @@ from heron.instance.acks.replays import Replays
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff
+from heron.instance.replay.kept_roots import KeptRoot
 from heron.instance.replay.letter_store import TaskName
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.replay.replayer import Replayer
@@ -41,9 +43,9 @@ class KeptLetters:
     def __init__(self, letters: list[DeadLetter]) -> None:
         self.letters = letters
 
-    def keep(self, letter: DeadLetter, number: str) -> None:
+    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
         """`heron.instance.replay.letter_store.LetterStore.keep`."""
-        self.letters.append(letter)
+        self.letters += letters.values()
 
     def take(self, ids: Collection[str]) -> list[LetterLine]:
         """`heron.instance.replay.letter_store.LetterStore.take`: no command asks a simulation."""
@@ -189,10 +191,10 @@ class SimulatedSpout(SimulatedTask):
         """The ids of which the author hears: where the engine replays, not of a root that it emits again."""
         if (replayer := self._replayer) is None:
             return [ended.tup_id]
+        root = cast("KeptRoot", ended.tup_id)  # as the emitter of the spout makes it
         if ended.complete:
-            return replayer.acked([ended.tup_id])
-        replayer.note(ended.tup_id, ended.cause)
-        return replayer.failed([ended.tup_id], ended.outcome, ended.latency_s)
+            return replayer.acked([root])
+        return replayer.failed([root._replace(cause=ended.cause)], ended.outcome, ended.latency_s)
 
     def _call_back(self, ended: TreeOutcome, tup_id: object) -> None:
         doing, action = ("ack", self._component.ack) if ended.complete else ("fail", self._fail)

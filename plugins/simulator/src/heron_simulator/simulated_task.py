@@ -163,10 +163,10 @@ class SimulatedTask(ABC):
         Raises:
             TopologyFailedError: when `topology.on.error` is ``stop``, or the error is that of `sys.exit`.
         """
-        stops = FailedRecordError.ends_task(error, self._stops_on_error) or not isinstance(error, Exception)
-        line = self.errors.report(doing, error, "the simulation ends" if stops else remedy, record, place=place)
-        if stops:
+        if FailedRecordError.ends_task(error, self._stops_on_error) or not isinstance(error, Exception):
+            line = self.errors.report(doing, error, "the simulation ends", record, place=place)
             raise TopologyFailedError(line) from error
+        self.errors.note(doing, error, remedy, record, place=place)
 
     def component_reported(self, error: Exception) -> None:
         """Shows and counts an error that the component reports; with `topology.on.error: stop` its call ends by it."""

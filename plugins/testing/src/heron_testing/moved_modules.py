@@ -13,5 +13,4 @@ _PARTS = (
 
 MOVED = {f"{_CONTRACTS}.{name}_faults": f"{_CONTRACTS}.fault_cases.{name}_faults" for name in _FAMILIES}
 MOVED |= {f"{_CONTRACTS}.{name}": f"{_CONTRACTS}.parts.{name}" for name in _PARTS}
-MOVED |= {"heron_testing.topology_model.desk": "heron_testing.topology_model.manager_harness"}
 """The present path of each path that moved."""

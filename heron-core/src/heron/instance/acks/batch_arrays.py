@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from heron.instance.acks.tracked_batch import TrackedBatch
+from heron.instance.acks.tracked_batch import AckedRows, TrackedBatch
 from heron.ipc.frames.tracking_arrays import (
     U64,
     acks,
@@ -32,21 +32,21 @@ Rows = NDArray[np.int64]
 class BatchAcks:
     """Acks and fails of places of received batches. It has no state."""
 
-    def ack_segments(self, acked: list[tuple[TrackedBatch, list[int] | None]]) -> list[bytes]:
-        """Acks of these places of these batches (None: of all places)."""
-        pairs = [arrays_of(batch).pairs(_places(places)) for batch, places in acked]
+    def ack_segments(self, acked: list[AckedRows]) -> list[bytes]:
+        """Acks of these rows of these batches."""
+        pairs = [arrays_of(each.batch).pairs(_acked_places(each)) for each in acked]
         return list(
             acks(*_joined(np.concatenate([each for each, _ in pairs]), np.concatenate([each for _, each in pairs])))
         )
 
     def cause_segments(self, failed: list[tuple[TrackedBatch, list[int]]], cause: bytes) -> list[bytes]:
         """Why these places of these batches fail."""
-        roots = [arrays_of(batch).pairs(_places(places))[0] for batch, places in failed]
+        roots = [arrays_of(batch).pairs(row_places(places))[0] for batch, places in failed]
         return list(causes(np.concatenate(roots), cause))
 
     def fail_segments(self, failed: list[tuple[TrackedBatch, list[int]]]) -> list[bytes]:
         """Fails of these places of these batches."""
-        return list(fails(np.concatenate([arrays_of(batch).pairs(_places(places))[0] for batch, places in failed])))
+        return list(fails(np.concatenate([arrays_of(batch).pairs(row_places(places))[0] for batch, places in failed])))
 
 
 class BatchArrays:
@@ -112,8 +112,14 @@ def row_places(numbers: Sequence[int]) -> Rows:
     return np.frombuffer(struct.pack(f"<{len(numbers)}q", *numbers), "<i8")
 
 
-def _places(places: list[int] | None) -> Rows | None:
-    return None if places is None else row_places(places)
+def _acked_places(acked: AckedRows) -> Rows | None:
+    if acked.places is not None:
+        return row_places(acked.places)
+    if not acked.failed:
+        return None
+    left = np.ones(acked.batch.rows, dtype=np.bool_)
+    left[row_places(acked.failed)] = False
+    return np.flatnonzero(left)
 
 
 def _joined(roots: U64, xors: U64) -> tuple[U64, U64]:

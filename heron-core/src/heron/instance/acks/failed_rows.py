@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from heron.author_text import error_text
+from heron.author_text import error_text, raised_lines
 from heron.instance.acks.tracked_batch import TrackedBatch
-from heron.instance.replay.failure_cause import FailureCause, encode_cause
+from heron.instance.replay.failure_cause import FailureCause, encode_cause, stack_text
 
 __all__ = ["FailedRows"]
 
@@ -22,7 +22,8 @@ class FailedRows:
         self._task_id = task_id
         self.plain = encode_cause(FailureCause(component, task_id))
         self._errors: dict[tuple[int, int], bytes] = {}
-        self._causes: dict[tuple[object, ...], bytes] = {}  # the traceback costs more than all the rest
+        self._causes: dict[tuple[object, ...], bytes] = {}  # by message and lines
+        self._stacks: dict[tuple[object, ...], str] = {}  # by lines: to format them costs more than all the rest
 
     def blame(self, batch: TrackedBatch, places: Iterable[int], doing: str, error: BaseException) -> None:
         """These tuples of a batch fail because of an exception."""
@@ -47,17 +48,20 @@ class FailedRows:
 
     def cause(self, doing: str, error: BaseException) -> bytes:
         """The document of an exception; the same for the same message from the same lines."""
-        frames, trace = [], error.__traceback__
-        while trace is not None:
-            frames.append((trace.tb_frame.f_code, trace.tb_lineno))
-            trace = trace.tb_next
-        key = (doing, type(error), error_text(error), *frames)
-        alone = error.__cause__ is None and error.__context__ is None  # else the traceback has their messages too
-        cause = self._causes.get(key) if alone else None
+        place, text = (doing, type(error), *raised_lines(error)), error_text(error)
+        if error.__cause__ is not None or error.__context__ is not None or hasattr(error, "__notes__"):
+            return self._document(doing, error)  # the traceback has more than lines and message
+        cause = self._causes.get((text, place))
         if cause is None:
-            if len(self._causes) >= _MOST_CAUSES:
-                self._causes.clear()
-            cause = encode_cause(FailureCause.of(self._component, self._task_id, doing, error))
-            if alone:
-                self._causes[key] = cause
+            self._stacks = self._stacks if len(self._stacks) < _MOST_CAUSES else {}
+            self._causes = self._causes if len(self._causes) < _MOST_CAUSES else {}
+            stack = self._stacks.get(place)
+            if stack is None:
+                stack = self._stacks[place] = stack_text(error, text)
+            cause = self._causes[text, place] = self._document(
+                doing, error, f"{stack}{text}\n" if stack and text else ""
+            )
         return cause
+
+    def _document(self, doing: str, error: BaseException, trace: str = "") -> bytes:
+        return encode_cause(FailureCause.of(self._component, self._task_id, doing, error, trace))

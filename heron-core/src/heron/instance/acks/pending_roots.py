@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import secrets
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
@@ -22,9 +22,12 @@ from heron.instance.user.user_component import SpoutHookCalls
 from heron.ipc.frames.tracking import COUNTER_BITS, RootOutcome
 
 if TYPE_CHECKING:  # loaded where topology.replay.attempts is set
+    from heron.instance.replay.kept_roots import KeptRoot, KeptRows
     from heron.instance.replay.replayer import Replayer
 
 __all__ = ["ImmediateAcks", "PendingRoots", "RootCallbacks"]
+
+T = TypeVar("T")
 
 _SETTLED = object()
 _YOUNG = 65_536  # roots: more than a spout has in flight by default; pages of older roots may be thinned out
@@ -35,13 +38,14 @@ _WORTH_IT = 64  # ids: smaller pages are not thinned out
 class _Page:
     """The roots of one flush."""
 
-    __slots__ = ("_few", "_ids", "base", "end", "left", "since_s")
+    __slots__ = ("_few", "_ids", "base", "end", "kept", "left", "since_s")
 
-    def __init__(self, base: int, ids: list[object], since_s: float) -> None:
+    def __init__(self, base: int, ids: list[object], since_s: float, kept: KeptRows | None) -> None:
         self.base = base
         self.end = base + len(ids)
         self.left = len(ids)
         self.since_s = since_s
+        self.kept = kept
         self._ids = ids  # released when all are settled; the page itself may wait for its neighbours
         self._few: dict[int, object] | None = None  # the remaining ids of a thinned page, by counter
 
@@ -57,7 +61,8 @@ class _Page:
             if self.left == len(self._ids) == len(taken):
                 self.left, self._ids = 0, []
                 return taken
-            self._ids[start:end] = [_SETTLED] * (end - start)
+            if len(taken) < len(self._ids):
+                self._ids[start:end] = [_SETTLED] * (end - start)
         else:
             taken = []
             ids, base = self._ids, self.base
@@ -69,7 +74,19 @@ class _Page:
         self.left -= len(fresh)
         if not self.left:
             self._ids = []
+        elif self.kept is not None and isinstance(counters, range):
+            self.kept.release(range(counters.start - self.base, counters.stop - self.base))
+        elif self.kept is not None:
+            self.kept.release([counter - self.base for counter in counters])
         return fresh
+
+    def kept_roots(self, counters: range | list[int], causes: Mapping[int, bytes]) -> list[KeptRoot]:
+        """These roots of the page as far as they are not settled, with why they failed."""
+        kept, base = self.kept, self.base
+        if kept is None:
+            return []
+        left = [counter for counter in dict.fromkeys(counters) if self.has(counter)]
+        return [kept.root(counter - base, self._id_of(counter), causes.get(counter, b"")) for counter in left]
 
     def thin_out(self) -> None:
         """Keeps only the remaining ids if they are few: a root that is never acked must not hold a page's memory."""
@@ -78,6 +95,8 @@ class _Page:
                 counter: tup_id for counter, tup_id in enumerate(self._ids, self.base) if tup_id is not _SETTLED
             }
             self._ids = []
+            if self.kept is not None:
+                self.kept.thin_out([counter - self.base for counter in self._few])
 
     def has(self, counter: int) -> bool:
         """Whether the root with this counter is not settled."""
@@ -85,10 +104,7 @@ class _Page:
             return counter in self._few
         return self.left > 0 and self._ids[counter - self.base] is not _SETTLED
 
-    def id_of(self, counter: int) -> object:
-        """The id of the root with this counter; None if it is settled."""
-        if not self.has(counter):
-            return None
+    def _id_of(self, counter: int) -> object:
         return self._ids[counter - self.base] if self._few is None else self._few[counter]
 
     def unsettled(self) -> list[object]:
@@ -109,16 +125,17 @@ class PendingRoots:
         self._settled_pages = 0
         self._old_pages = 0  # the number of first pages that were checked for thinning when they became old
         self.in_flight = 0
+        self.freed_bytes = 0  # of kept rows whose roots were settled by `settle`
         self.replays = Replays()
 
-    def open(self, ids: list[object]) -> int:
-        """Adds one root for each of these ids; returns the counter of the first."""
+    def open(self, ids: list[object], kept: KeptRows | None = None) -> int:
+        """Adds one root for each of these ids; returns the counter of the first. `kept` has their rows."""
         if self.replays:
             self.replays.opened(ids)
         base = self._next
         self._next += len(ids)
         self.in_flight += len(ids)
-        self._pages.append(_Page(base, ids, self._clock()))
+        self._pages.append(_Page(base, ids, self._clock(), kept))
         self._bases.append(base)
         while self._is_old(self._pages[self._old_pages]):
             self._pages[self._old_pages].thin_out()
@@ -128,6 +145,38 @@ class PendingRoots:
     def settle(self, counters: range | list[int]) -> list[tuple[list[object], float]]:
         """Settles these roots: ``(ids, in flight since)`` per flush, in this order. Unknown counters are ignored."""
         found: list[tuple[list[object], float]] = []
+        for page, part in self._parts(counters):
+            size_bytes = page.kept.size_bytes if page.kept is not None else 0
+            if ids := self._take(page, part):
+                self.freed_bytes += size_bytes * len(ids)
+                found.append((ids, page.since_s))
+        self._forget_settled()
+        return found
+
+    def settle_kept(
+        self, counters: range | list[int], causes: Mapping[int, bytes]
+    ) -> list[tuple[list[KeptRoot], float]]:
+        """`settle` for kept roots, which stay kept. `causes` has why they failed, by counter."""
+        found: list[tuple[list[KeptRoot], float]] = []
+        for page, part in self._parts(counters):
+            if roots := page.kept_roots(part, causes):
+                found.append((roots, page.since_s))
+            self._take(page, part)
+        self._forget_settled()
+        return found
+
+    def _take(self, page: _Page, counters: range | list[int]) -> list[object]:
+        if ids := page.take(counters):
+            self.in_flight -= len(ids)
+            if not page.left:
+                self._settled_pages += 1
+                page.kept = None
+            if self._is_old(page):
+                page.thin_out()
+        return ids
+
+    def _parts(self, counters: range | list[int]) -> Iterator[tuple[_Page, range | list[int]]]:
+        """The pages of these roots, in this order, each with its counters."""
         at = 0
         while at < len(counters):
             page = self._page_of(counters[at])
@@ -142,29 +191,24 @@ class PendingRoots:
             else:
                 while at < len(counters) and page.base <= counters[at] < page.end:
                     at += 1
-            ids = page.take(counters[start:at])
-            if ids:
-                self.in_flight -= len(ids)
-                self._settled_pages += not page.left
-                if self._is_old(page):
-                    page.thin_out()
-                found.append((ids, page.since_s))
-        self._forget_settled()
-        return found
+            yield page, counters[start:at]
 
     def has(self, counter: int) -> bool:
         """Whether the root with this counter is in flight."""
         page = self._page_of(counter)
         return page is not None and page.has(counter)
 
-    def id_of(self, counter: int) -> object:
-        """The id of the root with this counter; None if it is not in flight."""
-        page = self._page_of(counter)
-        return page.id_of(counter) if page is not None else None
-
     def settle_all(self) -> list[tuple[list[object], float]]:
         """Settles all roots in flight: the ledger that tracked them is gone."""
-        found = [(list(page.unsettled()), page.since_s) for page in self._pages]
+        return self._settle_all([(list(page.unsettled()), page.since_s) for page in self._pages])
+
+    def settle_all_kept(self) -> list[tuple[list[KeptRoot], float]]:
+        """`settle_all` for kept roots."""
+        return self._settle_all(
+            [(page.kept_roots(range(page.base, page.end), {}), page.since_s) for page in self._pages]
+        )
+
+    def _settle_all(self, found: list[tuple[list[T], float]]) -> list[tuple[list[T], float]]:
         self._pages.clear()
         self._bases.clear()
         self._settled_pages = self._old_pages = 0
@@ -214,30 +258,36 @@ class RootCallbacks:
         self.on_fail: Callable[[object], None] | None = None
         self.hook_calls: SpoutHookCalls | None = None
         self.spans: SpanBuffer | None = None
-        self.replayer: Replayer | None = None  # if it is set, `ids` below are kept roots (`KeptRoot`)
+        self.replayer: Replayer | None = None
+        self._causes: dict[int, bytes] = {}  # by the counters of roots in flight, whose fails follow
 
     def settle(self, settled: RootsSettled) -> None:
         """Handles the outcomes that the stream manager has sent."""
-        if self.replayer is not None and settled.causes:
-            self._note_causes(self.replayer, settled)
+        for failed, cause in settled.causes if self.replayer is not None else ():
+            self._causes.update(dict.fromkeys(failed, cause))
         for outcome, counters in settled.outcomes:
             now_s = monotonic_s()
-            found = self._pending.settle(counters)
-            self._note_traced(outcome)
-            for ids, since_s in found:
-                if outcome is RootOutcome.COMPLETE:
-                    self._metrics.complete_latency.add(now_s - since_s, len(ids))
-                    self._completed(ids, now_s - since_s)
-                else:
+            if self.replayer is not None and outcome is not RootOutcome.COMPLETE:
+                for roots, since_s in self._pending.settle_kept(counters, self._causes):
+                    self._fail_kept(self.replayer, roots, outcome, now_s - since_s)
+            elif outcome is RootOutcome.COMPLETE:
+                self._complete(counters, now_s)
+            else:
+                for ids, since_s in self._pending.settle(counters):
                     self._fail(ids, outcome, now_s - since_s)
+            self._note_traced(outcome)
+        if self._causes:  # also of roots that have ended otherwise
+            self._causes = {each: cause for each, cause in self._causes.items() if self._pending.has(each)}
 
     def lose_all(self) -> None:
         """Fails all roots in flight, because a new stream manager has no record of them."""
-        now_s = monotonic_s()
-        found = self._pending.settle_all()
-        self._note_traced(RootOutcome.LOST)
-        for ids, since_s in found:
+        now_s, replayer = monotonic_s(), self.replayer
+        if replayer is not None:
+            for roots, since_s in self._pending.settle_all_kept():
+                self._fail_kept(replayer, roots, RootOutcome.LOST, now_s - since_s)
+        for ids, since_s in self._pending.settle_all():
             self._fail(ids, RootOutcome.LOST, now_s - since_s)
+        self._note_traced(RootOutcome.LOST)
 
     def _note_traced(self, outcome: RootOutcome) -> None:
         """Reports the traced roots that are no longer in flight."""
@@ -245,28 +295,38 @@ class RootCallbacks:
             for counter in [each for each in self.spans.in_flight if not self._pending.has(each)]:
                 self.spans.settled(counter, outcome.name.lower())
 
-    def _note_causes(self, replayer: Replayer, settled: RootsSettled) -> None:
-        for counters, cause in settled.causes:
-            for counter in counters:
-                if (root := self._pending.id_of(counter)) is not None:
-                    replayer.note(root, cause)
-
-    def _completed(self, ids: list[object], latency_s: float) -> None:
-        self._ack(ids, latency_s)
+    def _complete(self, counters: range | list[int], now_s: float) -> None:
+        """The trees of these roots are complete."""
+        found = self._pending.settle(counters)
+        if self.replayer is not None:
+            self.replayer.kept_bytes -= self._pending.freed_bytes
+            self._pending.freed_bytes = 0
+        for ids, since_s in found:
+            self._metrics.complete_latency.add(now_s - since_s, len(ids))
+            self._ack(ids, now_s - since_s)
 
     def _ack(self, ids: list[object], latency_s: float) -> None:
         self._metrics.acked += len(ids)
         if self.replayer is not None:
-            ids = self.replayer.acked(ids)
+            ids = self.replayer.heard(ids)
         self._call("ack", self.on_ack, ids)
         if self.hook_calls is not None:
             self._call("spout_ack", partial(self.hook_calls.acked, latency_s=latency_s), ids)
 
+    def _fail_kept(self, replayer: Replayer, roots: list[KeptRoot], outcome: RootOutcome, latency_s: float) -> None:
+        self._count_failed(len(roots), outcome)
+        self._call_fail(replayer.failed(roots, outcome, latency_s), latency_s)
+
     def _fail(self, ids: list[object], outcome: RootOutcome, latency_s: float) -> None:
-        self._metrics.failed += len(ids)
-        self._metrics.failed_by[outcome.name.lower()] = self._metrics.failed_by.get(outcome.name.lower(), 0) + len(ids)
-        if self.replayer is not None:
-            ids = self.replayer.failed(ids, outcome, latency_s)
+        self._count_failed(len(ids), outcome)
+        self._call_fail(ids, latency_s)
+
+    def _count_failed(self, roots: int, outcome: RootOutcome) -> None:
+        name = outcome.name.lower()
+        self._metrics.failed += roots
+        self._metrics.failed_by[name] = self._metrics.failed_by.get(name, 0) + roots
+
+    def _call_fail(self, ids: list[object], latency_s: float) -> None:
         self._call("fail", self.on_fail, ids)
         if self.hook_calls is not None:
             self._call("spout_fail", partial(self.hook_calls.failed, latency_s=latency_s), ids)

@@ -8,12 +8,14 @@ keeps gets the batch as its id.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from heron.errors import RemoteProtocolError
 from heron.ipc.frames.frame import OptionTag, SegmentHead
 from heron.ipc.frames.tracking import MAX_DERIVED_ROWS
 
-__all__ = ["UNTRACKED", "TrackedBatch", "tracked_batch"]
+__all__ = ["UNTRACKED", "AckedRows", "TrackedBatch", "tracked_batch"]
 
 _SIZE = 8  # bytes of a root, key or number
 
@@ -103,11 +105,16 @@ class TrackedBatch:
                 fresh.append(place)
         return fresh
 
-    def note_acks_sent(self, places: list[int] | None) -> None:
-        """The acks of these rows (None: of all) are sent; they do not cover what is emitted from now on."""
+    def note_acks_sent(self, places: Sequence[int] | None, failed: Sequence[int] = ()) -> None:
+        """The acks of these rows (None: of all but `failed`) are sent; they do not cover what is emitted from now on.
+
+        The failed rows are settled without an ack.
+        """
         self.acks_sent = True
         if places is None or self._settled is None or self.is_unit:
             self._settled = bytearray(b"\2") * self.tuples
+            for place in failed:
+                self._settled[place] = 1
             return
         for place in places:
             self._settled[place] = 2
@@ -115,6 +122,14 @@ class TrackedBatch:
     def takes_children(self, place: int) -> bool:
         """Whether a tuple's ack can still cover what is emitted under it."""
         return self._settled is None or self._settled[place] != 2
+
+
+class AckedRows(NamedTuple):
+    """These rows of a batch, or all but the `failed` ones if `places` is None: the usual case lists no rows."""
+
+    batch: TrackedBatch
+    places: Sequence[int] | None = None
+    failed: Sequence[int] = ()
 
 
 def tracked_batch(head: SegmentHead, task_id: int) -> TrackedBatch | None:

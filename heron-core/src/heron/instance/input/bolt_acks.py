@@ -20,7 +20,7 @@ from heron.driver_kit.loading import load_object
 from heron.errors import UsageError
 from heron.instance.acks.foreign_tuples import foreign_tuple, only_tuples
 from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
-from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch, tracked_batch
+from heron.instance.acks.tracked_batch import UNTRACKED, AckedRows, TrackedBatch, tracked_batch
 from heron.instance.input.received_batches import ReceivedBatches
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.output.emitter import BoltEmitter
@@ -59,7 +59,7 @@ class AckTracker:
         """`failed_rows` has why rows fail, if a spout wants to know."""
         self._out = out
         self.failed_rows = failed_rows
-        self._acked: list[tuple[TrackedBatch, list[int] | None]] = []
+        self._acked: list[AckedRows] = []
         self._failed: list[tuple[TrackedBatch, list[int]]] = []
         self._received = ReceivedBatches[object]()
         self.in_work: TrackedBatch | None = None
@@ -85,17 +85,21 @@ class AckTracker:
 
     def _settle(self, acked: list[Tuple], failed: list[Tuple], pool: list[Tuple]) -> None:
         batch = self.in_work
+        untouched = batch is not None and batch.untouched()
+        places: list[int] = []  # that failed in the batch in work
         if failed:
-            self._failed += [(each, each.rows_failed(fresh)) for each, fresh in self._by_batch(failed, pool)]
+            for each, fresh in self._by_batch(failed, pool):
+                self._failed.append((each, each.rows_failed(fresh)))
+                places = fresh if each is batch else places
             self.waiting += len(failed)
             failed.clear()
         if acked:
-            if batch is not None and len(acked) == batch.tuples and batch.untouched() and acked == pool[: batch.tuples]:
+            if batch is not None and untouched and _are_all_but(acked, places, batch, pool):
                 batch.settle_all()
-                self._acked.append((batch, None))
+                self._acked.append(AckedRows(batch, failed=places))
             else:
                 settled = [(each, each.rows_acked(fresh)) for each, fresh in self._by_batch(acked, pool)]
-                self._acked += [(each, rows) for each, rows in settled if rows]
+                self._acked += [AckedRows(each, rows) for each, rows in settled if rows]
             self.waiting += len(acked)
             acked.clear()
 
@@ -104,9 +108,9 @@ class AckTracker:
         if batch.untouched():
             self.waiting += batch.tuples
             batch.settle_all()
-            self._acked.append((batch, None))
+            self._acked.append(AckedRows(batch))
         elif rows := batch.rows_acked(self._unsettled(batch)):
-            self._acked.append((batch, rows))
+            self._acked.append(AckedRows(batch, rows))
 
     def fail_whole(self, batch: TrackedBatch) -> None:
         """Fails all tuples of a batch that are not settled."""
@@ -136,20 +140,21 @@ class AckTracker:
         """Sends the settled tuples; called directly after the flush of what was emitted."""
         self.waiting = 0
         segments, self.corrections = self.corrections, []
-        others: list[tuple[TrackedBatch, list[int] | None]] = []
-        for batch, places in self._acked:
-            if places is None and batch.root_base is not None and batch.is_range():
-                segments.append(ack_range(batch.root_base, batch.batch_key, batch.task_id, batch.rows))
-            else:
-                others.append((batch, places))
-            batch.note_acks_sent(places)
-        if others:
-            segments += _batch_acks().ack_segments(others)
-        if self._failed:
+        if self._failed:  # in front of the acks, so that the outcomes of the others leave the stream manager as ranges
             if self.failed_rows is not None:
                 for cause, rows in self.failed_rows.take(self._failed).items():
                     segments += _batch_acks().cause_segments(rows, cause)
             segments += _batch_acks().fail_segments(self._failed)
+        others: list[AckedRows] = []
+        for each in self._acked:
+            batch = each.batch
+            if each.places is None and not each.failed and batch.root_base is not None and batch.is_range():
+                segments.append(ack_range(batch.root_base, batch.batch_key, batch.task_id, batch.rows))
+            else:
+                others.append(each)
+            batch.note_acks_sent(each.places, each.failed)
+        if others:
+            segments += _batch_acks().ack_segments(others)
         self._acked.clear()
         self._failed.clear()
         if segments:
@@ -175,6 +180,16 @@ class AckTracker:
             if fresh:
                 settled.append((batch, fresh))
         return settled
+
+
+def _are_all_but(acked: list[Tuple], failed: list[int], batch: TrackedBatch, pool: list[Tuple]) -> bool:
+    """Whether these are all tuples of a batch but the failed ones, in their order."""
+    if len(acked) + len(failed) != batch.tuples or (failed and batch.is_unit):
+        return False
+    rest = pool[: batch.tuples]
+    for place in sorted(failed, reverse=True):
+        del rest[place]
+    return acked == rest
 
 
 class BoltAcks:

@@ -63,7 +63,7 @@ def _reason(value: UndecodableValue, serializer: Serializer) -> SerializationErr
 def report_lost(lost: Sequence[LostRow], errors: UserErrors) -> None:
     """Reports rows that the component does not get."""
     for each in lost:
-        errors.report(each.doing, each.reason, "the tuple is failed and the task continues", each.values)
+        errors.note(each.doing, each.reason, "the tuple is failed and the task continues", each.values)
 
 
 def values_of_each(batch: RecordBatch, serializer: ColumnSerializer) -> list[Sequence[object]]:

@@ -207,9 +207,11 @@ class Emitter:
         """Appends a row to any stream; returns the receiving tasks if `need_task_ids`.
 
         Raises:
-            EmitError: when the stream or task is unknown, or the number of values is wrong.
+            EmitError: when the stream or task is unknown, the number of values is wrong, or the values are one text.
         """
         target = self._stream(stream)
+        if isinstance(values, str | bytes):
+            raise target.wrong_values(values)
         if need_task_ids:
             self._flush_stream(target)
         target.direct = () if direct_task is None else (self._direct(target, direct_task),)
@@ -284,8 +286,11 @@ class Emitter:
             raise EmitError(msg)
         return found
 
-    def _overflow_of(self, stream: OutStream) -> Callable[[], None]:
-        def overflow() -> None:
+    def _overflow_of(self, stream: OutStream) -> Callable[[object], None]:
+        def overflow(values: object) -> None:
+            # A text of one character fits one field by luck. The first emit comes here too; checking each would cost.
+            if isinstance(values, str | bytes):
+                raise stream.wrong_values(values)
             if stream.traces is not None:
                 with self.lock.held():  # a flush by the gateway takes the traced rows, too
                     only_traced = stream.traces.passed(stream)

@@ -18,7 +18,7 @@ fast (measured). The text for a stream of one field, grouped by that field, with
         picks0_append(p0)
         rows_append(v0)
         if len(rows) >= buffer.limit:
-            overflow()
+            overflow(values)
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _ANCHOR_LINES = (  # checked here: at the flush nobody knows which emit gave a w
 )
 
 
-def make_add(stream: OutStream, overflow: Callable[[], None], *, ids: list[object] | None) -> Callable[..., None]:
+def make_add(stream: OutStream, overflow: Callable[[object], None], *, ids: list[object] | None) -> Callable[..., None]:
     """Makes ``add(values, tup_id, anchors)``, which checks one row and appends it to the stream's buffer."""
     names = _names(stream, overflow, ids)
     return _made("def add(values, tup_id=None, anchors=None):\n" + _body(stream, ids is not None), "add", names)
@@ -65,7 +65,7 @@ def make_add(stream: OutStream, overflow: Callable[[], None], *, ids: list[objec
 
 def make_emit(
     stream: OutStream,
-    overflow: Callable[[], None],
+    overflow: Callable[[object], None],
     slow: Callable[..., object],
     signature: str,
     *,
@@ -112,11 +112,11 @@ def _body(stream: OutStream, with_ids: bool) -> str:
     elif with_ids:
         lines += ["if tup_id is not None:", "    ids_append(tup_id)"]
     lines += [f"rows_append({row})"]  # last: a flush takes as many entries of the other lists as there are rows
-    lines += ["if len(rows) >= buffer.limit:", "    overflow()"]
+    lines += ["if len(rows) >= buffer.limit:", "    overflow(values)"]
     return "".join(f"    {line}\n" for line in lines)
 
 
-def _names(stream: OutStream, overflow: Callable[[], None], ids: list[object] | None) -> dict[str, object]:
+def _names(stream: OutStream, overflow: Callable[[object], None], ids: list[object] | None) -> dict[str, object]:
     routes = stream.routes
     names: dict[str, object] = {
         "rows": stream.rows,

@@ -163,10 +163,11 @@ class OutStream:
             what = f"{len(values)} values"
         else:
             what = f"a {type(values).__name__}, not a list of values"
+        remedy = f"; emit [{short_text(values, 30)}] for one field" if isinstance(values, str | bytes) else ""
         fields = ", ".join(self.definition.fields)
         return EmitError(
             f"stream {self.definition.name!r}: emit of {what}, the stream declares {self.arity} "
-            f"fields ({fields}); got {short_text(values)}"
+            f"fields ({fields}); got {short_text(values)}{remedy}"
         )
 
     def _encode(

@@ -7,7 +7,7 @@ import msgspec
 from heron.author_text import named_error, traceback_text
 from heron.ipc.frames.tracking import MAX_CAUSE_BYTES
 
-__all__ = ["FailureCause", "decode_cause", "encode_cause"]
+__all__ = ["FailureCause", "decode_cause", "encode_cause", "stack_text"]
 
 _ERROR_CHARACTERS = 1_000
 _TRACEBACK_CHARACTERS = 2_500  # a character takes up to four bytes, and six in JSON if it is a control character
@@ -23,12 +23,18 @@ class FailureCause(msgspec.Struct, frozen=True, omit_defaults=True):
     trace: str = ""
 
     @classmethod
-    def of(cls, component: str, task_id: int, doing: str, error: BaseException) -> FailureCause:
-        """The cause of a tuple whose processing raised."""
-        trace = traceback_text(error)
+    def of(cls, component: str, task_id: int, doing: str, error: BaseException, trace: str = "") -> FailureCause:
+        """The cause of a tuple whose processing raised; `trace` is the traceback if it is known."""
+        trace = trace or traceback_text(error)
         if len(trace) > _TRACEBACK_CHARACTERS:  # the last lines have the author's
             trace = f"...{trace[-_TRACEBACK_CHARACTERS:]}"
         return cls(component, task_id, doing, named_error(error)[:_ERROR_CHARACTERS], trace)
+
+
+def stack_text(error: BaseException, text: str) -> str:
+    """The traceback without the message, which ends it; empty if it does not, as that of a group of exceptions."""
+    trace = traceback_text(error)
+    return trace[: -len(text) - 1] if text and trace.endswith(f": {text}\n") else ""
 
 
 def encode_cause(cause: FailureCause) -> bytes:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import repeat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-__all__ = ["ColumnRoot", "KeptRoot", "Replay", "keep_rows"]
+__all__ = ["ColumnRoot", "KeptRoot", "KeptRows", "Replay"]
+
+_NO_TASK: tuple[int, ...] = ()
 
 
 class KeptRoot(NamedTuple):
-    """The layout of the plain tuples that stand for ids in `heron.instance.acks.pending_roots`.
+    """A root that may be emitted again. `KeptRows` makes it when the root fails; most roots are acked.
 
     `row` is an entry of the log of the stream: the value itself if the stream has one field; or rows of a batch of
-    columns, a `ColumnRoot`. `size_bytes` is its share of the bytes that were sent.
+    columns, a `ColumnRoot`. `size_bytes` is its share of the bytes that were sent. `cause` is why a task failed it.
     """
 
     tup_id: object
@@ -24,6 +25,50 @@ class KeptRoot(NamedTuple):
     stream: str
     direct: Sequence[int]
     size_bytes: int
+    cause: bytes = b""
+
+
+class KeptRows:
+    """The rows of the roots of a flush, beside their ids in a page of `heron.instance.acks.pending_roots`.
+
+    They are kept by flush, because to make an object for each root costs a tenth of the throughput.
+    """
+
+    __slots__ = ("_direct", "_rows", "_stream", "opened", "size_bytes")
+
+    def __init__(self, stream: str, rows: Sequence[object], direct: Sequence[Sequence[int]] | None = None) -> None:
+        """`direct` has the chosen tasks of each row if there are any."""
+        self._stream = stream
+        self._rows: dict[int, object] | list[object] = list(rows)
+        self._direct = direct
+        self.opened = 0  # roots
+        self.size_bytes = 0  # of each root
+
+    def keep_only(self, opened: Sequence[bool]) -> None:
+        """Drops the rows that are no roots."""
+        self._rows = [row for row, is_root in zip(cast("list[object]", self._rows), opened, strict=True) if is_root]
+        if self._direct is not None:
+            self._direct = [each for each, is_root in zip(self._direct, opened, strict=True) if is_root]
+
+    def root(self, place: int, tup_id: object, cause: bytes) -> KeptRoot:
+        """The root at a place of the flush."""
+        direct = _NO_TASK if self._direct is None else self._direct[place]
+        return KeptRoot(tup_id, self._rows[place], self._stream, direct, self.size_bytes, cause)
+
+    def release(self, places: Iterable[int]) -> None:
+        """Drops the rows of roots that have ended."""
+        if isinstance(self._rows, dict):
+            for place in places:
+                self._rows.pop(place, None)
+        elif isinstance(places, range):
+            self._rows[places.start : places.stop] = [None] * len(places)
+        else:
+            for place in places:
+                self._rows[place] = None
+
+    def thin_out(self, places: Iterable[int]) -> None:
+        """Keeps only these places, which are few."""
+        self._rows = {place: self._rows[place] for place in places}
 
 
 class ColumnRoot(NamedTuple):
@@ -51,10 +96,3 @@ class Replay:
         self.failures = 0
         self.heard = heard
         self.endless = endless
-
-
-def keep_rows(
-    ids: Iterable[object], rows: Iterable[object], stream: str, directs: Iterable[Sequence[int]], size_bytes: int
-) -> list[tuple[object, object, str, Sequence[int], int]]:
-    """`KeptRoot` without its class, which takes four times as long to make: one call for each flush."""
-    return list(zip(ids, rows, repeat(stream), directs, repeat(size_bytes)))  # `repeat` has no end

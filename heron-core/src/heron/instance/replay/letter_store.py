@@ -40,8 +40,8 @@ class LetterStore(Protocol):
         """Letters for which there was no room any more."""
         ...
 
-    def keep(self, letter: DeadLetter, number: str) -> None:
-        """Keeps a letter under an id; reports it if that is not possible."""
+    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
+        """Keeps letters by their ids; reports them if that is not possible."""
         ...
 
     def take(self, ids: Collection[str]) -> list[LetterLine]:
@@ -80,17 +80,19 @@ class StoredLetters:
         """`LetterStore.dropped`."""
         return self._file.dropped
 
-    def keep(self, letter: DeadLetter, number: str) -> None:
+    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
         """`LetterStore.keep`."""
+        component = self.task.component
         try:
-            self._file.append(letter_line(letter, number, self.task.component))
+            self._file.append(*(letter_line(letter, number, component) for number, letter in letters.items()))
         except OSError as error:
-            self._report("writing a dead letter", error, "the record is lost", letter.values)
+            for letter in letters.values():
+                self._report("writing a dead letter", error, "the record is lost", letter.values)
 
     def keep_of_step(self, letter: DeadLetter) -> None:
         """Keeps the letter of a step, as `keep` does, and counts it."""
         self._of_steps[letter.step] += 1
-        self.keep(letter, f"{self.task.task_id}-{self.task.incarnation}-s{self._of_steps.total()}")
+        self.keep({f"{self.task.task_id}-{self.task.incarnation}-s{self._of_steps.total()}": letter})
 
     def take_of_steps(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
         """Drops letters of steps; returns the ids that were found, with why they stay: none is emitted again.

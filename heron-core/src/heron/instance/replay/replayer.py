@@ -5,9 +5,9 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
 from heron.instance.replay.kept_roots import KeptRoot, Replay
 from heron.instance.replay.replay_policy import ReplayPolicy
@@ -15,40 +15,38 @@ from heron.ipc.frames.tracking import RootOutcome
 
 __all__ = ["GivenUp", "Replayer"]
 
-_ID, _SIZE = itemgetter(0), itemgetter(4)
+_SHORTEST = 7 / 8  # of a wait, for a root that joins others
 
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A root that has failed once more than it may; `cause` is the last document of why, empty if nobody told."""
+    """A root that has failed once more than it may."""
 
     root: KeptRoot
     replay: Replay
     outcome: RootOutcome
-    cause: bytes
 
 
 class Replayer:
     """The kept roots of a spout task. The roots in flight are with `PendingRoots`, those that wait are here.
 
-    `kept_bytes` counts both. `replayed` counts the roots that were emitted again, each time.
+    `kept_bytes` counts both. A caller that settles roots in flight without `acked` or `failed` subtracts their bytes.
+    `replayed` counts the roots that were emitted again, each time.
     """
 
-    def __init__(self, policy: ReplayPolicy, clock: Callable[[], float], give_up: Callable[[GivenUp], None]) -> None:
+    def __init__(
+        self, policy: ReplayPolicy, clock: Callable[[], float], give_up: Callable[[list[GivenUp]], None]
+    ) -> None:
         self.policy = policy
         self._give_up = give_up
         self.kept_bytes = 0
         self.replayed = 0
+        self.waiting = 0  # roots that wait for their next emission
         self._clock = clock
         self._order = itertools.count()
-        self._waiting: list[tuple[float, int, KeptRoot]] = []
-        self._causes: dict[int, bytes] = {}
+        self._waiting: list[tuple[float, int, deque[KeptRoot]]] = []  # a heap
+        self._newest: dict[float, tuple[float, deque[KeptRoot]]] = {}  # by wait: what is due together
         self._wraps_ids = False  # whether any root in flight may have a `Replay` for its id
-
-    @property
-    def waiting(self) -> int:
-        """The roots that wait for their next emission."""
-        return len(self._waiting)
 
     @property
     def due_s(self) -> float:
@@ -69,45 +67,56 @@ class Replayer:
         self.kept_bytes += share * roots
         return share
 
-    def note(self, root: object, cause: bytes) -> None:
-        """A task failed this root in flight, and told why; the outcome follows."""
-        self._causes[id(root)] = cause
+    def acked(self, roots: Sequence[KeptRoot]) -> list[object]:
+        """The trees of these roots are complete; returns the author's ids of which it hears."""
+        self.kept_bytes -= sum(each.size_bytes for each in roots)
+        return self.heard([each.tup_id for each in roots])
 
-    def acked(self, roots: Sequence[object]) -> list[object]:
-        """The trees of these roots are complete; returns the author's ids."""
-        self.kept_bytes -= sum(map(_SIZE, roots))  # type: ignore[arg-type]  # the layout of KeptRoot
-        if self._causes:  # a task failed a tuple behind its ack
-            for each in roots:
-                self._causes.pop(id(each), None)
-        return self._ids_of(map(_ID, roots))  # type: ignore[arg-type]
+    def heard(self, ids: list[object]) -> list[object]:
+        """The author's ids of which it hears, from the ids of roots."""
+        if not self._wraps_ids or Replay not in set(map(type, ids)):
+            return ids
+        heard = [each for each in ids if type(each) is not Replay or each.heard]
+        return [each.tup_id if type(each) is Replay else each for each in heard]
 
-    def failed(self, roots: Sequence[object], outcome: RootOutcome, latency_s: float) -> list[object]:
+    def failed(self, roots: Sequence[KeptRoot], outcome: RootOutcome, latency_s: float) -> list[object]:
         """These roots have failed; returns the author's ids of those that are given up.
 
         A root that is lost with a process did nothing wrong: its failure does not count.
         """
         now_s = self._clock()
-        given_up: list[object] = []
-        for each in roots:
-            root = KeptRoot._make(each)  # type: ignore[arg-type]  # the layout of KeptRoot
-            cause = self._causes.pop(id(each), b"")
+        given_up: list[GivenUp] = []
+        for root in roots:
             replay = root.tup_id if isinstance(root.tup_id, Replay) else Replay(root.tup_id, now_s - latency_s)
             replay.failures += outcome is not RootOutcome.LOST
             if replay.failures > self.policy.attempts and not replay.endless:
                 self.kept_bytes -= root.size_bytes
-                if replay.heard:
-                    given_up.append(replay.tup_id)
-                self._give_up(GivenUp(root, replay, outcome, cause))
+                given_up.append(GivenUp(root, replay, outcome))
             else:
-                due_s = now_s + self.policy.wait_s(replay.failures)
-                heapq.heappush(self._waiting, (due_s, next(self._order), root._replace(tup_id=replay)))
-        return given_up
+                self._wait(root._replace(tup_id=replay), now_s, self.policy.wait_s(replay.failures))
+        if given_up:
+            self._give_up(given_up)
+        return [each.replay.tup_id for each in given_up if each.replay.heard]
+
+    def _wait(self, root: KeptRoot, now_s: float, wait_s: float) -> None:
+        """The root waits, at most an eighth less than `wait_s`: a flush for each few roots costs more than they do."""
+        due_s, together = self._newest.get(wait_s, (0.0, None))
+        if together is None or due_s < now_s + wait_s * _SHORTEST:
+            due_s, together = now_s + wait_s, deque()
+            self._newest[wait_s] = due_s, together
+            heapq.heappush(self._waiting, (due_s, next(self._order), together))
+        together.append(root)
+        self.waiting += 1
 
     def take_due(self, most: float) -> Iterable[KeptRoot]:
         """Takes up to `most` roots that are to be emitted now, those that wait longest first."""
         now_s, self._wraps_ids = self._clock(), True
         while most >= 1 and self._waiting and self._waiting[0][0] <= now_s:
-            root = heapq.heappop(self._waiting)[2]
+            together = self._waiting[0][2]
+            root = together.popleft()
+            if not together:
+                heapq.heappop(self._waiting)
+            self.waiting -= 1
             self.kept_bytes -= root.size_bytes  # its next flush counts it again
             self.replayed += 1
             most -= 1
@@ -125,12 +134,7 @@ class Replayer:
 
     def forget(self) -> None:
         """Drops what waits: the component is constructed again, from a state that is older."""
-        self.kept_bytes -= sum(each[2].size_bytes for each in self._waiting)
+        self.kept_bytes -= sum(root.size_bytes for each in self._waiting for root in each[2])
         self._waiting.clear()
-        self._causes.clear()
-
-    def _ids_of(self, ids: Iterable[object]) -> list[object]:
-        if not self._wraps_ids:
-            return list(ids)
-        heard = [each for each in ids if not isinstance(each, Replay) or each.heard]
-        return [each.tup_id if isinstance(each, Replay) else each for each in heard]
+        self._newest.clear()
+        self.waiting = 0

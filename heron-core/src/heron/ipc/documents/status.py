@@ -19,6 +19,7 @@ __all__ = [
     "CheckpointStatus",
     "ComponentStatus",
     "Culprit",
+    "KeysStatus",
     "LeaderStatus",
     "LongCallStatus",
     "ProcessStatus",
@@ -191,6 +192,18 @@ class UpdateStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class KeysStatus:
+    """Containers whose stream managers have these sets of keys, oldest first, named by the server's public keys.
+
+    `moved` is whether all their sessions use the newest of these keys.
+    """
+
+    server_keys: tuple[str, ...]
+    moved: bool
+    containers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyStatus:
     """A topology at one moment; `state` is a value of `heron.planner.physical_plan.TopologyState`."""
 
@@ -214,6 +227,7 @@ class TopologyStatus:
     update: UpdateStatus | None = None
     checkpoints: CheckpointStatus | None = None
     long_calls: tuple[LongCallStatus, ...] = ()
+    keys: tuple[KeysStatus, ...] = ()
 
 
 def encode_status(status: TopologyStatus) -> bytes:

@@ -29,6 +29,7 @@ __all__ = [
     "new_roots_derived",
     "parse_cause",
     "parse_settled",
+    "settled_range",
     "tracking_segment",
 ]
 
@@ -72,6 +73,11 @@ def ack_range(root_base: int, batch_key: int, task_id: int, rows: int) -> bytes:
     """An ACK segment for a whole batch with one destination: row n has the root ``root_base + n``."""
     task, base = root_base >> COUNTER_BITS, root_base & _COUNTER_MASK
     return tracking_segment(task, SegmentKind.ACK, DERIVED, rows, RANGE.pack(base, batch_key, task_id, rows))
+
+
+def settled_range(task_id: int, outcome: RootOutcome, first: int, count: int) -> bytes:
+    """A SETTLED segment: the outcome of all of `count` consecutive roots that did not end before; at most 2 ** 20."""
+    return tracking_segment(task_id, SegmentKind.SETTLED, DERIVED, count, first.to_bytes(_SIZE, "little"), outcome)
 
 
 def parse_settled(data: bytes, head: SegmentHead) -> tuple[RootOutcome, range | list[int]]:

@@ -20,7 +20,6 @@ from heron.ipc.frames.frame import SegmentHead, SegmentKind
 from heron.ipc.frames.frame_limits import MOST_LISTED
 from heron.ipc.frames.tracking import (
     COUNTER_BITS,
-    DERIVED,
     LISTED,
     MAX_DERIVED_KEYS,
     MAX_DERIVED_ROWS,
@@ -28,6 +27,7 @@ from heron.ipc.frames.tracking import (
     RootOutcome,
     expect_counters,
     expect_length,
+    settled_range,
     tracking_segment,
 )
 
@@ -201,10 +201,10 @@ def _settled(task_id: int, outcome: RootOutcome, roots: RootCounters) -> bytes:
     count = len(roots)
     first = int(roots[0])
     if int(roots[-1]) - first + 1 == count and bool((np.diff(roots) == 1).all()):
-        payload, encoding = _BASE.pack(first), DERIVED
-    else:
-        payload, encoding = roots.astype("<i8", copy=False).tobytes(), LISTED
-    return tracking_segment(task_id, SegmentKind.SETTLED, encoding, count, payload, stream=outcome)
+        return settled_range(task_id, outcome, first, count)
+    return tracking_segment(
+        task_id, SegmentKind.SETTLED, LISTED, count, roots.astype("<i8", copy=False).tobytes(), stream=outcome
+    )
 
 
 def _counter(base: int, head: SegmentHead) -> int:

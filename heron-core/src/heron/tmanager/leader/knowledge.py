@@ -15,6 +15,7 @@ from heron.state_machine import StateMachine
 from heron.tmanager.leader.back_pressure_reports import BackPressureReports
 from heron.tmanager.leader.checkpoint_progress import CheckpointProgress
 from heron.tmanager.leader.checkpoint_run import checkpoint_run, first_checkpoints
+from heron.tmanager.leader.key_reports import KeyReports
 from heron.tmanager.leader.long_call_reports import LongCallReports
 from heron.tmanager.leader.membership import PlanMaker, Registry
 from heron.tmanager.leader.process_reports import ProcessTable
@@ -60,6 +61,7 @@ class Knowledge:
         self.metrics = MetricsStore(settings.metrics_export_s)
         self.back_pressure = BackPressureReports()
         self.long_calls = LongCallReports(clock)
+        self.keys = KeyReports()
         self.errors = ErrorList()
         for each in takeover.troubles:
             self.errors.add(each)
@@ -143,6 +145,7 @@ class Knowledge:
             update=self.update.status(),
             checkpoints=self.checkpoint_status(),
             long_calls=() if self.ended else self.long_calls.statuses(),
+            keys=() if self.ended else self.keys.statuses(self.plans.containers()),
         )
 
     def checkpoint_status(self) -> CheckpointStatus | None:

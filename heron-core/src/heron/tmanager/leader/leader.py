@@ -67,6 +67,7 @@ class Leader:
         self._back_pressure = known.back_pressure
         self._long_calls = known.long_calls
         self._errors = known.errors
+        self._ports_changed = False
 
     def begin(self) -> list[Instruction]:
         """The first instructions."""
@@ -96,14 +97,18 @@ class Leader:
             msg = f"stream manager of container {container_id}: incarnation {location.incarnation} was replaced"
             raise HeronError(msg)
         instructions: list[Instruction] = []
-        if registration is not Registration.SAME:
+        if registration not in {Registration.SAME, Registration.MOVED}:
+            self.known.keys.forget(container_id)
             facts = {"incarnation": str(location.incarnation)}
             instructions.append(NoteEvent("stmgr-registered", f"stmgr-{container_id}", facts))
             instructions += self._lift(self._back_pressure.forget(container_id, self._clock.wall_s()))
         if self._checkpoints is not None:
             self._checkpoints.losses_reported(container_id, location.incarnation, losses, lost_by_task)
         before = self.known.plan
-        instructions += self._replan()
+        if registration is Registration.MOVED:
+            self._ports_changed = True  # of all containers at once, when keys rotate: the next tick makes one plan
+        else:
+            instructions += self._replan()
         instructions += self._continue_update()
         if self.known.plan is before and before is not None:
             instructions.append(SendPlan(container_id, before))
@@ -238,7 +243,9 @@ class Leader:
     def check_heartbeats(self) -> list[Instruction]:
         """A period of heartbeats is over: finds stream managers that have become silent, and what is due."""
         silent = self._registry.newly_silent(self._clock.monotonic_s())
-        return [*(NoteEvent("stmgr-silent", f"stmgr-{each}") for each in silent), *self._go_on()]
+        noted = [NoteEvent("stmgr-silent", f"stmgr-{each}") for each in silent]
+        changed, self._ports_changed = self._ports_changed, False
+        return [*noted, *(self._replan() if changed else []), *self._go_on()]
 
     def check_due(self) -> list[Instruction]:
         """What is due now; called every 100 ms, only for a topology that takes checkpoints."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from heron.api.names import is_a
 from heron.author_text import short_text
 from heron.errors import TopologyError, known, nearest
 from heron_streamlet.connectors.sinks import Sink
@@ -33,7 +34,17 @@ from heron_streamlet.windowing.keyed_operators import (
 )
 from heron_streamlet.windowing.window import CountWindow, Duration, SessionWindow, SlidingWindow, micros
 
-__all__ = ["DAY_S", "called", "early", "event_time", "joined", "rule", "windowed", "write"]
+__all__ = [
+    "DAY_S",
+    "called",
+    "checked_conditions",
+    "early",
+    "event_time",
+    "joined",
+    "rule",
+    "windowed",
+    "write",
+]
 
 DAY_S = 86_400.0
 """How far in the future an event time may be, if the author does not say."""
@@ -58,7 +69,7 @@ def rule(found: object, operator: Operator) -> str:
     Raises:
         TopologyError: when it is no rule, or no function of an author runs in the operator.
     """
-    place = f"{operator.word}: on_error={found!r:.60}"
+    place = f"{operator.word}: on_error={short_text(found, 60)}"
     if not isinstance(found, str) or found not in RULES:
         near = nearest(found, RULES) if isinstance(found, str) else ""
         msg = f"{place} is not one of {known(RULES)}{near}"
@@ -79,6 +90,18 @@ def _runs_function(operator: Operator) -> bool:
         counts = isinstance(getattr(operator.operator, "fold", None), Count)  # columns have folds of their own
         return not (counts or isinstance(operator.operator, Distinct))
     return not isinstance(operator, (Union, Pass, Log, Early))
+
+
+def checked_conditions(conditions: Mapping[str, Callable[[Any], object]]) -> Mapping[str, Callable[[Any], object]]:
+    """The conditions of `Streamlet.split`.
+
+    Raises:
+        TopologyError: when they are not a mapping.
+    """
+    if not is_a(conditions, Mapping):
+        msg = f"split: {short_text(conditions, 60)} is not a dict; give {{'name': condition}}"
+        raise TopologyError(msg)
+    return conditions
 
 
 def event_time(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+from heron.api.component_spec import MOST_TASKS
 from heron.api.names import is_a
 from heron.author_text import short_text
 from heron.errors import TopologyError
@@ -74,8 +75,8 @@ class Stream(Generic[T]):
         Raises:
             TopologyError: when the number is not an integer of at least 1.
         """
-        if type(num_partitions) is not int or num_partitions < 1:
-            msg = f"{short_text(num_partitions, 60)} partitions: not an integer of at least 1"
+        if type(num_partitions) is not int or not 1 <= num_partitions <= MOST_TASKS:
+            msg = f"{short_text(num_partitions, 60)} partitions: not an integer of at least 1 and at most {MOST_TASKS}"
             raise TopologyError(msg)
         self._draft.partitions = num_partitions
         return self

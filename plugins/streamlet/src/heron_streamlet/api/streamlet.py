@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from heron.api.names import is_a
 from heron.author_text import short_text
 from heron.errors import TopologyError
-from heron_streamlet.api.checked_operators import DAY_S, called, early, event_time, joined, windowed
+from heron_streamlet.api.checked_operators import DAY_S, called, checked_conditions, early, event_time, joined, windowed
 from heron_streamlet.api.stream import Stream
 from heron_streamlet.connectors.transformer import Transformer
 from heron_streamlet.plan import operators
@@ -119,15 +119,8 @@ class Streamlet(Stream[T]):
         return [Streamlet(self._add(operators.Pass())) for _ in range(num_clones)]
 
     def split(self, conditions: Mapping[str, Callable[[T], object]]) -> dict[str, Streamlet[T]]:
-        """Return a stream for each condition, with the elements that meet it; an element may be in several or none.
-
-        Raises:
-            TopologyError: when `conditions` is not a mapping of names to functions.
-        """
-        if not is_a(conditions, Mapping):
-            msg = f"split: {short_text(conditions, 60)} is not a dict; give {{'name': condition}}"
-            raise TopologyError(msg)
-        return {name: self.filter(condition) for name, condition in conditions.items()}
+        """Return a stream for each condition, with the elements that meet it; an element may be in several or none."""
+        return {name: self.filter(condition) for name, condition in checked_conditions(conditions).items()}
 
     def event_time(
         self,

@@ -10,3 +10,12 @@ paths are what drivers import. `driver` has the cases of every family, and skips
 Two rooms have what suites are made of: `fault_cases` (deaths, and servers that are away) and `parts` (second processes,
 models, and single subjects).
 """
+
+from __future__ import annotations
+
+import sys
+
+from heron.driver_kit.moved_modules import MovedModules
+from heron_testing.moved_modules import MOVED
+
+sys.meta_path.append(MovedModules(MOVED))
