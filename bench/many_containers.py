@@ -41,7 +41,7 @@ _TASKS = 10_000
 _SOCKETS = 500  # of a context, which has one I/O thread
 _WITHIN_S = 60.0
 _LEAST_PLAN_BYTES = 10_000
-_BEATS_S = 10.0  # the window of the heartbeats at the usual pace
+_HEARTBEATS_S = 10.0  # the window of the heartbeats at the usual pace
 _PACKING = DriverRef("packing", "roundrobin", "heron_packing_roundrobin:RoundRobinPacking", {})
 _STATE = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 
@@ -68,7 +68,9 @@ class ManyContainers(Bench):
                 topology = _Topology(Path(folder), pace.engine.python, definition, packing)
                 with topology.led() as stmgrs:
                     found["last registration to last plan", "s"].append(stmgrs.register())
-                    found["heartbeats", "cores"].append(stmgrs.beat(_BEATS_S * pace.window_s / Pace().window_s))
+                    found["heartbeats", "cores"].append(
+                        stmgrs.send_heartbeats(_HEARTBEATS_S * pace.window_s / Pace().window_s)
+                    )
                     found["topology manager, largest", "MiB resident"].append(stmgrs.largest_bytes() / 2**20)
                 with topology.led() as stmgrs:
                     found["new leader: last registration to last plan", "s"].append(stmgrs.register())
@@ -112,14 +114,14 @@ class _StreamManagers:
             raise BenchError(msg)
         return took_s
 
-    def beat(self, window_s: float) -> float:
+    def send_heartbeats(self, window_s: float) -> float:
         """Send heartbeats at the usual pace; return the cores that the topology manager uses."""
         period_s = EngineSettings().heartbeat_s
         before, start_s = self._leader.cpu_times(), monotonic_s()
         for number in range(int(window_s / period_s * _CONTAINERS)):
             container = number % _CONTAINERS
-            beat = pb.Heartbeat(container_id=container + 1, incarnation=1)
-            self._channels[container].send(control_frame(Envelope(heartbeat=beat)))
+            heartbeat = pb.Heartbeat(container_id=container + 1, incarnation=1)
+            self._channels[container].send(control_frame(Envelope(heartbeat=heartbeat)))
             time.sleep(max(0.0, start_s + number * period_s / _CONTAINERS - monotonic_s()))
         after, took_s = self._leader.cpu_times(), monotonic_s() - start_s
         return (after.user + after.system - before.user - before.system) / took_s

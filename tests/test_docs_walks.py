@@ -13,7 +13,7 @@ import pytest
 from heron.api.definition import StreamDefinition
 from heron.clock import monotonic_s
 from heron.instance.acks.pending_roots import PendingRoots
-from heron.instance.output.emit_source import SPOUT_SIGNATURE, emit_text
+from heron.instance.output.generated_emit import SPOUT_SIGNATURE, emit_text
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import KeyedEdge, KeyMemo, KeySplitter, StreamRoutes
 from heron.instance.output.tracked_stream import RootStream

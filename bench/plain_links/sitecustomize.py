@@ -12,13 +12,18 @@ if "heron.stmgr.main" in sys.orig_argv:
     import zmq
 
     from heron.ipc import socket as sockets
-    from heron.ipc.keys import ClientKeys, KeyPair
+    from heron.ipc.guarded_hub import GuardedHub
+    from heron.ipc.keys import ClientKeys, ServerKeys
     from heron.ipc.socket import Channel, SocketContext
 
     _encrypted = SocketContext.client_of
 
-    def _server(self: SocketContext, kind: int, keys: KeyPair, domain: bytes) -> zmq.Socket[bytes]:
+    def _server(self: SocketContext, kind: int) -> zmq.Socket[bytes]:
         return self._open(kind)
+
+    def _bind(self: GuardedHub, keys: ServerKeys) -> str:
+        self.raw.bind(self._listens_at)
+        return self.raw.getsockopt_string(zmq.LAST_ENDPOINT, "ascii").rstrip("\0")
 
     def _client_of(
         self: SocketContext,
@@ -36,4 +41,5 @@ if "heron.stmgr.main" in sys.orig_argv:
         return Channel(socket)
 
     SocketContext.server = _server  # type: ignore[method-assign]
+    GuardedHub._bind = _bind  # type: ignore[method-assign]
     SocketContext.client_of = _client_of  # type: ignore[method-assign]

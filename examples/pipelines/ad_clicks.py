@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from heron_streamlet import Builder, Config, Items, Runner
-from heron_streamlet.lambda_ import Count, HistoryAndLive, Sum, View, ViewReader
+from heron_streamlet.views import Count, HistoryAndLive, Sum, View, ViewReader
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -1,10 +1,14 @@
-"""What the end-to-end tests of this repository share: the mark `matrix`, and the folders of their programs."""
+"""What the end-to-end tests of this repository share: the mark `matrix`, Java, and the folders of their programs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
+from heron.errors import UsageError
+from heron_spark_kit.java import check_java
+from heron_testing_servers.absence import not_here
 
 _HERE = Path(__file__).parent
 _IN_DEV_TEST = ("guarantee", "starts_nothing")
@@ -27,3 +31,12 @@ def sandbox_programs() -> Path:
 def examples() -> Path:
     """The folder of the examples."""
     return _HERE.parents[1] / "examples"
+
+
+@pytest.fixture
+def java() -> None:
+    """A Java that Spark can use, or the test is not run here."""
+    try:
+        check_java()
+    except UsageError as error:
+        not_here(str(error))

@@ -74,6 +74,8 @@ __all__ = [
     "nearest",
 ]
 
+_LONGEST_NAME = 200  # characters; finding the nearest name to a text takes time by its length
+
 
 class HeronError(Exception):
     """The root of every error that Heron raises on purpose."""
@@ -227,8 +229,10 @@ class LimitExceededError(HeronError):
     """A limit was exceeded; the message names its key, the value and the limit."""
 
 
-def nearest(name: str, choices: Iterable[str]) -> str:
-    """Return ``" (nearest: 'split')"`` when a known name is close to `name`, else ""."""
+def nearest(name: object, choices: Iterable[str]) -> str:
+    """Return ``" (nearest: 'split')"`` when a known name is close to `name`, else "" (also if `name` is no text)."""
+    if not isinstance(name, str) or len(name) > _LONGEST_NAME:
+        return ""
     close = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
     return f" (nearest: {close[0]!r})" if close else ""
 

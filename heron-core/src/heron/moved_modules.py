@@ -47,7 +47,10 @@ class MovedModules:
     ) -> ModuleSpec | None:
         """The spec of a path that moved; None for every other path."""
         del path, target
-        return ModuleSpec(fullname, cast("Loader", self)) if fullname in self._moved else None
+        if fullname not in self._moved:
+            return None
+        is_package = any(each.startswith(f"{fullname}.") for each in self._moved)
+        return ModuleSpec(fullname, cast("Loader", self), is_package=is_package)
 
     def create_module(self, spec: ModuleSpec) -> None:
         """None: the import system makes an empty module."""

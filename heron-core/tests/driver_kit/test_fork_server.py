@@ -39,7 +39,7 @@ def end():
     return [ended[0].code, ended[0].reason]
 
 def shown(text):
-    assert wait_for(lambda: text in output.read_text(), 30.0, 0.01)
+    assert wait_for(lambda: children.move_outputs() or text in output.read_text(), 30.0, 0.01)
 
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
 """
@@ -70,7 +70,9 @@ def main():
         "parent": os.getppid(),
         "leads": os.getpgid(0) == os.getpid(),
         "thread": threading.main_thread().native_id == os.getpid(),
-        "files": sorted(os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")[:-1]),
+        "files": sorted(
+            os.readlink(f"/proc/self/fd/{each}").partition("[")[0] for each in os.listdir("/proc/self/fd")[:-1]
+        ),
         "handled": sorted(handled),
         "flags": str(sys.flags),
         "path": sys.path,

@@ -221,7 +221,7 @@ def test_a_permanently_missing_part_is_reported(
     store: SmallStore, manager: StateManager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A new watch raises the same error as a read. A running watch logs it."""
-    monkeypatch.setattr("heron.driver_kit.large_values._SETTLED_S", 0.2)
+    monkeypatch.setattr("heron.driver_kit.large_values._COMPLETE_WITHIN_S", 0.2)
     calls: list[Versioned | None] = []
     manager.set(_KIND, "t", b"small")
     manager.watch(_KIND, "t", calls.append)

@@ -9,7 +9,7 @@ import pytest
 
 from heron.errors import StateError, UsageError
 from heron.executor.container_processes import container_processes, output_file, role_spec
-from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.keys import KeyRing, Speaker, new_keys
 from heron.kernel.role_spec import (
     InstanceSpec,
     MetricsmgrSpec,
@@ -23,7 +23,7 @@ from heron.planner.packing_plan import PackingPlan, check_standbys, standby_cont
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, ServiceSpec
 
-KEYS = new_keys()
+KEYS = KeyRing.of(new_keys())
 REF = DriverRef("statemgr", "x", "m:C", {"root": "r"})
 SPEC = ContainerSpec("wc", "wc-1", 1, 2, "/run", "/log", "file:///p", REF, REF, (REF,), {"heron.heartbeat.s": 1.0})
 

@@ -79,6 +79,7 @@ with (folder / "starts").open("a") as starts:
     starts.write(f"{name} {os.getpid()} {json.loads(spec_file.read_text())['incarnation']}\\n")
 if does == "talk":
     print("x" * 5000, flush=True)
+    print("next", flush=True)
 if does == "no-init":
     print("ValueError: no such file", file=sys.stderr)
     spec_file.with_suffix(END_NOTE).touch()
@@ -367,8 +368,8 @@ def test_a_stop_order_of_a_deposed_leader_is_refused(
     executor = container.start()
     eventually(lambda: any(body_of(each) == "executor_hello" for each in tmanager.read()))
     tmanager.stop(tmanager.hold.epoch - 1)
-    beats = len([each for each in tmanager.read() if body_of(each) == "heartbeat"])
-    eventually(lambda: len([each for each in tmanager.read() if body_of(each) == "heartbeat"]) > beats)
+    heartbeats = len([each for each in tmanager.read() if body_of(each) == "heartbeat"])
+    eventually(lambda: len([each for each in tmanager.read() if body_of(each) == "heartbeat"]) > heartbeats)
     assert executor.poll() is None
 
 
@@ -418,12 +419,12 @@ def test_user_code_that_cannot_start_is_given_up_with_its_last_line(
 
 def test_the_output_of_a_child_is_limited(container: Container, eventually: Eventually) -> None:
     """A task that prints a line for each tuple must not fill the disk."""
-    settings = {**container.spec.settings, "heron.executor.output.max.bytes": 4096, "heron.heartbeat.s": 0.02}
+    settings = {**container.spec.settings, "heron.executor.output.max.bytes": 4096}
     container.spec = replace(container.spec, settings=settings)
     container.behave("word-1", "talk")
     container.start()
     log = Path(container.spec.log_dir)
-    eventually(lambda: (log / "word-1.out.1").exists() and not (log / "word-1.out").stat().st_size)
+    eventually(lambda: (log / "word-1.out.1").exists() and (log / "word-1.out").read_text() == "next\n")
     assert (log / "word-1.out.1").read_text() == "x" * 5000 + "\n"
 
 

@@ -140,7 +140,12 @@ def test_the_reason_of_an_end_names_the_sender(
     output = tmp_path / "out"
     children.start("count-3", [sys.executable, "-c", f"print('ready', flush=True); {ends}"], output)
     if from_here:
-        eventually(lambda: output.read_bytes() == b"ready\n")
+
+        def printed() -> bool:
+            children.move_outputs()
+            return output.read_bytes() == b"ready\n"
+
+        eventually(printed)
         children.kill("count-3")
     ended: list[ChildEnd] = []
 

@@ -1,4 +1,4 @@
-"""When a process that died is restarted, and when it is left down."""
+"""When a process that died is restarted, and when it is given up."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_wait_doubles_up_to_its_limit() -> None:
     assert [each and each.delay_s for each in deaths(restarts(policy), 6)] == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
 
 
-def test_a_process_that_keeps_dying_is_left_down_with_its_last_error() -> None:
+def test_a_process_that_keeps_dying_is_given_up_with_its_last_error() -> None:
     """The status must show why it is down. Other processes are not affected."""
     found = restarts()
     assert deaths(found, 4)[-1] is None
@@ -50,7 +50,7 @@ def test_a_process_that_keeps_dying_is_left_down_with_its_last_error() -> None:
 
 def test_a_service_is_never_given_up() -> None:
     """A topology works without it, and `on failure: stop` must not end the topology because of it."""
-    found = ProcessRestarts(["a", "b"], POLICY, tireless=frozenset({"a"}))
+    found = ProcessRestarts(["a", "b"], POLICY, never_given_up=frozenset({"a"}))
     assert deaths(found, 20)[-1] == StartAfter("a", POLICY.backoff_max_s)
 
 

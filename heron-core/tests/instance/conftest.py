@@ -181,7 +181,7 @@ class EmittingTask:
 
     def __init__(self, net: Net, task_id: int) -> None:
         self.net, self.task_id = net, task_id
-        self.lane = Lane(self._left, self._acks_left)
+        self.lane = Lane(self._left, self._acks_sent)
         self._pending: defaultdict[str, list[int]] = defaultdict(list)
 
     @property
@@ -206,7 +206,7 @@ class EmittingTask:
         self.net.model.left(uids, copies_of(segments))
         return uids
 
-    def _acks_left(self) -> dict[Copy, str]:
+    def _acks_sent(self) -> dict[Copy, str]:
         raise NotImplementedError
 
 
@@ -306,7 +306,7 @@ class BoltTask(EmittingTask):
     def _is_tick(tup: Tuple) -> bool:
         return tup.stream == TupleHelper.TICK_TUPLE_ID
 
-    def _acks_left(self) -> dict[Copy, str]:
+    def _acks_sent(self) -> dict[Copy, str]:
         sent, self._to_send = self._to_send, {}
         self.net.model.ack_sent |= {copy for copy, how in sent.items() if how == "ack"}
         return sent

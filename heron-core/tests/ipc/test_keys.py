@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
 
-from heron.ipc.keys import ClientKeys, KeyPair, ServerKeys, Speaker, new_keys
+from heron.ipc.keys import ClientKeys, KeyPair, KeyRing, ServerKeys, Speaker, keys_of_server, new_keys
 
 
 def test_each_process_gets_only_the_keys_it_needs() -> None:
@@ -34,3 +35,26 @@ def test_every_topology_gets_its_own_keys_of_the_right_length() -> None:
     assert new_keys() != new_keys()
     with pytest.raises(ValueError, match="must have 40"):
         KeyPair("short", "x" * 40)
+
+
+def test_a_rotation_has_both_sets_and_then_the_new_one() -> None:
+    """A ring follows those that a rotation leads from, also if a process has missed one of its steps."""
+    old, new = KeyRing.of(new_keys()), new_keys()
+    both = old.beginning(new)
+    after = both.completed()
+    assert [each.server for each in both.sets()] == [old.server, new.server]
+    assert after == replace(KeyRing.of(new), former=old.server.public)
+    assert old.completed() is old
+    assert both.follows(old)
+    assert after.follows(both)
+    assert after.follows(old)
+    assert old.follows(old)
+    assert not KeyRing.of(new_keys()).follows(old)
+
+
+def test_the_public_key_of_a_server_selects_the_keys_of_its_set() -> None:
+    """A location of an earlier version names no key, and means the first set."""
+    known = [new_keys().connecting_as(Speaker.MEMBER) for _ in range(2)]
+    assert [keys_of_server(each.server_public, known) for each in known] == known
+    assert keys_of_server("", known) == known[0]
+    assert keys_of_server(new_keys().server.public, known) is None

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from heron.clock import monotonic_s
+from heron.executor.container_keys import ContainerKeys
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.guarded_hub import open_guarded_hub
-from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.keys import KeyRing, Speaker, new_keys
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
@@ -25,6 +26,7 @@ class Environment:
         self.reactor = Reactor()
         self.sockets = SocketContext()
         self.keys = new_keys()
+        self.source = ContainerKeys(KeyRing.of(self.keys), 1)
         self.endpoints = [f"ipc://{folder}/t{number}" for number in range(2)]
         self.tmanagers = [self.sockets.hub(endpoint) for endpoint in self.endpoints]
         self.executor = self.sockets.hub(f"ipc://{folder}/executor")
@@ -34,7 +36,7 @@ class Environment:
             self.reactor,
             self.sockets,
             f"ipc://{folder}/executor",
-            keys=self.keys.connecting_as(Speaker.MEMBER),
+            keys=self.source,
             process="test",
             on_connect=self._hello,
             on_envelope=lambda envelope: self.heard.append(envelope.stop.reason),
@@ -164,3 +166,19 @@ def test_a_broken_connection_is_replaced_with_a_new_hello(environment: Environme
         assert environment.connected == 2
     finally:
         relay.close()
+
+
+def test_a_leader_with_unknown_keys_is_reached_when_the_keys_come(environment: Environment) -> None:
+    """The executor sends the location again when it has written the keys."""
+    new = new_keys()
+    location = pb.TManagerLocation(endpoint=environment.endpoints[0], epoch=1, server_key=new.server.public)
+    frame = control_frame(Envelope(tmanager_location=location))
+    environment.executor.send(environment.client, frame)
+    environment.locate(0, 0)  # an outdated location, after which the first one has been read
+    environment.executor.send(environment.client, b"garbage")
+    environment.until(lambda: environment.channel.refused == 1)
+    assert environment.connected == 0
+    environment.source.ring = environment.source.ring.beginning(new)
+    environment.executor.send(environment.client, frame)
+    environment.read(environment.tmanagers[0])
+    assert environment.connected == 1

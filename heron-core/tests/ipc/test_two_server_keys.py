@@ -1,11 +1,10 @@
-"""What libzmq allows, and the rotation of decision 059 needs: one hub with two server keys at two ports."""
+"""A hub with two sets of keys, each at its own port, as the rotation of decision 059 needs it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-import zmq
 
 from heron.clock import monotonic_s
 from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
@@ -16,20 +15,25 @@ from heron.ipc.socket import Channel, SocketContext
 WAIT_S = 20.0
 
 
+def members(keys: TopologyKeys) -> ServerKeys:
+    """The keys of a hub that accepts the members of this set."""
+    return keys.listening_to(Speaker.MEMBER)
+
+
 class TwoPorts:
-    """A hub that accepts the members of two sets of keys, and listens with both server keys."""
+    """A hub that listens with the old and with the new keys."""
 
     def __init__(self) -> None:
         self.old, self.new = new_keys(), new_keys()
-        members = {keys.member.public: Speaker.MEMBER for keys in (self.old, self.new)}
         self.reactor = Reactor()
         self.sockets, self.clients = SocketContext(), SocketContext()
-        self.hub: GuardedHub = open_guarded_hub(self.sockets, "127.0.0.1", ServerKeys(self.old.server, members))
+        self.hub: GuardedHub = open_guarded_hub(self.sockets, "127.0.0.1", members(self.old))
         self.old_endpoint = self.hub.endpoint
-        self.hub.raw.setsockopt(zmq.CURVE_SECRETKEY, self.new.server.secret.encode("ascii"))
-        self.hub.raw.bind("tcp://127.0.0.1:0")
-        self.new_endpoint = self.hub.raw.getsockopt_string(zmq.LAST_ENDPOINT, "ascii").rstrip("\0")
         self.reactor.guard(self.hub)
+        self.hub.set_keys((members(self.old), members(self.new)))
+        assert list(self.hub.endpoints) == [self.old.server.public, self.new.server.public]
+        assert self.hub.endpoint == self.old_endpoint
+        self.new_endpoint = self.hub.endpoints[self.new.server.public]
 
     def client(self, endpoint: str, server: TopologyKeys, own: TopologyKeys) -> Channel:
         """A member of `own` that connects to the server of `server`."""
@@ -67,25 +71,31 @@ def ports() -> Iterator[TwoPorts]:
     made.clients.close()
 
 
-def test_each_port_has_the_server_key_that_was_set_when_it_was_bound(ports: TwoPorts) -> None:
-    """So the old and the new keys of clients and of the server are accepted side by side."""
-    for endpoint, server in ((ports.old_endpoint, ports.old), (ports.new_endpoint, ports.new)):
-        for own in (ports.old, ports.new):
-            ports.client(endpoint, server, own).send(b"hello")
-            assert ports.heard() == b"hello"
-    before = ports.refusals()
-    ports.client(ports.old_endpoint, ports.new, ports.new).send(b"to another server")
-    ports.refused(before)
+def test_each_port_accepts_the_clients_of_its_own_set(ports: TwoPorts) -> None:
+    """So processes with the old and with the new keys are accepted side by side, and the sets do not mix."""
+    for endpoint, keys in ((ports.old_endpoint, ports.old), (ports.new_endpoint, ports.new)):
+        ports.client(endpoint, keys, keys).send(b"hello")
+        assert ports.heard() == b"hello"
+    mixed = (
+        (ports.old_endpoint, ports.new, ports.new),
+        (ports.old_endpoint, ports.old, ports.new),
+        (ports.new_endpoint, ports.new, ports.old),
+    )
+    for endpoint, server, own in mixed:
+        before = ports.refusals()
+        ports.client(endpoint, server, own).send(b"with other keys")
+        ports.refused(before)
 
 
-def test_the_end_of_a_port_silences_what_it_has_accepted_and_nothing_else(ports: TwoPorts) -> None:
-    """So the end of the old keys also silences a stranger who has connected with them; peers have to move before."""
+def test_the_end_of_the_old_keys_silences_what_they_have_opened_and_nothing_else(ports: TwoPorts) -> None:
+    """So a stranger who has connected with stolen old keys is silent too; peers have moved before."""
     old = ports.client(ports.old_endpoint, ports.old, ports.old)
     new = ports.client(ports.new_endpoint, ports.new, ports.new)
     for client in (old, new):
         client.send(b"before")
         assert ports.heard() == b"before"
-    ports.hub.raw.unbind(ports.old_endpoint)
+    ports.hub.set_keys((members(ports.new),))
+    assert ports.hub.endpoint == ports.new_endpoint
     for number in range(10):
         old.send(b"of the old port")
         new.send(b"after %d" % number)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import signal
 import stat
 from pathlib import Path
 
@@ -103,3 +105,70 @@ def test_a_pickle_that_does_not_load_is_named() -> None:
     broken = LetterLine("1-0-1", "lines", "default", (), "1", 3, "failed", payload=b"\x80\x05.")
     with pytest.raises(SerializationError, match="dead letter 1-0-1: its values do not load: UnpicklingError"):
         values_of(broken)
+
+
+def test_a_letter_behind_a_torn_line_is_whole(tmp_path: Path) -> None:
+    """The process died while it wrote; the next letter begins its own line."""
+    file = file_in(tmp_path)
+    file.append(line(1))
+    with file.path.open("ab") as out:
+        out.write(b'{"id": "1-0-2"')
+    file.append(line(3))
+    assert ids_in(file) == ["1-0-1", "1-0-3"]
+
+
+def test_a_full_disk_leaves_no_part_of_a_line(tmp_path: Path) -> None:
+    """The letter is reported as lost, and later ones are not merged with its beginning."""
+    file = file_in(tmp_path)
+    file.append(line(1))
+    whole = file.path.stat().st_size
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (whole + 100, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            file.append(line(2))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, former)
+    assert file.path.stat().st_size == whole
+    file.append(line(3))
+    assert ids_in(file) == ["1-0-1", "1-0-3"]
+
+
+def test_a_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
+    """Its pickles are loaded, so it could run code of theirs."""
+    file = file_in(tmp_path)
+    file.append(line(1))
+    file.path.chmod(0o620)
+    with pytest.raises(PermissionError, match=r"its mode is 0620; `chmod 600 "):
+        file.take({"1-0-1"})
+    assert ids_in(file) == ["1-0-1"]
+
+
+def test_a_letter_stays_if_one_part_cannot_be_changed(tmp_path: Path) -> None:
+    """Either all are taken or none: a letter that was taken would be emitted again by the next command."""
+    file = file_in(tmp_path, most_bytes=2800)
+    for number in range(6):
+        file.append(line(number))
+    before = ids_in(file)
+    (tmp_path / f"{file.path.name}.tmp").mkdir()
+    with pytest.raises(OSError, match="Is a directory"):
+        file.take({before[0], before[-1]})
+    assert ids_in(file) == before
+
+
+def test_letters_of_a_checkpoint_are_written_once(tmp_path: Path) -> None:
+    """The file knows the newest checkpoint also when its letters were taken since, and in a part that is older."""
+    file = file_in(tmp_path, most_bytes=4000)
+    assert file.append_once([line(1), line(2)], 4, search=False) == 2
+    assert file.append_once([line(1), line(2), line(3)], 5, search=True) == 1
+    assert ids_in(file) == ["1-0-1", "1-0-2", "1-0-3"]
+    file.take({"1-0-3"})
+    assert file.last_checkpoint() == 5
+    file.part_bytes = 700
+    file.append(line(4))
+    file.append(line(5))
+    assert file.older.exists()
+    assert DeadLetterFile(file.path, 0).last_checkpoint() == 5
+    assert file.dropped == 0

@@ -11,12 +11,13 @@ from typing import Self
 
 import pytest
 
+from heron.executor.container_keys import ContainerKeys
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.metric_names import SINK_OUTAGE
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.envelope import Envelope, control_frame, parse_control
 from heron.ipc.frames.metrics_codec import record_of
-from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.keys import KeyRing, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
 from heron.metricsmgr.metrics_manager import MetricsForwarder, MetricsManager
@@ -86,7 +87,7 @@ def test_the_topology_manager_learns_at_once_that_a_sink_hangs_and_that_it_works
     executor, tmanager = sockets.hub(executor_endpoint(run_dir, 1)), sockets.hub(f"ipc://{run_dir}/t")
     reactor, clock, sink = Reactor(), FakeClock(), HangingSink()
     forwarder = MetricsForwarder(
-        reactor, sockets, executor_endpoint(run_dir, 1), new_keys().connecting_as(Speaker.MEMBER)
+        reactor, sockets, executor_endpoint(run_dir, 1), ContainerKeys(KeyRing.of(new_keys()), 1)
     )
     runner = SinkRunner("graphite", lambda: sink, 60.0, clock=clock)
     manager = MetricsManager(sockets.inbox(metricsmgr_endpoint(run_dir, 1)), (runner,), forwarder, SOURCE)

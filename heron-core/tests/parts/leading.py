@@ -52,15 +52,17 @@ class Leading:
         location = StreamManagerLocation(container_id, incarnation, f"ipc:///c{container_id}", "here", incarnation)
         self.carry_out(self.leader.stmgr_registered(location, losses))
 
-    def beat(self, container_id: int, incarnation: int, losses: int, by_task: Mapping[int, int] | None = None) -> None:
-        """A stream manager sends a heartbeat, and the leader a pulse later decides what is due."""
+    def send_heartbeat(
+        self, container_id: int, incarnation: int, losses: int, by_task: Mapping[int, int] | None = None
+    ) -> None:
+        """A stream manager sends a heartbeat, and the leader then decides what is due."""
         self.carry_out(self.leader.stmgr_heard(container_id, incarnation, losses, by_task))
-        self.pulse()
+        self.pass_time()
 
-    def pulse(self, after_s: float = 0.0) -> None:
-        """Time passes."""
+    def pass_time(self, after_s: float = 0.0) -> None:
+        """Time passes, and the leader checks what is due."""
         self.clock.advance(after_s)
-        self.carry_out(self.leader.pulse())
+        self.carry_out(self.leader.check_due())
 
     def works(self, *tasks: int, event: TaskEvent = TaskEvent.INITIALISED) -> None:
         """Tasks run, or have ended, since the last restore."""
@@ -80,7 +82,7 @@ class Leading:
 
     def take(self, *tasks: int) -> int:
         """A checkpoint is ordered, saved, stored and committed; returns its number."""
-        self.pulse(INTERVAL_S)
+        self.pass_time(INTERVAL_S)
         number = self.ordered.number
         self.report(CheckpointEvent.SAVED, number, *tasks)
         self.carry_out(self.leader.manifest_stored(number))

@@ -8,6 +8,7 @@ from heron.ipc.documents.status import (
     CheckpointStatus,
     ComponentStatus,
     Culprit,
+    KeysStatus,
     LeaderStatus,
     LongCallStatus,
     ProcessStatus,
@@ -19,7 +20,7 @@ from heron.ipc.documents.status import (
     UpdateStatus,
 )
 
-__all__ = ["FORMER_STATUSES", "STATUS_WITH_REPORTED_TASKS"]
+__all__ = ["FORMER_STATUSES", "STATUS_WITH_KEYS"]
 
 STATUS = TopologyStatus(
     topology="words",
@@ -61,6 +62,10 @@ STATUS_WITH_REPORTED_TASKS = replace(
     STATUS_WITH_LONG_CALLS,
     components=(ComponentStatus("count", "bolt", 1, executed=12, latency_s=0.001, reported_tasks=1),),
 )
+STATUS_WITH_KEYS = replace(
+    STATUS_WITH_REPORTED_TASKS,
+    keys=(KeysStatus(("old", "new"), False, (1, 2)), KeysStatus(("new",), True, (3,))),
+)
 FORMER_STATUSES = {
     "status": STATUS,
     "status-with-processes": STATUS_WITH_PROCESSES,
@@ -69,4 +74,5 @@ FORMER_STATUSES = {
     "status-with-update": STATUS_WITH_UPDATE,
     "status-with-checkpoints": STATUS_WITH_CHECKPOINTS,
     "status-with-long-calls": STATUS_WITH_LONG_CALLS,
+    "status-with-reported-tasks": STATUS_WITH_REPORTED_TASKS,
 }

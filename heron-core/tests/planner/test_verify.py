@@ -212,3 +212,20 @@ def test_replays_need_roots(mode: str) -> None:
     config: dict[str, object] = {"topology.replay.attempts": 3, "topology.reliability.mode": mode}
     with pytest.raises(TopologyError, match=f"attempts is 3, and nothing is replayed with .* {mode}; set ATLEAST_ONCE"):
         verify(_topology(_spout(), _bolt(), config=config))
+
+
+@pytest.mark.parametrize(
+    ("mode", "remedy"),
+    [("ATMOST_ONCE", "set EFFECTIVELY_ONCE, or remove it"), ("ATLEAST_ONCE", "set topology.replay.attempts instead")],
+)
+def test_letters_of_bolts_need_checkpoints_effectively_once(mode: str, remedy: str) -> None:
+    """At least once the spout has the record; at most once no checkpoint would hold it."""
+    kept: dict[str, object] = {"topology.on.error": "dead_letter"}
+    with pytest.raises(TopologyError, match=rf"the topology: topology.on.error is dead_letter, .* is {mode}; {remedy}"):
+        verify(_topology(_spout(), _bolt(), config={**kept, "topology.reliability.mode": mode}))
+    with pytest.raises(TopologyError, match=r"count: topology\.on\.error is dead_letter"):
+        verify(_topology(_spout(), replace(_bolt(), config=kept), config={"topology.reliability.mode": mode}))
+    verify(_topology(_spout(), _bolt(), config={**kept, "topology.reliability.mode": "EFFECTIVELY_ONCE"}))
+    replays: dict[str, object] = {"topology.replay.attempts": 3, "topology.reliability.mode": "EFFECTIVELY_ONCE"}
+    with pytest.raises(TopologyError, match=r"remove the key and set topology\.on\.error: dead_letter"):
+        verify(_topology(_spout(), _bolt(), config=replays))

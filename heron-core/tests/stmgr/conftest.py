@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,9 +106,10 @@ class Stmgr:
             str(run_dir),
             str(run_dir),
             TASKS[container],
-            keys.connecting_as(Speaker.MEMBER),
-            keys.listening_to(Speaker.MEMBER),
+            (keys.connecting_as(Speaker.MEMBER),),
+            (keys.listening_to(Speaker.MEMBER),),
         )
+        self.spec = spec
         self.sockets = SocketContext(max_frame_bytes=FrameLimits(settings.frame_max_bytes).socket_bytes)
         local = LocalTasks(container, spec.task_ids)
         acks = AckRouting(local, monotonic_s)
@@ -115,7 +117,17 @@ class Stmgr:
         router, paces = Router(acks, marks), OutletPaces(marks, settings.queue_least_bytes, settings.outlet_target_s)
         pressure = BackPressure(Reporter(container, incarnation))
         self.context = LinkContext(
-            spec, settings, Reactor(), self.sockets, router, TrafficCounters(), acks, pressure, local, paces
+            spec,
+            settings,
+            Reactor(),
+            self.sockets,
+            router,
+            TrafficCounters(),
+            acks,
+            pressure,
+            local,
+            paces,
+            lambda: self.spec,
         )
         for socket in (executor_endpoint(run_dir, container), registration_endpoint(run_dir, container)):
             Path(socket.removeprefix("ipc://")).unlink(missing_ok=True)
@@ -129,9 +141,13 @@ class Stmgr:
         self._thread.start()
 
     def _run(self) -> None:
-        StreamManager(self.context)
+        self._running = StreamManager(self.context)
         self.context.reactor.run()
         self.sockets.close()
+
+    def peers_have_moved(self) -> bool:
+        """Whether all sessions use the newest keys."""
+        return self._running._peers.moves.are_over()
 
     def close(self) -> None:
         self.context.reactor.stop()
@@ -141,10 +157,20 @@ class Stmgr:
 
     def connect(self) -> None:
         """Sends the location of the topology manager, and waits for the hello."""
-        client, _ = receive_from(self.executor)
-        location = pb.TManagerLocation(endpoint=self.tmanager_at, epoch=1)
-        self.executor.send(client, control_frame(Envelope(tmanager_location=location)))
-        self.endpoint = self.expect("stmgr_hello").stmgr_hello.endpoint
+        self._executor_client, _ = receive_from(self.executor)
+        self.take_keys(0)
+
+    def take_keys(self, version: int, *sets: TopologyKeys) -> None:
+        """As if the executor had these sets of keys now; waits for the hello."""
+        if sets:
+            own = tuple(each.connecting_as(Speaker.MEMBER) for each in sets)
+            self.spec = replace(
+                self.spec, keys=own, peer_keys=tuple(each.listening_to(Speaker.MEMBER) for each in sets)
+            )
+        location = pb.TManagerLocation(endpoint=self.tmanager_at, epoch=1, keys=version)
+        self.executor.send(self._executor_client, control_frame(Envelope(tmanager_location=location)))
+        self.hello = self.expect("stmgr_hello").stmgr_hello
+        self.endpoint = self.hello.endpoint
 
     def expect(self, body: str) -> Envelope:
         """The next message of that kind to the topology manager."""
@@ -204,18 +230,20 @@ class Instance:
         report = pb.TaskReport(task_id=self.hello.task_id, phase=phase)
         self.channel.send(control_frame(Envelope(task_report=report), self.session))
 
-    def segments(self) -> list[bytes]:
+    def segments(self, *, skip_plans: bool = False) -> list[bytes]:
         """The segments of the next frame, which must be a data frame."""
         frame = receive(self.channel)
+        while skip_plans and parse_frame_header(frame)[0] == FrameKind.CONTROL:
+            frame = receive(self.channel)
         assert parse_frame_header(frame)[:2] == (FrameKind.DATA, self.session)
         self.got_bytes += len(frame) - FRAME_HEADER_BYTES
         return [frame[start:end] for start, end, _ in segment_routes(frame)]
 
-    def payloads(self, count: int, *, credit: bool = True) -> list[object]:
+    def payloads(self, count: int, *, credit: bool = True, skip_plans: bool = False) -> list[object]:
         """The values of the next `count` tuples; None for a marker."""
         found: list[object] = []
         while len(found) < count:
-            for data in self.segments():
+            for data in self.segments(skip_plans=skip_plans):
                 found += [row[0] for row in decoded_rows(data)] if is_tuples(data) else [None]
             if credit:
                 self.release()
@@ -326,7 +354,14 @@ class Site:
         """Sends a plan with all stream managers to those of these containers."""
         locations = [
             StreamManagerLocation(
-                container, each.context.spec.incarnation, self.address_of_peer.get(container, each.endpoint), "h", 1
+                container,
+                each.context.spec.incarnation,
+                self.address_of_peer.get(container, each.endpoint),
+                "h",
+                1,
+                each.hello.server_key,
+                each.hello.next_endpoint,
+                each.hello.next_server_key,
             )
             for container, each in self.stmgrs.items()
         ]

@@ -74,7 +74,7 @@ from heron.planner.physical_plan import (
     UpdatePhase,
 )
 from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan, decode_topology, encode_plan
-from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_REPORTED_TASKS
+from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_KEYS
 from parts.pinned_taken_frames import TAKEN_FRAMES
 from parts.pinned_task_messages import TASK_MESSAGES, TRACED_SEGMENT
 
@@ -137,6 +137,7 @@ CONTROL: dict[str, Envelope] = {
         Envelope(pressure=pb.Pressure(task_id=5, container_id=2, on=True, buffered_bytes=9_000_000)),
         Envelope(peer_hello=pb.PeerHello(container_id=1, incarnation=65536, session=3, wire_version=1)),
         Envelope(peer_welcome=pb.PeerWelcome(container_id=2, incarnation=65537, session=3, window_bytes=2**20)),
+        Envelope(peer_end=pb.PeerEnd(session=3)),
         Envelope(loss=pb.Loss(task_id=5)),
         Envelope(
             stmgr_hello=pb.StmgrHello(
@@ -315,6 +316,13 @@ PHYSICAL_WITH_REGIONS = replace(
         8, 7, 1, "words-1/5", 4, (HandledLosses(1, 65536, 2),), (RegionRestore("word", 2, "words-1/7", 6),)
     ),
 )
+PHYSICAL_WITH_KEYS = replace(
+    PHYSICAL_WITH_REGIONS,
+    stmgrs=tuple(
+        replace(each, server_key="old", next_endpoint="tcp://10.0.0.1:7001", next_server_key="new")
+        for each in PHYSICAL.stmgrs
+    ),
+)
 METRICS_TABLE = (
     MetricsRow("count", 3, "count-3", "execute-count", "counter", "tuples", 12.0, {"stream": "default"}, 4.0),
     MetricsRow("count", 3, "count-3", "execute-latency", "histogram", "s", 12.0, {}, 4.0, 0.001, 0.002),
@@ -336,8 +344,8 @@ TRACKING: dict[str, bytes] = {
 DOCUMENTS: dict[str, bytes] = {
     "topology": encode_plan(TOPOLOGY),
     "packing-plan": encode_plan(PACKING),
-    "physical-plan-with-regions": encode_plan(PHYSICAL_WITH_REGIONS),
-    "status-with-reported-tasks": encode_status(STATUS_WITH_REPORTED_TASKS),
+    "physical-plan-with-keys": encode_plan(PHYSICAL_WITH_KEYS),
+    "status-with-keys": encode_status(STATUS_WITH_KEYS),
     "metrics-table-of-series": encode_metrics(table_of(METRICS_TABLE)),
 }
 
@@ -361,6 +369,7 @@ FOR_READING = (
     "compressed.bin",  # other versions of zlib may write other bytes
     "payload-pickle.bin",
     "physical-plan-with-checkpoints.json",
+    "physical-plan-with-regions.json",
     "physical-plan-with-update.json",
     "physical-plan.json",
 )
@@ -475,9 +484,11 @@ def test_documents_decode() -> None:
         assert decode_physical_plan(read(f"physical-plan{name}.json"), "golden") == plan
     with_checkpoints = read("physical-plan-with-checkpoints.json")
     assert decode_physical_plan(with_checkpoints, "golden") == PHYSICAL_WITH_CHECKPOINTS
+    assert decode_physical_plan(read("physical-plan-with-regions.json"), "golden") == PHYSICAL_WITH_REGIONS
+    assert decode_physical_plan(read("physical-plan-with-keys.json"), "golden") == PHYSICAL_WITH_KEYS
     for name, status in FORMER_STATUSES.items():
         assert decode_status(read(f"{name}.json")) == status
-    assert decode_status(read("status-with-reported-tasks.json")) == STATUS_WITH_REPORTED_TASKS
+    assert decode_status(read("status-with-keys.json")) == STATUS_WITH_KEYS
     for name in ("metrics-table", "metrics-table-of-series"):  # the first is of an earlier version
         assert decode_metrics(read(f"{name}.json")) == METRICS_TABLE
 

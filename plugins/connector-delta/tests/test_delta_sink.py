@@ -306,7 +306,7 @@ def test_table_that_does_not_fit_is_an_error_at_the_start(tmp_path: Path, starte
 
 
 def test_commit_waits_for_storage_that_is_away(tmp_path: Path, started: Sinks, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows stay on disk meanwhile; a restore does not fail, or the task would be left down."""
+    """Rows stay on disk meanwhile; a restore does not fail, or the task would be given up."""
     given = sink_of(tmp_path)
     sink = started(given)
     put(sink, 1)

@@ -197,7 +197,7 @@ def test_older_process_of_a_task_is_refused_and_writes_nothing_twice(
 def test_commit_waits_for_a_cluster_that_is_away(
     kafka: KafkaServer, topics: Topics, tmp_path: Path, started: Sinks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Results stay on disk meanwhile; a restore does not fail, or the task would be left down."""
+    """Results stay on disk meanwhile; a restore does not fail, or the task would be given up."""
     monkeypatch.setattr(transactions, "TIMEOUT_S", 3.0)
     topic = topics.make(flush_messages="1")
     given = exact(kafka, topic, tmp_path)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron_streamlet import Builder, Items
-from heron_streamlet.lambda_ import Count, HistoryAndLive, View, ViewReader
-from heron_streamlet.lambda_.sides import HistorySide, LiveSide, for_side
+from heron_streamlet.views import Count, HistoryAndLive, View, ViewReader
+from heron_streamlet.views.sides import HistorySide, LiveSide, for_side
 from heron_testing.pipelines.level_runs import LevelRun, plan_of
 from heron_testing.pipelines.shared_views import SHARED_VIEWS, SharedViews
 

@@ -36,5 +36,5 @@ def ended(folder: Path, code: str) -> tuple[str, bool]:
     ],
 )
 def test_only_an_exit_code_of_the_executor_is_its_fault(tmp_path: Path, code: str, reason: str, own: bool) -> None:
-    """Only failures that another start cannot mend may leave a container down."""
+    """Only failures that another start cannot mend may make the supervisor give a container up."""
     assert ended(tmp_path, code) == (reason, own)

@@ -114,7 +114,7 @@ def _fails(supervision: Supervision, at_s: float, times: int, *, own: bool = Tru
 
 @pytest.fixture
 def strict() -> Supervision:
-    """Return a supervision with container 0 up and 1 to be started; a third failure in a row leaves it down."""
+    """Return a supervision with container 0 up and 1 to be started; a third failure in a row gives it up."""
     made = Supervision(BackoffLimits(0.1, 10.0, 30.0), grace_s=4.0, restart_limit=2)
     made.add(0, first_attempt=1, now_s=0.0)
     made.due(0.0)
@@ -123,7 +123,7 @@ def strict() -> Supervision:
     return made
 
 
-def test_a_container_that_fails_too_often_is_left_down_until_a_restart(strict: Supervision) -> None:
+def test_a_container_that_fails_too_often_is_given_up_until_a_restart(strict: Supervision) -> None:
     """The others go on. A restart resets the count, because a person has mended the cause."""
     _fails(strict, 0.0, 2)
     assert strict.container(1).state is ContainerState.WAITING
@@ -149,7 +149,7 @@ def test_the_wait_for_a_place_does_not_count_as_a_run(strict: Supervision) -> No
 
 
 def test_failures_from_outside_and_after_long_runs_do_not_count(strict: Supervision) -> None:
-    """A cluster that is away for a night must not leave a container down."""
+    """A cluster that is away for a night must not give a container up."""
     _fails(strict, 0.0, 50, own=False)
     _fails(strict, 10_000.0, 50, ran_s=30.0)
     assert strict.container(1).state is ContainerState.WAITING

@@ -225,21 +225,21 @@ def test_an_update_whose_container_cannot_start_is_undone(open_scheduler: OpenSc
     assert [bench.wait("t", number).pid for number in range(2)] == before
 
 
-def test_a_container_that_only_fails_is_left_down_until_a_restart(
+def test_a_container_that_only_fails_is_given_up_until_a_restart(
     open_scheduler: OpenScheduler, root: Path, bench: Bench
 ) -> None:
     """The status has the reason and the remedy, the other containers go on, and a restart brings it back."""
     scheduler = open_scheduler(restart_limit=2, restart_backoff_max_s=0.1)
     scheduler.schedule(bench.job("t", "serve", "crash"))
 
-    def left_down() -> ContainerStatus | None:
+    def given_up() -> ContainerStatus | None:
         container = scheduler.status("t").containers[1]
-        return container if "left down" in container.last_error else None
+        return container if "given up" in container.last_error else None
 
-    container = wait_until(left_down, 20, "container 1 is given up")
+    container = wait_until(given_up, 20, "container 1 is given up")
     assert container is not None
     assert (container.running, container.attempts) == (False, 3)
-    assert "asked to crash; left down after 3 failures in a row" in container.last_error
+    assert "asked to crash; given up after 3 failures in a row" in container.last_error
     assert "(scheduler.restart_limit), `heron restart t 1` tries again" in container.last_error
     spec_file = root / "t" / "c1.json"
     spec_file.write_text(spec_file.read_text(encoding="utf-8").replace("crash", "serve"), encoding="utf-8")

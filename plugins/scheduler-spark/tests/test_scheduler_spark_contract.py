@@ -40,10 +40,10 @@ class TestSparkScheduler(SchedulerContract):
     def test_a_container_that_crashes_is_started_again_with_its_reason(
         self, scheduler: Scheduler, bench: Bench
     ) -> None:
-        """After too many failures it is left down."""
+        """After too many failures it is given up."""
         super().test_a_container_that_crashes_is_started_again_with_its_reason(scheduler, bench)
         wait_until(
-            lambda: "left down after 3 failures in a row" in scheduler.status("t").containers[0].last_error,
+            lambda: "given up after 3 failures in a row" in scheduler.status("t").containers[0].last_error,
             _BACK_S,
             "container 0 is given up",
         )

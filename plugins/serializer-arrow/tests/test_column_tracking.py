@@ -358,5 +358,5 @@ def test_an_anchor_that_is_given_twice_counts_once(form: str) -> None:
     }[form]
     assert stream_of.parents_of(anchors) == [(batch, rows)]
     batch.settle([0])
-    batch.note_acks_left([0])
+    batch.note_acks_sent([0])
     assert stream_of.parents_of(anchors) == [(batch, [1])]

@@ -233,7 +233,7 @@ def test_the_kernel_and_the_allocator_are_asked() -> None:
 
 def test_an_answer_that_does_not_decode_is_an_error() -> None:
     """The task may be of another version."""
-    with pytest.raises(RemoteProtocolError, match="the memory of a task in 2 bytes cannot be read"):
+    with pytest.raises(RemoteProtocolError, match="a document about memory of 2 bytes cannot be read"):
         decode_memory(b"{}")
     seen = look_at_memory(None, {}, threading.Event()).look
     memory = TaskMemory("t", "count", 3, 1, 0, 7, "here", seen, seen, 0.0, 0, (), (), (), ())

@@ -101,7 +101,7 @@ def test_secrets_are_those_of_drivers_and_of_variables() -> None:
 
 def test_an_answer_that_does_not_decode_is_an_error() -> None:
     """The task may be of another version."""
-    with pytest.raises(RemoteProtocolError, match="tuples in 2 bytes cannot be read"):
+    with pytest.raises(RemoteProtocolError, match="a sample of tuples of 2 bytes cannot be read"):
         decode_tuples(b"{}")
     tuples = TaskTuples("t", "count", 3, 1, 0, 7, "here", 1.0, 2.0, 1, (), ())
     assert decode_tuples(encode_tuples(tuples)) == tuples

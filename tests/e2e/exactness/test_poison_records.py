@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -85,8 +85,47 @@ def test_stored_dead_letters_are_processed_after_the_bolt_was_mended(sandbox: Sa
     (run.out / "end").touch()
     run.finished()
     assert "poisoned" in sandbox.output_of(*words, "replay", "--all", code=2)
+    problem, *_ = json.loads(sandbox.output_of("explain", "poisoned", "--json"))["problems"]
+    assert problem["kind"] == "poisoned"
+    assert "check_blocks fails 1 record of blocks each time, at poisoned.py:" in problem["what"]
+    assert problem["command"] == "heron dead-letters poisoned list"
     assert sandbox.output_of(*words, "drop", "--all", "--yes") == "1 of 1 dead letter dropped\n"
     assert stored() == []
     times = {number: count for rows in run.results("check_blocks").values() for number, count in rows}
     # two tasks fail them, so the last letter is of any record
     assert sorted(times[each] for each in POISON) == [FAILURES] + [FAILURES + 1] * (len(POISON) - 1)
+
+
+@pytest.mark.timeout(240)
+def test_effectively_once_a_dead_letter_is_part_of_the_checkpoint_once(sandbox: Sandbox) -> None:
+    """Spout and bolt die, letters are processed again, and an update adds tasks: each record has one end."""
+    run, words = sandbox.start("kept_poison.py"), ("dead-letters", "kept_poison")
+
+    def stored() -> list[dict[str, Any]]:
+        return list(json.loads(sandbox.output_of(*words, "list", "-n", "100000", "--json")))
+
+    sandbox.wait_for_state(run, "kept_poison")
+    for component in ("check", "numbers", "check"):
+        before = len(stored())
+        run.until(lambda: len(stored()) > before, "letters of a checkpoint are written")  # noqa: B023
+        restores = sandbox.checkpoints("kept_poison")["restores"]
+        run.processes("instance", f"{component}-")[0].send_signal(signal.SIGKILL)
+        run.until(lambda: sandbox.checkpoints("kept_poison")["restores"] > restores, "a restore")  # noqa: B023
+    (run.out / "mended").touch()
+    again = [each["id"] for each in stored()[:3]]
+    done = json.loads(sandbox.output_of(*words, "replay", *again, "--json"))
+    assert (done["done"], done["left"]) == (sorted(again), {})
+    run.until(lambda: not {each["id"] for each in stored()} & set(again), "a checkpoint has their effects")
+    sandbox.update("kept_poison", "check:2")
+    (run.out / "end").touch()
+    run.finished()
+    letters = stored()
+    failed = [int(each["values"][0]) for each in letters]
+    times = {int(str(number)): count for rows in run.results("check").values() for number, count in rows}
+    assert set(times.values()) == {1}
+    assert len(failed) == len(set(failed)) > 0
+    assert not times.keys() & set(failed)
+    assert sorted([*times, *failed]) == list(range(len(times) + len(failed)))
+    for each in letters:
+        error = "" if int(each["values"][0]) % 10 else f"ValueError: poison {each['values'][0]}"
+        assert (each["spout"], each["component"], each["error"]) == ("numbers", "check", error)

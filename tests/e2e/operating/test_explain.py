@@ -35,32 +35,32 @@ def test_a_crash_loop_and_a_kill_are_explained_and_stay_so_after_the_end(sandbox
 
     Guarantee: `heron explain` tells a crash loop from a kill, also after the end.
     """
-    run = sandbox.start("left_down.py")
-    sandbox.wait_for_state(run, "left_down")
-    run.until(lambda: "fragile/2" in problems(sandbox, "left_down"), "the first death is in the history")
+    run = sandbox.start("given_up.py")
+    sandbox.wait_for_state(run, "given_up")
+    run.until(lambda: "fragile/2" in problems(sandbox, "given_up"), "the first death is in the history")
     run.the("instance", "/sound-4.json").send_signal(signal.SIGKILL)
-    run.until(lambda: len(problems(sandbox, "left_down")) == 2, "the kill is in the history")
+    run.until(lambda: len(problems(sandbox, "given_up")) == 2, "the kill is in the history")
 
-    found = problems(sandbox, "left_down")
+    found = problems(sandbox, "given_up")
     loop, kill = found["fragile/2"], found["sound/4"]
     assert loop["what"].startswith("fragile/2 was restarted ")
     assert loop["why"][0].startswith("exit code 7")
     assert loop["why"][1] == "its last output: the table of prices is missing"
-    assert loop["command"] == "heron logs left_down --task 2"
+    assert loop["command"] == "heron logs given_up --task 2"
     assert kill["what"].startswith("sound/4 was restarted once")
     assert kill["why"][0].startswith("killed by SIGKILL; ")
     assert "its executor (it sent no signal)" in kill["ruled_out"]
-    lines = text(sandbox, "left_down")
-    assert lines[0].startswith("left_down: fragile/2 was restarted ")
-    assert any(line.startswith("left_down: sound/4 was restarted once") for line in lines)
+    lines = text(sandbox, "given_up")
+    assert lines[0].startswith("given_up: fragile/2 was restarted ")
+    assert any(line.startswith("given_up: sound/4 was restarted once") for line in lines)
 
     (run.out / "cured").touch()
     (run.out / "stop").touch()
     run.finished()
-    ended = text(sandbox, "left_down")
-    assert ended[0].startswith("left_down (finished at ")
+    ended = text(sandbox, "given_up")
+    assert ended[0].startswith("given_up (finished at ")
     assert "fragile/2 died " in ended[0]
-    assert set(problems(sandbox, "left_down")) == {"fragile/2", "sound/4"}
+    assert set(problems(sandbox, "given_up")) == {"fragile/2", "sound/4"}
     assert "it is not running" not in ended
 
 

@@ -11,9 +11,9 @@ from heron.driver_kit.loading import open_driver
 from heron.spi.driver import DriverRef
 from heron.spi.store import ViewStore
 from heron_simulator import Simulation
-from heron_streamlet.lambda_ import ViewReader
-from heron_streamlet.lambda_.sides import HistorySide, for_side
 from heron_streamlet.topology.topology_compiler import compile_topology
+from heron_streamlet.views import ViewReader
+from heron_streamlet.views.sides import HistorySide, for_side
 from heron_testing.fake_clock import FakeClock
 from test_pipelines import kill_one
 

@@ -8,7 +8,7 @@ from gated import Gated, key_of
 from recording import arguments
 
 from heron_streamlet import Builder, Config, Runner
-from heron_streamlet.lambda_ import Count, HistoryAndLive, View
+from heron_streamlet.views import Count, HistoryAndLive, View
 
 VIEW = View("keys", Count(), span=1.0)
 HISTORY_UNTIL = 2.5  # its last span is not complete

@@ -11,6 +11,8 @@ from heron.api.component_spec import HeronComponentSpec, Inputs
 from heron.api.context import TopologyContext
 from heron.api.stream import Stream
 from heron.api.tuple import Tuple, TupleHelper
+from heron.author_text import short_text
+from heron.errors import UsageError
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -70,7 +72,8 @@ class BaseBolt(BaseComponent):
         """Emit a tuple.
 
         Args:
-            tup: the values, one for each declared field of the stream; copied before this method returns.
+            tup: the values, one for each declared field of the stream; copied before this method returns. A text is
+                no sequence of values: emit ``[text]``.
             stream: the name of a declared output stream.
             anchors: received tuples that depend on this one: their trees complete only after it is acked.
             direct_task: the id of the receiving task, for consumers that subscribe with ``Grouping.DIRECT``.
@@ -130,14 +133,23 @@ class BaseBolt(BaseComponent):
 
         Raises:
             Exception: the error itself, when `topology.on.error` is ``stop``.
+            UsageError: when `error` is not an exception.
             EmitError: when the component has no collector.
         """
         self._collector.report_error(error)
 
     @staticmethod
     def is_tick(tup: Tuple) -> bool:
-        """Return whether `tup` is a tick tuple."""
-        return tup.stream == TupleHelper.TICK_TUPLE_ID
+        """Return whether `tup` is a tick tuple.
+
+        Raises:
+            UsageError: when it is not a tuple.
+        """
+        try:
+            return tup.stream == TupleHelper.TICK_TUPLE_ID
+        except AttributeError as error:
+            msg = f"is_tick: {short_text(tup)} is not a tuple; give what `process` received"
+            raise UsageError(msg) from error
 
 
 class Bolt(BaseBolt):

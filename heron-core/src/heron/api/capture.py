@@ -11,7 +11,7 @@ from heron.api.definition import TopologyDefinition
 from heron.api.stream import ICustomGrouping
 from heron.errors import UsageError
 
-__all__ = ["TopologySource", "capture_topologies", "hand_in"]
+__all__ = ["TopologySource", "add_to_capture", "capture_topologies"]
 
 
 class TopologySource(Protocol):
@@ -48,7 +48,7 @@ def capture_topologies() -> Iterator[list[TopologySource]]:
         _CAPTURED.reset(token)
 
 
-def hand_in(source: TopologySource) -> None:
+def add_to_capture(source: TopologySource) -> None:
     """Add a topology to the innermost capture.
 
     Raises:

@@ -35,6 +35,9 @@ class BaseComponent:
     columns: ClassVar[bool] = False
     """Whether the component emits columns; it then needs the plugin ``heron-serializer-arrow``."""
 
+    author_place: str = ""
+    """Where its author's code is, for errors without a line, if that is not the class: the lines of a pipeline."""
+
     def __init__(self, delegate: object = None) -> None:
         self.delegate = delegate
 
@@ -60,7 +63,7 @@ class BaseComponent:
         """
         number = _LEVELS.get(level or "info")
         if number is None:
-            msg = f"log: unknown level {level!r}{nearest(str(level), _LEVELS)}; known: {known(_LEVELS)}"
+            msg = f"log: unknown level {short_text(level)}{nearest(level, _LEVELS)}; known: {known(_LEVELS)}"
             raise UsageError(msg)
         self.logger.log(number, "%s", message, stacklevel=2)
 

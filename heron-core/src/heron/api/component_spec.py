@@ -20,9 +20,12 @@ from heron.api.names import checked_name, entry_of, is_a, parsed_entry
 from heron.api.stream import Grouping, Stream, merged_outputs
 from heron.api.stream_id import ComponentSource, GlobalStreamId, InputSource
 from heron.author_text import short_text
-from heron.errors import TopologyError, known, nearest
+from heron.errors import ConfigError, TopologyError, known, nearest
 
-__all__ = ["HeronComponentSpec", "Inputs"]
+__all__ = ["MOST_TASKS", "HeronComponentSpec", "Inputs"]
+
+MOST_TASKS = 10_000
+"""Tasks of a component; `heron.planner.verify` refuses more instances in a topology."""
 
 
 class HeronComponentSpec(ComponentSource):
@@ -60,7 +63,7 @@ class HeronComponentSpec(ComponentSource):
         config: Mapping[str, object] | None = None,
     ) -> None:
         self.name = checked_name(name, "component") if name is not None else None
-        place = f"component {name!r}" if name is not None else f"component {python_class_path}"
+        place = f"component {short_text(name)}" if name is not None else f"component {python_class_path}"
         self.python_class_path = python_class_path
         self.entry = parsed_entry(python_class_path, place)
         self.is_spout = is_spout
@@ -87,7 +90,7 @@ class HeronComponentSpec(ComponentSource):
             TopologyError: as the constructor; also when the class is defined inside a function, or the outputs are not
                 a list or tuple.
         """
-        place = f"component {name!r}" if name else f"component of {component.__qualname__}"
+        place = f"component {short_text(name)}" if name is not None else f"component of {component.__qualname__}"
         own: Sequence[str | Stream] = getattr(component, "outputs", None) or ()
         for given in (own, optional_outputs or ()):
             if not is_a(given, list, tuple):  # a string would become one field for each letter
@@ -120,8 +123,8 @@ class HeronComponentSpec(ComponentSource):
     def __getitem__(self, stream_id: str) -> GlobalStreamId:
         streams = self.get_out_streamids()
         if stream_id not in streams and not (self.is_spout and stream_id == DEAD_LETTERS):
-            close = nearest(str(stream_id), streams)
-            msg = f"{self.place}: no output stream {stream_id!r}{close}; known: {known(streams)}"
+            close = nearest(stream_id, streams)
+            msg = f"{self.place}: no output stream {short_text(stream_id)}{close}; known: {known(streams)}"
             raise TopologyError(msg)
         return GlobalStreamId(self, stream_id)
 
@@ -176,6 +179,9 @@ class HeronComponentSpec(ComponentSource):
             msg = f"{self.place}: it has no name; give spec(name=...)"
             raise TopologyError(msg)
         outputs = self.output_streams()
+        if self.custom_config is not None and not is_a(self.custom_config, Mapping):
+            msg = f"{self.place}: config {short_text(self.custom_config, 60)} is not a dict; give {{'key': value}}"
+            raise ConfigError(msg)
         if self.is_spout and not outputs:
             msg = f"{self.place}: a spout needs at least one output; set outputs = ['field'] in its class"
             raise TopologyError(msg)
@@ -246,7 +252,7 @@ Inputs: TypeAlias = (
 
 
 def _checked_par(par: object, place: str) -> int:
-    if not isinstance(par, int) or isinstance(par, bool) or par < 1:
-        msg = f"{place}: par is {short_text(par)}; give the number of tasks, an int of at least 1"
+    if not isinstance(par, int) or isinstance(par, bool) or not 1 <= par <= MOST_TASKS:
+        msg = f"{place}: par is {short_text(par)}; give the number of tasks, an int of at least 1, at most {MOST_TASKS}"
         raise TopologyError(msg)
     return par

@@ -139,7 +139,7 @@ def json_value(value: object, place: str, depth: int = 0) -> object:
         return _json_string(value, place)
     if isinstance(value, int):
         if not -(2**63) <= value < 2**64:
-            msg = f"{place}: {value} does not fit in 64 bits; give it as a string"
+            msg = f"{place}: {short_text(value)} does not fit in 64 bits; give it as a string"
             raise ConfigError(msg)
         return int(value)
     if isinstance(value, float):
@@ -166,7 +166,7 @@ def _json_string(value: str, place: str) -> str:
 def _typed(key: ConfigKey, value: object, place: str) -> object:
     match key.type:
         case ValueType.BOOL:
-            truth = value if isinstance(value, bool) else _TRUTH.get(str(value).lower())
+            truth = value if isinstance(value, bool) else _TRUTH.get(value.lower()) if isinstance(value, str) else None
             if truth is None:
                 msg = f"{place}: {short_text(value, 60)} is not {key.type.value}"
                 raise ConfigError(msg)
@@ -199,17 +199,17 @@ def _number(key: ConfigKey, value: object, place: str) -> object:
         return json_value(number, place)
     if key.low is not None and number < key.low:
         or_off = "" if key.off is None else f"; {key.off} switches it off"
-        msg = f"{place}: {number} {key.unit} is below the minimum, {key.low:g} {key.unit}{or_off}"
+        msg = f"{place}: {short_text(number)} {key.unit} is below the minimum, {key.low:g} {key.unit}{or_off}"
         raise ConfigError(msg)
     if key.high is not None and number > key.high:
-        msg = f"{place}: {number} {key.unit} is above the greatest value, {key.high:g} {key.unit}"
+        msg = f"{place}: {short_text(number)} {key.unit} is above the greatest value, {key.high:g} {key.unit}"
         raise ConfigError(msg)
     return json_value(number, place)
 
 
 def _choice(key: ConfigKey, value: object, place: str) -> str:
     if not isinstance(value, str) or value not in key.choices:
-        close = nearest(str(value), key.choices)
+        close = nearest(value, key.choices)
         msg = f"{place}: {short_text(value, 60)}{close} is not a choice; give one of {known(key.choices)}"
         raise ConfigError(msg)
     return str(value)

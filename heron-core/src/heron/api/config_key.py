@@ -132,9 +132,9 @@ _RUN = (
     ConfigKey(
         keys.TOPOLOGY_ON_ERROR,
         ValueType.CHOICE,
-        "reaction of an instance to an exception in process",
+        "reaction of an instance to an exception in process; dead_letter, effectively once: keep the tuple",
         "continue",
-        choices=("continue", "stop"),
+        choices=("continue", "dead_letter", "stop"),
         component=True,
     ),
     ConfigKey(

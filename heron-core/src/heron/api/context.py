@@ -80,7 +80,8 @@ class TopologyContext(ABC):
         """Read `metric` every `time_bucket_in_sec` seconds, and report it under `name`.
 
         Raises:
-            UsageError: when the name is taken, or the period is not above 0 s.
+            UsageError: when the name is not a text or is taken, `metric` is not a metric, or the period
+                is not above 0 s.
         """
 
     @abstractmethod

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from heron.author_text import short_text
+from heron.errors import UsageError
+
 __all__ = [
     "AssignableMetrics",
     "CountMetric",
@@ -103,11 +106,19 @@ class MeanReducer(IReducer):
 
 
 class ReducedMetric(IMetric):
-    """Values that a reducer folds. The argument is the class of the reducer."""
+    """Values that a reducer folds. The argument is the class of the reducer.
+
+    Raises:
+        UsageError: when an object of the class has no method `init`.
+    """
 
     def __init__(self, reducer_cls: type[IReducer]) -> None:
         self.reducer = reducer_cls()
-        self.reducer.init()
+        try:
+            self.reducer.init()
+        except AttributeError as error:
+            msg = f"ReducedMetric: {short_text(self.reducer)} is not a reducer; give a class derived from IReducer"
+            raise UsageError(msg) from error
 
     def update(self, value: float) -> None:
         """Add a value."""

@@ -62,7 +62,8 @@ class BaseSpout(BaseComponent):
         """Emit a tuple.
 
         Args:
-            tup: the values, one for each declared field of the stream; copied before this method returns.
+            tup: the values, one for each declared field of the stream; copied before this method returns. A text is
+                no sequence of values: emit ``[text]``.
             tup_id: the argument of `ack` or `fail` when the tree of the tuple is complete; None asks for neither.
             stream: the name of a declared output stream.
             direct_task: the id of the receiving task, for consumers that subscribe with ``Grouping.DIRECT``.
@@ -132,6 +133,7 @@ class BaseSpout(BaseComponent):
 
         Raises:
             Exception: the error itself, when `topology.on.error` is ``stop``.
+            UsageError: when `error` is not an exception.
             EmitError: when the component has no collector.
         """
         self._collector.report_error(error)

@@ -39,13 +39,13 @@ class Stream:
 
     def __init__(self, fields: Sequence[str] | None = None, name: str = DEFAULT_STREAM, direct: bool = False) -> None:
         if fields is not None and not isinstance(fields, list | tuple):
-            msg = f"stream {name!r}: fields {fields!r} is not a list or tuple; give ['field', ...]"
+            msg = f"stream {short_text(name)}: fields {short_text(fields)} is not a list or tuple; give ['field', ...]"
             raise TopologyError(msg)
         if not is_a(direct, bool):
-            msg = f"stream {name!r}: direct is {direct!r}; give True or False"
+            msg = f"stream {short_text(name)}: direct is {short_text(direct)}; give True or False"
             raise TopologyError(msg)
         self.stream_id = checked_name(name, "stream")
-        self.fields = checked_fields(fields or (), f"stream {name!r}")
+        self.fields = checked_fields(fields or (), f"stream {short_text(name)}")
         self.direct = direct
 
     def __repr__(self) -> str:
@@ -175,10 +175,14 @@ class Grouping:
             arguments: JSON keyword arguments for the constructor of the class.
 
         Raises:
-            TopologyError: when `customgrouper` is none of these, or is an object and `arguments` are given.
+            TopologyError: when `customgrouper` is none of these, is an object and `arguments` are given, or these are
+                not a dict.
             ConfigError: when an argument is not JSON.
         """
         place = "Grouping.custom"
+        if arguments is not None and not is_a(arguments, Mapping):
+            msg = f"{place}: arguments {short_text(arguments, 60)} is not a dict; give {{'argument': value}}"
+            raise TopologyError(msg)
         values = json_object(arguments or {}, f"{place}: arguments")
         if isinstance(customgrouper, ICustomGrouping):
             if values:
@@ -218,7 +222,10 @@ class Grouping:
         Raises:
             TopologyError: always.
         """
-        msg = f"Grouping.custom_object: the Java class {java_class_name!r} is not supported; use Grouping.custom"
+        msg = (
+            f"Grouping.custom_object: the Java class {short_text(java_class_name)} is not supported; use "
+            "Grouping.custom"
+        )
         raise TopologyError(msg)
 
     @classmethod

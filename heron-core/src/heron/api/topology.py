@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from heron.api.api_constants import TOPOLOGY_NAME
 from heron.api.bolt import BaseBolt, Bolt
-from heron.api.capture import hand_in
+from heron.api.capture import add_to_capture
 from heron.api.component_spec import HeronComponentSpec, Inputs
 from heron.api.config import check_config
 from heron.api.dead_letter import with_dead_letters
@@ -187,7 +187,7 @@ class TopologyBuilder:
             UsageError: when Python itself runs the file.
         """
         self.build()  # raises here, so that the traceback shows the author's line
-        hand_in(self)
+        add_to_capture(self)
 
     @property
     def _place(self) -> str:
@@ -196,8 +196,8 @@ class TopologyBuilder:
     def _check_class(self, name: object, cls: object, base: type, kind: str) -> None:
         if not isinstance(cls, type) or not issubclass(cls, base):
             msg = (
-                f"{self._place}, component {name!r}: {short_text(cls)} is not a {kind}; give a class derived from "
-                f"{kind.capitalize()}"
+                f"{self._place}, component {short_text(name)}: {short_text(cls)} is not a {kind}; give a class derived "
+                f"from {kind.capitalize()}"
             )
             raise TopologyError(msg)
 
@@ -270,7 +270,7 @@ class Topology(metaclass=TopologyType):
             UsageError: when Python itself runs the file.
         """
         cls.definition()
-        hand_in(cls)
+        add_to_capture(cls)
 
     @classmethod
     def _builder(cls) -> TopologyBuilder:
@@ -291,5 +291,5 @@ class Topology(metaclass=TopologyType):
 
 def _check_name(name: object, place: str) -> None:
     if {"/", "."} & set(checked_name(name, place)):
-        msg = f"{place} {name!r}: a name has no slash and no dot, as it becomes part of paths; rename it"
+        msg = f"{place} {short_text(name)}: a name has no slash and no dot, as it becomes part of paths; rename it"
         raise TopologyError(msg)

@@ -60,7 +60,7 @@ class WindowBolt(Bolt, StatefulComponent):
             TopologyError: when the duration is missing, a time is not a number above 0, the slide is longer than the
                 duration, or the configuration sets another tick period.
         """
-        place = f"component {name!r}" if name else f"component of {cls.__qualname__}"
+        place = f"component {short_text(name)}" if name is not None else f"component of {cls.__qualname__}"
         _, slide_s = cls._times_s(config or {}, place)
         tick_s = (config or {}).get(TOPOLOGY_TICK_TUPLE_FREQ_SECS, slide_s)
         if _positive(tick_s) != slide_s:

@@ -73,6 +73,7 @@ class TaskSnapshot:
     `init_state`, if the component has one. `groups` are the key groups with keyed state. `written_bytes`, `align_s` and
     `save_s` say what the task wrote for this checkpoint, how long it held data back, and how long saving took.
     `component_index` finds the task that replaces this one in another container; -1 in checkpoints of older versions.
+    `letters` are the dead letters that the task had not written, if there are any.
     """
 
     task_id: int
@@ -85,10 +86,11 @@ class TaskSnapshot:
     align_s: float = 0.0
     save_s: float = 0.0
     component_index: int = -1
+    letters: Place | None = None
 
     def places(self) -> tuple[Place, ...]:
         """Every payload of the task."""
-        return (*((self.operator,) if self.operator else ()), *self.groups.values())
+        return (*(each for each in (self.operator, self.letters) if each), *self.groups.values())
 
 
 @dataclass(frozen=True, slots=True)

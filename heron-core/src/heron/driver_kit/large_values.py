@@ -43,7 +43,7 @@ _PARTS = _MARKER + b"parts\n"
 _MOST_BYTES = 1 << 28
 """The largest value: a plan must also fit into a control message, which has this limit after decompression."""
 
-_SETTLED_S = 5.0  # within this time a writer restores parts that a concurrent removal took
+_COMPLETE_WITHIN_S = 5.0  # within this time a writer restores parts that a concurrent removal took
 
 _log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class LargeValues(StateManager):
         return self._inner.check(timeout_s)
 
     def get(self, kind: NodeKind, topology: str) -> Versioned | None:
-        return self._settled(kind, topology, self._inner.get(kind, topology), threading.Event())
+        return self._complete_value(kind, topology, self._inner.get(kind, topology), threading.Event())
 
     def set(self, kind: NodeKind, topology: str, value: bytes, *, expected: int | None = None) -> int:
         former = self._parts_of(kind, topology)
@@ -129,7 +129,7 @@ class LargeValues(StateManager):
         return self._inner.list(kind)
 
     def watch(self, kind: NodeKind, topology: str, on_change: Callable[[Versioned | None], None]) -> Watch:
-        watch = LargeWatch(functools.partial(self._settled, kind, topology), on_change, self._forget)
+        watch = LargeWatch(functools.partial(self._complete_value, kind, topology), on_change, self._forget)
         with self._guard:
             self._watches.add(watch)
         try:
@@ -160,7 +160,7 @@ class LargeValues(StateManager):
         with self._guard:
             self._watches.discard(watch)
 
-    def _settled(
+    def _complete_value(
         self, kind: NodeKind, topology: str, present: Versioned | None, stop: threading.Event
     ) -> Versioned | None:
         """Return the complete value of a node that was read as `present`, or a later value.
@@ -168,7 +168,7 @@ class LargeValues(StateManager):
         Raises:
             StateError: when a part is missing for good, or was missing until `stop` was set.
         """
-        deadline_s = clock.monotonic_s() + _SETTLED_S
+        deadline_s = clock.monotonic_s() + _COMPLETE_WITHIN_S
         while present is not None:
             value = self._whole(present.value, f"{kind.value}/{topology}")
             if value is not None:

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from heron.errors import StateError, StateUnavailableError
 from heron.spi.statemgr import Versioned, Watch
 
-__all__ = ["REREAD_S", "LargeWatch", "OnChange", "Settled"]
+__all__ = ["REREAD_S", "CompleteValue", "LargeWatch", "OnChange"]
 
 REREAD_S = 0.1
 """Seconds between two attempts to read a part that is missing."""
@@ -22,7 +22,7 @@ _NOTHING = 0  # never a version
 _log = logging.getLogger(__name__)
 
 
-class Settled(Protocol):
+class CompleteValue(Protocol):
     """Reads the parts of the node, or of a later version; raises StateError when `stop` is set."""
 
     def __call__(self, present: Versioned | None, stop: threading.Event, /) -> Versioned | None: ...
@@ -35,8 +35,10 @@ class LargeWatch:
     has nothing else to report. If the value is replaced meanwhile, the watch reports the new value once.
     """
 
-    def __init__(self, settled: Settled, on_change: OnChange, on_close: Callable[[LargeWatch], None]) -> None:
-        self._settled = settled
+    def __init__(
+        self, complete_value: CompleteValue, on_change: OnChange, on_close: Callable[[LargeWatch], None]
+    ) -> None:
+        self._complete_value = complete_value
         self._on_change = on_change
         self._on_close = on_close
         self._closed = threading.Event()
@@ -65,7 +67,7 @@ class LargeWatch:
     def _report(self, present: Versioned | None) -> None:
         is_first, self._begun = not self._begun, True
         try:
-            whole = self._settled(present, self._closed) if is_first else self._when_available(present)
+            whole = self._complete_value(present, self._closed) if is_first else self._when_available(present)
         except StateError as error:
             if is_first:
                 self._error = error  # `begin` raises it
@@ -78,10 +80,10 @@ class LargeWatch:
             self._on_change(whole)
 
     def _when_available(self, present: Versioned | None) -> Versioned | None:
-        """Call `_settled` until the store answers."""
+        """Call `_complete_value` until the store answers."""
         while True:
             try:
-                return self._settled(present, self._closed)
+                return self._complete_value(present, self._closed)
             except StateUnavailableError:
                 if self._closed.wait(REREAD_S):
                     raise

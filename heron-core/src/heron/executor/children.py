@@ -12,11 +12,11 @@ from pathlib import Path
 from heron.driver_kit.parent_process import EXIT_TEMPORARY, EXIT_USER_INIT
 from heron.driver_kit.process_starter import ProcessStarter, StartedProcess
 from heron.errors import HeronError
+from heron.executor.child_outputs import ChildOutput, ChildOutputs
 from heron.executor.process_restarts import describe_exit
 
 __all__ = ["ChildEnd", "Children"]
 
-_TAIL_BYTES = 4096
 _SIGNALS = frozenset(int(each) for each in signal.Signals)
 _WITH_MEANING = frozenset({EXIT_TEMPORARY, EXIT_USER_INIT})
 _EXIT_OTHER = 1
@@ -39,8 +39,7 @@ class ChildEnd:
 @dataclass(frozen=True, slots=True)
 class _Child:
     process: StartedProcess
-    output: Path
-    output_start: int
+    output: ChildOutput
     end_note: Path | None
 
     def ended_by_engine(self) -> bool:
@@ -52,18 +51,20 @@ class Children:
     """Starts, reaps and signals children by name; each name has at most one child at a time.
 
     `signal_cause` says what is known of a signal that ended a child and that was not sent from here; "" for nothing.
-    `starter` starts them.
+    `starter` starts them, and `outputs` moves what they print to files.
     """
 
     def __init__(
         self,
         signal_cause: Callable[[signal.Signals], str] = lambda _signal: "",
         starter: ProcessStarter | None = None,
+        outputs: ChildOutputs | None = None,
     ) -> None:
         self._children: dict[str, _Child] = {}
         self._signalled: set[str] = set()
         self._signal_cause = signal_cause
         self._starter = starter or ProcessStarter()
+        self._outputs = outputs or ChildOutputs()
 
     def alive(self) -> frozenset[str]:
         """The names of children that were started and not reaped yet."""
@@ -85,13 +86,16 @@ class Children:
         try:
             if end_note is not None:
                 end_note.unlink(missing_ok=True)
-            with open(output, "ab", opener=_private) as file:
-                start = file.tell()  # before the child writes: both have one position
-                process = self._starter.start(argv, file)
-                self._children[name] = _Child(process, output, start, end_note)
+            opened = self._outputs.open(output)
         except OSError as error:
-            msg = f"process {name} cannot be started: {error.strerror}: {error.filename}"
-            raise HeronError(msg) from error
+            raise _cannot_start(name, error) from error
+        try:
+            with os.fdopen(opened.take_writer(), "wb", buffering=0) as pipe:
+                process = self._starter.start(argv, pipe)
+        except OSError as error:
+            self._outputs.close(opened)
+            raise _cannot_start(name, error) from error
+        self._children[name] = _Child(process, opened, end_note)
         return process.pid
 
     def reap(self) -> tuple[ChildEnd, ...]:
@@ -102,6 +106,7 @@ class Children:
             if code is not None:
                 del self._children[name]
                 _kill_group(child.process.pid)  # programs that user code started must not outlive it
+                self._outputs.close(child.output)
                 of_engine = code not in _WITH_MEANING or child.ended_by_engine()
                 reason = self._reason(name, child, code, "" if of_engine else "not given by Heron")
                 ended.append(ChildEnd(name, code if of_engine else _EXIT_OTHER, reason))
@@ -123,9 +128,14 @@ class Children:
             child.process.kill()
             _kill_group(child.process.pid)
 
-    def outputs(self) -> tuple[Path, ...]:
-        """The output files of the children that are alive."""
-        return tuple(child.output for child in self._children.values())
+    def move_outputs(self) -> None:
+        """Moves what the children have printed so far to their files; `outputs` with a reactor does so by itself."""
+        for child in self._children.values():
+            child.output.move()
+
+    def hurry(self) -> None:
+        """Lets no reader hold up a child for long: the executor stops."""
+        self._outputs.hurry()
 
     def kill_all(self) -> None:
         """Kills all children and waits until they are gone, and ends the fork server."""
@@ -133,11 +143,12 @@ class Children:
             self.kill(name)
         for child in self._children.values():
             child.process.wait()
+            self._outputs.close(child.output)
         self._children.clear()
         self._starter.close()
 
     def _reason(self, name: str, child: _Child, code: int, cause: str) -> str:
-        described, last = describe_exit(code), _last_line(child.output, child.output_start)
+        described, last = describe_exit(code), _last_line(child.output.tail)
         if -code in _SIGNALS:
             cause = "by its executor" if name in self._signalled else self._signal_cause(signal.Signals(-code))
         described += f" ({cause})" if cause else ""
@@ -149,17 +160,11 @@ def _kill_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+def _cannot_start(name: str, error: OSError) -> HeronError:
+    return HeronError(f"process {name} cannot be started: {error.strerror}: {error.filename}")
 
 
-def _last_line(output: Path, start: int) -> str:
+def _last_line(tail: bytes) -> str:
     """The last line that a child wrote; after an exception, it names the exception."""
-    try:
-        with output.open("rb") as file:
-            end = file.seek(0, os.SEEK_END)
-            file.seek(max(start if start <= end else 0, end - _TAIL_BYTES))  # the file may have been emptied
-            lines = file.read().decode("utf-8", "replace").split("\n")
-    except OSError:
-        return ""
+    lines = tail.decode("utf-8", "replace").split("\n")
     return next((line.strip()[:_REASON_LENGTH] for line in reversed(lines) if line.strip()), "")

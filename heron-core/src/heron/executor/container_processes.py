@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heron.errors import StateError, known
-from heron.ipc.keys import Speaker, TopologyKeys
+from heron.ipc.keys import KeyRing, Speaker
 from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, ServiceProcessSpec, StmgrSpec, TManagerSpec
 from heron.planner.packing_plan import InstancePlan, PackingPlan, standby_containers
 from heron.spi.scheduler import ContainerSpec, ServiceSpec
@@ -72,12 +72,15 @@ def instance_process(instance: InstancePlan) -> ContainerProcess:
 def role_spec(
     process: ContainerProcess,
     container: ContainerSpec,
-    keys: TopologyKeys,
+    keys: KeyRing,
     task_ids: tuple[int, ...],
     incarnation: int,
     package_dir: Path,
 ) -> RoleSpec:
-    """The spec of a process, with only the keys that it needs; `task_ids` are all tasks of the container."""
+    """The spec of a process, with only the keys that it needs; `task_ids` are all tasks of the container.
+
+    Processes that end and start again when the first set of keys changes get this set only.
+    """
     if process.instance is not None:
         return _instance_spec(process.instance, container, incarnation, package_dir)
     if process.service is not None:
@@ -91,8 +94,8 @@ def role_spec(
             run_dir=container.run_dir,
             log_dir=container.log_dir,
             task_ids=task_ids,
-            keys=keys.connecting_as(Speaker.MEMBER),
-            peer_keys=keys.listening_to(Speaker.MEMBER),
+            keys=tuple(each.connecting_as(Speaker.MEMBER) for each in keys.sets()),
+            peer_keys=tuple(each.listening_to(Speaker.MEMBER) for each in keys.sets()),
             settings=container.settings,
         )
     if process.role == "tmanager":
@@ -115,14 +118,14 @@ def role_spec(
         incarnation=incarnation,
         run_dir=container.run_dir,
         log_dir=container.log_dir,
-        keys=keys.connecting_as(Speaker.MEMBER),
+        keys=tuple(each.connecting_as(Speaker.MEMBER) for each in keys.sets()),
         sinks=container.sinks,
         settings=container.settings,
     )
 
 
 def _service_spec(
-    service: ServiceSpec, container: ContainerSpec, keys: TopologyKeys, incarnation: int
+    service: ServiceSpec, container: ContainerSpec, keys: KeyRing, incarnation: int
 ) -> ServiceProcessSpec:
     return ServiceProcessSpec(
         topology=container.topology,

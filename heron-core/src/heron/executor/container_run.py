@@ -15,11 +15,11 @@ from heron.driver_kit.private_files import make_private_dir
 from heron.driver_kit.process_starter import PROCESS_START, ProcessStarter
 from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, StateError
+from heron.executor.container_keys import ContainerKeys
 from heron.executor.container_processes import container_processes
 from heron.executor.executor import Executor, ExecutorContext, RoleCommand
 from heron.executor.workspace import Workspace
 from heron.ipc.frames.frame_limits import CONTROL_SOCKET_BYTES
-from heron.ipc.keys import TopologyKeys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.observer_threads import ThreadedHooks
@@ -28,10 +28,10 @@ from heron.kernel.role_spec import read_spec
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
 from heron.spi.scheduler import ContainerSpec
-from heron.spi.statemgr import NodeKind, StateManager
+from heron.spi.statemgr import NodeKind, StateManager, Versioned
 from heron.state_nodes.document import node_name
 from heron.state_nodes.plans import decode_packing_plan
-from heron.state_nodes.topology_keys import decode_keys
+from heron.state_nodes.topology_keys import decode_key_ring
 
 __all__ = ["SIGNALS", "execute", "role_command", "run_container"]
 
@@ -119,15 +119,16 @@ def _run(
 
 
 def _packing_plan(statemgr: StateManager, topology: str) -> PackingPlan:
-    value = _required(statemgr, NodeKind.PACKING_PLAN, topology, "packing plan")
-    return decode_packing_plan(value, node_name(NodeKind.PACKING_PLAN, topology))
+    node = _required(statemgr, NodeKind.PACKING_PLAN, topology, "packing plan")
+    return decode_packing_plan(node.value, node_name(NodeKind.PACKING_PLAN, topology))
 
 
-def _keys(statemgr: StateManager, topology: str) -> TopologyKeys:
-    return decode_keys(_required(statemgr, NodeKind.KEYS, topology, "keys"), topology)
+def _keys(statemgr: StateManager, topology: str) -> ContainerKeys:
+    node = _required(statemgr, NodeKind.KEYS, topology, "keys")
+    return ContainerKeys(decode_key_ring(node.value, topology), node.version)
 
 
-def _required(statemgr: StateManager, kind: NodeKind, topology: str, what: str) -> bytes:
+def _required(statemgr: StateManager, kind: NodeKind, topology: str, what: str) -> Versioned:
     node = statemgr.get(kind, topology)
     if node is None:
         msg = (
@@ -135,7 +136,7 @@ def _required(statemgr: StateManager, kind: NodeKind, topology: str, what: str) 
             "another root of the state manager than the command that submitted it"
         )
         raise StateError(msg)
-    return node.value
+    return node
 
 
 def run_container(starter: ProcessStarter) -> NoReturn:

@@ -10,22 +10,23 @@ from functools import partial
 from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.driver_kit.log import truncate_when_full
 from heron.driver_kit.parent_process import END_NOTE, EXIT_TEMPORARY
 from heron.driver_kit.process_starter import ProcessStarter
 from heron.driver_kit.signals import EXIT_TERMINATED
 from heron.errors import HeronError
+from heron.executor.child_outputs import ChildOutputs
 from heron.executor.children import ChildEnd, Children
+from heron.executor.container_keys import ContainerKeys
 from heron.executor.container_processes import ContainerProcess, instance_process, output_file, role_spec
 from heron.executor.container_stop import ContainerStop
+from heron.executor.key_changes import KeyChanges
 from heron.executor.kill_causes import KillCauses
-from heron.executor.location_service import LocationService
+from heron.executor.location_server import LocationServer
 from heron.executor.process_restarts import ProcessPhase, ProcessRestarts, ProcessState, RestartPolicy
 from heron.executor.workspace import Workspace
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.envelope import Envelope, body_of
-from heron.ipc.keys import Speaker, TopologyKeys
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
@@ -67,7 +68,7 @@ class ExecutorContext:
     """The parts that an executor is built on; their owner closes them."""
 
     spec: ContainerSpec
-    keys: TopologyKeys
+    keys: ContainerKeys
     settings: EngineSettings
     reactor: Reactor
     sockets: SocketContext
@@ -86,22 +87,31 @@ class Executor:
         self._command = command
         self._leaving: dict[str, ContainerProcess] = {}
         self._kills = KillCauses(OwnCgroup(), monotonic_s)
-        self._children = Children(self._kills.cause, context.starter)
+        outputs = ChildOutputs(context.reactor, context.settings.output_max_bytes)
+        self._children = Children(self._kills.cause, context.starter, outputs)
+        self._key_changes = KeyChanges(
+            context.reactor,
+            context.keys,
+            self._processes,
+            self._children,
+            context.settings.stop_grace_s,
+            self._write_spec,
+        )
         services = frozenset(name for name, process in self._processes.items() if process.service)
-        self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings), tireless=services)
+        self._restarts = ProcessRestarts(self._processes, RestartPolicy.of(context.settings), never_given_up=services)
         self._stopping: ContainerStop | None = None
         self._last_started = False
         self.exit_code: int | None = None
         spec, reactor = context.spec, context.reactor
         run_dir = context.workspace.run_dir
         endpoint = executor_endpoint(run_dir, spec.container_id)
-        self._locations = LocationService(reactor, context.sockets, endpoint, spec.topology_id)
-        # The executor asks its own location service, as its children do: so there is only one check of epochs.
+        self._locations = LocationServer(reactor, context.sockets, endpoint, spec.topology_id)
+        # The executor asks its own location server, as its children do: so there is only one check of epochs.
         self._tmanager = TManagerChannel(
             reactor,
             context.sockets,
             endpoint,
-            keys=context.keys.connecting_as(Speaker.MEMBER),
+            keys=context.keys,
             process="executor",
             on_connect=self._send_hello,
             on_envelope=self._handle,
@@ -110,8 +120,7 @@ class Executor:
             context.sockets.push_to(metricsmgr_endpoint(run_dir, spec.container_id)),
             Source(spec.topology, spec.container_id, "executor", incarnation(spec.attempt, 0)),
         )
-        reactor.every(context.settings.heartbeat_s, self._beat)
-        reactor.every(context.settings.heartbeat_s, self._limit_outputs)
+        reactor.every(context.settings.heartbeat_s, self._each_heartbeat)
         reactor.every(context.settings.heartbeat_s, self._kills.look)
         reactor.every(context.settings.metrics_export_s, self._publish)
 
@@ -122,7 +131,8 @@ class Executor:
             StateError: when the state manager cannot watch the location of the topology manager.
         """
         spec = self._context.spec
-        self._locations.watch(self._context.statemgr, spec.topology)
+        follow_keys = partial(self._key_changes.follow, topology=spec.topology, on_written=self._locations.set_keys)
+        self._locations.watch(self._context.statemgr, spec.topology, follow_keys)
         for name, process in self._processes.items():
             if process.role not in _LAST_TO_START:
                 self._start(name)
@@ -137,6 +147,9 @@ class Executor:
         for end in self._children.reap():
             if self._leaving.pop(end.name, None) is not None:
                 _log.info("%s has left: %s", end.name, end.reason)
+            elif self._key_changes.take_renewed(end.name) and self._stopping is None:
+                self._restarts.died(end.name, EXIT_TEMPORARY, "its keys have changed", monotonic_s())
+                self._start(end.name)
             elif self._stopping is None:
                 self._died(end)
             else:
@@ -161,11 +174,8 @@ class Executor:
             return  # the executor stopped while the process waited
         context, process = self._context, self._processes[name]
         number = self._incarnation(name)
-        spec_file = context.workspace.path / f"{name}.json"
         try:
-            package_dir = context.workspace.package_dir
-            task_ids = tuple(each.task_id for each in self._processes.values() if each.instance)
-            write_spec(spec_file, role_spec(process, context.spec, context.keys, task_ids, number, package_dir))
+            spec_file = self._write_spec(name)
             command, output = self._command(process.module, spec_file), output_file(process, context.spec)
             pid = self._children.start(name, command, output, spec_file.with_suffix(END_NOTE))
         except (OSError, HeronError) as error:
@@ -175,6 +185,14 @@ class Executor:
         state = self._restarts.started(name, monotonic_s())
         self._telemetry.events.note("process-started", name, restarts=str(state.restarts))
         self._report(state)
+
+    def _write_spec(self, name: str) -> Path:
+        context, number = self._context, self._incarnation(name)
+        path = context.workspace.path / f"{name}.json"
+        task_ids = tuple(each.task_id for each in self._processes.values() if each.instance)
+        package_dir, ring = context.workspace.package_dir, context.keys.ring
+        write_spec(path, role_spec(self._processes[name], context.spec, ring, task_ids, number, package_dir))
+        return path
 
     def _start_last(self) -> None:
         if self._last_started:
@@ -197,7 +215,7 @@ class Executor:
             reason=end.reason,
         )
         if again is None:
-            _log.error("%s is left down: %s", end.name, end.reason)
+            _log.error("%s is given up: %s", end.name, end.reason)
             self._telemetry.events.note("process-given-up", end.name, reason=end.reason)
             return
         _log.warning("%s died and is restarted in %.3g s: %s", end.name, again.delay_s, end.reason)
@@ -233,21 +251,13 @@ class Executor:
         )
         self._tmanager.send(Envelope(process_report=report))
 
-    def _limit_outputs(self) -> None:
-        for output in self._children.outputs():
-            try:
-                if truncate_when_full(output, self._context.settings.output_max_bytes):
-                    _log.info("%s was full and is rotated", output.name)
-            except OSError as error:
-                _log.warning("cannot limit the size of %s: %s", output, error)
-
     def _publish(self) -> None:
         self._telemetry.publish((*self._tmanager.metrics(), *self._locations.violations.metrics()))
 
-    def _beat(self) -> None:
+    def _each_heartbeat(self) -> None:
         spec = self._context.spec
-        beat = pb.Heartbeat(container_id=spec.container_id, incarnation=incarnation(spec.attempt, 0))
-        self._tmanager.send(Envelope(heartbeat=beat))
+        heartbeat = pb.Heartbeat(container_id=spec.container_id, incarnation=incarnation(spec.attempt, 0))
+        self._tmanager.send(Envelope(heartbeat=heartbeat))
 
     def _handle(self, envelope: Envelope) -> None:
         if body_of(envelope) == "stop":
@@ -285,6 +295,7 @@ class Executor:
         _log.info("container %d stops: %s", self._context.spec.container_id, reason)
         self.exit_code = code
         self._restarts.stop()
+        self._children.hurry()
         self._telemetry.events.note("container-stopped", f"container-{self._context.spec.container_id}", reason=reason)
         self._telemetry.publish()
         # A standby topology manager stops at once: it must not take over from a leader whose container stops faster.

@@ -1,4 +1,4 @@
-"""When a process that died is restarted, and when it is left down. Pure: takes deaths, returns instructions.
+"""When a process that died is restarted, and when it is given up. Pure: takes deaths, returns instructions.
 
 A process is restarted after a back-off that doubles with each death in a row. A process that ran for a stable time has
 its full budget again. A process is given up after too many deaths in a row, or if its user code cannot be initialised
@@ -116,11 +116,11 @@ class ProcessRestarts:
     """The restarts of the processes of one container; times are monotonic seconds."""
 
     def __init__(
-        self, processes: Iterable[str], policy: RestartPolicy, *, tireless: frozenset[str] = frozenset()
+        self, processes: Iterable[str], policy: RestartPolicy, *, never_given_up: frozenset[str] = frozenset()
     ) -> None:
         self._processes = {name: _Process(name) for name in processes}
         self._policy = policy
-        self._tireless = tireless
+        self._never_given_up = never_given_up
 
     def add(self, process: str) -> None:
         """A process that waits for its first start."""
@@ -153,7 +153,7 @@ class ProcessRestarts:
         found.faults += code not in _FROM_OUTSIDE
         found.reason = reason
         hopeless = code == EXIT_USER_INIT and self._policy.stop_on_failure
-        if process not in self._tireless and (hopeless or found.faults > self._policy.limit):
+        if process not in self._never_given_up and (hopeless or found.faults > self._policy.limit):
             found.machine.handle(_Event.DIED_FOR_GOOD)
             return None
         found.machine.handle(_Event.DIED)

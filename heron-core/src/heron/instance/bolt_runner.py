@@ -7,6 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from heron.api.api_constants import TOPOLOGY_ON_ERROR
 from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
 from heron.clock import monotonic_s
@@ -25,7 +26,14 @@ from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, waterm
 from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
-from heron.instance.queues.data_queue import Command, PlanReceived, RootsSettled, SessionOpened, TracedFrameArrived
+from heron.instance.queues.data_queue import (
+    Command,
+    LettersAsked,
+    PlanReceived,
+    RootsSettled,
+    SessionOpened,
+    TracedFrameArrived,
+)
 from heron.instance.runner import ComponentRunner, ComponentStoppedError
 from heron.instance.task import Task
 from heron.instance.user.user_component import BoltHookCalls, specialise
@@ -70,11 +78,10 @@ class BoltRunner(ComponentRunner):
         if task.checkpoints is not None:
             self._alignment = ChannelAlignment(task.settings.park_limit_bytes)
             self._restart_alignment(self._alignment)
-        self._finish_roots = FinishRoots(emitter, task.metrics, self._replay_failed)
+        self._finish_roots = FinishRoots(emitter, task.metrics, self.user_failed)
         self._ticks = TickTimer(task.config, monotonic_s)
         self._pacer = FlushPacer(task.settings.linger_s)
         self._slice = SliceSize()
-        self._executed_any = False
         self._arrived: Stamp | None = None  # of the frame in work, if it has traced rows
         self._keys = task.metrics.keys = KeySample.of(task.index, task.spec.component)
         self._column_input: ColumnInput | None = None
@@ -92,7 +99,9 @@ class BoltRunner(ComponentRunner):
         """`ComponentRunner.work`."""
         data_in, data_out = self.task.gateway.data_in, self.task.gateway.data_out
         if not data_out.has_room():
-            self._flush_acks_before_waiting()
+            self._acks.settle()
+            if self._acks.waiting:  # output may block the task for minutes, and the roots would expire
+                self._flush(monotonic_s())
             self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_WAIT_S))
             return
         if self._alignment is not None and (segment := self._alignment.take_ready()) is not None:
@@ -122,6 +131,9 @@ class BoltRunner(ComponentRunner):
             self._finish_roots.settle(command)
         elif isinstance(command, SessionOpened):
             self._finish_roots.lose_all()
+        elif isinstance(command, LettersAsked):
+            works = None if self.ended or self.task.paused else self._component
+            self.task.telemetry.answer_letters(command, partial(self._acks.take_letters, works))
         super().handle(command)
         if isinstance(command, PlanReceived):
             sources = watermark_sources(self.task.index, self.task.spec.component)
@@ -171,8 +183,7 @@ class BoltRunner(ComponentRunner):
                     self._align(self._alignment, frame, start)
                 largest_bytes = max(largest_bytes, segment_end - start)
         except RemoteProtocolError as error:
-            doing = f"reading a frame of {len(frame)} bytes"
-            self.task.errors.report(doing, error, "the rest of the frame is lost")
+            self.task.errors.report(f"reading a frame of {len(frame)} bytes", error, "the rest of the frame is lost")
         return largest_bytes
 
     def _align(self, alignment: ChannelAlignment, frame: bytes, start: int) -> None:
@@ -202,10 +213,10 @@ class BoltRunner(ComponentRunner):
         """Too much is parked. The marker is sent, so that tasks downstream do not wait for it."""
         number, checkpoints = alignment.under_way(), self.task.checkpoints
         if checkpoints is not None:
-            limit_bytes = self.task.settings.park_limit_bytes
             reason = (
-                f"{alignment.parked_bytes} bytes are parked for its alignment, the limit is {limit_bytes} bytes "
-                "(heron.checkpoint.park.bytes); find what slows the other inputs down"
+                f"{alignment.parked_bytes} bytes are parked for its alignment, the limit is "
+                f"{self.task.settings.park_limit_bytes} bytes (heron.checkpoint.park.bytes); "
+                "find what slows the other inputs down"
             )
             alignment.finish(number, monotonic_s())
             checkpoints.give_up(number, reason)
@@ -217,7 +228,7 @@ class BoltRunner(ComponentRunner):
         self._bolt_emitter.acked.clear()
         self._bolt_emitter.failed.clear()
         self._acks = self._new_acks()
-        self._finish_roots = FinishRoots(self._bolt_emitter, self.task.metrics, self._replay_failed)
+        self._finish_roots = FinishRoots(self._bolt_emitter, self.task.metrics, self.user_failed)
         self._aligner = MarkerAligner(index.upstream_tasks(component))
         self._watermark = TaskWatermark(watermark_sources(index, component))
         self.task.metrics.watermark_us = None
@@ -226,10 +237,13 @@ class BoltRunner(ComponentRunner):
             self._restart_alignment(self._alignment)
 
     def _new_acks(self) -> BoltAcks:
-        task, emitter = self.task, self._bolt_emitter
+        task, emitter, out = self.task, self._bolt_emitter, self.task.gateway.data_out
         if task.tracks_acks:
-            out, task_id = task.gateway.data_out, task.spec.task_id
-            acks: BoltAcks = TrackedBoltAcks(emitter, task.metrics, out, task_id, task.failed_rows())
+            acks: BoltAcks = TrackedBoltAcks(emitter, task.metrics, out, task.spec.task_id, task.failed_rows())
+        elif task.config.get(TOPOLOGY_ON_ERROR) == "dead_letter":
+            from heron.instance.bolt_letters import LetterAcks  # noqa: PLC0415  # most topologies need not import it
+
+            acks = LetterAcks.of_task(task, emitter)
         else:
             acks = BoltAcks(emitter, task.metrics)
         acks.on_wrong = self._trust.wrong
@@ -237,10 +251,9 @@ class BoltRunner(ComponentRunner):
         return acks
 
     def _restart_alignment(self, alignment: ChannelAlignment) -> None:
-        index = self.task.index
-        number = index.plan.checkpoints.number if index.plan.checkpoints is not None else 0
+        index, orders = self.task.index, self.task.index.plan.checkpoints
         upstream = index.former_tasks(index.upstream_tasks(self.task.spec.component))
-        alignment.restart(frozenset(upstream), number)
+        alignment.restart(frozenset(upstream), orders.number if orders is not None else 0)
 
     def _follow_checkpoints(self, checkpoints: TaskCheckpoints) -> None:
         super()._follow_checkpoints(checkpoints)
@@ -286,19 +299,15 @@ class BoltRunner(ComponentRunner):
             self._process_batch(batch, tracked, traces)
         else:
             self._process_columns(self._column_input.columns_of(batch), tracked, traces)
-        if not self._executed_any:
-            self._executed_any = True
-            self.task.telemetry.note_first_tuple()
+        self.task.telemetry.note_tuple()
 
     def _process_batch(self, batch: ReceivedBatch, tracked: TrackedBatch | None, traces: ReceivedTraces | None) -> None:
         """Calls `process` slice by slice; see `SliceSize`."""
-        streams = self.emitter.streams.values()
-        source, rows = batch.source, batch.rows
+        streams, source, rows = self.emitter.streams.values(), batch.source, batch.rows
         tuples = source.pool.take(rows)
         self._acks.begin(tracked, tuples, self._report_lost(batch.lost))
         pairs = zip(tuples, batch.values(), strict=False)
-        done = 0
-        executed, latency = self.task.metrics.executed, self.task.metrics.execute_latency
+        done, executed, latency = 0, self.task.metrics.executed, self.task.metrics.execute_latency
         if self._keys is not None:
             self._keys.look(batch)
         if not self._has_output():
@@ -329,7 +338,7 @@ class BoltRunner(ComponentRunner):
     ) -> None:
         """Calls `process_columns` once for all rows of a segment."""
         batch, source, component = received.batch, received.source, self._component
-        self._acks.begin_columns(batch, tracked, self._report_lost(received.lost))
+        self._acks.begin_columns(batch, tracked, self._report_lost(received.lost), source.key)
         if not self._has_output():
             self._pacer.start_waiting(monotonic_s())
         component.received_from = received.received_from
@@ -414,18 +423,13 @@ class BoltRunner(ComponentRunner):
             self._flush(now_s)
 
     def _wait_for_input(self, wait_s: float) -> None:
-        use = TimeUse.PAUSED if self.ended else TimeUse.INPUT
-        self.emitter.time.waited(use, self.task.gateway.data_in.wait(wait_s))
+        self.emitter.time.waited(
+            TimeUse.PAUSED if self.ended else TimeUse.INPUT, self.task.gateway.data_in.wait(wait_s)
+        )
 
     def _has_output(self) -> bool:
         """Whether tuples or acks wait for a flush."""
         return bool(self.emitter.pending_rows() or self._acks.waiting)
-
-    def _flush_acks_before_waiting(self) -> None:
-        """Sends acks before output blocks the task: that may take minutes, and the roots would expire."""
-        self._acks.settle()
-        if self._acks.waiting:
-            self._flush(monotonic_s())
 
     def _flush(self, now_s: float) -> None:
         """Sends what was emitted, and directly behind it the acks that depend on it."""
@@ -494,6 +498,3 @@ class BoltRunner(ComponentRunner):
             # The output of `finish` is the result of the run: to end without it would lose data silently.
             line = self.task.errors.report("finish", error, "correct it and run the topology again")
             raise ComponentStoppedError(line) from error
-
-    def _replay_failed(self, doing: str, error: BaseException, kept: object) -> None:
-        self.user_failed(doing, error, "the tuple is lost", kept)

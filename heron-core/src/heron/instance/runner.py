@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,9 +22,9 @@ from heron.api.state import ITwoPhaseStatefulComponent
 from heron.api.updatable import IUpdatable
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
-from heron.errors import HeronError, KeyedStateError, UserCodeError
+from heron.errors import KeyedStateError, UserCodeError
 from heron.instance.output.emitter import Emitter
-from heron.instance.queues.data_queue import Command, FramesRefused, LettersAsked, PlanReceived, SessionOpened
+from heron.instance.queues.data_queue import Command, FramesRefused, PlanReceived, SessionOpened
 from heron.instance.task import Task
 from heron.instance.user.user_component import initialise
 from heron.ipc import control_pb2 as pb
@@ -106,7 +106,7 @@ class ComponentRunner(ABC):
             gateway.rounds += 1
             self.work()
             self.task.queued.drain(self._queued_failed)
-            self._settle_state()
+            self._flush_state()
             self.task.telemetry.publish_if_due(self.emitter, monotonic_s())
             if (checkpoints := self.task.checkpoints) is not None:
                 self._continue_saving(checkpoints)
@@ -128,8 +128,6 @@ class ComponentRunner(ABC):
             self.task.telemetry.repeat_report()
         elif isinstance(command, FramesRefused):
             self.task.frames_refused(command.reason, command.rows)
-        elif isinstance(command, LettersAsked):
-            self.task.telemetry.answer_letters(command, _no_letters)
 
     def end(self) -> None:
         """Ends the task: sends END markers downstream, and reports to the topology manager."""
@@ -137,18 +135,20 @@ class ComponentRunner(ABC):
         self.emitter.send_marker(Marker.END, self._downstream())
         self.task.telemetry.report(pb.TASK_PHASE_LEFT if self.task.is_removed() else pb.TASK_PHASE_ENDED, self.emitter)
 
-    def user_failed(self, doing: str, error: BaseException, remedy: str, record: object = None) -> None:
-        """Shows and counts a failure of user code.
+    def user_failed(
+        self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = ""
+    ) -> None:
+        """Shows and counts a failure of user code; `place` is as for `UserErrors.report`.
 
         Raises:
             ComponentStoppedError: when `topology.on.error` is ``stop``.
             ComponentExitedError: when the error is not an `Exception`, such as that of `sys.exit`.
         """
         if not isinstance(error, Exception):
-            raise ComponentExitedError(self.task.errors.report(doing, error, _EXITS, record)) from error
+            raise ComponentExitedError(self.task.errors.report(doing, error, _EXITS, record, place=place)) from error
         if self._stops_on_error:
-            raise ComponentStoppedError(self.task.errors.report(doing, error, _STOPS, record)) from error
-        self.task.errors.note(doing, error, remedy, record)
+            raise ComponentStoppedError(self.task.errors.report(doing, error, _STOPS, record, place=place)) from error
+        self.task.errors.note(doing, error, remedy, record, place=place)
 
     def _component_reported(self, error: Exception) -> None:
         if self._stops_on_error:
@@ -178,7 +178,7 @@ class ComponentRunner(ABC):
             self._guarded("restoring its state", self._load_state)
         self._guarded("initialize", self._initialise)
         if (checkpoints := self.task.checkpoints) is not None:
-            self._guarded("pre_restore", partial(checkpoints.settle, self.component))
+            self._guarded("pre_restore", partial(checkpoints.pre_restore, self.component))
 
     @abstractmethod
     def _construct(self) -> None:
@@ -188,6 +188,7 @@ class ComponentRunner(ABC):
         task, context = self.task, self.task.context
         self.apply_routes()
         initialise(self.component, task.config, context, has_state=task.checkpoints is not None)
+        task.errors.locate(self._class, self.component.author_place)
         global_metrics.init(
             context, task.settings.metrics_export_s
         )  # after the author's own call, which takes precedence
@@ -209,19 +210,17 @@ class ComponentRunner(ABC):
         orders = plan.checkpoints_of(self.task.spec.component) if checkpoints is not None else None
         if checkpoints is None or orders is None:
             self._switch_to(plan)
-        elif not checkpoints.is_restore(orders):
-            self._switch_to(plan)
-            checkpoints.set_plan(orders)
-            self._follow_checkpoints(checkpoints)
-        elif self._survives(plan):
-            checkpoints.keep(orders)
-            self.ended = checkpoints.ended
-            self._switch_to(plan)
-            checkpoints.set_plan(orders)
-            self._continue_restored()
-            self._follow_checkpoints(checkpoints)
-        else:
+        elif (restored := checkpoints.is_restore(orders)) and not self._survives(plan):
             self._restore(plan)
+        else:
+            if restored:
+                checkpoints.keep(orders)
+                self.ended = checkpoints.ended
+            self._switch_to(plan)
+            checkpoints.set_plan(orders)
+            if restored:
+                self._continue_restored()
+            self._follow_checkpoints(checkpoints)
 
     def _switch_to(self, plan: PhysicalPlan) -> None:
         """The component goes on with the routes, the tasks and the configuration of a plan."""
@@ -243,9 +242,9 @@ class ComponentRunner(ABC):
         if paused != self.task.paused and not self.ended:
             self.paused_changed(self.task.paused)
 
-    def _settle_state(self) -> None:
+    def _flush_state(self) -> None:
         try:
-            self.task.keyed.settle()
+            self.task.keyed.flush_if_many()
         except KeyedStateError as error:
             remedy = "the task restarts, and goes on from the last checkpoint if the topology takes any"
             raise ComponentStoppedError(self.task.errors.report("keeping keyed state", error, remedy)) from error
@@ -376,8 +375,9 @@ class ComponentRunner(ABC):
         """The tasks that get watermarks: all downstream tasks that data is routed to."""
         return self.task.index.receiving_tasks(self.task.spec.component)
 
-    def _queued_failed(self, error: BaseException) -> None:
-        self.user_failed("a call of the thread-safe collector", error, "the call is lost and the task continues")
+    def _queued_failed(self, error: BaseException, place: str) -> None:
+        doing, remedy = "a call of the thread-safe collector", "the call is lost and the task continues"
+        self.user_failed(doing, error, remedy, place=place)
 
     def _close(self) -> None:
         self.emitter.flush()
@@ -409,9 +409,3 @@ def _discard(segments: Sequence[bytes]) -> None:
 
 def _sends(component: str, consumer: ComponentDefinition) -> bool:
     return any(each.component == component for each in consumer.inputs)
-
-
-def _no_letters(ids: Collection[str], *, drop: bool) -> dict[str, str]:
-    """Raises as `heron.instance.own_replays.OwnReplays.take_letters`: only spouts have dead letters."""
-    msg = "it is a bolt; name the task of a spout"
-    raise HeronError(msg)

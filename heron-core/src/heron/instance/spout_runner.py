@@ -340,7 +340,7 @@ class SpoutRunner(ComponentRunner):
         return sum(self.emitter.emitted(name) for name in self.emitter.streams)
 
     def _size(self) -> Callable[[], int]:
-        """A cheap way to see whether a call has emitted: the length of the only log, or the sum over all streams."""
+        """A cheap way to see whether a call has emitted: the length of the only buffer, or the sum over all streams."""
         streams = tuple(self.emitter.streams.values())
         return streams[0].rows.__len__ if len(streams) == 1 else self._emitted
 

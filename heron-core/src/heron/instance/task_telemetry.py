@@ -69,6 +69,7 @@ class TaskTelemetry:
         self._events: list[Event] = []
         self._final_events: list[Event] = []
         """Sent again at the end: a short run may end before the metrics path delivers them."""
+        self._has_executed = False
         self._next_publish_s = monotonic_s() + settings.metrics_export_s
         self._last_report: pb.TaskReport | None = None
 
@@ -111,8 +112,11 @@ class TaskTelemetry:
             answer.refusal = f"task {self._spec.component}/{self._spec.task_id}: {error}"
         self._gateway.data_out.put_control(Envelope(task_answer=answer))
 
-    def note_first_tuple(self) -> None:
-        """Records that a bolt has executed its first tuple."""
+    def note_tuple(self) -> None:
+        """Records that a bolt has executed its first tuple, once."""
+        if self._has_executed:
+            return
+        self._has_executed = True
         task_id = self._spec.task_id
         first = Event(f"first-{task_id}-{self._spec.incarnation}", "first-tuple", wall_s(), f"task-{task_id}")
         self._events.append(first)

@@ -43,7 +43,7 @@ PROCESS_PHASE_DIED: ProcessPhase
 PROCESS_PHASE_GIVEN_UP: ProcessPhase
 
 class Envelope(_message.Message):
-    __slots__ = ("epoch", "compressed", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "checkpoint_report", "peer_hello", "peer_welcome", "loss", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "container_tasks", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "begin_update", "withdraw_update", "take_checkpoint", "change_config", "stack_request", "profile_request", "task_answer", "memory_request", "tuples_request", "letters_request", "traces_request", "traces_reply", "long_call", "refused")
+    __slots__ = ("epoch", "compressed", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "checkpoint_report", "peer_hello", "peer_welcome", "loss", "peer_end", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "container_tasks", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "begin_update", "withdraw_update", "take_checkpoint", "change_config", "stack_request", "profile_request", "task_answer", "memory_request", "tuples_request", "letters_request", "traces_request", "traces_reply", "long_call", "refused")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     COMPRESSED_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_HELLO_FIELD_NUMBER: _ClassVar[int]
@@ -57,6 +57,7 @@ class Envelope(_message.Message):
     PEER_HELLO_FIELD_NUMBER: _ClassVar[int]
     PEER_WELCOME_FIELD_NUMBER: _ClassVar[int]
     LOSS_FIELD_NUMBER: _ClassVar[int]
+    PEER_END_FIELD_NUMBER: _ClassVar[int]
     STMGR_HELLO_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     EXECUTOR_HELLO_FIELD_NUMBER: _ClassVar[int]
@@ -98,6 +99,7 @@ class Envelope(_message.Message):
     peer_hello: PeerHello
     peer_welcome: PeerWelcome
     loss: Loss
+    peer_end: PeerEnd
     stmgr_hello: StmgrHello
     heartbeat: Heartbeat
     executor_hello: ExecutorHello
@@ -126,7 +128,7 @@ class Envelope(_message.Message):
     traces_reply: TracesReply
     long_call: LongCall
     refused: Refused
-    def __init__(self, epoch: _Optional[int] = ..., compressed: _Optional[bytes] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., checkpoint_report: _Optional[_Union[CheckpointReport, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., container_tasks: _Optional[_Union[ContainerTasks, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., begin_update: _Optional[_Union[BeginUpdate, _Mapping]] = ..., withdraw_update: _Optional[_Union[WithdrawUpdate, _Mapping]] = ..., take_checkpoint: _Optional[_Union[TakeCheckpoint, _Mapping]] = ..., change_config: _Optional[_Union[ChangeConfig, _Mapping]] = ..., stack_request: _Optional[_Union[StackRequest, _Mapping]] = ..., profile_request: _Optional[_Union[ProfileRequest, _Mapping]] = ..., task_answer: _Optional[_Union[TaskAnswer, _Mapping]] = ..., memory_request: _Optional[_Union[MemoryRequest, _Mapping]] = ..., tuples_request: _Optional[_Union[TuplesRequest, _Mapping]] = ..., letters_request: _Optional[_Union[LettersRequest, _Mapping]] = ..., traces_request: _Optional[_Union[TracesRequest, _Mapping]] = ..., traces_reply: _Optional[_Union[TracesReply, _Mapping]] = ..., long_call: _Optional[_Union[LongCall, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
+    def __init__(self, epoch: _Optional[int] = ..., compressed: _Optional[bytes] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., checkpoint_report: _Optional[_Union[CheckpointReport, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., peer_end: _Optional[_Union[PeerEnd, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., container_tasks: _Optional[_Union[ContainerTasks, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., begin_update: _Optional[_Union[BeginUpdate, _Mapping]] = ..., withdraw_update: _Optional[_Union[WithdrawUpdate, _Mapping]] = ..., take_checkpoint: _Optional[_Union[TakeCheckpoint, _Mapping]] = ..., change_config: _Optional[_Union[ChangeConfig, _Mapping]] = ..., stack_request: _Optional[_Union[StackRequest, _Mapping]] = ..., profile_request: _Optional[_Union[ProfileRequest, _Mapping]] = ..., task_answer: _Optional[_Union[TaskAnswer, _Mapping]] = ..., memory_request: _Optional[_Union[MemoryRequest, _Mapping]] = ..., tuples_request: _Optional[_Union[TuplesRequest, _Mapping]] = ..., letters_request: _Optional[_Union[LettersRequest, _Mapping]] = ..., traces_request: _Optional[_Union[TracesRequest, _Mapping]] = ..., traces_reply: _Optional[_Union[TracesReply, _Mapping]] = ..., long_call: _Optional[_Union[LongCall, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
 
 class InstanceHello(_message.Message):
     __slots__ = ("task_id", "incarnation", "endpoint", "pid", "wire_version")
@@ -258,8 +260,14 @@ class Loss(_message.Message):
     task_id: int
     def __init__(self, task_id: _Optional[int] = ...) -> None: ...
 
+class PeerEnd(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: int
+    def __init__(self, session: _Optional[int] = ...) -> None: ...
+
 class StmgrHello(_message.Message):
-    __slots__ = ("container_id", "incarnation", "endpoint", "host", "pid", "tasks", "losses", "lost_by_task")
+    __slots__ = ("container_id", "incarnation", "endpoint", "host", "pid", "tasks", "losses", "lost_by_task", "server_key", "next_endpoint", "next_server_key")
     class LostByTaskEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -275,6 +283,9 @@ class StmgrHello(_message.Message):
     TASKS_FIELD_NUMBER: _ClassVar[int]
     LOSSES_FIELD_NUMBER: _ClassVar[int]
     LOST_BY_TASK_FIELD_NUMBER: _ClassVar[int]
+    SERVER_KEY_FIELD_NUMBER: _ClassVar[int]
+    NEXT_ENDPOINT_FIELD_NUMBER: _ClassVar[int]
+    NEXT_SERVER_KEY_FIELD_NUMBER: _ClassVar[int]
     container_id: int
     incarnation: int
     endpoint: str
@@ -283,10 +294,13 @@ class StmgrHello(_message.Message):
     tasks: _containers.RepeatedCompositeFieldContainer[TaskReport]
     losses: int
     lost_by_task: _containers.ScalarMap[int, int]
-    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., endpoint: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., losses: _Optional[int] = ..., lost_by_task: _Optional[_Mapping[int, int]] = ...) -> None: ...
+    server_key: str
+    next_endpoint: str
+    next_server_key: str
+    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., endpoint: _Optional[str] = ..., host: _Optional[str] = ..., pid: _Optional[int] = ..., tasks: _Optional[_Iterable[_Union[TaskReport, _Mapping]]] = ..., losses: _Optional[int] = ..., lost_by_task: _Optional[_Mapping[int, int]] = ..., server_key: _Optional[str] = ..., next_endpoint: _Optional[str] = ..., next_server_key: _Optional[str] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("container_id", "incarnation", "losses", "lost_by_task")
+    __slots__ = ("container_id", "incarnation", "losses", "lost_by_task", "server_keys", "moved")
     class LostByTaskEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -298,11 +312,15 @@ class Heartbeat(_message.Message):
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     LOSSES_FIELD_NUMBER: _ClassVar[int]
     LOST_BY_TASK_FIELD_NUMBER: _ClassVar[int]
+    SERVER_KEYS_FIELD_NUMBER: _ClassVar[int]
+    MOVED_FIELD_NUMBER: _ClassVar[int]
     container_id: int
     incarnation: int
     losses: int
     lost_by_task: _containers.ScalarMap[int, int]
-    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., losses: _Optional[int] = ..., lost_by_task: _Optional[_Mapping[int, int]] = ...) -> None: ...
+    server_keys: _containers.RepeatedScalarFieldContainer[str]
+    moved: bool
+    def __init__(self, container_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., losses: _Optional[int] = ..., lost_by_task: _Optional[_Mapping[int, int]] = ..., server_keys: _Optional[_Iterable[str]] = ..., moved: bool = ...) -> None: ...
 
 class ExecutorHello(_message.Message):
     __slots__ = ("container_id", "attempt", "pid", "host")
@@ -349,12 +367,16 @@ class LocationRequest(_message.Message):
     def __init__(self, process: _Optional[str] = ...) -> None: ...
 
 class TManagerLocation(_message.Message):
-    __slots__ = ("endpoint", "epoch")
+    __slots__ = ("endpoint", "epoch", "server_key", "keys")
     ENDPOINT_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
+    SERVER_KEY_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
     endpoint: str
     epoch: int
-    def __init__(self, endpoint: _Optional[str] = ..., epoch: _Optional[int] = ...) -> None: ...
+    server_key: str
+    keys: int
+    def __init__(self, endpoint: _Optional[str] = ..., epoch: _Optional[int] = ..., server_key: _Optional[str] = ..., keys: _Optional[int] = ...) -> None: ...
 
 class Label(_message.Message):
     __slots__ = ("name", "value")

@@ -3,13 +3,16 @@
 Without a handler of the ZeroMQ Authentication Protocol (RFC 27), CURVE accepts every peer that has the server's public
 key. The gate is that handler, for the one guarded hub of its context. It runs on the event loop of the hub's owner. It
 is bound before the hub is, and the hub is told to refuse every peer while there is no handler.
+
+While keys rotate, a hub has a port for each set of keys. libzmq keeps the server key and the domain of each port as
+they were when it was bound, so the gate knows by the domain for which set a peer asks.
 """
 
 from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import zmq
 from zmq.utils import z85
@@ -22,7 +25,6 @@ from heron.ipc.socket import HANDSHAKE_S, Hub, SocketContext
 
 __all__ = ["Gate", "GuardedHub", "Handshakes", "open_guarded_hub"]
 
-_DOMAIN = b"heron"
 _ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 _MONITOR_ENDPOINT = "inproc://gate.monitor"
 _ZAP_VERSION = b"1.0"
@@ -47,16 +49,12 @@ def open_guarded_hub(sockets: SocketContext, host: str, keys: ServerKeys, known_
         HeronError: when `host` is not an address, interface or name of this machine.
     """
     endpoint = listen_endpoint(host, anywhere=bool(known_as))
-    socket = sockets.server(zmq.ROUTER, keys.pair, _DOMAIN)
-    gate = Gate(socket, keys, monotonic_s)
+    socket = sockets.server(zmq.ROUTER)
+    gate = Gate(socket, monotonic_s)
     socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
     socket.setsockopt(zmq.IPV6, "[" in endpoint)
-    try:
-        socket.bind(endpoint)
-    except zmq.ZMQError as error:
-        msg = f"heron.network.host: cannot listen at {endpoint}: {error}; is {host!r} this machine?"
-        raise HeronError(msg) from error
-    hub = GuardedHub(socket, gate)
+    hub = GuardedHub(socket, gate, endpoint)
+    hub.set_keys((keys,))
     if known_as not in {"", host}:
         port = hub.endpoint.rpartition(":")[2]
         hub.endpoint = f"tcp://[{known_as}]:{port}" if ":" in known_as else f"tcp://{known_as}:{port}"
@@ -64,14 +62,42 @@ def open_guarded_hub(sockets: SocketContext, host: str, keys: ServerKeys, known_
 
 
 class GuardedHub(Hub):
-    """A hub on the network whose peers have all proved a key."""
+    """A hub on the network whose peers have all proved a key; `endpoint` is the one of its oldest set of keys."""
 
-    __slots__ = ("endpoint", "gate")
+    __slots__ = ("_listens_at", "endpoint", "endpoints", "gate")
 
-    def __init__(self, raw: zmq.Socket[bytes], gate: Gate) -> None:
+    def __init__(self, raw: zmq.Socket[bytes], gate: Gate, listens_at: str) -> None:
         super().__init__(raw)
         self.gate = gate
-        self.endpoint: str = raw.getsockopt_string(zmq.LAST_ENDPOINT, "ascii").rstrip("\0")
+        self._listens_at = listens_at
+        self.endpoint = ""
+        self.endpoints: dict[str, str] = {}
+        """The endpoints by the server's public key, in the order of the sets."""
+
+    def set_keys(self, sets: Sequence[ServerKeys]) -> None:
+        """Listens at a port for each set of keys, and at no other port: connections to others end.
+
+        Raises:
+            HeronError: when it cannot listen at another port; the ports of before stay.
+        """
+        former, present = self.endpoints, {keys.pair.public: keys for keys in sets}
+        self.gate.set_keys((*self.gate.sets, *sets))
+        bound = {public: former.get(public) or self._bind(keys) for public, keys in present.items()}
+        for public in former.keys() - present.keys():
+            self.raw.unbind(former[public])
+        self.gate.set_keys(sets)
+        self.endpoints = bound
+        self.endpoint = next(iter(bound.values()))
+
+    def _bind(self, keys: ServerKeys) -> str:
+        self.raw.setsockopt(zmq.CURVE_SECRETKEY, keys.pair.secret.encode("ascii"))
+        self.raw.setsockopt(zmq.ZAP_DOMAIN, keys.pair.public.encode("ascii"))
+        try:
+            self.raw.bind(self._listens_at)
+        except zmq.ZMQError as error:
+            msg = f"heron.network.host: cannot listen at {self._listens_at}: {error}; is it an address of this machine?"
+            raise HeronError(msg) from error
+        return self.raw.getsockopt_string(zmq.LAST_ENDPOINT, "ascii").rstrip("\0")
 
     def receive_from(self) -> tuple[bytes, bytes, Speaker] | None:
         """``(identity, frame, owner of the proved key)``, or None when no frame has arrived."""
@@ -103,10 +129,11 @@ class GuardedHub(Hub):
 class Gate:
     """Answers for each connection whether its key is known, and counts the outcomes of connections."""
 
-    def __init__(self, socket: zmq.Socket[bytes], keys: ServerKeys, now_s: Callable[[], float]) -> None:
-        """For a socket that is not bound yet."""
+    def __init__(self, socket: zmq.Socket[bytes], now_s: Callable[[], float]) -> None:
+        """For a socket that is not bound yet. It knows no key before `set_keys`."""
         context = socket.context
-        self._known = {z85.decode(public): speaker for public, speaker in keys.clients.items()}
+        self.sets: tuple[ServerKeys, ...] = ()
+        self._known: dict[tuple[bytes, bytes], Speaker] = {}
         self._now_s = now_s
         self._handshakes = Handshakes(HANDSHAKE_S)
         self.requests: zmq.Socket[bytes] = context.socket(zmq.REP)
@@ -118,6 +145,15 @@ class Gate:
         self.events.setsockopt(zmq.LINGER, 0)
         socket.monitor(_MONITOR_ENDPOINT, _MONITORED)
         self.events.connect(_MONITOR_ENDPOINT)
+
+    def set_keys(self, sets: Sequence[ServerKeys]) -> None:
+        """From now on, it accepts the clients of these sets, each at the port of its set."""
+        self.sets = tuple(sets)
+        self._known = {
+            (keys.pair.public.encode("ascii"), z85.decode(public)): speaker
+            for keys in sets
+            for public, speaker in keys.clients.items()
+        }
 
     def answer(self) -> None:
         """Answers every request that has arrived."""
@@ -151,8 +187,8 @@ class Gate:
         # version, request id, domain, address, routing id, mechanism, credentials
         request_id = request[1] if len(request) > 1 else b""
         speaker: Speaker | None = None
-        if len(request) == 7 and request[0] == _ZAP_VERSION and request[2] == _DOMAIN and request[5] == b"CURVE":
-            speaker = self._known.get(request[6])
+        if len(request) == 7 and request[0] == _ZAP_VERSION and request[5] == b"CURVE":
+            speaker = self._known.get((request[2], request[6]))
         if speaker is None:
             return [_ZAP_VERSION, request_id, b"400", b"unknown key", b"", b""]
         return [_ZAP_VERSION, request_id, b"200", b"OK", speaker.value.encode("ascii"), b""]

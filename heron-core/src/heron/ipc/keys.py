@@ -3,16 +3,20 @@
 A key pair belongs to a kind of client, not to a process: every process of the topology has the member's pair. A process
 that listens proves its identity with the server's pair and knows the public keys of the clients that it accepts.
 Secrets are kept only in the state manager and in files with mode 0600. The `repr` of a pair hides its secret.
+
+The public key of the server names a set of keys: a location says which set its endpoint has, and a process that
+connects there proves its own key of that set. So both sides may have two sets while keys rotate (decision 059).
 """
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import zmq
 
-__all__ = ["ClientKeys", "KeyPair", "ServerKeys", "Speaker", "TopologyKeys", "new_keys"]
+__all__ = ["ClientKeys", "KeyPair", "KeyRing", "ServerKeys", "Speaker", "TopologyKeys", "keys_of_server", "new_keys"]
 
 _KEY_LENGTH = 40  # 32 bytes in Z85
 
@@ -77,6 +81,46 @@ class TopologyKeys:
     def _pair(self, speaker: Speaker) -> KeyPair:
         pairs = {Speaker.MEMBER: self.member, Speaker.CONTROL: self.control, Speaker.READER: self.reader}
         return pairs[speaker]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRing(TopologyKeys):
+    """The keys of a run, and while they rotate also their successors. `former` names the set that they replaced.
+
+    A topology manager listens with the first set. Stream managers listen with each set.
+    """
+
+    next: TopologyKeys | None = None
+    former: str = ""
+
+    @classmethod
+    def of(cls, keys: TopologyKeys) -> KeyRing:
+        """A ring with one set."""
+        return cls(keys.server, keys.member, keys.control, keys.reader)
+
+    def sets(self) -> tuple[TopologyKeys, ...]:
+        """The present set, and its successor if there is one."""
+        return (self,) if self.next is None else (self, self.next)
+
+    def follows(self, earlier: KeyRing) -> bool:
+        """Whether a rotation leads from another ring to this one, or they are equal."""
+        present = {keys.server.public for keys in self.sets()} | {self.former}
+        return any(keys.server.public in present for keys in earlier.sets())
+
+    def beginning(self, successors: TopologyKeys) -> KeyRing:
+        """The ring of a rotation that begins."""
+        return replace(self, next=successors, former="")
+
+    def completed(self) -> KeyRing:
+        """The ring without the present set; itself when keys do not rotate."""
+        return self if self.next is None else replace(KeyRing.of(self.next), former=self.server.public)
+
+
+def keys_of_server(server_public: str, known: Sequence[ClientKeys]) -> ClientKeys | None:
+    """The keys for the server with this public key, or None; "", of an earlier version, means the first set."""
+    if not server_public:
+        return known[0]
+    return next((each for each in known if each.server_public == server_public), None)
 
 
 def new_keys() -> TopologyKeys:

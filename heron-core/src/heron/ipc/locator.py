@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
 from heron.errors import HeronError, RemoteProtocolError, Violation
 from heron.ipc import control_pb2 as pb
@@ -15,11 +16,23 @@ from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.violations import Violations, violation_of
 from heron.spi.metricsink import Metric, MetricKind
 
-__all__ = ["TManagerChannel"]
+__all__ = ["KeySource", "TManagerChannel"]
 
 _log = logging.getLogger(__name__)
 
 _RECONNECT_S = 0.1  # the pause before a new attempt, so that a refusal does not cost all processor time
+
+
+class KeySource(Protocol):
+    """The keys of the process, which change while it runs."""
+
+    def of_server(self, server_public: str) -> ClientKeys | None:
+        """The keys for the server with that public key; None when this process does not have them."""
+        ...
+
+    def take(self, version: int) -> object:
+        """Follows the version of the node KEYS that the executor has now."""
+        ...
 
 
 class TManagerChannel:
@@ -38,7 +51,7 @@ class TManagerChannel:
         sockets: SocketContext,
         executor_endpoint: str,
         *,
-        keys: ClientKeys,
+        keys: KeySource,
         process: str,
         on_connect: Callable[[], None],
         on_envelope: Callable[[Envelope], None],
@@ -48,7 +61,7 @@ class TManagerChannel:
         self._keys = keys
         self._on_connect = on_connect
         self._on_envelope = on_envelope
-        self._endpoint = ""
+        self._endpoint = self._server_key = ""
         self._epoch = 0
         self._channel: Channel | None = None
         self._former: Channel | None = None
@@ -82,22 +95,27 @@ class TManagerChannel:
                 if body_of(envelope) != "tmanager_location":
                     msg = f"{body_of(envelope)} from an executor"
                     raise RemoteProtocolError(msg, Violation.KIND)
+                self._keys.take(envelope.tmanager_location.keys)
                 self._locate(envelope.tmanager_location)
             except HeronError as error:
                 message = f"refused a message of the executor: {error}"
                 self._violations.note("executor", violation_of(error), message)
 
     def _locate(self, location: pb.TManagerLocation) -> None:
-        if location.epoch < self._epoch or location.endpoint == self._endpoint:
+        if location.epoch < self._epoch or (location.endpoint == self._endpoint and self._channel is not None):
             return
         self._leave()
-        self._endpoint = location.endpoint
+        self._endpoint, self._server_key = location.endpoint, location.server_key
         self._epoch = location.epoch
         if location.endpoint:
             self._connect()
 
     def _connect(self) -> None:
-        channel = self._channel = self._sockets.client_of(self._endpoint, keys=self._keys)
+        keys = self._keys.of_server(self._server_key)
+        if keys is None:  # the executor sends the location again when it has them
+            _log.warning("the topology manager at %s has other keys than this process", self._endpoint)
+            return
+        channel = self._channel = self._sockets.client_of(self._endpoint, keys=keys)
         self._reactor.on_readable(channel, self._read)
         self._reactor.on_disconnect(channel, lambda: self._disconnected(channel))
         self._on_connect()

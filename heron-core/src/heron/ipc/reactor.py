@@ -61,14 +61,21 @@ class Reactor:
         self._poller.register(key, zmq.POLLIN)
         self._calls[key] = call
 
-    def on_disconnect(self, channel: Channel, call: Callable[[], None]) -> None:
-        """Calls `call` when the peer of the channel is gone or cannot be reached."""
+    def on_disconnect(
+        self, channel: Channel, call: Callable[[], None], on_connect: Callable[[], None] | None = None
+    ) -> None:
+        """Calls `call` when the peer of the channel is gone or cannot be reached, `on_connect` when it is connected.
+
+        Only channels that connect once call `on_connect`.
+        """
         monitor = channel.monitor()
 
         def drain() -> None:
-            while monitor.poll(0):
-                monitor.recv_multipart(zmq.NOBLOCK)
-            call()
+            connected, gone = channel.take_changes()
+            if connected and on_connect is not None:
+                on_connect()
+            if gone:
+                call()
 
         self._poller.register(monitor, zmq.POLLIN)
         self._calls[monitor] = drain

@@ -10,19 +10,22 @@ refused here.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 
 import zmq
 
 from heron.errors import HeronError
-from heron.ipc.keys import ClientKeys, KeyPair
+from heron.ipc.keys import ClientKeys
 
 __all__ = ["HANDSHAKE_S", "Channel", "Hub", "Inbox", "Push", "SocketContext"]
 
 HANDSHAKE_S = 10.0
 """The time to prove a key: two round trips, and the wait for a busy handler. Then the connection is closed."""
 
+_EVENT = struct.Struct("=HI")  # event and value: the first part of a monitor's message
 _GONE = int(zmq.EVENT_DISCONNECTED)
+_UP = int(zmq.EVENT_HANDSHAKE_SUCCEEDED)
 _CONNECT_FAILED = int(zmq.EVENT_CLOSED)  # an attempt to connect has failed
 _RECONNECT_MS = 20  # processes of a container start together, so the peer is there soon
 _NO_RECONNECT = -1
@@ -75,13 +78,15 @@ class SocketContext:
             HeronError: when the endpoint is invalid, or is on the network and `keys` is None.
         """
         socket = self._open(zmq.DEALER)
+        channel = Channel(socket)
         if keys is not None and endpoint.startswith(_NETWORK):
             self._secure_client(socket, endpoint, keys)
+            self._held.append(channel.monitor())  # before the connection, whose events would be missed otherwise
         socket.setsockopt(zmq.IMMEDIATE, 0 if eager else 1)
         if identity:
             socket.setsockopt(zmq.IDENTITY, identity)
         _connect(socket, endpoint)
-        return Channel(socket)
+        return channel
 
     def hub(self, endpoint: str) -> Hub:
         """Opens a hub at `endpoint`."""
@@ -90,14 +95,15 @@ class SocketContext:
         _bind(socket, endpoint)
         return Hub(socket)
 
-    def server(self, kind: int, keys: KeyPair, domain: bytes) -> zmq.Socket[bytes]:
-        """Opens a socket on the network that is not bound yet, for `heron.ipc.guarded_hub`, which checks its peers."""
+    def server(self, kind: int) -> zmq.Socket[bytes]:
+        """Opens a socket on the network that is not bound yet, for `heron.ipc.guarded_hub`, which checks its peers.
+
+        It has no key and no domain of its gate yet.
+        """
         socket = self._open(kind)
         self._tune(socket)
         socket.setsockopt(zmq.BACKLOG, _BACKLOG)
         socket.setsockopt(zmq.CURVE_SERVER, 1)
-        socket.setsockopt(zmq.CURVE_SECRETKEY, keys.secret.encode("ascii"))
-        socket.setsockopt(zmq.ZAP_DOMAIN, domain)
         socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
         return socket
 
@@ -199,11 +205,22 @@ class Channel(_Socket):
         return bool(self.raw.poll(int(timeout_s * 1000)))
 
     def monitor(self) -> zmq.Socket[bytes]:
-        """A source for the reactor: readable when the peer is gone, or when the only attempt to connect has failed."""
+        """A source for the reactor: readable when the peer is gone.
+
+        For a channel that connects once, also when it is connected, and when its attempt has failed.
+        """
         if self._monitor is None:
             once = self.raw.getsockopt(zmq.RECONNECT_IVL) == _NO_RECONNECT
-            self._monitor = self.raw.get_monitor_socket(_GONE | _CONNECT_FAILED if once else _GONE)
+            self._monitor = self.raw.get_monitor_socket(_GONE | _CONNECT_FAILED | _UP if once else _GONE)
         return self._monitor
+
+    def take_changes(self) -> tuple[bool, bool]:
+        """Whether it was connected, and whether the peer is gone, since the last call."""
+        connected = gone = False
+        while self._monitor is not None and self._monitor.poll(0):
+            event, _ = _EVENT.unpack(self._monitor.recv_multipart(zmq.NOBLOCK)[0])
+            connected, gone = connected or event == _UP, gone or event != _UP
+        return connected, gone
 
     @property
     def attendants(self) -> tuple[zmq.Socket[bytes], ...]:

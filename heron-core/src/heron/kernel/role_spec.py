@@ -55,7 +55,10 @@ class TManagerSpec:
 
 @dataclass(frozen=True, slots=True)
 class StmgrSpec:
-    """For a stream manager. `task_ids` are the tasks of its container; peers connect with `peer_keys`."""
+    """For a stream manager. `task_ids` are the tasks of its container; peers connect with `peer_keys`.
+
+    `keys` and `peer_keys` have an element for each set of keys, oldest first, as `keys` of a metrics manager.
+    """
 
     topology: str
     topology_id: str
@@ -64,8 +67,8 @@ class StmgrSpec:
     run_dir: str
     log_dir: str
     task_ids: tuple[int, ...]
-    keys: ClientKeys
-    peer_keys: ServerKeys
+    keys: tuple[ClientKeys, ...]
+    peer_keys: tuple[ServerKeys, ...]
     settings: dict[str, object] = field(default_factory=dict)
 
 
@@ -78,7 +81,7 @@ class MetricsmgrSpec:
     incarnation: int
     run_dir: str
     log_dir: str
-    keys: ClientKeys
+    keys: tuple[ClientKeys, ...]
     sinks: tuple[DriverRef, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
 

@@ -15,6 +15,7 @@ from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.frames.frame_limits import CONTROL_SOCKET_BYTES
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
+from heron.kernel.process_keys import ProcessKeys
 from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import MetricsmgrSpec, read_spec
 from heron.kernel.settings import EngineSettings
@@ -39,7 +40,9 @@ def open_sinks(refs: Sequence[DriverRef], flush_s: float) -> tuple[SinkRunner, .
     )
 
 
-def collect(spec: MetricsmgrSpec, reactor: Reactor, sockets: SocketContext) -> MetricsManager:
+def collect(
+    spec: MetricsmgrSpec, reactor: Reactor, sockets: SocketContext, keys: ProcessKeys[MetricsmgrSpec]
+) -> MetricsManager:
     """Opens inbox, sinks and forwarder, and registers them on the reactor."""
     run_dir = Path(spec.run_dir)
     settings = EngineSettings.from_keys(spec.settings)
@@ -48,7 +51,7 @@ def collect(spec: MetricsmgrSpec, reactor: Reactor, sockets: SocketContext) -> M
     manager = MetricsManager(
         inbox,
         open_sinks(spec.sinks, settings.metrics_export_s),
-        MetricsForwarder(reactor, sockets, executor_endpoint(run_dir, spec.container_id), spec.keys),
+        MetricsForwarder(reactor, sockets, executor_endpoint(run_dir, spec.container_id), keys),
         source,
     )
     reactor.on_readable(inbox, manager.read)
@@ -72,7 +75,8 @@ def _drain(manager: MetricsManager, reactor: Reactor) -> None:
 
 def main(signals: Signals) -> int:
     """Collects until SIGTERM."""
-    spec = read_spec(Path(sys.argv[1]), MetricsmgrSpec)
+    read = partial(read_spec, Path(sys.argv[1]), MetricsmgrSpec)
+    spec = read()
     configure(
         Path(spec.log_dir) / f"metricsmgr-{spec.container_id}.log",
         topology=spec.topology,
@@ -83,7 +87,7 @@ def main(signals: Signals) -> int:
     reactor = Reactor()
     timeout_s = EngineSettings.from_keys(spec.settings).network_timeout_s
     sockets = SocketContext(max_frame_bytes=CONTROL_SOCKET_BYTES, link_timeout_s=timeout_s)
-    manager = collect(spec, reactor, sockets)
+    manager = collect(spec, reactor, sockets, ProcessKeys(spec, read))
     reactor.on_readable(signals.fileno(), reactor.stop)
     if not signals.stop_requested:
         reactor.run()

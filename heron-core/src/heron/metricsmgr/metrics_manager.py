@@ -10,8 +10,7 @@ from heron.clock import monotonic_s, wall_s
 from heron.errors import RemoteProtocolError, Violation
 from heron.ipc.envelope import Envelope, body_of, parse_control
 from heron.ipc.frames.metrics_codec import publish_message, record_of
-from heron.ipc.keys import ClientKeys
-from heron.ipc.locator import TManagerChannel
+from heron.ipc.locator import KeySource, TManagerChannel
 from heron.ipc.process_metrics import process_metrics
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Inbox, SocketContext
@@ -31,7 +30,7 @@ _log = logging.getLogger(__name__)
 class MetricsForwarder:
     """Forwards records to the topology manager; while there is none, it keeps the newest records."""
 
-    def __init__(self, reactor: Reactor, sockets: SocketContext, executor_endpoint: str, keys: ClientKeys) -> None:
+    def __init__(self, reactor: Reactor, sockets: SocketContext, executor_endpoint: str, keys: KeySource) -> None:
         self._waiting: deque[Envelope] = deque(maxlen=_KEPT)
         self._channel = TManagerChannel(
             reactor,

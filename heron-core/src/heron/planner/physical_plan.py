@@ -52,13 +52,24 @@ ENDED_STATES = frozenset((TopologyState.FINISHED, TopologyState.FAILED, Topology
 
 @dataclass(frozen=True, slots=True)
 class StreamManagerLocation:
-    """The address at which an incarnation of a container's stream manager listens to its peers."""
+    """The address at which an incarnation of a container's stream manager listens to its peers.
+
+    `server_key` is the public key of the server there. While keys rotate, `next_endpoint` is the port of the new ones.
+    """
 
     container_id: int
     incarnation: int
     endpoint: str
     host: str
     pid: int
+    server_key: str = ""
+    next_endpoint: str = ""
+    next_server_key: str = ""
+
+    def endpoints(self) -> dict[str, str]:
+        """The endpoints by the server's public key, in the order of the sets of keys."""
+        following = {self.next_server_key: self.next_endpoint} if self.next_endpoint else {}
+        return {self.server_key: self.endpoint, **following}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,25 +220,24 @@ class PlanIndex:
     )
 
     def __init__(self, plan: PhysicalPlan, viewer: int = 0) -> None:
-        update = plan.update
         self.plan = plan
         self.tasks: Mapping[int, TaskPlan] = MappingProxyType({task.task_id: task for task in plan.tasks})
         self.containers: Mapping[int, StreamManagerLocation] = MappingProxyType(
             {stmgr.container_id: stmgr for stmgr in plan.stmgrs}
         )
+        self._members = _by_component(plan.tasks)
+
+        update = plan.update
         self._has_new_routes = update is not None and (update.phase is UpdatePhase.SWITCH or viewer in update.added)
         self._unrouted = _unrouted(update, has_new_routes=self._has_new_routes)
-        self._members = _by_component(plan.tasks)
         self._routed = _without(self._members, self._unrouted)
         self._key_owners: dict[str, tuple[int, ...]] = {}
+
         self._sources = {
             component.name: frozenset(each.component for each in component.inputs)
             for component in plan.topology.components
         }
-        self._upstream = {
-            name: frozenset(task_id for source in sources for task_id in self.members_of(source))
-            for name, sources in self._sources.items()
-        }
+        self._upstream = _upstream(self._sources, self._members)
         self._downstream = _downstream(self._sources, self._members)
 
     def tasks_of(self, component: str) -> tuple[int, ...]:
@@ -310,6 +320,16 @@ def _without(members: dict[str, tuple[int, ...]], task_ids: frozenset[int]) -> d
     if not task_ids:
         return members
     return {name: tuple(each for each in own if each not in task_ids) for name, own in members.items()}
+
+
+def _upstream(
+    sources_of: Mapping[str, frozenset[str]], members: Mapping[str, tuple[int, ...]]
+) -> dict[str, frozenset[int]]:
+    """The members of the sources of each component."""
+    return {
+        name: frozenset(task_id for source in sources for task_id in members.get(source, ()))
+        for name, sources in sources_of.items()
+    }
 
 
 def _downstream(

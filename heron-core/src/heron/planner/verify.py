@@ -13,6 +13,7 @@ from typing import Final
 from heron.api.api_constants import (
     TOPOLOGY_COMPONENT_PARALLELISM,
     TOPOLOGY_KEY_GROUPS,
+    TOPOLOGY_ON_ERROR,
     TOPOLOGY_RELIABILITY_MODE,
     TOPOLOGY_REPLAY_ATTEMPTS,
     TopologyReliabilityMode,
@@ -30,6 +31,7 @@ from heron.api.definition import (
     TopologyDefinition,
 )
 from heron.api.tuple import TupleHelper
+from heron.author_text import short_text
 from heron.errors import TopologyError, known, nearest
 from heron.planner.key_group import key_groups_of
 from heron.planner.logical_plan import find_cycle
@@ -47,6 +49,7 @@ _RESERVED = frozenset({TupleHelper.TICK_SOURCE_COMPONENT, TupleHelper.TICK_TUPLE
 _ROLES = frozenset({"executor", "metricsmgr", "stmgr", "tmanager"})
 
 _MODES: Final = tuple(mode.value for mode in TopologyReliabilityMode)
+_EFFECTIVELY_ONCE: Final = TopologyReliabilityMode.EFFECTIVELY_ONCE.value
 _NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 _KEYED: Final = frozenset({GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY})
@@ -65,6 +68,7 @@ def verify(definition: TopologyDefinition) -> None:
     _check_name(definition.name, "topology name")
     _check_reliability(definition)
     _check_replays(definition)
+    _check_dead_letters(definition)
     groups = key_groups_of(definition)
     _check_component_names(definition)
     components = {component.name: component for component in definition.components}
@@ -112,12 +116,27 @@ def _check_replays(definition: TopologyDefinition) -> None:
             _refuse(
                 f"component {spout.name!r}: {TOPOLOGY_REPLAY_ATTEMPTS} is {attempts}, and nothing is replayed with "
                 f"{TOPOLOGY_RELIABILITY_MODE} {mode}; set ATLEAST_ONCE, or remove the key"
+                + (f" and set {TOPOLOGY_ON_ERROR}: dead_letter" if mode == _EFFECTIVELY_ONCE else "")
             )
         readers = [bolt.name for bolt, _ in definition.consumers(spout.name, DEAD_LETTERS)]
         if readers and attempts is None and spout.output(DEAD_LETTERS) == DEAD_LETTER_STREAM:
             _refuse(
                 f"component {readers[0]!r}: its input {spout.name}:{DEAD_LETTERS} stays empty, because "
                 f"{TOPOLOGY_REPLAY_ATTEMPTS} is not set; set it for the topology or for {spout.name!r}"
+            )
+
+
+def _check_dead_letters(definition: TopologyDefinition) -> None:
+    """A bolt keeps the tuples that it failed with its checkpoints; at least once its spouts keep the roots."""
+    mode = definition.config.get(TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode.ATMOST_ONCE.value)
+    configs = (("the topology", definition.config), *((each.name, each.config) for each in definition.components))
+    for place, config in configs:
+        if config.get(TOPOLOGY_ON_ERROR) == "dead_letter" and mode != _EFFECTIVELY_ONCE:
+            at_least = mode == TopologyReliabilityMode.ATLEAST_ONCE.value
+            remedy = f"set {TOPOLOGY_REPLAY_ATTEMPTS} instead" if at_least else f"set {_EFFECTIVELY_ONCE}, or remove it"
+            _refuse(
+                f"{place}: {TOPOLOGY_ON_ERROR} is dead_letter, which needs the checkpoints of {_EFFECTIVELY_ONCE}, "
+                f"and {TOPOLOGY_RELIABILITY_MODE} is {mode}; {remedy}"
             )
 
 
@@ -175,7 +194,7 @@ def _check_parallelism(component: ComponentDefinition, groups: int) -> None:
     if type(count) is not int or count < 1:
         _refuse(f"{place} {count!r} is not an integer of 1 or more instances; raise it")
     if count > MAX_INSTANCES:
-        _refuse(f"{place} {count} exceeds the limit of {MAX_INSTANCES} instances in a topology; lower it")
+        _refuse(f"{place} {short_text(count)} exceeds the limit of {MAX_INSTANCES} instances in a topology; lower it")
     if count > groups and any(each.grouping.kind in _KEYED for each in component.inputs):
         _refuse(
             f"{place} {count} exceeds {TOPOLOGY_KEY_GROUPS}, {groups} key groups, and a grouping by fields gives each "
@@ -187,8 +206,8 @@ def _check_whole(definition: TopologyDefinition) -> None:
     total = sum(component.parallelism for component in definition.components)
     if total > MAX_INSTANCES:
         _refuse(
-            f"topology {definition.name!r}: the sum of {TOPOLOGY_COMPONENT_PARALLELISM}, {total}, exceeds the limit of "
-            f"{MAX_INSTANCES} instances; lower some"
+            f"topology {definition.name!r}: the sum of {TOPOLOGY_COMPONENT_PARALLELISM}, {short_text(total)}, exceeds "
+            f"the limit of {MAX_INSTANCES} instances; lower some"
         )
     cycle = find_cycle(definition)
     if cycle:

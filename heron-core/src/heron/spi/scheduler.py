@@ -150,7 +150,7 @@ class Scheduler(Driver):
 
     An executor that exits with code 0 has ended its container for good. After any other end the scheduler starts it
     again, with a back-off of 0.1 s that doubles to 10 s. Exceptions: the job was killed, or the container
-    reached the scheduler's limit of failures in a row. Then it stays down, its status has the reason, and `restart`
+    reached the scheduler's limit of failures in a row. Then it is given up, its status has the reason, and `restart`
     starts it again.
     Source: Heron's ``IScheduler`` and ``ILauncher``.
     """

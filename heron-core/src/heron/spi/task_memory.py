@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from heron.errors import RemoteProtocolError
-from heron.spi.typed_values import decode_json
+from heron.spi.typed_values import decode_document
 
 __all__ = [
     "AllocatingLine",
@@ -145,8 +144,4 @@ def decode_memory(data: bytes) -> TaskMemory:
     Raises:
         RemoteProtocolError: when the bytes do not decode.
     """
-    try:
-        return decode_json(data, TaskMemory)
-    except msgspec.MsgspecError as error:
-        msg = f"the memory of a task in {len(data)} bytes cannot be read: {error}"
-        raise RemoteProtocolError(msg) from error
+    return decode_document(data, TaskMemory, "a document about memory")

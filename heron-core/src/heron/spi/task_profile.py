@@ -6,7 +6,7 @@ import msgspec
 
 from heron.errors import RemoteProtocolError
 from heron.spi.task_stacks import StackFrame
-from heron.spi.typed_values import decode_json
+from heron.spi.typed_values import decode_document
 
 __all__ = ["ProfiledStack", "TaskProfile", "decode_profile", "encode_profile"]
 
@@ -55,11 +55,7 @@ def decode_profile(data: bytes) -> TaskProfile:
     Raises:
         RemoteProtocolError: when the bytes do not decode, or a stack has a frame that is not there.
     """
-    try:
-        profile = decode_json(data, TaskProfile)
-    except msgspec.MsgspecError as error:
-        msg = f"a profile of {len(data)} bytes cannot be read: {error}"
-        raise RemoteProtocolError(msg) from error
+    profile = decode_document(data, TaskProfile, "a profile")
     known = range(len(profile.frames))
     if any(index not in known for stack in profile.stacks for index in stack.frames):
         msg = f"a profile of {len(data)} bytes has a stack with a frame that is not in its list of {len(known)}"

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from heron.errors import RemoteProtocolError
-from heron.spi.typed_values import decode_json
+from heron.spi.typed_values import decode_document
 
 __all__ = ["StackFrame", "TaskStacks", "ThreadStack", "decode_stacks", "encode_stacks"]
 
@@ -74,8 +73,4 @@ def decode_stacks(data: bytes) -> TaskStacks:
     Raises:
         RemoteProtocolError: when the bytes do not decode.
     """
-    try:
-        return decode_json(data, TaskStacks)
-    except msgspec.MsgspecError as error:
-        msg = f"stacks of {len(data)} bytes cannot be read: {error}"
-        raise RemoteProtocolError(msg) from error
+    return decode_document(data, TaskStacks, "stacks")

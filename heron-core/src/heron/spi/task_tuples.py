@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from heron.errors import RemoteProtocolError
-from heron.spi.typed_values import decode_json
+from heron.spi.typed_values import decode_document
 
 __all__ = ["SampledTuple", "TaskTuples", "decode_tuples", "encode_tuples"]
 
@@ -58,8 +57,4 @@ def decode_tuples(data: bytes) -> TaskTuples:
     Raises:
         RemoteProtocolError: when the bytes do not decode.
     """
-    try:
-        return decode_json(data, TaskTuples)
-    except msgspec.MsgspecError as error:
-        msg = f"tuples in {len(data)} bytes cannot be read: {error}"
-        raise RemoteProtocolError(msg) from error
+    return decode_document(data, TaskTuples, "a sample of tuples")

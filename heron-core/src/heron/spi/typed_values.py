@@ -12,7 +12,9 @@ from typing import TypeVar
 
 import msgspec
 
-__all__ = ["convert_value", "decode_json", "json_decoder"]
+from heron.errors import RemoteProtocolError
+
+__all__ = ["convert_value", "decode_document", "decode_json", "json_decoder"]
 
 T = TypeVar("T")
 
@@ -31,6 +33,19 @@ def decode_json(data: bytes, to: type[T]) -> T:
     except (UnicodeDecodeError, RecursionError) as error:  # msgspec passes these two on
         msg = str(error)
         raise msgspec.DecodeError(msg) from error
+
+
+def decode_document(data: bytes, to: type[T], what: str) -> T:
+    """As `decode_json`, for a document that another process sent.
+
+    Raises:
+        RemoteProtocolError: when the bytes do not decode; `what` names the document.
+    """
+    try:
+        return decode_json(data, to)
+    except msgspec.MsgspecError as error:
+        msg = f"{what} of {len(data)} bytes cannot be read: {error}"
+        raise RemoteProtocolError(msg) from error
 
 
 def convert_value(value: object, to: type[T]) -> T:

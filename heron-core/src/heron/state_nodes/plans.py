@@ -12,10 +12,10 @@ from typing import Final, TypeVar
 import msgspec
 
 from heron.api.definition import TopologyDefinition
-from heron.errors import RemoteProtocolError, StateError
+from heron.errors import StateError
 from heron.planner.packing_plan import InstancePlan, PackingPlan
 from heron.planner.physical_plan import PhysicalPlan
-from heron.spi.typed_values import decode_json
+from heron.spi.typed_values import decode_document, decode_json
 from heron.state_nodes.document import Format, check_format
 
 __all__ = [
@@ -89,11 +89,7 @@ def decode_tasks(data: bytes) -> tuple[InstancePlan, ...]:
     Raises:
         RemoteProtocolError: when the bytes do not decode.
     """
-    try:
-        return decode_json(data, tuple[InstancePlan, ...])
-    except msgspec.MsgspecError as error:
-        msg = f"the tasks of a container, {len(data)} bytes, cannot be read: {error}"
-        raise RemoteProtocolError(msg) from error
+    return decode_document(data, tuple[InstancePlan, ...], "the tasks of a container")
 
 
 def _decode(data: bytes, to: type[T], place: str) -> T:

@@ -18,13 +18,17 @@ _FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class TManagerLocation:
-    """The socket and the run; for people also the process and its container."""
+    """The socket, the run and the server's public key; for people also the process and its container.
+
+    `server_key` is empty in a location that an earlier version wrote.
+    """
 
     endpoint: str
     topology_id: str
     pid: int
     host: str
     container_id: int = 0
+    server_key: str = ""
 
 
 def encode_tmanager_location(location: TManagerLocation) -> bytes:

@@ -1,14 +1,17 @@
-"""The node KEYS: the CURVE keys of one run of a topology, with their secrets."""
+"""The node KEYS: the CURVE keys of one run of a topology, with their secrets.
+
+While the keys rotate, the node also has their successors (`KeyRing`). A reader of one set reads the present one.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from heron.ipc.keys import TopologyKeys
+from heron.ipc.keys import KeyRing, TopologyKeys
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.document import decode_node, encode_node
 
-__all__ = ["decode_keys", "encode_keys"]
+__all__ = ["decode_key_ring", "decode_keys", "encode_keys"]
 
 _FORMAT: Final = 1
 
@@ -26,3 +29,8 @@ def decode_keys(data: bytes, topology: str) -> TopologyKeys:
         StateError: when the node holds something else; the message does not show what it holds.
     """
     return decode_node(data, TopologyKeys, _FORMAT, (NodeKind.KEYS, topology), "keys")
+
+
+def decode_key_ring(data: bytes, topology: str) -> KeyRing:
+    """All sets of the node, which may have been written as one set. Raises as `decode_keys` does."""
+    return decode_node(data, KeyRing, _FORMAT, (NodeKind.KEYS, topology), "keys")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,6 +48,8 @@ class LinkContext:
     pressure: BackPressure
     local: LocalTasks
     paces: OutletPaces
+    read_spec: Callable[[], StmgrSpec]
+    """Reads the spec file again, whose keys may have changed."""
     violations: list[str] = field(default_factory=list)
     """The sessions that ended because of a frame, for people; the stream manager reports them as events."""
     refusals: Violations = field(default_factory=lambda: Violations(_log))

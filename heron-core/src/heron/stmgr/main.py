@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from heron.clock import monotonic_s
@@ -27,7 +28,8 @@ from heron.stmgr.stream_manager import StreamManager
 
 def main(signals: Signals) -> int:
     """Runs until SIGTERM."""
-    spec = read_spec(Path(sys.argv[1]), StmgrSpec)
+    read = partial(read_spec, Path(sys.argv[1]), StmgrSpec)
+    spec = read()
     configure(
         Path(spec.log_dir) / f"stmgr-{spec.container_id}.log",
         topology=spec.topology,
@@ -49,7 +51,7 @@ def main(signals: Signals) -> int:
     router = Router(acks, marks)
     paces = OutletPaces(marks, settings.queue_least_bytes, settings.outlet_target_s)
     counters = TrafficCounters()
-    StreamManager(LinkContext(spec, settings, reactor, sockets, router, counters, acks, pressure, local, paces))
+    StreamManager(LinkContext(spec, settings, reactor, sockets, router, counters, acks, pressure, local, paces, read))
     reactor.on_readable(signals.fileno(), reactor.stop)
     if not signals.stop_requested:
         reactor.run()

@@ -5,13 +5,14 @@ The hub is always read. Credit for each destination task limits what the peers s
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 from heron.errors import RemoteProtocolError, Violation
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frames.frame import WIRE_VERSION, FrameKind, parse_frame_header
 from heron.ipc.guarded_hub import open_guarded_hub
+from heron.ipc.keys import ServerKeys
 from heron.stmgr.back_pressure import Reporter
 from heron.stmgr.link_context import FRAMES_A_ROUND, LinkContext
 from heron.stmgr.peer_session import PeerInbound
@@ -32,14 +33,19 @@ class PeerHub:
         self._inbound: dict[bytes, PeerInbound] = {}
         self._frames_received: dict[int, tuple[int, int]] = {}  # in ended sessions, by container: incarnation, frames
         self._containers: frozenset[int] = frozenset()
-        self._hub = open_guarded_hub(context.sockets, context.settings.network_host, context.spec.peer_keys)
+        self._hub = open_guarded_hub(context.sockets, context.settings.network_host, context.spec.peer_keys[0])
+        self._hub.set_keys(context.spec.peer_keys)
         context.reactor.guard(self._hub)
         context.reactor.on_readable(self._hub, self._read)
 
     @property
-    def endpoint(self) -> str:
-        """The address that peers connect to."""
-        return self._hub.endpoint
+    def endpoints(self) -> Mapping[str, str]:
+        """The addresses that peers connect to, by the server's public key, oldest set of keys first."""
+        return self._hub.endpoints
+
+    def set_keys(self, sets: Sequence[ServerKeys]) -> None:
+        """Listens with these sets of keys; sessions of others end. Raises as `GuardedHub.set_keys` does."""
+        self._hub.set_keys(sets)
 
     def refused(self) -> dict[str, int]:
         """The number of refused connections, by reason."""
@@ -113,7 +119,10 @@ class PeerHub:
 
     def _handle_control(self, identity: bytes, envelope: Envelope) -> None:
         body = body_of(envelope)
-        if body in _OF_SESSIONS and identity not in self._inbound:
+        if body == "peer_end":  # a peer that waits for the answer sends nothing, so every one is answered
+            self._forget(identity)
+            self._hub.send(identity, control_frame(envelope))
+        elif body in _OF_SESSIONS and identity not in self._inbound:
             self._drop()  # of an ended session: the next one reports it again
         elif body == "loss":
             task_id = envelope.loss.task_id

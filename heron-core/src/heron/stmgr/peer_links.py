@@ -4,6 +4,7 @@ A network connection may break while both sides run. Then the sending side ends 
 because credit in transit may be lost and would be missing from the window. The hello of the new session has the number
 of frames that were sent before, so the receiver detects missing frames. Only a missing frame is a loss. While a peer
 has no session, losses and acks for it cannot be sent. The next session starts with a loss message instead.
+`peer_moves` moves sessions to connections with newer keys.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import logging
 from heron.clock import monotonic_s
 from heron.errors import RemoteProtocolError
 from heron.ipc import control_pb2 as pb
+from heron.ipc.keys import ClientKeys
 from heron.planner.physical_plan import PlanIndex, StreamManagerLocation
 from heron.stmgr.link_context import LinkContext
+from heron.stmgr.peer_moves import PeerMoves, same_process
 from heron.stmgr.peer_reach import PeerReach
 from heron.stmgr.peer_session import PeerOutbound
 
@@ -34,6 +37,7 @@ class PeerLinks:
         self._context = context
         self._limits = context.limits
         self._outbound: dict[int, PeerOutbound] = {}
+        self.moves = PeerMoves(context, self._outbound, self._session, self._assign)
         self._locations: dict[int, StreamManagerLocation] = {}
         self._tasks_of: dict[int, tuple[int, ...]] = {}
         self._peer_of_task: dict[int, PeerOutbound] = {}
@@ -60,11 +64,15 @@ class PeerLinks:
         self.reach.expect(present, monotonic_s())
         self._container_of = {task_id: cid for cid, own in self._tasks_of.items() for task_id in own}
         for container_id, location in former.items():
-            if present.get(container_id) != location:
+            if not same_process(present, location):
                 self._leave(container_id)
         for container_id, location in present.items():
-            if container_id not in self._outbound and former.get(container_id) != location:
+            if container_id in self._outbound:
+                self._outbound[container_id].location = location
+            elif not same_process(former, location):
                 self._open(location)
+        self.moves.peers = present
+        self.moves.follow()
         self._peer_of_task = {}
         for container_id in self._outbound:
             self._assign(container_id)
@@ -111,15 +119,28 @@ class PeerLinks:
         self._peer_of_task.update(dict.fromkeys(task_ids, peer))
 
     def _open(self, location: StreamManagerLocation) -> None:
+        keys = self.moves.newest(location)
+        if keys is None:
+            _log.warning("no keys in common with the stream manager of container %d yet", location.container_id)
+            self._context.reactor.after(_RECONNECT_S, lambda: self._reopen(location))
+            return
+        self._outbound[location.container_id] = peer = self._session(location, keys)
+        self._begin(peer)
+
+    def _session(self, location: StreamManagerLocation, keys: ClientKeys) -> PeerOutbound:
+        """Connects for a session, which begins later."""
         context, spec = self._context, self._context.spec
         session = next(self._sessions)
         identity = f"c{spec.container_id}-{spec.incarnation}-{session}".encode()
-        channel = context.sockets.client_of(location.endpoint, identity, keys=spec.keys)
-        peer = PeerOutbound(location, channel, session, self._limits)
-        container_id = location.container_id
-        self._outbound[container_id] = peer
-        context.reactor.on_readable(peer.channel, lambda: self._read(peer))
-        context.reactor.on_disconnect(peer.channel, lambda: self._disconnected(peer))
+        endpoint = location.endpoints().get(keys.server_public, location.endpoint)
+        channel = context.sockets.client_of(endpoint, identity, keys=keys)
+        peer = PeerOutbound(location, channel, keys.server_public, session, self._limits)
+        context.reactor.on_readable(channel, lambda: self._read(peer))
+        context.reactor.on_disconnect(channel, lambda: self._disconnected(peer), lambda: self.moves.connected(peer))
+        return peer
+
+    def _begin(self, peer: PeerOutbound) -> None:
+        context, spec, container_id = self._context, self._context.spec, peer.location.container_id
         peer.send_hello(spec.container_id, spec.incarnation, self._frames_sent.get(container_id, 0))
         if container_id in self._loss_due:
             self._loss_due.discard(container_id)
@@ -129,6 +150,7 @@ class PeerLinks:
 
     def _leave(self, container_id: int) -> None:
         """Disconnects from an incarnation that left the plan; data that it did not confirm is lost."""
+        self._end_move(container_id)
         self._loss_due.discard(container_id)
         peer = self._outbound.get(container_id)
         unknown = self._frames_sent.pop(container_id, 0) > 0 and not (peer and peer.welcomed)
@@ -147,16 +169,38 @@ class PeerLinks:
             while (frame := peer.channel.receive()) is not None:
                 self.reach.heard(peer.location.container_id, monotonic_s())
                 peer.handle(frame, self._context.router)
+            if peer.ended:
+                self._continue_move(peer)
         except RemoteProtocolError as error:
             message = f"session with container {peer.location.container_id} ended: {error}"
             # a refused hello loses nothing
             self._context.note_violation("to-peer", error, message, reported=peer.welcomed)
             self._context.counters.lost_tuples += peer.lost.rows if peer.lost is not None else 0
-            self._restart_session(peer)
+            if self.moves.moves_away(peer):
+                self._continue_move(peer)
+            else:
+                self._restart_session(peer)
+
+    def _continue_move(self, peer: PeerOutbound) -> None:
+        """Begins the next session: the former one is over. Or ends the move: its new connection is gone."""
+        if self.moves.has(peer) and (following := self._end_move(peer.location.container_id)) is not None:
+            self._begin(following)
+
+    def _end_move(self, container_id: int) -> PeerOutbound | None:
+        former, following = self.moves.end(container_id)
+        if former is not None:
+            self._frames_sent[container_id] = self._frames_sent.get(container_id, 0) + former.frames
+            if former.loss_sent and not former.ended:
+                self._loss_due.add(container_id)
+        return following
 
     def _disconnected(self, peer: PeerOutbound) -> None:
         """Starts another session; the plan reports whether the peer itself is gone."""
         container_id = peer.location.container_id
+        if self.moves.moves_away(peer):
+            self._read(peer)  # the answer to the end of the session
+            self._continue_move(peer)
+            return
         if self._outbound.get(container_id) is peer:
             self._read(peer)  # the last credit
         if self._outbound.get(container_id) is peer:  # unless the last frame has ended the session
@@ -166,6 +210,7 @@ class PeerLinks:
 
     def _restart_session(self, peer: PeerOutbound) -> None:
         container_id = peer.location.container_id
+        self._end_move(container_id)
         self._frames_sent[container_id] = self._frames_sent.get(container_id, 0) + peer.frames
         if peer.loss_sent:
             self._loss_due.add(container_id)  # the loss message may not have arrived
@@ -174,6 +219,7 @@ class PeerLinks:
 
     def _reopen(self, location: StreamManagerLocation) -> None:
         container_id = location.container_id
-        if self._locations.get(container_id) == location and container_id not in self._outbound:
-            self._open(location)
-            self._assign(container_id)
+        if same_process(self._locations, location) and container_id not in self._outbound:
+            self._open(self._locations[container_id])
+            if container_id in self._outbound:
+                self._assign(container_id)

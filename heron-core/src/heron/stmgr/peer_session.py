@@ -33,8 +33,14 @@ __all__ = ["PeerInbound", "PeerOutbound", "next_segments"]
 class PeerOutbound:
     """One session to one incarnation of a peer: sends hello, waits for the welcome, then sends the outlets."""
 
-    def __init__(self, location: StreamManagerLocation, channel: Channel, session: int, limits: FrameLimits) -> None:
+    def __init__(
+        self, location: StreamManagerLocation, channel: Channel, server_key: str, session: int, limits: FrameLimits
+    ) -> None:
+        """`server_key` is the public key of the server at the endpoint of the channel. Frames wait for the hello."""
         self.location = location
+        self.server_key = server_key
+        self.ended = False
+        """Whether the peer has taken every frame of this session, which has ended (`end`)."""
         self.lost: LostFrames | None = None
         """What is lost, after the peer has refused a frame of this session."""
         self._limits = limits
@@ -45,6 +51,7 @@ class PeerOutbound:
         self.loss_sent = False
         self._lane = SendLane(session)
         self._window_bytes: int | None = None
+        self._early: list[bytes] | None = []
 
     @property
     def frames(self) -> int:
@@ -66,10 +73,13 @@ class PeerOutbound:
             frames_before=frames_before,
         )
         self.channel.send(control_frame(Envelope(peer_hello=hello)))
+        early, self._early = self._early or [], None
+        for frame in early:
+            self.channel.send(frame)
 
     def send_pressure(self, pressure: pb.Pressure) -> None:
         """Reports that a task became a culprit, or stopped being one."""
-        self.channel.send(control_frame(Envelope(pressure=pressure)))
+        self._send(control_frame(Envelope(pressure=pressure)))
 
     def set_tasks(self, task_ids: tuple[int, ...], router: Router) -> None:
         """Applies the peer's tasks of a new plan and opens the outlets of new tasks."""
@@ -85,6 +95,13 @@ class PeerOutbound:
             outlet.close()
         self.channel.close()
         return under_way
+
+    def end(self, router: Router) -> None:
+        """Ends the session when the peer has taken its frames: it answers. Queued segments wait for the next one."""
+        for task_id in self._own & router.outlets.keys():
+            router.outlets[task_id].close()
+        self._own = frozenset()
+        self.channel.send(control_frame(Envelope(peer_end=pb.PeerEnd(session=self._lane.session))))
 
     def handle(self, frame: bytes, router: Router) -> None:
         """Handles a welcome or credit from the peer.
@@ -111,12 +128,12 @@ class PeerOutbound:
     def send_acks(self, segments: list[bytes]) -> None:
         """Sends segments about roots of the peer's tasks; they need no credit and no welcome."""
         for part, _ in divided(segments, self._limits.data_bytes):
-            self.channel.send(b"".join((self._lane.header(FrameKind.ACK), *part)))
+            self._send(b"".join((self._lane.header(FrameKind.ACK), *part)))
 
     def send_loss(self, loss: pb.Loss) -> None:
         """Reports that something was lost."""
         self.loss_sent = True
-        self.channel.send(control_frame(Envelope(loss=loss), self._lane.session))
+        self._send(control_frame(Envelope(loss=loss), self._lane.session))
 
     def pump(self, router: Router) -> int:
         """Sends the segments that credit allows; returns the number of bytes."""
@@ -137,6 +154,9 @@ class PeerOutbound:
                 self.lost = self._sent.lost(envelope.refused.frames.taken, self._limits.data_bytes)
                 msg = f"{msg}; {self.lost}"
             raise RemoteProtocolError(msg)
+        if body_of(envelope) == "peer_end":
+            self.ended = True
+            return
         welcome = envelope.peer_welcome
         if body_of(envelope) not in ("peer_welcome", "heartbeat"):
             msg = f"{body_of(envelope)} from a peer that gets data"
@@ -145,6 +165,12 @@ class PeerOutbound:
             return  # the caller has noted that the peer lives; or the answer to an earlier hello
         self._window_bytes = welcome.window_bytes
         self._open_outlets(router, welcome.window_bytes)
+
+    def _send(self, frame: bytes) -> None:
+        if self._early is None:
+            self.channel.send(frame)
+        else:
+            self._early.append(frame)
 
     def _open_outlets(self, router: Router, window_bytes: int) -> None:
         for task_id in self.task_ids:

@@ -19,6 +19,8 @@ from heron.ipc.frames.metrics_codec import publish_message
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.process_metrics import connection_metrics, cpu_wait_metrics, process_metrics
 from heron.ipc.task_question import TASK_REQUESTS
+from heron.kernel.process_keys import ProcessKeys
+from heron.kernel.role_spec import StmgrSpec
 from heron.planner.physical_plan import CheckpointPlan, HandledLosses, PhysicalPlan, PlanIndex
 from heron.spi.metricsink import Metric, MetricKind, MetricsRecord, Source
 from heron.state_nodes.plans import decode_physical_plan
@@ -29,14 +31,13 @@ from heron.stmgr.instance_links import InstanceLinks
 from heron.stmgr.link_context import LinkContext
 from heron.stmgr.peer_hub import PeerHub
 from heron.stmgr.peer_links import PeerLinks
-from heron.stmgr.peer_reach import ReachChanged
 from heron.stmgr.pressure_reports import PressureReports
 from heron.stmgr.question_relay import QuestionRelay
 from heron.stmgr.stmgr_metrics import ack_metrics, reach_metrics, routing_metrics
 
 __all__ = ["StreamManager"]
 
-_PULSE_S = 0.1  # the longest delay of a message timeout
+_CHECK_PERIOD_S = 0.1  # the longest delay of a message timeout
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ class StreamManager:
         self._plan: PhysicalPlan | None = None
         self._stmgrs: dict[int, int] = {}
         self._culprits = Culprits()
-        self._lateness = TimerLateness(_PULSE_S, monotonic_s())
+        self._lateness = TimerLateness(_CHECK_PERIOD_S, monotonic_s())
         self._events = EventBuffer(context.spec.container_id)
         self._losses = 0
         self._restores = 0
@@ -66,7 +67,7 @@ class StreamManager:
             reactor,
             context.sockets,
             executor_endpoint(context.run_dir, spec.container_id),
-            keys=spec.keys,
+            keys=ProcessKeys(spec, context.read_spec, self._take_keys),
             process="stmgr",
             on_connect=self._send_hello,
             on_envelope=self._handle,
@@ -75,9 +76,9 @@ class StreamManager:
         self._pressure = PressureReports(
             context, self._culprits, self._instances, self._peers, self._tmanager, self._events
         )
-        reactor.every(context.settings.heartbeat_s, self._beat)
+        reactor.every(context.settings.heartbeat_s, self._each_heartbeat)
         reactor.every(context.settings.metrics_export_s, self._publish)
-        reactor.every(_PULSE_S, self._pulse)
+        reactor.every(_CHECK_PERIOD_S, self._check_due)
         reactor.at_round_end(self._end_round)
 
     def _end_round(self) -> None:
@@ -117,20 +118,32 @@ class StreamManager:
 
     def _send_hello(self) -> None:
         spec = self._context.spec
+        (server_key, endpoint), *following = self._peer_hub.endpoints.items()
+        next_server_key, next_endpoint = following[0] if following else ("", "")
         hello = pb.StmgrHello(
             container_id=spec.container_id,
             incarnation=spec.incarnation,
-            endpoint=self._peer_hub.endpoint,
+            endpoint=endpoint,
             host=socket.gethostname(),
             pid=os.getpid(),
             tasks=[each for each in self._instances.reports.all() if each not in self._leaving],
             losses=self._reported_losses.total(),
             lost_by_task=self._reported_losses,
+            server_key=server_key,
+            next_endpoint=next_endpoint,
+            next_server_key=next_server_key,
         )
         self._tmanager.send(Envelope(stmgr_hello=hello))
         self._pressure.repeat()
 
-    def _pulse(self) -> None:
+    def _take_keys(self, spec: StmgrSpec) -> None:
+        """The keys rotate: listens and connects with the sets that the executor has written now."""
+        self._peer_hub.set_keys(spec.peer_keys)
+        self._peers.moves.follow(spec.keys)
+        _log.info("sets of keys: %d", len(spec.keys))
+        self._send_hello()
+
+    def _check_due(self) -> None:
         now_s, context = monotonic_s(), self._context
         context.acks.expire()
         self._lateness.fired(now_s)
@@ -139,25 +152,25 @@ class StreamManager:
 
     def _send_heartbeat(self) -> None:
         spec = self._context.spec
-        beat = pb.Heartbeat(
+        heartbeat = pb.Heartbeat(
             container_id=spec.container_id,
             incarnation=spec.incarnation,
             losses=self._reported_losses.total(),
             lost_by_task=self._reported_losses,
+            server_keys=self._peer_hub.endpoints,
+            moved=self._peers.moves.are_over(),
         )
-        self._tmanager.send(Envelope(heartbeat=beat))
+        self._tmanager.send(Envelope(heartbeat=heartbeat))
 
-    def _beat(self) -> None:
+    def _each_heartbeat(self) -> None:
         self._send_heartbeat()
         self._peer_hub.send_heartbeats()
+        self._peers.moves.follow()
         for change in self._peers.reach.update(monotonic_s()):
-            self._note_reach(change)
+            what = "is reached again after" if change.reached else "is not reached: no message for"
+            _log.warning("the stream manager of container %d %s %.1f s", change.container_id, what, change.silent_s)
+            self._events.reach_changed(change)
         self._pressure.report_causes()
-
-    def _note_reach(self, change: ReachChanged) -> None:
-        what = "is reached again after" if change.reached else "is not reached: no message for"
-        _log.warning("the stream manager of container %d %s %.1f s", change.container_id, what, change.silent_s)
-        self._events.reach_changed(change)
 
     def _handle(self, envelope: Envelope) -> None:
         body = body_of(envelope)

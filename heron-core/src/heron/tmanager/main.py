@@ -28,9 +28,9 @@ from heron.kernel.telemetry import Telemetry
 from heron.spi.metricsink import Source
 from heron.spi.statemgr import StateManager
 from heron.state_nodes.tmanager_location import TManagerLocation
-from heron.tmanager.service import Service, ServiceHost
 from heron.tmanager.state.lease import Lease
 from heron.tmanager.state.state_store import StateStore
+from heron.tmanager.topology_manager import TopologyManager, TopologyManagerResources
 
 __all__ = ["lead"]
 
@@ -59,15 +59,15 @@ def lead(
     archive = open_archive(spec.checkpoint, spec.topology)
     lease = Lease(reactor, statemgr, spec.topology, stop_requested)
     location = TManagerLocation(
-        hub.endpoint, spec.topology_id, os.getpid(), socket.gethostname(), container_id=spec.container_id
+        hub.endpoint, spec.topology_id, os.getpid(), socket.gethostname(), spec.container_id, spec.keys.pair.public
     )
     standby_metrics = reactor.every(settings.metrics_export_s, telemetry.publish)
 
     def begin(epoch: int) -> None:
         standby_metrics.cancel()
         leader = LeaderStatus(spec.container_id, location.pid, location.host, epoch, wall_s())
-        host = ServiceHost(settings, reactor, hub, store, telemetry, hooks, archive)
-        Service(host, store.take_over(leader)).begin()
+        host = TopologyManagerResources(settings, reactor, hub, store, telemetry, hooks, archive)
+        TopologyManager(host, store.take_over(leader)).begin()
 
     def end_if_lease_is_lost() -> None:
         if lease.lost():

@@ -81,7 +81,16 @@ def check_speaker(speaker: Speaker, body: str) -> None:
 
 def location_of(hello: pb.StmgrHello) -> StreamManagerLocation:
     """The address in the registration of a stream manager."""
-    return StreamManagerLocation(hello.container_id, hello.incarnation, hello.endpoint, hello.host, hello.pid)
+    return StreamManagerLocation(
+        hello.container_id,
+        hello.incarnation,
+        hello.endpoint,
+        hello.host,
+        hello.pid,
+        hello.server_key,
+        hello.next_endpoint,
+        hello.next_server_key,
+    )
 
 
 def task_report(report: pb.TaskReport) -> TaskReport:

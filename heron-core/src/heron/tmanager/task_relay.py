@@ -1,4 +1,4 @@
-"""Passes questions of commands to tasks, and the answers back: the part of the service that has open questions."""
+"""Passes questions of commands to tasks, and the answers back: the part of the shell that has open questions."""
 
 from __future__ import annotations
 

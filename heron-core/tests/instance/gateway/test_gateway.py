@@ -320,7 +320,7 @@ def test_an_inspector_that_raises_is_a_failure_of_the_question(site: Site, caplo
     channel = site.session(1)
     ask(channel, Envelope(memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=-1)))
     failure = parse_control(receive(channel)).task_answer.failure
-    assert failure == "looking into the task raised ValueError('seconds: -1.0'); see its log"
+    assert failure == "looking into the task raised ValueError: seconds: -1.0; see its log"
     assert "a question about this task cannot be answered" in caplog.text
     ask_for_profile(channel, 7)
     assert parse_control(receive(channel)).task_answer.document

@@ -74,10 +74,10 @@ def test_a_tuple_whose_ack_has_left_is_no_anchor() -> None:
     batch = TrackedBatch(1, 4, 5)
     batch.settle([1, 2])
     assert resolved([pooled(1), pooled(3)], batch) == ([(0, batch, [1, 3])], {})
-    batch.note_acks_left([1])
+    batch.note_acks_sent([1])
     assert resolved([pooled(1), pooled(2), pooled(3)], batch) == ([(0, batch, [-1, 2, 3])], {})
     assert resolved([pooled(1, batch), (pooled(2, batch), pooled(1, batch))], None) == ([], {1: [(batch, 2)]})
-    batch.note_acks_left(None)
+    batch.note_acks_sent(None)
     assert resolved([(pooled(0), pooled(3))], batch) == ([], {})
 
 

@@ -225,7 +225,7 @@ def test_a_wrong_ack_is_refused_or_named() -> None:
 
 
 def test_task_ids_are_those_of_this_row() -> None:
-    """This holds if earlier rows wait, and if the log is full at every row."""
+    """This holds if earlier rows wait, and if the buffer is full at every row."""
     for batch_rows in (1, 1000):
         out, origin = data_out(), origin_of(batch_rows)
         emitter = SpoutEmitter(origin, out)
@@ -355,3 +355,17 @@ def test_acks_fails_and_ends_are_recorded() -> None:
     assert (bolt.acked, bolt.failed) == ([first], [second])
     spout.end()
     assert spout.ending
+
+
+@pytest.mark.parametrize("text", ["a", b"a"])
+def test_a_text_is_not_taken_for_its_characters(text: str | bytes) -> None:
+    """`emit("a")` fits a stream of one field by luck, and `emit("ab")` does not: the first emit says so."""
+    emitter = SpoutEmitter(origin_of(), data_out())
+    stream = whole(origin_of())
+    emitter.set_streams([stream])
+    stream.limit = 0  # as a stream begins
+    emit = emitter.specialised()
+    assert emit is not None
+    for each in (emit, emitter.emit):
+        with pytest.raises(EmitError, match=r"emit of a (str|bytes), not a list.*; emit \[b?'a'\] for one field"):
+            each(text)

@@ -50,7 +50,7 @@ def test_only_a_part_of_the_entries_is_in_memory() -> None:
     counts = state.state("counts", CounterState[int])
     for number in range(10_000):
         counts.add(number)
-        state.settle()
+        state.flush_if_many()
         assert in_memory(state, "counts") <= 300
     assert sum(count for _, count in counts.items()) == len(counts) == 10_000
     assert in_memory(state, "counts") <= 300
@@ -62,7 +62,7 @@ def test_an_object_stays_the_same_until_the_call_ends() -> None:
     values = state.state("values", ValueState[int, list[int]])
     for number in range(2000):
         values.put(number, [])
-        state.settle()
+        state.flush_if_many()
     first = values.get(0)
     assert first is not None
     for number in range(1, 2000):
@@ -70,10 +70,10 @@ def test_an_object_stays_the_same_until_the_call_ends() -> None:
     first.append(1)
     assert values.get(0) is first
     for _ in range(3):
-        state.settle()
+        state.flush_if_many()
     for number in range(1, 2000):
         values.get(number)
-        state.settle()
+        state.flush_if_many()
     assert values.get(0) == [1]
     assert values.get(0) is not first
 
@@ -108,11 +108,11 @@ def test_a_full_store_keeps_the_changes_for_later() -> None:
     for number in range(1000):
         counts.add(number)
     with pytest.raises(KeyedStateError, match="the disk is full"):
-        state.settle()
+        state.flush_if_many()
     with pytest.raises(KeyedStateError, match="the disk is full"):
         state.snapshot()
     store.full = False
-    state.settle()
+    state.flush_if_many()
     assert len(state.snapshot().next(1.0)) == 4
     assert [counts.get(number) for number in (0, 999)] == [1, 1]
 

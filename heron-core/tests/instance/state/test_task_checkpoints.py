@@ -74,7 +74,7 @@ def restored(
     checkpoints = TaskCheckpoints(spec, archive, keyed, lambda _sent: None, lambda: None)
     sink = SinkBolt()
     checkpoints.restore(PlanIndex(replace(physical_plan(definition), checkpoints=plan)), sink)
-    checkpoints.settle(sink)
+    checkpoints.pre_restore(sink)
     return sink.restored
 
 

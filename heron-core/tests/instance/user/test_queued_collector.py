@@ -46,7 +46,7 @@ def test_calls_of_other_threads_are_made_on_the_task_thread_in_order() -> None:
     thread.start()
     thread.join()
     assert calls.made == []
-    queued.drain(lambda _error: None)
+    queued.drain(lambda _error, _place: None)
     me = threading.get_ident()
     assert calls.made == [("emit", ("a",), me), ("ack", tup, me)]
 
@@ -54,11 +54,12 @@ def test_calls_of_other_threads_are_made_on_the_task_thread_in_order() -> None:
 def test_a_failed_call_does_not_stop_later_calls() -> None:
     """Its exception is passed on like any failure of user code."""
     queued, calls = collector()
-    failures: list[BaseException] = []
+    failures: list[tuple[BaseException, str]] = []
     queued.fail(Tuple())
     queued.emit(["after"])
-    queued.drain(failures.append)
-    assert [type(error) for error in failures] == [ValueError]
+    queued.drain(lambda error, place: failures.append((error, place)))
+    line = test_a_failed_call_does_not_stop_later_calls.__code__.co_firstlineno + 4
+    assert [(type(error), place) for error, place in failures] == [(ValueError, f"{__file__}, line {line}")]
     assert [name for name, _, _ in calls.made] == ["emit"]
 
 
@@ -76,7 +77,7 @@ def test_a_thread_that_calls_too_fast_waits() -> None:
     most = 0
     while len(calls.made) < wanted:
         most = max(most, len(queued))
-        queued.drain(lambda _error: None)
+        queued.drain(lambda _error, _place: None)
     thread.join()
     assert most <= 10_000
     assert [values for _, values, _ in calls.made] == [(number,) for number in range(wanted)]
@@ -87,7 +88,7 @@ def test_a_call_from_the_task_thread_itself_never_waits() -> None:
     queued, calls = collector()
     for number in range(10_001):
         queued.emit([number])
-    queued.drain(lambda _error: None)
+    queued.drain(lambda _error, _place: None)
     assert len(calls.made) == 10_001
 
 

@@ -14,7 +14,7 @@ __all__ = [
     "GROUPS",
     "KEYS",
     "NUMBERS",
-    "Beat",
+    "Heartbeat",
     "Hello",
     "Key",
     "Lost",
@@ -91,7 +91,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class Heartbeat:
     """A heartbeat of a stream manager."""
 
     container_id: int
@@ -106,7 +106,7 @@ class Lost:
 
 
 Message = Segment | TaskReport | CheckpointReport
-ToLeader = Hello | Beat | TaskReport | CheckpointReport | ProcessReport
+ToLeader = Hello | Heartbeat | TaskReport | CheckpointReport | ProcessReport
 
 
 def group_of(key: Key) -> int:

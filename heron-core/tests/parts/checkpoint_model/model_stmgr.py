@@ -7,7 +7,7 @@ from typing import Protocol
 
 from heron.planner.physical_plan import HandledLosses, PhysicalPlan, PlanIndex, StreamManagerLocation
 from heron.tmanager.leader.task_table import TaskEvent, TaskReport
-from parts.checkpoint_model.messages import Beat, Hello, Lost, Message, Segment, ToLeader
+from parts.checkpoint_model.messages import Heartbeat, Hello, Lost, Message, Segment, ToLeader
 from parts.checkpoint_model.model_task import ModelTask
 
 __all__ = ["ModelStmgr", "StmgrSurroundings"]
@@ -59,7 +59,7 @@ class ModelStmgr:
     def note_loss(self, task_id: int = 0) -> None:
         """`StreamManager._note_loss`."""
         self.losses[task_id] += 1
-        self.tell(Beat(self.container_id, self.incarnation, self.losses.total(), dict(self.losses)))
+        self.tell(Heartbeat(self.container_id, self.incarnation, self.losses.total(), dict(self.losses)))
 
     def take_plan(self, plan: PhysicalPlan) -> None:
         """`StreamManager._take_plan`."""

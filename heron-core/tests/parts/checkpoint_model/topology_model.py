@@ -32,7 +32,7 @@ from parts.checkpoint_model.messages import (
     GROUPS,
     KEYS,
     NUMBERS,
-    Beat,
+    Heartbeat,
     Hello,
     Key,
     Lost,
@@ -240,7 +240,7 @@ class TopologyModel:
                 self.carry_out(leader.stmgr_registered(message.location, message.losses, message.by_task))
                 for each in message.reports:
                     self.carry_out(leader.task_reported(each))
-            elif isinstance(message, Beat):
+            elif isinstance(message, Heartbeat):
                 self.carry_out(
                     leader.stmgr_heard(message.container_id, message.incarnation, message.losses, message.by_task)
                 )
@@ -289,7 +289,7 @@ class TopologyModel:
         if not events or draw.random() < 0.05:
             self.clock.advance(draw.choice((0.05, 0.2, 0.5)) if events else 5.0)
             assert self.leader is not None
-            self.carry_out(self.leader.pulse())
+            self.carry_out(self.leader.check_due())
             return
         self.happen(*draw.choice(events))
 

@@ -93,6 +93,22 @@ def test_a_new_incarnation_makes_a_new_version(make_leader: MakeLeader) -> None:
     assert plan.stmgrs[0].incarnation == 2
 
 
+def test_other_ports_of_all_containers_make_one_plan(make_leader: MakeLeader) -> None:
+    """Keys rotate everywhere at once, and each plan goes to every container."""
+    leader = make_leader()
+    plan = plan_of(leader)
+    leader.known.keys.take(1, ("old",), moved=True)
+    for container_id in (1, 2):
+        other = replace(location(container_id), next_endpoint="tcp://new", next_server_key="new")
+        assert leader.stmgr_registered(other) == [SendPlan(container_id, plan)]
+    assert leader.known.status().keys, "what a process has reported stays true"
+    published = only(PublishPlan, leader.check_heartbeats()).plan
+    assert (published.version, {each.next_endpoint for each in published.stmgrs}) == (2, {"tcp://new"})
+    assert not [each for each in leader.check_heartbeats() if isinstance(each, PublishPlan)]
+    leader.stmgr_registered(location(1, 2))
+    assert leader.known.status().keys == ()
+
+
 def test_unknown_and_replaced_stream_managers_are_refused(make_leader: MakeLeader) -> None:
     """Tuples that are routed to a dead stream manager would be lost."""
     leader = make_leader()
@@ -221,7 +237,7 @@ def test_a_process_that_is_given_up_names_topology_component_and_task(make_leade
     report = ProcessReport(2, "count-3", 3, 1, TaskEvent.GIVEN_UP, "killed by SIGKILL", 8)
     error = only(EndTopology, leader.process_reported(report)).report.error
     assert error == (
-        "topology 'wc', component 'count', task 3 (container 2) died too often and is left down: killed by SIGKILL"
+        "topology 'wc', component 'count', task 3 (container 2) died too often and is given up: killed by SIGKILL"
     )
 
 
@@ -272,8 +288,8 @@ def test_the_status_names_a_silent_stream_manager_until_it_reports_again(
     fake_clock.advance(5.0)
     leader.stmgr_heard(2)
     fake_clock.advance(6.0)
-    leader.tick()
-    leader.tick()
+    leader.check_heartbeats()
+    leader.check_heartbeats()
     assert leader.known.status().errors == (
         "the stream manager of container 1 is silent; its host or network may hang",
     )
@@ -371,7 +387,7 @@ def test_a_new_leader_reports_stream_managers_that_do_not_return(
     successor.stmgr_heard(1)
     assert successor.known.status().unreached == (Unreached(2, 0, 8.0),)
     fake_clock.advance(3.0)
-    assert only(NoteEvent, successor.tick()).subject == "stmgr-2"
+    assert only(NoteEvent, successor.check_heartbeats()).subject == "stmgr-2"
 
 
 @pytest.mark.parametrize("period_s", [1.0, 20.0, 120.0])
@@ -425,3 +441,12 @@ def test_a_long_call_is_in_the_status_until_its_process_ends(make_leader: MakeLe
     leader.process_reported(ProcessReport(2, "count-3", 3, 1, TaskEvent.DIED, "killed"))
     assert leader.known.status().long_calls == ()
     assert leader.long_call_reported(LongCallReport(9, 1, True, "process", "wc.py, line 7", 10.0)) == []
+
+
+@pytest.mark.parametrize("task_id", [0, -1, 99])
+def test_a_question_for_no_task_is_refused(make_leader: MakeLeader, task_id: int) -> None:
+    """Any client may ask, and an error that is not of the tree would end the topology manager. Elsewhere 0 is all."""
+    leader = make_leader()
+    plan_of(leader)
+    with pytest.raises(HeronError, match=r"is not the id of a task; give one|is unknown; known: 1, 2, 3"):
+        leader.known.asked_task("", task_id)

@@ -55,9 +55,9 @@ def leading(given: Takeover, fake_clock: FakeClock) -> Leading:
 
 
 def test_the_first_checkpoint_waits_for_the_interval(leading: Leading) -> None:
-    leading.pulse(INTERVAL_S - 0.1)
+    leading.pass_time(INTERVAL_S - 0.1)
     assert leading.ordered.number == 0
-    leading.pulse(0.1)
+    leading.pass_time(0.1)
     assert leading.ordered.number == 1
 
 
@@ -66,24 +66,24 @@ def test_a_wall_clock_that_jumps_changes_neither_interval_nor_time_limit(
     leading: Leading, fake_clock: FakeClock, by_s: float
 ) -> None:
     fake_clock.jump_wall(by_s)
-    leading.pulse(INTERVAL_S - 0.1)
+    leading.pass_time(INTERVAL_S - 0.1)
     assert leading.ordered.number == 0
-    leading.pulse(0.1)
+    leading.pass_time(0.1)
     assert leading.ordered.number == 1
     fake_clock.jump_wall(-2 * by_s)
-    leading.pulse(TIMEOUT_S - 0.1)
+    leading.pass_time(TIMEOUT_S - 0.1)
     assert leading.status.failed == 0
-    leading.pulse(0.1)
+    leading.pass_time(0.1)
     assert leading.status.failed == 1
 
 
 def test_a_checkpoint_is_complete_when_its_manifest_is_stored(leading: Leading) -> None:
     """The manifest has every task, and is asked for once."""
-    leading.pulse(INTERVAL_S)
+    leading.pass_time(INTERVAL_S)
     leading.report(CheckpointEvent.SAVED, 1, 1, 2)
     assert not leading.manifests
     leading.report(CheckpointEvent.SAVED, 1, 3)
-    leading.pulse()
+    leading.pass_time()
     assert [[each.task_id for each in manifest.tasks] for manifest in leading.manifests] == [[1, 2, 3]]
     assert leading.ordered.complete == 0
     leading.carry_out(leading.leader.manifest_stored(1))
@@ -97,7 +97,7 @@ def test_no_checkpoint_begins_before_all_tasks_run(given: Takeover, fake_clock: 
     leading.register(1)
     leading.register(2)
     leading.works(1, 2)
-    leading.pulse(10 * INTERVAL_S)
+    leading.pass_time(10 * INTERVAL_S)
     assert (leading.ordered.number, leading.status.waits_for) == (0, "task 3")
     leading.works(3)
     assert leading.ordered.number == 1
@@ -124,13 +124,13 @@ def test_a_topology_without_checkpoints_refuses_the_command(
 
 def test_a_checkpoint_is_abandoned_after_the_time_limit(leading: Leading) -> None:
     """The message names the tasks and the setting. The next checkpoint has another number."""
-    leading.pulse(INTERVAL_S)
+    leading.pass_time(INTERVAL_S)
     leading.report(CheckpointEvent.SAVED, 1, 2)
-    leading.pulse(TIMEOUT_S)
+    leading.pass_time(TIMEOUT_S)
     assert leading.status.last_error == "tasks 1, 3 did not save within 60 s (heron.checkpoint.timeout.s)"
-    leading.pulse()
+    leading.pass_time()
     assert leading.ordered.number == 1, "there is a pause after a failure"
-    leading.pulse(1.0)
+    leading.pass_time(1.0)
     assert leading.ordered.number == 2
     leading.report(CheckpointEvent.SAVED, 1, 1, 3)
     leading.report(CheckpointEvent.SAVED, 2, 1, 2)
@@ -139,17 +139,17 @@ def test_a_checkpoint_is_abandoned_after_the_time_limit(leading: Leading) -> Non
 
 def test_a_checkpoint_fails_with_a_task(leading: Leading) -> None:
     """The next one begins after the interval."""
-    leading.pulse(INTERVAL_S)
+    leading.pass_time(INTERVAL_S)
     leading.report(CheckpointEvent.FAILED, 1, 2, error="disk full")
     assert (leading.status.failed, leading.status.last_error) == (1, "disk full")
-    leading.pulse(INTERVAL_S - 0.1)
+    leading.pass_time(INTERVAL_S - 0.1)
     assert leading.ordered.number == 1
-    leading.pulse(0.1)
+    leading.pass_time(0.1)
     assert (leading.ordered.number, leading.ordered.complete) == (2, 0)
 
 
 def test_a_checkpoint_fails_with_its_manifest(leading: Leading) -> None:
-    leading.pulse(INTERVAL_S)
+    leading.pass_time(INTERVAL_S)
     leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
     leading.carry_out(leading.leader.manifest_stored(1, "no space"))
     assert (leading.ordered.complete, leading.status.last_error) == (0, "no space")
@@ -160,42 +160,42 @@ def test_a_checkpoint_fails_with_its_manifest(leading: Leading) -> None:
 def test_a_loss_restores_the_newest_complete_checkpoint(leading: Leading) -> None:
     """The plan says which losses it handles; the same count once more changes nothing."""
     leading.take(1, 2, 3)
-    leading.beat(2, 1, losses=1)
+    leading.send_heartbeat(2, 1, losses=1)
     assert leading.ordered.restores == 0
-    leading.pulse(SETTLE_S)
+    leading.pass_time(SETTLE_S)
     ordered = leading.ordered
     assert (ordered.restores, ordered.source, ordered.since) == (1, "wc-1/1", leading.version)
     assert ordered.losses == (HandledLosses(1, 1, 0), HandledLosses(2, 1, 1))
-    leading.beat(2, 1, losses=1)
-    leading.pulse(INTERVAL_S)
+    leading.send_heartbeat(2, 1, losses=1)
+    leading.pass_time(INTERVAL_S)
     assert leading.ordered.restores == 1
 
 
 def test_losses_of_one_death_cost_one_restore(leading: Leading) -> None:
     """Several stream managers report it within a short time."""
-    leading.beat(1, 1, losses=1)
-    leading.pulse(SETTLE_S / 2)
-    leading.beat(2, 1, losses=1)
-    leading.pulse(SETTLE_S / 2)
+    leading.send_heartbeat(1, 1, losses=1)
+    leading.pass_time(SETTLE_S / 2)
+    leading.send_heartbeat(2, 1, losses=1)
+    leading.pass_time(SETTLE_S / 2)
     assert leading.ordered.restores == 0, "the second report is younger"
-    leading.pulse(SETTLE_S / 2)
+    leading.pass_time(SETTLE_S / 2)
     assert leading.ordered.restores == 1
-    leading.beat(1, 1, losses=2)
-    leading.pulse(SETTLE_S)
+    leading.send_heartbeat(1, 1, losses=2)
+    leading.pass_time(SETTLE_S)
     assert leading.ordered.restores == 2, "a further loss"
 
 
 def test_a_loss_abandons_the_checkpoint_under_way(leading: Leading) -> None:
     """Its state may lack the lost data. No other one begins before the restore."""
-    leading.pulse(INTERVAL_S)
+    leading.pass_time(INTERVAL_S)
     leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
     leading.carry_out(leading.leader.stmgr_heard(1, 1, 1))
     leading.carry_out(leading.leader.manifest_stored(1))
     leading.carry_out(leading.leader.checkpoint_asked())
     assert (leading.ordered.number, leading.ordered.complete) == (1, 0)
-    leading.pulse(SETTLE_S)
+    leading.pass_time(SETTLE_S)
     assert leading.ordered.restores == 1
-    leading.pulse(INTERVAL_S)
+    leading.pass_time(INTERVAL_S)
     assert leading.ordered.number == 1, "the tasks have not restored yet"
     leading.works(1, 2, 3)
     assert leading.ordered.number == 2
@@ -203,10 +203,10 @@ def test_a_loss_abandons_the_checkpoint_under_way(leading: Leading) -> None:
 
 def test_reports_from_before_the_restore_do_not_count(leading: Leading) -> None:
     """Neither does the report of another incarnation of a task."""
-    leading.beat(1, 1, losses=1)
-    leading.pulse(SETTLE_S)
+    leading.send_heartbeat(1, 1, losses=1)
+    leading.pass_time(SETTLE_S)
     leading.works(1, 2, 3)
-    leading.pulse(INTERVAL_S)
+    leading.pass_time(INTERVAL_S)
     leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3, restores=0)
     leading.incarnations[3] = 2
     leading.report(CheckpointEvent.SAVED, 1, 3)
@@ -216,11 +216,11 @@ def test_reports_from_before_the_restore_do_not_count(leading: Leading) -> None:
 def test_another_stream_manager_means_a_restore(leading: Leading) -> None:
     """Everything that the former one held is lost. Both reasons for it are one restore."""
     leading.register(2, incarnation=2)
-    leading.pulse(SETTLE_S)
+    leading.pass_time(SETTLE_S)
     assert leading.ordered.restores == 1
     leading.register(2, incarnation=2)
-    leading.beat(2, 2, losses=0)
-    leading.pulse(SETTLE_S)
+    leading.send_heartbeat(2, 2, losses=0)
+    leading.pass_time(SETTLE_S)
     assert leading.ordered.restores == 1
 
 
@@ -232,28 +232,28 @@ def test_a_new_leader_restores_after_a_stream_manager_that_the_former_leader_has
     assert following.plan.stmgrs[1].incarnation == 2
     following.register(1)
     following.register(2, incarnation=2)
-    following.pulse(SETTLE_S)
+    following.pass_time(SETTLE_S)
     assert following.ordered.restores == 1
 
 
 def test_a_new_leader_restores_after_a_loss_that_the_former_leader_has_not_handled(leading: Leading) -> None:
     """The hello of the stream manager has the count. A loss that was handled is not handled again."""
-    leading.beat(1, 1, losses=1)
-    leading.pulse(SETTLE_S)
+    leading.send_heartbeat(1, 1, losses=1)
+    leading.pass_time(SETTLE_S)
     leading.carry_out(leading.leader.stmgr_heard(1, 1, 2))
     following = leading.successor()
     following.register(1, losses=2)
-    following.pulse(SETTLE_S)
+    following.pass_time(SETTLE_S)
     assert following.ordered.restores == 2
     third = following.successor()
     third.register(1, losses=2)
-    third.pulse(SETTLE_S)
+    third.pass_time(SETTLE_S)
     assert third.ordered.restores == 2
 
 
 def test_a_new_leader_gives_up_the_checkpoint_under_way(leading: Leading) -> None:
     """It does not know which tasks have saved. The next one has the next number."""
-    leading.pulse(INTERVAL_S)
+    leading.pass_time(INTERVAL_S)
     leading.report(CheckpointEvent.SAVED, 1, 1)
     following = leading.successor()
     following.register(1)
@@ -279,7 +279,7 @@ def test_the_topology_finishes_after_a_checkpoint_of_its_end(leading: Leading) -
 
 def test_a_checkpoint_from_before_the_end_is_not_the_last(leading: Leading) -> None:
     """What came behind it would not be committed."""
-    leading.pulse(INTERVAL_S)
+    leading.pass_time(INTERVAL_S)
     leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
     leading.works(1, 2, 3, event=TaskEvent.ENDED)
     leading.carry_out(leading.leader.manifest_stored(1))
@@ -306,7 +306,7 @@ def test_an_update_takes_a_checkpoint_and_restores_it(leading: Leading, larger: 
 def test_an_update_waits_for_the_checkpoint_under_way(leading: Leading, larger: PackingPlan) -> None:
     """A second one would cost time, and everything since the first would be processed again anyway."""
     leading.carry_out(leading.leader.update_asked(larger, "plan"))
-    leading.pulse(INTERVAL_S)
+    leading.pass_time(INTERVAL_S)
     assert leading.ordered.number == 1
     leading.register(3)
     leading.works(4)
@@ -322,7 +322,7 @@ def test_key_groups_move_with_a_checkpoint(leading: Leading) -> None:
     """Their state is in it: all tasks of the region load the groups that they own then."""
     owners = KeyOwners.of([2] * 300 + [3] * 724)
     leading.carry_out(leading.leader.update_asked(leading.packing, leading.packing.id, {"count": owners}))
-    leading.pulse()
+    leading.pass_time()
     phases = [leading.phase]
     leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
     leading.carry_out(leading.leader.manifest_stored(1))
@@ -338,7 +338,7 @@ def test_each_update_takes_a_checkpoint(leading: Leading) -> None:
     for number, boundary in enumerate((300, 400), 1):
         owners = KeyOwners.of([2] * boundary + [3] * (1024 - boundary))
         leading.carry_out(leading.leader.update_asked(leading.packing, leading.packing.id, {"count": owners}))
-        leading.pulse()
+        leading.pass_time()
         assert (leading.ordered.number, leading.phase) == (number, UpdatePhase.PREPARE)
         leading.report(CheckpointEvent.SAVED, number, 1, 2, 3)
         leading.carry_out(leading.leader.manifest_stored(number))
@@ -349,7 +349,7 @@ def test_each_update_takes_a_checkpoint(leading: Leading) -> None:
 
 def test_key_groups_do_not_move_away_from_operator_state(leading: Leading) -> None:
     """The new owner would begin again without what the former one knows of its keys."""
-    leading.pulse(INTERVAL_S)
+    leading.pass_time(INTERVAL_S)
     leading.report(CheckpointEvent.SAVED, 1, 1, 3)
     kept = TaskSnapshot(2, "count", operator=Place("wc-1/1/task-2", 0, 10, 0))
     report = CheckpointReport(2, 1, 0, 1, CheckpointEvent.SAVED, kept)
@@ -365,7 +365,7 @@ def test_key_groups_do_not_move_away_from_operator_state(leading: Leading) -> No
 def test_a_removed_task_commits_before_it_goes(leading: Leading, smaller: PackingPlan) -> None:
     """Its part of the output would be missing."""
     leading.carry_out(leading.leader.update_asked(smaller, "plan"))
-    leading.pulse()
+    leading.pass_time()
     leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
     leading.carry_out(leading.leader.manifest_stored(1))
     leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
@@ -378,7 +378,7 @@ def test_a_removed_task_commits_before_it_goes(leading: Leading, smaller: Packin
 def test_an_update_is_withdrawn_when_its_checkpoint_fails(leading: Leading, smaller: PackingPlan) -> None:
     """The tasks stay, and nothing is restored."""
     leading.carry_out(leading.leader.update_asked(smaller, "plan"))
-    leading.pulse()
+    leading.pass_time()
     leading.report(CheckpointEvent.FAILED, 1, 2, error="disk full")
     update = leading.leader.known.status().update
     assert update is not None
@@ -389,7 +389,7 @@ def test_an_update_is_withdrawn_when_its_checkpoint_fails(leading: Leading, smal
 def test_an_update_is_withdrawn_when_a_task_that_stays_has_ended(leading: Leading, smaller: PackingPlan) -> None:
     """It is restored as ended, and would not continue the work of the removed task."""
     leading.carry_out(leading.leader.update_asked(smaller, "plan"))
-    leading.pulse()
+    leading.pass_time()
     leading.works(2, event=TaskEvent.ENDED)
     leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
     leading.carry_out(leading.leader.manifest_stored(1))
@@ -404,7 +404,7 @@ def test_an_update_is_withdrawn_when_a_task_that_stays_has_ended(leading: Leadin
 def test_a_new_leader_continues_an_update(leading: Leading, smaller: PackingPlan, committed: tuple[int, ...]) -> None:
     """It cannot know who has committed, so it takes another checkpoint."""
     leading.carry_out(leading.leader.update_asked(smaller, "plan"))
-    leading.pulse()
+    leading.pass_time()
     leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
     leading.carry_out(leading.leader.manifest_stored(1))
     leading.report(CheckpointEvent.COMMITTED, 1, *committed)
@@ -429,13 +429,13 @@ def test_the_numbers_continue_those_of_the_checkpoint_that_a_run_starts_from(
     leading.register(2)
     leading.works(1, 2, 3)
     assert (leading.ordered.number, leading.ordered.source) == (41, "wc-0/41")
-    leading.beat(1, 1, losses=1)
-    leading.pulse(SETTLE_S)
+    leading.send_heartbeat(1, 1, losses=1)
+    leading.pass_time(SETTLE_S)
     assert leading.ordered.source == "wc-0/41", "this run has no complete checkpoint yet"
     leading.works(1, 2, 3)
     assert leading.take(1, 2, 3) == 42
-    leading.beat(1, 1, losses=2)
-    leading.pulse(SETTLE_S)
+    leading.send_heartbeat(1, 1, losses=2)
+    leading.pass_time(SETTLE_S)
     assert leading.ordered.source == "wc-1/42"
 
 

@@ -73,7 +73,7 @@ class Leading:
     def remove(self, target: PackingPlan) -> None:
         """Request an update that only removes tasks; its first phase is over with the next event."""
         assert phases(self.ask(target)) == ["prepare"]
-        assert phases(self.carry_out(self.leader.tick())) == ["switch"]
+        assert phases(self.carry_out(self.leader.check_heartbeats())) == ["switch"]
 
     def executed(self, task_id: int, count: int) -> None:
         """A task of `count` has executed this many tuples."""
@@ -175,16 +175,16 @@ def test_the_stream_manager_of_a_removed_container_is_refused(leading: Leading, 
         leading.register(2)
     leading.clock.advance(100.0)
     assert not leading.leader.stmgr_heard(2)
-    leading.leader.tick()
+    leading.leader.check_heartbeats()
     assert not any("container 2" in each for each in leading.leader.known.status().errors)
 
 
 def test_a_withdrawn_update_leaves_the_tasks_as_they_were(leading: Leading, larger: PackingPlan) -> None:
-    """A tick finds that the time is over. The reason is in the event log."""
+    """A check of the heartbeats finds that the time is over. The reason is in the event log."""
     before = leading.last.plan.tasks
     leading.ask(larger)
     leading.clock.advance(20.0)
-    assert phases(leading.carry_out(leading.leader.tick())) == ["withdrawn"]
+    assert phases(leading.carry_out(leading.leader.check_heartbeats())) == ["withdrawn"]
     assert (leading.last.plan.tasks, leading.last.plan.update) == (before, None)
     assert leading.packed() == [1, 2, 3]
     with pytest.raises(HeronError, match="container 3 is not in packing plan"):
@@ -249,7 +249,7 @@ def test_a_topology_that_is_killed_during_an_update_changes_no_more(leading: Lea
     leading.ask(larger)
     assert any(isinstance(each, EndTopology) for each in leading.leader.state_asked("killed"))
     leading.clock.advance(60.0)
-    assert not published([*leading.leader.tick(), *leading.leader.task_reported(report(4))])
+    assert not published([*leading.leader.check_heartbeats(), *leading.leader.task_reported(report(4))])
     assert leading.leader.known.containers() == {0, 1, 2, 3}
 
 
@@ -269,7 +269,7 @@ def test_a_successor_prepares_what_its_predecessor_began(leading: Leading, large
     successor = leading.successor()
     assert (successor.phase(), successor.members()) == (UpdatePhase.PREPARE, ((2, 3, 4), (2, 3)))
     leading.clock.advance(2.0)
-    assert not phases(successor.leader.tick())
+    assert not phases(successor.leader.check_heartbeats())
     assert phases(successor.take(report(4))) == ["switch", "complete"]
     assert successor.members() == ((2, 3, 4), (2, 3, 4))
 

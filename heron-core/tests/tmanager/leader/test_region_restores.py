@@ -52,8 +52,8 @@ def leading(fake_clock: FakeClock) -> Leading:
 def test_a_death_restores_what_is_connected_to_it(leading: Leading) -> None:
     """The other tasks go on, and the next checkpoint is one of all."""
     leading.take(*ALL)
-    leading.beat(2, 1, 1, {3: 1})
-    leading.pulse(SETTLE_S)
+    leading.send_heartbeat(2, 1, 1, {3: 1})
+    leading.pass_time(SETTLE_S)
     assert [leading.restores_of(each) for each in ALL] == [1, 0, 1, 0]
     assert leading.ordered.regions == (RegionRestore("red", 1, "t-1/1", leading.version),)
     assert (leading.ordered.restores, leading.ordered.since) == (0, 0)
@@ -66,25 +66,25 @@ def test_a_death_restores_what_is_connected_to_it(leading: Leading) -> None:
 def test_each_region_has_its_newest_restore(leading: Leading) -> None:
     """One restore has one number; a later one of the other region leaves the first alone."""
     leading.take(*ALL)
-    leading.beat(1, 1, 1, {1: 1})
-    leading.pulse(SETTLE_S)
+    leading.send_heartbeat(1, 1, 1, {1: 1})
+    leading.pass_time(SETTLE_S)
     since = leading.version
-    leading.beat(2, 1, 1, {4: 1})
-    leading.pulse(SETTLE_S)
+    leading.send_heartbeat(2, 1, 1, {4: 1})
+    leading.pass_time(SETTLE_S)
     first, second = RegionRestore("red", 1, "t-1/1", since), RegionRestore("blue", 2, "t-1/1", leading.version)
     assert leading.ordered.regions == (first, second)
-    leading.beat(2, 1, 2, {3: 1, 4: 1})
-    leading.pulse(SETTLE_S)
+    leading.send_heartbeat(2, 1, 2, {3: 1, 4: 1})
+    leading.pass_time(SETTLE_S)
     assert [leading.restores_of(each) for each in ALL] == [3, 2, 3, 2]
 
 
 @pytest.mark.parametrize("by_task", [{0: 1}, {3: 1, 4: 1}, {9: 1}, None])
 def test_a_loss_that_may_be_of_any_task_restores_all(leading: Leading, by_task: dict[int, int] | None) -> None:
     """A loss of a stream manager, or of a task that the plan does not have any more."""
-    leading.beat(1, 1, 1, {1: 1})
-    leading.pulse(SETTLE_S)
-    leading.beat(2, 1, sum((by_task or {0: 1}).values()), by_task)
-    leading.pulse(SETTLE_S)
+    leading.send_heartbeat(1, 1, 1, {1: 1})
+    leading.pass_time(SETTLE_S)
+    leading.send_heartbeat(2, 1, sum((by_task or {0: 1}).values()), by_task)
+    leading.pass_time(SETTLE_S)
     assert [leading.restores_of(each) for each in ALL] == [2, 2, 2, 2]
     assert leading.ordered.regions == ()
     assert (leading.ordered.restores, leading.ordered.since) == (2, leading.version)
@@ -93,20 +93,20 @@ def test_a_loss_that_may_be_of_any_task_restores_all(leading: Leading, by_task: 
 def test_another_stream_manager_restores_the_regions_of_its_tasks(leading: Leading) -> None:
     """Here both have a task in each container."""
     leading.register(2, incarnation=2)
-    leading.pulse(SETTLE_S)
+    leading.pass_time(SETTLE_S)
     assert [leading.restores_of(each) for each in ALL] == [1, 1, 1, 1]
 
 
 def test_a_new_leader_keeps_the_restores_of_regions(leading: Leading) -> None:
     """It also ignores reports of tasks that have not carried theirs out."""
     leading.take(*ALL)
-    leading.beat(2, 1, 1, {3: 1})
-    leading.pulse(SETTLE_S)
+    leading.send_heartbeat(2, 1, 1, {3: 1})
+    leading.pass_time(SETTLE_S)
     before = leading.ordered
     following = leading.successor()
     following.register(1)
     following.register(2, losses=1)
-    following.pulse(SETTLE_S)
+    following.pass_time(SETTLE_S)
     assert following.ordered == before
     assert [following.restores_of(each) for each in ALL] == [1, 0, 1, 0]
 

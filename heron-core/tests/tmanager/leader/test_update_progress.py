@@ -288,7 +288,7 @@ def test_a_removed_task_that_does_not_run_does_not_block(bench: Bench, smaller: 
 
 
 def test_the_plan_names_the_tasks_that_send_no_markers(bench: Bench, smaller: PackingPlan) -> None:
-    """The removed task would wait for the marker of a spout that is left down; each change is published once."""
+    """The removed task would wait for the marker of a spout that is given up; each change is published once."""
     bench.switched(smaller)
     bench.take(TaskEvent.GIVEN_UP, 1)
     assert bench.update.step()

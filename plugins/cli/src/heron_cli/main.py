@@ -30,6 +30,7 @@ _COMMANDS = {
     "deactivate": "heron_cli.commands.activate:deactivate",
     "restart": "heron_cli.commands.restart:restart",
     "update": "heron_cli.commands.update:update",
+    "keys": "heron_cli.commands.keys:keys",
     "checkpoints": "heron_cli.commands.checkpoints:checkpoints",
     "logs": "heron_cli.commands.logs:logs",
     "dead-letters": "heron_cli.commands.dead_letters:dead_letters",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,11 +59,12 @@ def screen() -> Screen:
 
 
 @pytest.fixture
-def monitor(environment: Environment, scheduler: IdleScheduler, screen: Screen, tmp_path: Path) -> RunMonitor:
+def monitor(environment: Environment, scheduler: IdleScheduler, screen: Screen, tmp_path: Path) -> Iterator[RunMonitor]:
     """Return a monitor of a run whose job exists and does nothing."""
     scheduler.state = SchedulerState.RUNNING
     (tmp_path / "out").mkdir()
-    return RunMonitor(environment, RUN, GuardedView(screen), Outputs(tmp_path / "out", {"count": 1}))
+    with closing(Outputs(tmp_path / "out", {"count": 1})) as outputs:
+        yield RunMonitor(environment, RUN, GuardedView(screen), outputs)
 
 
 def report(environment: Environment, state: str, error: str = "", topology_id: str = "Words-1") -> None:

@@ -117,16 +117,16 @@ def test_causes_that_change_are_counted_apart() -> None:
     assert problem.why[0] == "exit code 1, 1 of 4 times"
 
 
-def test_a_process_that_is_left_down_comes_first() -> None:
+def test_a_process_that_is_given_up_comes_first() -> None:
     """It does not come back by itself; the command says how to bring it back."""
     down = PastEvent(NOW_S - 10.0, "process-given-up", "count-3", 1)
     answer = explain(facts(died(90.0, BY_PERSON, "split-2"), died(10.0, ERROR), down))
-    assert [each.kind for each in answer.problems] == ["left-down", "restarts"]
-    assert answer.problems[0].what == "count/3 died once and is left down"
+    assert [each.kind for each in answer.problems] == ["given-up", "restarts"]
+    assert answer.problems[0].what == "count/3 died once and is given up"
     assert "heron restart" in answer.problems[0].action
 
 
-def test_a_process_that_was_started_again_is_not_left_down() -> None:
+def test_a_process_that_was_started_again_is_not_given_up() -> None:
     """`heron restart` has brought it back."""
     down = PastEvent(NOW_S - 9.0, "process-given-up", "count-3", 1)
     up = PastEvent(NOW_S - 5.0, "process-started", "count-3", 1)
@@ -192,12 +192,12 @@ def test_an_empty_history_is_healthy_as_far_as_it_goes() -> None:
 
 def test_an_end_by_a_death_has_the_death_as_its_cause() -> None:
     """One problem, not two."""
-    error = "topology 'words', component 'count', task 3 (container 1) died too often and is left down: " + ERROR
+    error = "topology 'words', component 'count', task 3 (container 1) died too often and is given up: " + ERROR
     down = PastEvent(NOW_S - 1.0, "process-given-up", "count-3", 1)
     ended = replace(STATUS, state="failed", ended_at_s=NOW_S, error=error)
     lines = lines_of(facts(died(2.0, ERROR), died(1.0, ERROR), down, status=ended, running=False))
     assert lines[0] == "words failed at 13:20:00 UTC, after 15 min"
-    assert lines[2] == "  why        count/3 died 2 times in 1.0 s and is left down"
+    assert lines[2] == "  why        count/3 died 2 times in 1.0 s and is given up"
     assert lines[3].strip() == "exit code 1, 2 of 2 times"
 
 

@@ -32,7 +32,7 @@ def packing(split: int) -> PackingPlan:
 
 
 @dataclass
-class Plant:
+class ModelTopology:
     """Carries updates out on a topology that has some tasks of `split`."""
 
     split: int = 1
@@ -52,13 +52,13 @@ class Plant:
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Callable[[Plant], OpenRecords]:
+def opened(tmp_path: Path) -> Callable[[ModelTopology], OpenRecords]:
     """The records of a topology with two pieces of advice."""
 
-    def open_with(plant: Plant) -> OpenRecords:
+    def open_with(topology: ModelTopology) -> OpenRecords:
         book = RecordBook(LocalFsStateManager.open({"root": str(tmp_path)}), "t", "t-1")
         book.change(lambda each: replace(each, mode="advise").with_decisions(ADVICE, PERSONS))
-        return OpenRecords("t", book, plant)
+        return OpenRecords("t", book, topology)
 
     return open_with
 
@@ -67,12 +67,12 @@ def states(records: OpenRecords) -> dict[int, DecisionState]:
     return {each.number: each.state for each in records.book.read().records.decisions}
 
 
-def test_approved_advice_is_carried_out_under_its_record(opened: Callable[[Plant], OpenRecords]) -> None:
+def test_approved_advice_is_carried_out_under_its_record(opened: Callable[[ModelTopology], OpenRecords]) -> None:
     """The health manager then awaits its effect, as that of its own actions."""
-    plant = Plant()
-    records = opened(plant)
+    topology = ModelTopology()
+    records = opened(topology)
     assert approve(records, 4) == (Attempt.CARRIED_OUT, "")
-    assert plant.done == ["split 1 -> 3"]
+    assert topology.done == ["split 1 -> 3"]
     decision = records.book.read().records.decisions[0]
     assert (decision.state, decision.base, decision.target) == (DecisionState.STARTED, "plan-1", "plan-3")
     assert decision.reason.startswith("approved by ")
@@ -81,23 +81,23 @@ def test_approved_advice_is_carried_out_under_its_record(opened: Callable[[Plant
         approve(records, 4)
 
 
-def test_a_judgement_of_the_health_manager_stays(opened: Callable[[Plant], OpenRecords]) -> None:
+def test_a_judgement_of_the_health_manager_stays(opened: Callable[[ModelTopology], OpenRecords]) -> None:
     """The plan was changed, its effect was seen, and only then the command could remove the last container."""
-    plant = Plant()
-    records = opened(plant)
+    topology = ModelTopology()
+    records = opened(topology)
     judged = replace(ADVICE, state=DecisionState.EFFECTIVE)
-    plant.meanwhile = lambda: records.book.change(lambda each: each.with_decisions(judged))
+    topology.meanwhile = lambda: records.book.change(lambda each: each.with_decisions(judged))
     assert approve(records, 4) == (Attempt.CARRIED_OUT, "")
     assert states(records)[4] is DecisionState.EFFECTIVE
 
 
-def test_advice_for_another_plan_is_refused(opened: Callable[[Plant], OpenRecords]) -> None:
+def test_advice_for_another_plan_is_refused(opened: Callable[[ModelTopology], OpenRecords]) -> None:
     """Somebody has changed the plan since the advice was given."""
-    plant = Plant(split=2)
-    records = opened(plant)
+    topology = ModelTopology(split=2)
+    records = opened(topology)
     with pytest.raises(UsageError, match="decision 4: the plan was changed meanwhile: split has 2 tasks, not 1"):
         approve(records, 4)
-    assert (plant.done, states(records)[4]) == ([], DecisionState.ADVISED)
+    assert (topology.done, states(records)[4]) == ([], DecisionState.ADVISED)
 
 
 @pytest.mark.parametrize(
@@ -105,31 +105,31 @@ def test_advice_for_another_plan_is_refused(opened: Callable[[Plant], OpenRecord
     [(9, "topology 't' has no decision 9; it has '4', '5'"), (5, "only a person can do this: get a faster disk")],
 )
 def test_what_cannot_be_approved_is_explained(
-    opened: Callable[[Plant], OpenRecords], number: int, message: str
+    opened: Callable[[ModelTopology], OpenRecords], number: int, message: str
 ) -> None:
     """The number is wrong, or the action is not one of the engine's."""
     with pytest.raises(UsageError, match=message):
-        approve(opened(Plant()), number)
+        approve(opened(ModelTopology()), number)
 
 
-def test_one_action_at_a_time(opened: Callable[[Plant], OpenRecords]) -> None:
+def test_one_action_at_a_time(opened: Callable[[ModelTopology], OpenRecords]) -> None:
     """Two updates together could not be told apart by their effect."""
-    records = opened(Plant())
+    records = opened(ModelTopology())
     records.book.change(lambda each: each.with_decisions(replace(ADVICE, number=6, state=DecisionState.STARTED)))
     with pytest.raises(UsageError, match="decision 6 is under way, and one action is carried out at a time"):
         approve(records, 4)
 
 
-def test_a_failure_is_recorded(opened: Callable[[Plant], OpenRecords]) -> None:
+def test_a_failure_is_recorded(opened: Callable[[ModelTopology], OpenRecords]) -> None:
     """It is not tried again by itself for a while."""
-    records = opened(Plant(fails=SchedulerError("no room")))
+    records = opened(ModelTopology(fails=SchedulerError("no room")))
     assert approve(records, 4) == (Attempt.FAILED, "no room")
     assert states(records)[4] is DecisionState.FAILED
 
 
-def test_pause_and_resume_change_nothing_else(opened: Callable[[Plant], OpenRecords]) -> None:
+def test_pause_and_resume_change_nothing_else(opened: Callable[[ModelTopology], OpenRecords]) -> None:
     """The decisions stay, and both can be repeated."""
-    records = opened(Plant())
+    records = opened(ModelTopology())
     before = records.book.read().records
     assert set_paused(records, paused=True) == set_paused(records, paused=True) == replace(before, paused=True)
     assert set_paused(records, paused=False) == before

@@ -153,7 +153,7 @@ class ExecutorsContract(abc.ABC):
         assert not job.executors.placement(1).up
 
     def test_failure_has_the_reason_and_is_its_own(self, job: SupervisedJob) -> None:
-        """Failures of its own lead to a container that is left down; the status shows the reason."""
+        """Failures of its own lead to a container that is given up; the status shows the reason."""
         job.start(1, "crash")
         ended = job.ended(1)
         assert ended.own

@@ -16,7 +16,7 @@ class SupervisedOptions(msgspec.Struct, frozen=True):
 
     `executor` is the command that starts an executor; it gets the path of the container's spec. Empty means the
     executor of this interpreter. A container whose executor has failed by itself more than `restart_limit` times in a
-    row is left down (0: never); with the default that takes about three hours.
+    row is given up (0: never); with the default that takes about three hours.
     """
 
     root: Annotated[str, msgspec.Meta(min_length=1)] = "~/.heron/jobs"

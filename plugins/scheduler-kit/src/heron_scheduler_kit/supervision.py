@@ -154,7 +154,7 @@ class Supervision:
     """The containers of one job and their states."""
 
     def __init__(self, limits: BackoffLimits, grace_s: float, restart_limit: int = 0) -> None:
-        """A container is left down after more than `restart_limit` faults in a row; 0 means never."""
+        """A container is given up after more than `restart_limit` faults in a row; 0 means never."""
         self._limits = limits
         self._restart_limit = restart_limit
         self._grace_s = grace_s

@@ -214,7 +214,7 @@ class Supervisor:
         if each.state is not ContainerState.DOWN:
             return each.last_error
         remedy = f"`heron restart {self._folder.path.name} {each.container_id}` tries again"
-        return f"{each.last_error}; left down after {each.faults} failures in a row (scheduler.restart_limit), {remedy}"
+        return f"{each.last_error}; given up after {each.faults} failures in a row (scheduler.restart_limit), {remedy}"
 
     def _restart(self, container_id: int, reply: Reply) -> None:
         restart = Restart(self._supervision.container(container_id), self._executors.placement, _CHANGE_S)

@@ -120,7 +120,7 @@ def _run(server: OrderServer, supervisor: MessageStream, hub: GuardedHub, woken:
     reactor.on_readable(supervisor.fileno(), process)
     reactor.on_readable(hub, process)
     reactor.on_readable(woken.fd, process)
-    reactor.every(1.0, lambda: None if server.tick() else reactor.stop())
+    reactor.every(1.0, lambda: None if server.check_due() else reactor.stop())
     process()
     reactor.run()
 

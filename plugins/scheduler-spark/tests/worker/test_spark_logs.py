@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from heron.driver_kit.log import rename_older, truncate_when_full
+from heron.driver_kit.log import rename_older
 from heron_scheduler_spark.messages.log_transfer import LogMirror, LogShipper
 from heron_scheduler_spark.worker.container_logs import LogEcho
 
@@ -39,8 +40,10 @@ class Shipped:
 
 
 @pytest.fixture
-def shipped(tmp_path: Path) -> Shipped:
-    return Shipped(tmp_path)
+def shipped(tmp_path: Path) -> Iterator[Shipped]:
+    found = Shipped(tmp_path)
+    with closing(found.shipper):
+        yield found
 
 
 def test_whole_lines_are_sent_and_the_rest_at_the_end(shipped: Shipped) -> None:
@@ -52,22 +55,20 @@ def test_whole_lines_are_sent_and_the_rest_at_the_end(shipped: Shipped) -> None:
     assert shipped.look(final=True) == "one\ntwo\nthr"
 
 
-@pytest.mark.parametrize("turn", ["emptied", "renamed"])
+@pytest.mark.parametrize("turns", [1, 2])
 @pytest.mark.parametrize("more", [0, 50])
-def test_a_renamed_or_emptied_log_is_sent_completely(shipped: Shipped, turn: str, more: int) -> None:
-    """The engine empties the output of children and renames logs. The new file may be longer than the old one."""
+def test_a_renamed_log_is_sent_completely(shipped: Shipped, turns: int, more: int) -> None:
+    """A full log is renamed, also twice between two looks. The new file may be longer than the old one."""
     shipped.write("one\n")
     shipped.look()
     for number in range(3):
         shipped.write(f"last {number}\n")
-        if turn == "emptied":
-            assert truncate_when_full(shipped.log, 1)
-        else:
+        for turn in range(turns):
             rename_older(shipped.log)
-        shipped.write(f"first {number}\n" + "more\n" * more)
-        for _ in range(2):
-            shipped.look()
-    expected = "".join(f"last {number}\nfirst {number}\n" + "more\n" * more for number in range(3))
+            shipped.write(f"first {number} {turn}\n" + "more\n" * more)
+        shipped.look()
+    firsts = [[f"first {number} {turn}\n" + "more\n" * more for turn in range(turns)] for number in range(3)]
+    expected = "".join(f"last {number}\n{''.join(firsts[number])}" for number in range(3))
     assert shipped.look(final=True) == f"one\n{expected}"
 
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
+import numpy as np
 import pyarrow as pa
 
 from heron.api.columns import Columns
+from heron.author_text import class_name, error_text
 from heron.errors import EmitError
 
 __all__ = ["batch_of"]
+
+_DEEPEST = 64  # far more than types of columns have, and far less than fills the stack
+_SEQUENCES = (list, tuple, set, frozenset, deque)
+_NESTED = (*_SEQUENCES, dict, np.ndarray)
 
 
 def batch_of(columns: Columns, fields: Sequence[str]) -> pa.RecordBatch:
@@ -20,8 +28,8 @@ def batch_of(columns: Columns, fields: Sequence[str]) -> pa.RecordBatch:
     """
     try:
         batch = _as_batch(columns)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        msg = f"a {type(columns).__name__} cannot be emitted as columns: {error}"
+    except Exception as error:  # also of methods of the author's values
+        msg = f"a {class_name(columns)} cannot be emitted as columns: {error_text(error)}"
         raise EmitError(msg) from error
     names = batch.schema.names
     if names == list(fields):
@@ -58,7 +66,29 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
 def _as_array(values: object) -> pa.Array:
     if isinstance(values, pa.Array):
         return values
-    return _one_array(values) if isinstance(values, pa.ChunkedArray) else pa.array(values)
+    if isinstance(values, pa.ChunkedArray):
+        return _one_array(values)
+    _check_depth(values, 0)
+    return pa.array(values)
+
+
+def _check_depth(values: object, depth: int) -> None:
+    """Refuse values that contain themselves: Arrow follows them until the process has no stack left."""
+    if depth > _DEEPEST:
+        msg = f"it contains itself, or is nested in more than {_DEEPEST} values; make it flatter"
+        raise ValueError(msg)
+    for each in _held(values):
+        _check_depth(each, depth + 1)
+
+
+def _held(values: object) -> Iterable[object]:
+    """The values of a container that holds containers; nothing else costs the time of a look at each value."""
+    if isinstance(values, dict):
+        return values.values()
+    if not (isinstance(values, _SEQUENCES) or (isinstance(values, np.ndarray) and values.dtype == object)):
+        return ()
+    found = cast("Iterable[object]", values)
+    return found if any(issubclass(each, _NESTED) for each in set(map(type, found))) else ()
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

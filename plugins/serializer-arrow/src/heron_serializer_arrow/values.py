@@ -7,6 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from heron.author_text import class_name, short_text
 from heron.errors import SerializationError
 
 __all__ = ["from_values", "has_exact_type", "to_values", "values_of"]
@@ -89,7 +90,7 @@ def _misfit(field: str, values: Sequence[object], wanted: pa.DataType | None, er
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as reason:
             kind = "any type of Arrow" if wanted is None else f"{wanted}, the type of the first batch"
             return SerializationError(
-                f"field {field!r}: {value!r:.60} of type {type(value).__name__} does not fit {kind}: {reason}"
+                f"field {field!r}: {short_text(value, 60)} of type {class_name(value)} does not fit {kind}: {reason}"
             )
         wanted = wanted or (None if pa.types.is_null(found.type) else found.type)
     return SerializationError(f"field {field!r}: {error}")

@@ -38,6 +38,7 @@ from heron_service_tracker.answers.flow_answers import (
     StackAnswer,
     TuplesAnswer,
 )
+from heron_service_tracker.answers.letters_answer import DeadLettersAnswer
 from heron_service_tracker.answers.traces_answer import TracesAnswer
 from heron_service_tracker.calls.action_items import ActionItem, ActionsAnswer
 from heron_service_tracker.calls.actions import Actions
@@ -52,6 +53,7 @@ from heron_service_tracker.paths.openapi import (
     ACTIONS_PATH,
     EXPLANATION_PATH,
     HISTORY_PATH,
+    LETTERS_PATH,
     LOGS_PATH,
     MEMORY_PATH,
     PROFILE_PATH,
@@ -79,6 +81,7 @@ TYPES: dict[tuple[str, str], type[msgspec.Struct]] = {
     (LOGS_PATH, "get"): LogsAnswer,
     (EXPLANATION_PATH, "get"): ExplanationAnswer,
     (TRACES_PATH, "get"): TracesAnswer,
+    (LETTERS_PATH, "get"): DeadLettersAnswer,
     (ACTIONS_PATH, "get"): ActionsAnswer,
     (ACTIONS_PATH, "post"): ActionItem,
 }
@@ -123,6 +126,11 @@ class Topology:
     def tuples(self, task_id: int, *, tuples: int, seconds: float) -> TaskTuples:
         """Answer."""
         return TaskTuples("words", "count", task_id, 1, 1, 12, "h1", 5.0, seconds, tuples, (), ())
+
+    def log_folder(self, _name: str, timeout_s: float) -> Path:
+        """Answer with a folder that has no letters."""
+        assert timeout_s > 0
+        return Path(__file__).parent
 
     def traces(self) -> TracesTable:
         """Answer."""

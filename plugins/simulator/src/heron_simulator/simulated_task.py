@@ -82,6 +82,7 @@ class SimulatedTask(ABC):
         self.config = merged_config(topology.config, self.definition.config)
         self.metrics = TaskMetrics()
         self.errors = UserErrors(topology.name, plan.component, plan.task_id)
+        self.metrics.on_broken = self.errors.report
         self.outbox = Outbox(environment.inboxes, environment.ledger)
         self.ended = False
         self._target = QueuedTarget()
@@ -151,16 +152,18 @@ class SimulatedTask(ABC):
         self.ended = True
         self.emitter.send_marker(Marker.END, self.environment.index.downstream_tasks(self.plan.component))
 
-    def user_failed(self, doing: str, error: BaseException, remedy: str, record: object = None) -> None:
-        """Shows and counts a failure of user code.
+    def user_failed(
+        self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = ""
+    ) -> None:
+        """Shows and counts a failure of user code; `place` is as for `UserErrors.report`.
 
         Raises:
             TopologyFailedError: when `topology.on.error` is ``stop``, or the error is that of `sys.exit`.
         """
         if self._stops_on_error or not isinstance(error, Exception):
-            line = self.errors.report(doing, error, "the simulation ends", record)
+            line = self.errors.report(doing, error, "the simulation ends", record, place=place)
             raise TopologyFailedError(line) from error
-        self.errors.note(doing, error, remedy, record)
+        self.errors.note(doing, error, remedy, record, place=place)
 
     def component_reported(self, error: Exception) -> None:
         """Shows and counts an error that the component reports; with `topology.on.error: stop` its call ends by it."""
@@ -212,6 +215,7 @@ class SimulatedTask(ABC):
         self.set_streams()
         self.emitter.on_error = self.component_reported
         initialise(component, self.config, self._context)
+        self.errors.locate(self._class, component.author_place)
         self.emitter.hooks = tuple(self._context.hooks)
         self.emitter.flush()
 
@@ -232,8 +236,9 @@ class SimulatedTask(ABC):
 
         return custom
 
-    def _queued_failed(self, error: BaseException) -> None:
-        self.user_failed("a call of the thread-safe collector", error, "the call is lost and the task continues")
+    def _queued_failed(self, error: BaseException, place: str) -> None:
+        doing, remedy = "a call of the thread-safe collector", "the call is lost and the task continues"
+        self.user_failed(doing, error, remedy, place=place)
 
     def _reject(self, stream: str, row: object, error: Exception) -> None:
         self.metrics.failed += 1

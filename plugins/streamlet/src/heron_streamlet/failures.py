@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Sequence
 from types import TracebackType
 
+from heron.author_text import named_error
 from heron.errors import UserCodeError
 
 __all__ = ["OperatorError", "author_place", "error_text", "failed_at", "in_one"]
@@ -40,10 +41,7 @@ def failed_at(operator: object, error: Exception) -> OperatorError:
 
 def error_text(error: BaseException) -> str:
     """Class and message of an error; also of one whose message cannot be made."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # of the author's `__str__`
-        return f"{type(error).__name__} (its message cannot be shown)"
+    return named_error(error)
 
 
 def author_place(trace: TracebackType | None) -> str:

@@ -1,4 +1,4 @@
-"""The paths that modules had before this package had rooms. They work for one version, with a DeprecationWarning.
+"""The paths that modules had in the version before. They work for one version, with a DeprecationWarning.
 
 Programs import them, and stored values name them: the pickled stages of a topology, and authors' values in checkpoints,
 such as a `Window`. The module of an old path has the same classes as that of the new path. Delete this module in
@@ -19,11 +19,14 @@ _ROOMS = {
     "windowing": ("event_time", "fold", "keyed_operators", "window", "window_assignment"),
 }
 _OF_COLUMNS = ("aggregates", "assignment", "batches", "combiner", "gatherer", "steps", "times")
+_OF_VIEWS = ("key_bytes", "monoids", "reader", "sides", "sketches", "view", "view_folds", "view_sinks")
 
 MOVED = {f"{_PACKAGE}.{name}": f"{_PACKAGE}.{room}.{name}" for room, names in _ROOMS.items() for name in names}
 MOVED |= {f"{_PACKAGE}.columns.{name}": f"{_PACKAGE}.arrow.{name}" for name in _OF_COLUMNS}
 MOVED |= {
     f"{_PACKAGE}.columns.sources": f"{_PACKAGE}.arrow.column_sources",
     f"{_PACKAGE}.columns.column_streamlet": f"{_PACKAGE}.api.streamlet",
+    f"{_PACKAGE}.lambda_": f"{_PACKAGE}.views",
 }
+MOVED |= {f"{_PACKAGE}.lambda_.{name}": f"{_PACKAGE}.views.{name}" for name in _OF_VIEWS}
 """The present path of each path that moved."""

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from heron.api import TopologyContext, ValueState
 from heron_streamlet import Builder, Config, Items, session_window, sliding_window, tumbling_window
 from heron_streamlet.columns import sum_of
-from heron_streamlet.lambda_.monoids import Sum
-from heron_streamlet.lambda_.view_folds import LiveFold
 from heron_streamlet.topology.stage_bolts import KeyedStageBolt
+from heron_streamlet.views.monoids import Sum
+from heron_streamlet.views.view_folds import LiveFold
 from heron_streamlet.windowing.failed_window import REPORTED, FailedWindow, WindowFailed
 from heron_streamlet.windowing.fold import Aggregated, Reduce
 from heron_streamlet.windowing.keyed_operators import CountFold, KeyedOperator, SessionFold, WindowFold

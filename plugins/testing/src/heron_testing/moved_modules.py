@@ -1,4 +1,4 @@
-"""The former paths of parts of the contract suites. Delete this module in the version after 0.1."""
+"""The former paths of modules of this package. Delete this module in the version after 0.1."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ class FailedRows:
     def __init__(self, component: str, task_id: int) -> None:
         self._component = component
         self._task_id = task_id
-        self._plain = encode_cause(FailureCause(component, task_id))
+        self.plain = encode_cause(FailureCause(component, task_id))
         self._errors: dict[tuple[int, int], bytes] = {}
         self._causes: dict[tuple[object, ...], bytes] = {}  # by message and lines
         self._stacks: dict[tuple[object, ...], str] = {}  # by lines: to format them costs more than all the rest
 
     def blame(self, batch: TrackedBatch, places: Iterable[int], doing: str, error: BaseException) -> None:
         """These tuples of a batch fail because of an exception."""
-        cause = self._cause(doing, error)
+        cause = self.cause(doing, error)
         for place in places:
             if len(self._errors) < _MOST:
                 self._errors[id(batch), 0 if batch.is_unit else place] = cause
@@ -40,13 +40,13 @@ class FailedRows:
         for batch, places in failed:
             of_batch: dict[bytes, list[int]] = {}
             for place in places:
-                of_batch.setdefault(self._errors.get((id(batch), place), self._plain), []).append(place)
+                of_batch.setdefault(self._errors.get((id(batch), place), self.plain), []).append(place)
             for cause, its_places in of_batch.items():
                 by_cause.setdefault(cause, []).append((batch, its_places))
         self._errors.clear()
         return by_cause
 
-    def _cause(self, doing: str, error: BaseException) -> bytes:
+    def cause(self, doing: str, error: BaseException) -> bytes:
         """The document of an exception; the same for the same message from the same lines."""
         place, text = (doing, type(error), *raised_lines(error)), error_text(error)
         if error.__cause__ is not None or error.__context__ is not None or hasattr(error, "__notes__"):

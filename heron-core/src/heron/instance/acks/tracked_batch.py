@@ -36,7 +36,7 @@ class TrackedBatch:
 
     __slots__ = (
         "_settled",
-        "acks_left",
+        "acks_sent",
         "arrays",
         "batch_key",
         "numbers",
@@ -58,8 +58,8 @@ class TrackedBatch:
         self.roots: memoryview | None = None
         self.root_rows: memoryview | None = None
         self.arrays: object = None
-        self.acks_left = False  # whether any ack of the batch has left
-        self._settled: bytearray | None = None  # one byte per tuple: 1 settled, 2 its ack has left
+        self.acks_sent = False  # whether any ack of the batch is sent
+        self._settled: bytearray | None = None  # one byte per tuple: 1 settled, 2 its ack is sent
 
     def is_range(self) -> bool:
         """Whether an ack of all tuples is one record: one range of roots, and nothing was emitted under them."""
@@ -105,12 +105,12 @@ class TrackedBatch:
                 fresh.append(place)
         return fresh
 
-    def note_acks_left(self, places: Sequence[int] | None, failed: Sequence[int] = ()) -> None:
-        """The acks of these rows (None: of all but `failed`) have left; they do not cover what is emitted from now on.
+    def note_acks_sent(self, places: Sequence[int] | None, failed: Sequence[int] = ()) -> None:
+        """The acks of these rows (None: of all but `failed`) are sent; they do not cover what is emitted from now on.
 
         The failed rows are settled without an ack.
         """
-        self.acks_left = True
+        self.acks_sent = True
         if places is None or self._settled is None or self.is_unit:
             self._settled = bytearray(b"\2") * self.tuples
             for place in failed:

@@ -8,7 +8,7 @@ to the task thread.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -17,7 +17,7 @@ from heron.api.definition import DEFAULT_STREAM, StreamDefinition
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import load_object
-from heron.errors import UsageError
+from heron.errors import HeronError, UsageError
 from heron.instance.acks.foreign_tuples import foreign_tuple, only_tuples
 from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
 from heron.instance.acks.tracked_batch import UNTRACKED, AckedRows, TrackedBatch, tracked_batch
@@ -152,7 +152,7 @@ class AckTracker:
                 segments.append(ack_range(batch.root_base, batch.batch_key, batch.task_id, batch.rows))
             else:
                 others.append(each)
-            batch.note_acks_left(each.places, each.failed)
+            batch.note_acks_sent(each.places, each.failed)
         if others:
             segments += _batch_acks().ack_segments(others)
         self._acked.clear()
@@ -226,8 +226,14 @@ class BoltAcks:
         """Work on a batch is over; its pooled tuples are reused after this."""
         self.settle()
 
-    def begin_columns(self, record_batch: RecordBatch, batch: TrackedBatch | None, lost: Sequence[LostRow]) -> None:
-        """Work on a batch of columns begins; `lost` are the rows that it lacks."""
+    def begin_columns(
+        self,
+        record_batch: RecordBatch,
+        batch: TrackedBatch | None,
+        lost: Sequence[LostRow],
+        source: tuple[str, str] = ("", ""),
+    ) -> None:
+        """Work on a batch of columns of a source begins; `lost` are the rows that it lacks."""
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
         """The component acked or failed a record batch."""
@@ -263,6 +269,11 @@ class BoltAcks:
 
     def flush(self) -> None:
         """Sends the acks; called directly after the flush of what was emitted."""
+
+    def take_letters(self, component: Bolt | None, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        """`OwnReplays.take_letters`, with the component that processes them; None if it can process nothing now."""
+        msg = "it stores no dead letters; those of a topology at least once are with its spouts"
+        raise HeronError(msg)
 
 
 class TrackedBoltAcks(BoltAcks):
@@ -308,7 +319,13 @@ class TrackedBoltAcks(BoltAcks):
         self._emitter.resolve_anchors(batch)
         self._tracker.in_work = None
 
-    def begin_columns(self, record_batch: RecordBatch, batch: TrackedBatch | None, lost: Sequence[LostRow]) -> None:
+    def begin_columns(
+        self,
+        record_batch: RecordBatch,
+        batch: TrackedBatch | None,
+        lost: Sequence[LostRow],
+        source: tuple[str, str] = ("", ""),
+    ) -> None:
         """`BoltAcks.begin_columns`."""
         self._tracker.follow(record_batch, batch)
         self._fail_lost(batch, lost)
@@ -387,8 +404,11 @@ class FinishRoots:
     """
 
     def __init__(
-        self, emitter: BoltEmitter, metrics: TaskMetrics, failed_call: Callable[[str, BaseException, object], None]
+        self, emitter: BoltEmitter, metrics: TaskMetrics, user_failed: Callable[[str, BaseException, str, object], None]
     ) -> None:
+        def failed_call(doing: str, error: BaseException, kept: object) -> None:
+            user_failed(doing, error, "the tuple is lost", kept)
+
         self._emitter = emitter
         self._pending = PendingRoots(monotonic_s)
         self._callbacks = RootCallbacks(self._pending, metrics, failed_call)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from heron.author_text import named_error
 from heron.clock import monotonic_s
 from heron.errors import PluginError
 from heron.ipc import control_pb2 as pb
@@ -69,4 +70,4 @@ class Observation:
 
     def _fail(self, error: BaseException) -> None:
         _log.error("a question about this task cannot be answered", exc_info=error)
-        self._failure = f"looking into the task raised {error!r}; see its log"
+        self._failure = f"looking into the task raised {named_error(error)}; see its log"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from numbers import Real
 from typing import Protocol
 
 from heron.api.global_metrics import root_name
 from heron.api.metrics import IMetric
+from heron.api.names import is_text
 from heron.author_text import short_text
 from heron.clock import monotonic_s
 from heron.errors import UsageError
@@ -75,10 +77,30 @@ class _UserMetric:
     def read(self, now_s: float) -> None:
         self.due_s = now_s + self.period_s
         value = self.metric.get_value_and_reset()
-        if isinstance(value, dict):
-            self.values = {f"/{key}": float(each) for key, each in value.items() if isinstance(each, int | float)}
-        elif isinstance(value, int | float):
-            self.values = {"": float(value)}
+        if value is None:
+            return
+        given = {f"/{_key_text(key)}": each for key, each in value.items()} if isinstance(value, dict) else {"": value}
+        wrong = [key for key, each in given.items() if each is not None and not _is_number(each)]
+        self.values = {key: float(each) for key, each in given.items() if isinstance(each, Real) and key not in wrong}
+        if wrong:
+            of = f" of {wrong[0][1:]}" if wrong[0] else ""
+            msg = f"its value {short_text(given[wrong[0]])}{of} is not a number; give a number or None"
+            raise UsageError(msg)
+
+
+def _is_number(value: object) -> bool:
+    """Whether a value of an author fits in a float; also one of NumPy's."""
+    if not isinstance(value, Real):
+        return False
+    try:
+        float(value)
+    except Exception:  # it is too large, or its class is the author's
+        return False
+    return True
+
+
+def _key_text(key: object) -> str:
+    return key if type(key) is str else short_text(key)
 
 
 class TaskMetrics:
@@ -108,15 +130,23 @@ class TaskMetrics:
         """Adds an author's metric.
 
         Raises:
-            UsageError: when the name is registered already, or the period is not above 0.
+            UsageError: when the name is not a text or is registered already, `metric` is not a metric, or the period
+                is not above 0.
         """
+        metric_name = f"metric {short_text(name)}"
+        if not is_text(name):
+            msg = f"{metric_name}: the name is not a text of at least one character, without lone surrogates"
+            raise UsageError(msg)
         if name in self._user:
-            msg = f"metric {name!r} is registered already; choose another name"
+            msg = f"{metric_name} is registered already; choose another name"
             raise UsageError(msg)
-        if period_s <= 0:
-            msg = f"metric {name!r}: time_bucket_in_sec {period_s} s is not above 0 s"
+        if not callable(getattr(metric, "get_value_and_reset", None)):
+            msg = f"{metric_name}: {short_text(metric)} is not a metric; derive its class from IMetric"
             raise UsageError(msg)
-        self._user[name] = _UserMetric(metric, period_s, monotonic_s())
+        if not _is_number(period_s) or isinstance(period_s, bool) or not period_s > 0:
+            msg = f"{metric_name}: time_bucket_in_sec {short_text(period_s)} s is not above 0 s"
+            raise UsageError(msg)
+        self._user[name] = _UserMetric(metric, float(period_s), monotonic_s())
 
     def forget_registered(self) -> None:
         """Removes the author's metrics, except the counters of the process."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from heron.api.context import ITaskHook
 from heron.api.definition import DEFAULT_STREAM
+from heron.api.names import is_a
 from heron.api.task_hook import EmitInfo
 from heron.api.tuple import Tuple
 from heron.author_text import class_name, short_text
@@ -20,8 +21,8 @@ from heron.instance.acks.foreign_tuples import foreign_tuple
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.metrics.task_time import TaskTime
 from heron.instance.output.emit_lock import EmitLock
-from heron.instance.output.emit_source import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.event_time import to_microseconds
+from heron.instance.output.generated_emit import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.out_stream import OutStream, column_output, trace_roots
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
 from heron.instance.output.stream_routes import task_id
@@ -133,6 +134,9 @@ class Emitter:
 
     def report_error(self, error: Exception) -> None:
         """Shows and counts an error of the author's code, whose call continues."""
+        if not is_a(error, Exception):
+            msg = f"report_error of {short_text(error)}, a {class_name(error)}; give an exception"
+            raise UsageError(msg)
         self.on_error(error)
 
     def end_linger(self) -> None:
@@ -203,9 +207,11 @@ class Emitter:
         """Appends a row to any stream; returns the receiving tasks if `need_task_ids`.
 
         Raises:
-            EmitError: when the stream or task is unknown, or the number of values is wrong.
+            EmitError: when the stream or task is unknown, the number of values is wrong, or the values are one text.
         """
         target = self._stream(stream)
+        if isinstance(values, str | bytes):
+            raise target.wrong_values(values)
         if need_task_ids:
             self._flush_stream(target)
         target.direct = () if direct_task is None else (self._direct(target, direct_task),)
@@ -280,8 +286,11 @@ class Emitter:
             raise EmitError(msg)
         return found
 
-    def _overflow_of(self, stream: OutStream) -> Callable[[], None]:
-        def overflow() -> None:
+    def _overflow_of(self, stream: OutStream) -> Callable[[object], None]:
+        def overflow(values: object) -> None:
+            # A text of one character fits one field by luck. The first emit comes here too; checking each would cost.
+            if isinstance(values, str | bytes):
+                raise stream.wrong_values(values)
             if stream.traces is not None:
                 with self.lock.held():  # a flush by the gateway takes the traced rows, too
                     only_traced = stream.traces.passed(stream)

@@ -1,7 +1,7 @@
 """One declared output stream of a task: the rows emitted since the last flush.
 
-Emits append to a log in the order of emission. Grouping, encoding and framing happen once per flush. Rows that several
-tasks receive whole (one task, `lowest`, `all`) become one segment with many destinations, encoded once.
+Emits append to a buffer in the order of emission. Grouping, encoding and framing happen once per flush. Rows that
+several tasks receive whole (one task, `lowest`, `all`) become one segment with many destinations, encoded once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from heron.driver_kit.loading import load_object
 from heron.errors import EmitError
 from heron.instance.metrics.spans import SpanBuffer, TracePoint
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
-from heron.instance.output.stream_routes import StreamRoutes, Watch
+from heron.instance.output.stream_routes import FollowedRows, StreamRoutes
 from heron.instance.output.stream_traces import RootTraces, StreamTraces
 from heron.ipc.frames.frame import SegmentKind, destination_lists, segment
 from heron.ipc.frames.trace_field import MOST_ENTRIES, TraceEntry, trace_option, traced_segment
@@ -43,9 +43,9 @@ def column_output(stream: OutStream, record: ColumnRecord) -> ColumnOutput:
 
 
 class OutStream:
-    """The log of one stream.
+    """The buffer of one stream: its rows that wait for a flush.
 
-    `limit` is the number of rows that make the next flush. The generated emit compares the log with it and reads no
+    `limit` is the number of rows that make the next flush. The generated emit compares the buffer with it and reads no
     clock: when the linger after a flush is over, `Emitter.end_linger` sets `limit` to zero, and the next emit flushes.
     It also starts at zero. `direct` holds the task of the present emit, if that emit names one. `points` are the traced
     rows of the flush under way; only a task that traces has `traces`.
@@ -107,7 +107,7 @@ class OutStream:
         return [*self.flush(), *columns.segments_of(parts, batch.num_rows)]
 
     def segments_of(self, rows: list[object]) -> list[bytes]:
-        """The segments of rows that were taken from the head of the log; tracked streams add roots and keys."""
+        """The segments of rows that were taken from the head of the buffer; tracked streams add roots and keys."""
         if not rows:
             return []
         if self.points:
@@ -126,7 +126,7 @@ class OutStream:
         return segments
 
     def take_rows(self) -> list[object]:
-        """Takes the rows of the log."""
+        """Takes the rows of the buffer."""
         rows = self.rows[:]  # emits may append behind them meanwhile (heron.instance.output.emit_lock.EmitLock)
         del self.rows[: len(rows)]
         if (sample := self.origin.inspected.sample) is not None:
@@ -163,10 +163,11 @@ class OutStream:
             what = f"{len(values)} values"
         else:
             what = f"a {type(values).__name__}, not a list of values"
+        remedy = f"; emit [{short_text(values, 30)}] for one field" if isinstance(values, str | bytes) else ""
         fields = ", ".join(self.definition.fields)
         return EmitError(
             f"stream {self.definition.name!r}: emit of {what}, the stream declares {self.arity} "
-            f"fields ({fields}); got {short_text(values)}"
+            f"fields ({fields}); got {short_text(values)}{remedy}"
         )
 
     def _encode(
@@ -194,11 +195,11 @@ class OutStream:
     def _traced_segments_of(self, rows: list[object]) -> list[bytes]:
         """The same, where some rows are traced."""
         segments: list[bytes] = []
-        watch = Watch([each.row for each in self.points])
-        parts = [(self.routes.whole, rows, watch.rows)] if self.routes.whole else []
+        followed = FollowedRows([each.row for each in self.points])
+        parts = [(self.routes.whole, rows, followed.rows)] if self.routes.whole else []
         for splitter in self.routes.splitters:
-            split = [((task,), part) for task, part in splitter.split(rows, watch)]
-            parts += [(tasks, part, watch.take(tasks[0])) for tasks, part in split]
+            split = [((task,), part) for task, part in splitter.split(rows, followed)]
+            parts += [(tasks, part, followed.take(tasks[0])) for tasks, part in split]
         self.tasks_of_last = tuple(task for tasks, _, _ in parts for task in tasks)
         for tasks, part, places in parts:
             self._encode(tasks, part, segments, places)

@@ -29,6 +29,7 @@ __all__ = [
     "CheckedGrouping",
     "ChosenSplitter",
     "CustomGroupings",
+    "FollowedRows",
     "KeyMemo",
     "KeySplitter",
     "KeyedEdge",
@@ -36,7 +37,6 @@ __all__ = [
     "ShuffleSplitter",
     "Splitter",
     "StreamRoutes",
-    "Watch",
     "routes_of",
     "task_id",
 ]
@@ -52,7 +52,7 @@ CustomGroupings = Callable[[str, InputDefinition], ICustomGrouping]
 """Gives the author's grouping object for a consumer's subscription, prepared with its tasks."""
 
 
-class Watch:
+class FollowedRows:
     """Follows some rows of a flush, ascending, to their places in the parts of tasks."""
 
     def __init__(self, rows: list[int]) -> None:
@@ -72,10 +72,10 @@ class Watch:
 class Splitter(Protocol):
     """Divides the rows of a flush among the tasks of one consumer."""
 
-    def split(self, rows: list[object], watch: Watch | None = None) -> Iterable[tuple[int, list[object]]]:
+    def split(self, rows: list[object], followed: FollowedRows | None = None) -> Iterable[tuple[int, list[object]]]:
         """``(task id, rows)`` for each task that gets rows, each task's rows in the order of emission.
 
-        `watch` learns the places of the rows that it follows.
+        `followed` learns the places of the rows that it follows.
         """
         ...
 
@@ -281,12 +281,12 @@ class ShuffleSplitter:
         self._tasks = tuple(tasks)
         self._next = start % len(self._tasks)
 
-    def split(self, rows: list[object], watch: Watch | None = None) -> Iterable[tuple[int, list[object]]]:
+    def split(self, rows: list[object], followed: FollowedRows | None = None) -> Iterable[tuple[int, list[object]]]:
         """`Splitter.split`."""
         count = len(self._tasks)
         dealt = self.deal(len(rows))
-        for row in () if watch is None else watch.rows:
-            watch.place(row, dealt[row % count], row // count)  # type: ignore[union-attr]  # it has rows
+        for row in () if followed is None else followed.rows:
+            followed.place(row, dealt[row % count], row // count)  # type: ignore[union-attr]  # it has rows
         for offset, task in enumerate(dealt):
             yield task, rows[offset::count]
 
@@ -386,11 +386,11 @@ class KeySplitter:
         self.memo = memo
         self.picks: list[Append] = []
 
-    def split(self, rows: list[object], watch: Watch | None = None) -> Iterable[tuple[int, list[object]]]:
+    def split(self, rows: list[object], followed: FollowedRows | None = None) -> Iterable[tuple[int, list[object]]]:
         """`Splitter.split`; the first `picks` belong to the rows."""
         pairs = zip(self.picks, rows, strict=False)
-        if watch is not None:
-            self._carry_watched(pairs, watch)
+        if followed is not None:
+            self._carry_followed(pairs, followed)
         for pick, row in pairs:
             pick(row)
         del self.picks[: len(rows)]
@@ -399,10 +399,10 @@ class KeySplitter:
                 yield task, chosen.copy()
                 chosen.clear()
 
-    def _carry_watched(self, pairs: Iterator[tuple[Append, object]], watch: Watch) -> None:
+    def _carry_followed(self, pairs: Iterator[tuple[Append, object]], followed: FollowedRows) -> None:
         """Carries the rows up to the last one that is watched; the list that has grown shows where each of these is."""
         lists, before = self.memo.lists, 0
-        for number in watch.rows:
+        for number in followed.rows:
             for pick, row in islice(pairs, number - before):
                 pick(row)
             sizes = {task: len(each) for task, each in lists.items()}
@@ -411,7 +411,7 @@ class KeySplitter:
             before = number + 1
             for task, each in lists.items():
                 if len(each) > sizes[task]:
-                    watch.place(number, task, sizes[task])
+                    followed.place(number, task, sizes[task])
 
 
 class ChosenSplitter:
@@ -422,12 +422,12 @@ class ChosenSplitter:
     def __init__(self) -> None:
         self.picks: list[Sequence[int]] = []
 
-    def split(self, rows: list[object], watch: Watch | None = None) -> Iterable[tuple[int, list[object]]]:
+    def split(self, rows: list[object], followed: FollowedRows | None = None) -> Iterable[tuple[int, list[object]]]:
         """`Splitter.split`; the first `picks` belong to the rows."""
         by_task: dict[int, list[object]] = {}
-        for number in () if watch is None else watch.rows:
+        for number in () if followed is None else followed.rows:
             for task in self.picks[number]:
-                watch.place(number, task, sum(task in tasks for tasks in self.picks[:number]))  # type: ignore[union-attr]
+                followed.place(number, task, sum(task in tasks for tasks in self.picks[:number]))  # type: ignore[union-attr]
         for tasks, row in zip(self.picks, rows, strict=False):
             for task in tasks:
                 by_task.setdefault(task, []).append(row)

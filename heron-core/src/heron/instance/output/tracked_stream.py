@@ -1,4 +1,4 @@
-"""Output streams whose tuples are tracked: the same log, flushed with roots and keys.
+"""Output streams whose tuples are tracked: the same buffer, flushed with roots and keys.
 
 A spout's rows are roots. A bolt's rows belong to the roots of their anchors. Keys derive from the batch's key, the
 row's number and the destination, so that a flush sends no keys. A flush of roots to tasks that receive all
@@ -206,7 +206,7 @@ class AnchoredStream(OutStream):
         for anchor in () if anchors is None else listed_anchors(anchors):
             batch, places = self._places_of(anchor)
             if isinstance(batch, TrackedBatch):
-                if batch.acks_left:
+                if batch.acks_sent:
                     places = filter(batch.takes_children, places)
                 parents.setdefault(batch, set()).update((0 for _ in places) if batch.is_unit else places)
         return [(batch, sorted(rows)) for batch, rows in parents.items() if rows]
@@ -280,7 +280,7 @@ def listed_anchors(anchors: object) -> Iterable[object]:
 
 @dataclass(frozen=True, slots=True)
 class AnchoredRows:
-    """Rows of the log from `start` on, each anchored to one tuple of `batch` by its place; -1 for no anchor."""
+    """Rows of the buffer from `start` on, each anchored to one tuple of `batch` by its place; -1 for no anchor."""
 
     start: int
     batch: TrackedBatch
@@ -304,7 +304,7 @@ class Anchors:
         self._resolved = 0
 
     def resolve(self, current: TrackedBatch | None, rows: int | None = None) -> None:
-        """Resolves the rows since the last call, up to `rows` of the log; `current` is the batch in work."""
+        """Resolves the rows since the last call, up to `rows` of the buffer; `current` is the batch in work."""
         parents = self.parents if rows is None else self.parents[: rows - self._resolved]
         if not parents:
             return
@@ -318,7 +318,7 @@ class Anchors:
         if len(places) != count:
             self._resolve_slowly(parents, start, current)
         elif current is not None and max(places) >= 0:
-            if current.acks_left:
+            if current.acks_sent:
                 places = [place if place >= 0 and current.takes_children(place) else -1 for place in places]
             self._regular.append(AnchoredRows(start, current, places))
         del self.parents[:count]

@@ -5,5 +5,5 @@ to the task thread; `checkpoint_saver` stores on a thread of its own.
 
 Reading order: `keyed_state` with `owned_groups`, `state_migration` and `state_table`, `stored_state` with
 `state_backends` (state on disk), `state_snapshot`, `state_payload` (its bytes), `task_checkpoints`,
-`checkpoint_saver`.
+`checkpoint_saver`, `held_letters` (dead letters until their checkpoint is complete).
 """

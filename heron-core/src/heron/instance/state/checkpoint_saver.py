@@ -21,6 +21,7 @@ from heron.instance.state.state_snapshot import StateSnapshot
 __all__ = ["CheckpointSaver", "SavedOutcome"]
 
 _LEAST_USED = 0.25  # the share of an object that must be in use; so a store holds at most four times the state
+_OPERATOR, _LETTERS = -1, -2  # in the place of a key group
 _SLICE_S = 0.005  # what one call of `advance` may take, plus one key group
 
 
@@ -34,19 +35,19 @@ class SavedOutcome:
 
 
 class _Job:
-    """One checkpoint: what is encoded so far. `groups` are the key groups of `payloads`, in order."""
+    """One checkpoint: what is encoded so far. `groups` are the key groups of `payloads`, in order, or the above."""
 
     __slots__ = ("began_s", "groups", "keyed", "name", "number", "payloads", "places", "removed", "snapshot")
 
     def __init__(
-        self, number: int, name: str, snapshot: TaskSnapshot, operator: bytes | None, keyed: StateSnapshot
+        self, number: int, name: str, snapshot: TaskSnapshot, payloads: dict[int, bytes], keyed: StateSnapshot
     ) -> None:
         self.number = number
         self.name = name
         self.snapshot = snapshot
         self.keyed = keyed
-        self.payloads: list[bytes] = [] if operator is None else [operator]
-        self.groups: list[int | None] = [] if operator is None else [None]
+        self.payloads = list(payloads.values())
+        self.groups = list(payloads)
         self.removed: list[int] = []
         self.places: tuple[Place, ...] = ()
         self.began_s = monotonic_s()
@@ -87,10 +88,19 @@ class CheckpointSaver:
         sparse = {name for name, size in used_bytes.items() if size < _LEAST_USED * self._sizes_bytes.get(name, 0)}
         return tuple(group for group, place in self._places.items() if place.object in sparse)
 
-    def begin(self, number: int, snapshot: TaskSnapshot, operator: bytes | None, keyed: StateSnapshot) -> None:
+    def begin(
+        self,
+        number: int,
+        snapshot: TaskSnapshot,
+        operator: bytes | None,
+        keyed: StateSnapshot,
+        letters: bytes | None = None,
+    ) -> None:
         """Begins to save; only when it is not busy."""
+        whole = {_OPERATOR: operator, _LETTERS: letters}
+        payloads = {each: payload for each, payload in whole.items() if payload is not None}
         name = self._archive.task_object(CheckpointId(self._run, number), self._task_id)
-        self._job = _Job(number, name, snapshot, operator, keyed)
+        self._job = _Job(number, name, snapshot, payloads, keyed)
         self._encoding = True
         if self._thread is None:
             self._thread = threading.Thread(target=self._store, name="checkpoints", daemon=True)
@@ -136,12 +146,9 @@ class CheckpointSaver:
         return None
 
     def _snapshot_of(self, job: _Job) -> TaskSnapshot:
-        operator: Place | None = None
-        for group, place in zip(job.groups, job.places, strict=True):
-            if group is None:
-                operator = place
-            else:
-                self._places[group] = place
+        places = dict(zip(job.groups, job.places, strict=True))
+        operator, letters = places.pop(_OPERATOR, None), places.pop(_LETTERS, None)
+        self._places |= places
         for group in job.removed:
             self._places.pop(group, None)
         written_bytes = sum(map(len, job.payloads))
@@ -150,6 +157,7 @@ class CheckpointSaver:
         return replace(
             job.snapshot,
             operator=operator,
+            letters=letters,
             groups=dict(self._places),
             written_bytes=written_bytes,
             save_s=monotonic_s() - job.began_s,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_origin
 
 from heron.api.keyed_state import CounterState, GroupEntries, KeyedState, ListState, MapState, ValueState, is_frozen
+from heron.api.names import is_text
 from heron.author_text import short_text
 from heron.clock import Clock
 from heron.errors import CheckpointError, KeyedStateError, UsageError, known
@@ -164,14 +165,14 @@ class KeyedStateStore:
         self._snapshot = StateSnapshot(groups, encode, self.mark_changed, self._clock, on_encoded)
         return self._snapshot
 
-    def settle(self) -> None:
+    def flush_if_many(self) -> None:
         """Between two calls of user code: a store receives what changed.
 
         Raises:
             KeyedStateError: when the store does not take it.
         """
         if self._cache is not None:
-            self._cache.settle()
+            self._cache.flush_if_many()
 
     def close(self) -> None:
         """Gives up the state: a store is removed."""
@@ -284,9 +285,9 @@ def _other_kind(owner: str, name: str, saved: str, asked: str) -> CheckpointErro
 
 
 def _check(owner: str, name: str, kind: object, default: object, ttl_s: float | None, *, event_time: bool) -> None:
-    where = f"{owner}: keyed state {name!r}"
-    if not name:
-        msg = f"{where}: the name is not a text of at least one character"
+    where = f"{owner}: keyed state {short_text(name)}"
+    if not is_text(name):
+        msg = f"{where}: the name is not a text of at least one character, without lone surrogates"
     elif kind not in _KINDS:
         kinds = known(each.__name__ for each in (ValueState, CounterState, ListState, MapState))
         msg = f"{where}: kind {short_text(kind)} is not one of {kinds}"

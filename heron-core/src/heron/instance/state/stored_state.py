@@ -1,8 +1,8 @@
 """Keyed state in a `TaskStore`: entries of parts whose values come from the store and go back to it.
 
-`StoredEntries` is a dict like other `GroupEntries`, and its own items are a cache. `StateCache.settle` writes what
-changed, between two calls of user code: within a call the author may change an object that `get` returned. So an access
-of the component reads from the store, and never writes to it.
+`StoredEntries` is a dict like other `GroupEntries`, and its own items are a cache. `StateCache.flush_if_many` writes
+what changed, between two calls of user code: within a call the author may change an object that `get` returned. So an
+access of the component reads from the store, and never writes to it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class StateCache:
         """The component has an object of this entry until its method returns."""
         self._lent.append((part, key))
 
-    def settle(self) -> None:
+    def flush_if_many(self) -> None:
         """No method of the component is running: writes the changes, if there are many.
 
         Raises:
@@ -88,7 +88,7 @@ class StateCache:
         """Writes all changes, between two calls of user code. What cannot be pickled stays in memory.
 
         Raises:
-            KeyedStateError: as `settle`.
+            KeyedStateError: as `flush_if_many`.
         """
         changes: dict[tuple[int, bytes], bytes | None] = {}
         for part in self._held:
@@ -107,7 +107,7 @@ class StateCache:
         """Writes all changes and opens a view of this instant; the caller closes it.
 
         Raises:
-            KeyedStateError: as `settle`.
+            KeyedStateError: as `flush_if_many`.
         """
         self.close_view()
         self.flush()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from heron.api.bolt import Bolt
 from heron.api.spout import Spout
@@ -23,6 +24,9 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.kernel.role_spec import InstanceSpec
 from heron.planner.physical_plan import CheckpointPlan, PlanIndex
+
+if TYPE_CHECKING:  # most topologies have no dead letters
+    from heron.instance.state.held_letters import HeldLetters
 
 __all__ = ["TaskCheckpoints"]
 
@@ -47,6 +51,8 @@ class TaskCheckpoints:
         self._send = send
         self._saver = CheckpointSaver(archive, spec.topology_id, spec.task_id, nudge)
         self._operator: State = HashMapState()
+        self.letters: HeldLetters | None = None
+        """The dead letters of the task, if it keeps any; part of its state."""
         self._plan = CheckpointPlan()
         self._saved = 0
         self._committed = 0
@@ -109,6 +115,10 @@ class TaskCheckpoints:
         self.ended = own is not None and own.ended
         self._ended_at = plan.complete if self.ended else 0
         self._operator = HashMapState()
+        if self.letters is not None and own is not None and own.letters is not None:
+            self.letters.restore(self._archive.load(own.letters), own.task_id)
+        elif self.letters is not None:
+            self.letters.restore(b"", self._spec.task_id)
         if own is not None and own.operator is not None:
             self._operator = decode_operator_state(self._archive.load(own.operator), str(own.operator.object))
         if isinstance(component, StatefulComponent):
@@ -116,11 +126,13 @@ class TaskCheckpoints:
                 self._operator = component.migrate(own.version, self._operator)
             component.init_state(self._operator)
 
-    def settle(self, component: Spout | Bolt) -> None:
+    def pre_restore(self, component: Spout | Bolt) -> None:
         """After `initialize`: the component commits what belongs to the restored checkpoint, and discards the rest."""
         source = self._source()
         if isinstance(component, ITwoPhaseStatefulComponent):
             component.pre_restore(str(source.number) if source else "")
+        if self.letters is not None and source is not None:
+            self.letters.complete(source.number)
         self._committed = self._plan.complete
 
     def report_committed(self) -> None:
@@ -158,7 +170,8 @@ class TaskCheckpoints:
             align_s=align_s,
             component_index=spec.component_index,
         )
-        self._saver.begin(number, snapshot, operator, keyed)
+        letters = self.letters.save(number) if self.letters is not None else None
+        self._saver.begin(number, snapshot, operator, keyed, letters)
 
     def advance(self) -> bool:
         """Encodes a slice of a checkpoint and reports one that is stored; returns whether more is to be encoded."""
@@ -195,6 +208,8 @@ class TaskCheckpoints:
             return
         if isinstance(component, ITwoPhaseStatefulComponent):
             component.post_save(str(number))
+        if self.letters is not None:
+            self.letters.complete(number)
         self._committed = number
         self._report(pb.CHECKPOINT_PHASE_COMMITTED, number)
 

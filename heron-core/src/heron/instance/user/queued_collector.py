@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from types import CodeType
 
 from heron.api.tuple import Tuple
 from heron.instance.queues.data_queue import Sleeper
@@ -36,7 +38,7 @@ class QueuedCollector:
     def __init__(self, target: QueuedTarget, sleeper: Sleeper) -> None:
         self._target = target
         self._sleeper = sleeper
-        self._calls: deque[Callable[[], object]] = deque()
+        self._calls: deque[tuple[Callable[[], object], CodeType, int]] = deque()
         self._room = threading.Event()
         self._task_thread = threading.get_ident()
 
@@ -74,13 +76,14 @@ class QueuedCollector:
         if end is not None:
             self._queue(end)
 
-    def drain(self, failed: Callable[[BaseException], None]) -> None:
-        """Task thread: executes the queued calls; passes each exception to `failed`."""
+    def drain(self, failed: Callable[[BaseException, str], None]) -> None:
+        """Task thread: executes the queued calls; passes each exception to `failed`, with the line of the call."""
         while self._calls:
+            call, code, line = self._calls.popleft()
             try:
-                self._calls.popleft()()
+                call()
             except BaseException as error:
-                failed(error)
+                failed(error, f"{code.co_filename}, line {line}")
             if len(self._calls) < _MOST_CALLS and not self._room.is_set():
                 self._room.set()
 
@@ -93,5 +96,6 @@ class QueuedCollector:
             self._room.clear()
             if len(self._calls) >= _MOST_CALLS:  # read after the change, so that no waiter is missed
                 self._room.wait(_LOOK_EVERY_S)
-        self._calls.append(call)
+        caller = sys._getframe(2)  # the documented way to a caller; it costs less than the queue
+        self._calls.append((call, caller.f_code, caller.f_lineno))
         self._sleeper.nudge()

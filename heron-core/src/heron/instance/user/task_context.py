@@ -10,7 +10,9 @@ from heron.api.config import merged_config
 from heron.api.context import ITaskHook, S, TopologyContext
 from heron.api.definition import ComponentDefinition, GroupingDefinition
 from heron.api.metrics import IMetric
+from heron.api.names import is_a
 from heron.api.stream_id import GlobalStreamId
+from heron.author_text import short_text
 from heron.clock import SystemClock
 from heron.errors import UsageError, known, nearest
 from heron.instance.metrics.task_metrics import TaskMetrics
@@ -116,8 +118,8 @@ class TaskContext(TopologyContext):
     def _component(self, component_id: str) -> ComponentDefinition:
         topology = self.index.plan.topology
         try:
-            return topology.component(component_id)
+            return topology.component(component_id if is_a(component_id, str) else "")
         except KeyError:
             names = [component.name for component in topology.components]
-            msg = f"unknown component {component_id!r}{nearest(component_id, names)}; known: {known(names)}"
+            msg = f"unknown component {short_text(component_id)}{nearest(component_id, names)}; known: {known(names)}"
             raise UsageError(msg) from None

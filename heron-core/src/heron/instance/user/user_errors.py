@@ -32,18 +32,23 @@ class UserErrors:
         self._seen: dict[tuple[str, str, str], int] = {}
         self._events: deque[Event] = deque(maxlen=_SHOWN_AT_MOST)
         self._raised_at: set[tuple[object, ...]] = set()
-        self._home = "an unknown line"
+        self._home = ""
         self.count = 0
         self.last = ""
 
-    def locate(self, component: type) -> None:
-        """Sets the author's class as the place of failures without a line, such as the encoding of an emitted tuple."""
+    def locate(self, component: type, place: str = "") -> None:
+        """Sets the place of failures without a line, such as the encoding of an emitted tuple.
+
+        It is the author's class, or `place` if the component has no class of the author.
+        """
         codes = [code for each in vars(component).values() if (code := getattr(each, "__code__", None)) is not None]
-        if codes:
+        if place:
+            self._home = place
+        elif codes:
             first = min(codes, key=lambda code: code.co_firstlineno)
             self._home = f"{first.co_filename}, line {first.co_firstlineno} or after ({component.__qualname__})"
 
-    def note(self, doing: str, error: BaseException, remedy: str, record: object = None) -> None:
+    def note(self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = "") -> None:
         """`report` without a description, in a tenth of the time if a failure of this class at these lines was shown.
 
         An error that carries its place is always described, because its lines are the engine's.
@@ -52,17 +57,20 @@ class UserErrors:
         if key in self._raised_at:
             self.count += 1
             return
-        self.report(doing, error, remedy, record)
+        self.report(doing, error, remedy, record, place=place)
         if error.__traceback__ is not None and not isinstance(error, UserCodeError):
             if len(self._raised_at) >= _SHOWN_AT_MOST:
                 self._raised_at.clear()
             self._raised_at.add(key)
 
-    def report(self, doing: str, error: BaseException, remedy: str, record: object = None) -> str:
-        """Counts the failure, prints it if it is new, and returns its description of one line."""
+    def report(self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = "") -> str:
+        """Counts the failure, prints it if it is new, and returns its description of one line.
+
+        `place` is the author's line that led to it, if no line of the author is in the traceback.
+        """
         self.count += 1
         own = error if isinstance(error, UserCodeError) else UserCodeError()
-        place = own.place or _place(error.__traceback__) or self._home
+        place = own.place or _place(error.__traceback__, place or self._home)
         shown = f" with {short_text(record, _RECORD_CHARACTERS)}" if record is not None else ""
         line = f"{self._subject}: {doing}{shown} raised {named_error(error)}; at {place}; {remedy}"
         line = line.encode("utf-8", "backslashreplace").decode()  # a file name, for example, may not be valid text
@@ -82,20 +90,16 @@ class UserErrors:
         return events
 
 
-def _place(trace: TracebackType | None) -> str:
-    """File and line of the author's innermost frame, or else of the innermost frame outside the engine.
-
-    Empty without a traceback.
-    """
-    places: list[tuple[CodeOrigin, str]] = []
+def _place(trace: TracebackType | None, otherwise: str) -> str:
+    """File and line of the author's innermost frame, or else `otherwise`; if that is empty, of the innermost frame."""
+    author = innermost = ""
     while trace is not None:
         frame = trace.tb_frame
-        origin = code_origin(frame.f_code.co_filename, module_of(frame.f_globals))
-        places.append((origin, f"{frame.f_code.co_filename}, line {trace.tb_lineno}"))
+        innermost = f"{frame.f_code.co_filename}, line {trace.tb_lineno}"
+        if code_origin(frame.f_code.co_filename, module_of(frame.f_globals)) is CodeOrigin.USER:
+            author = innermost
         trace = trace.tb_next
-    foreign = [place for origin, place in places if origin is not CodeOrigin.ENGINE]
-    authors = [place for origin, place in places if origin is CodeOrigin.USER]
-    return (authors or foreign or [place for _, place in places] or [""])[-1]
+    return author or otherwise or innermost or "an unknown line"
 
 
 def _show(text: str) -> None:

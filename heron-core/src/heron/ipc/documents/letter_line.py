@@ -37,9 +37,10 @@ class LetterLine(msgspec.Struct, frozen=True, omit_defaults=True):
 def read_line(line: bytes) -> LetterLine | None:
     """The letter in a line of the file; None if the line is broken, such as the last one of a task that was killed."""
     try:
-        return msgspec.json.decode(line, type=LetterLine)
-    except msgspec.MsgspecError:
+        letter = msgspec.json.decode(line, type=LetterLine)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
+    return letter if letter.id.partition("-")[0].isdecimal() else None  # the id begins with the task
 
 
 class LettersAnswer(msgspec.Struct, frozen=True):

@@ -13,13 +13,13 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from heron.errors import RemoteProtocolError
-from heron.spi.typed_values import decode_json
+from heron.spi.typed_values import decode_document, decode_json
 
 __all__ = [
     "CheckpointStatus",
     "ComponentStatus",
     "Culprit",
+    "KeysStatus",
     "LeaderStatus",
     "LongCallStatus",
     "ProcessStatus",
@@ -192,6 +192,18 @@ class UpdateStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class KeysStatus:
+    """Containers whose stream managers have these sets of keys, oldest first, named by the server's public keys.
+
+    `moved` is whether all their sessions use the newest of these keys.
+    """
+
+    server_keys: tuple[str, ...]
+    moved: bool
+    containers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyStatus:
     """A topology at one moment; `state` is a value of `heron.planner.physical_plan.TopologyState`."""
 
@@ -215,6 +227,7 @@ class TopologyStatus:
     update: UpdateStatus | None = None
     checkpoints: CheckpointStatus | None = None
     long_calls: tuple[LongCallStatus, ...] = ()
+    keys: tuple[KeysStatus, ...] = ()
 
 
 def encode_status(status: TopologyStatus) -> bytes:
@@ -228,10 +241,7 @@ def decode_status(data: bytes) -> TopologyStatus:
     Raises:
         RemoteProtocolError: when the bytes do not decode.
     """
-    try:
-        return decode_json(data, TopologyStatus)
-    except msgspec.MsgspecError as error:
-        raise _unreadable(data, error) from error
+    return decode_document(data, TopologyStatus, "a topology status")
 
 
 _SELDOM_CHANGE: dict[str, Any] = {"tasks": tuple[TaskStatus, ...], "processes": tuple[ProcessStatus, ...]}
@@ -255,8 +265,8 @@ class StatusReader:
                 if former is None or former[0] != raw:
                     former = self._former[name] = raw, decode_json(raw, kind)
                 values[name] = former[1]
-        except msgspec.MsgspecError as error:
-            raise _unreadable(data, error) from error
+        except msgspec.MsgspecError:
+            return decode_status(data)  # raises, and says where the document is wrong
         return TopologyStatus(**values)
 
 
@@ -273,7 +283,3 @@ def _parts() -> type[msgspec.Struct]:
         if each.default is not MISSING
     ]
     return msgspec.defstruct("StatusParts", [*required, *others], frozen=True)
-
-
-def _unreadable(data: bytes, error: Exception) -> RemoteProtocolError:
-    return RemoteProtocolError(f"a topology status of {len(data)} bytes cannot be read: {error}")

@@ -1,4 +1,4 @@
-"""The instructions of the leader, which `heron.tmanager.service` carries out."""
+"""The instructions of the leader, which `heron.tmanager.topology_manager` carries out."""
 
 from __future__ import annotations
 

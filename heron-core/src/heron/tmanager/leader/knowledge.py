@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from heron.api.config import takes_checkpoints
 from heron.clock import Clock
+from heron.errors import HeronError
 from heron.ipc.documents.metrics_table import MetricsTable
 from heron.ipc.documents.status import CheckpointStatus, TopologyStatus, Unreached
 from heron.kernel.settings import EngineSettings
@@ -14,6 +15,7 @@ from heron.state_machine import StateMachine
 from heron.tmanager.leader.back_pressure_reports import BackPressureReports
 from heron.tmanager.leader.checkpoint_progress import CheckpointProgress
 from heron.tmanager.leader.checkpoint_run import checkpoint_run, first_checkpoints
+from heron.tmanager.leader.key_reports import KeyReports
 from heron.tmanager.leader.long_call_reports import LongCallReports
 from heron.tmanager.leader.membership import PlanMaker, Registry
 from heron.tmanager.leader.process_reports import ProcessTable
@@ -59,6 +61,7 @@ class Knowledge:
         self.metrics = MetricsStore(settings.metrics_export_s)
         self.back_pressure = BackPressureReports()
         self.long_calls = LongCallReports(clock)
+        self.keys = KeyReports()
         self.errors = ErrorList()
         for each in takeover.troubles:
             self.errors.add(each)
@@ -102,8 +105,12 @@ class Knowledge:
         Raises:
             HeronError: when the topology lacks the task, another component has it, or its tuples may not be shown.
         """
-        check_selection(self._components(), component, task_id)
-        check_inspection(self.plans.definition, self._components()[task_id], wanted=tuples)
+        components = self._components()
+        check_selection(components, component, task_id)
+        if task_id not in components:  # 0 selects all, and one task has to answer
+            msg = f"{task_id} is not the id of a task; give one of those that `heron status` shows"
+            raise HeronError(msg)
+        check_inspection(self.plans.definition, components[task_id], wanted=tuples)
         process = next((each for each in self.processes.statuses() if each.task_id == task_id), None)
         return (*self.tasks.place(task_id), process)
 
@@ -138,6 +145,7 @@ class Knowledge:
             update=self.update.status(),
             checkpoints=self.checkpoint_status(),
             long_calls=() if self.ended else self.long_calls.statuses(),
+            keys=() if self.ended else self.keys.statuses(self.plans.containers()),
         )
 
     def checkpoint_status(self) -> CheckpointStatus | None:

@@ -16,6 +16,7 @@ from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import StreamManagerLocation, TopologyState
 from heron.planner.runtime_config import ConfigChanges, with_changes
 from heron.spi.metricsink import MetricsRecord
+from heron.tmanager.leader.back_pressure_events import pressure_begun, pressure_ended
 from heron.tmanager.leader.checkpoint_progress import (
     CheckpointReport,
 )
@@ -31,7 +32,6 @@ from heron.tmanager.leader.instructions import (
 from heron.tmanager.leader.knowledge import Knowledge
 from heron.tmanager.leader.long_call_reports import LongCallReport
 from heron.tmanager.leader.membership import Registration
-from heron.tmanager.leader.pressure_notes import pressure_begun, pressure_ended
 from heron.tmanager.leader.process_reports import ProcessReport
 from heron.tmanager.leader.task_table import TaskEvent, TaskReport
 from heron.tmanager.leader.topology_state import (
@@ -46,7 +46,7 @@ from heron.tmanager.leader.update_progress import NO_OWNERS, OwnersByComponent
 
 __all__ = ["Leader"]
 
-_FATES = {TaskEvent.DIED: "died and is restarted", TaskEvent.GIVEN_UP: "died too often and is left down"}
+_FATES = {TaskEvent.DIED: "died and is restarted", TaskEvent.GIVEN_UP: "died too often and is given up"}
 
 
 class Leader:
@@ -67,6 +67,7 @@ class Leader:
         self._back_pressure = known.back_pressure
         self._long_calls = known.long_calls
         self._errors = known.errors
+        self._ports_changed = False
 
     def begin(self) -> list[Instruction]:
         """The first instructions."""
@@ -96,14 +97,18 @@ class Leader:
             msg = f"stream manager of container {container_id}: incarnation {location.incarnation} was replaced"
             raise HeronError(msg)
         instructions: list[Instruction] = []
-        if registration is not Registration.SAME:
+        if registration not in {Registration.SAME, Registration.MOVED}:
+            self.known.keys.forget(container_id)
             facts = {"incarnation": str(location.incarnation)}
             instructions.append(NoteEvent("stmgr-registered", f"stmgr-{container_id}", facts))
             instructions += self._lift(self._back_pressure.forget(container_id, self._clock.wall_s()))
         if self._checkpoints is not None:
             self._checkpoints.losses_reported(container_id, location.incarnation, losses, lost_by_task)
         before = self.known.plan
-        instructions += self._replan()
+        if registration is Registration.MOVED:
+            self._ports_changed = True  # of all containers at once, when keys rotate: the next tick makes one plan
+        else:
+            instructions += self._replan()
         instructions += self._continue_update()
         if self.known.plan is before and before is not None:
             instructions.append(SendPlan(container_id, before))
@@ -235,13 +240,15 @@ class Leader:
             return [PublishPlan(self.known.plan, self._plans.packing)]
         return instructions
 
-    def tick(self) -> list[Instruction]:
-        """Time has passed."""
+    def check_heartbeats(self) -> list[Instruction]:
+        """A period of heartbeats is over: finds stream managers that have become silent, and what is due."""
         silent = self._registry.newly_silent(self._clock.monotonic_s())
-        return [*(NoteEvent("stmgr-silent", f"stmgr-{each}") for each in silent), *self._go_on()]
+        noted = [NoteEvent("stmgr-silent", f"stmgr-{each}") for each in silent]
+        changed, self._ports_changed = self._ports_changed, False
+        return [*noted, *(self._replan() if changed else []), *self._go_on()]
 
-    def pulse(self) -> list[Instruction]:
-        """Some 100 ms have passed; called only for a topology that takes checkpoints."""
+    def check_due(self) -> list[Instruction]:
+        """What is due now; called every 100 ms, only for a topology that takes checkpoints."""
         return self._go_on()
 
     def _go_on(self) -> list[Instruction]:

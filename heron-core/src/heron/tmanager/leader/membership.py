@@ -43,6 +43,8 @@ class Registration(enum.Enum):
     NEW = "new"
     SAME = "same"
     CHANGED = "changed"
+    MOVED = "moved"
+    """The same process listens at other ports, because keys rotate."""
     STALE = "stale"
     """A newer incarnation has registered already."""
 
@@ -71,7 +73,10 @@ class Registry:
         self._entries[location.container_id] = _StmgrEntry(location, now_s)
         if known is None:
             return Registration.NEW
-        return Registration.SAME if known.location == location else Registration.CHANGED
+        if known.location == location:
+            return Registration.SAME
+        same_process = known.location.incarnation == location.incarnation and known.location.pid == location.pid
+        return Registration.MOVED if same_process else Registration.CHANGED
 
     def heard(self, container_id: int, now_s: float) -> bool:
         """Takes a sign of life; returns whether it ends a silence."""

@@ -13,6 +13,7 @@ Called by commands, services and programs, which import from this package; its m
 Reading order: `client`; what it computes from answers: `traces`, `profile_tree`, `speedscope`; `sinks` and `views`.
 """
 
+from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow, MetricsSeries, MetricsValue
 from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.documents.traces_table import TracesTable
@@ -29,6 +30,7 @@ from heron_cli.client.sinks import metrics_sinks
 from heron_cli.client.speedscope import speedscope_file
 from heron_cli.client.traces import AssembledTrace, HopSummary, TraceStep, TraceSummary, assembled, summary_of
 from heron_cli.client.views import open_store
+from heron_cli.topologies.logs.dead_letters import stored_letters
 from heron_cli.topologies.logs.log_files import LogLine
 from heron_cli.topologies.package_store import PruneResult, StoredPackage
 from heron_cli.topologies.progress import Progress
@@ -48,6 +50,7 @@ __all__ = [
     "HopSummary",
     "HowKilled",
     "KillResult",
+    "LetterLine",
     "LineTime",
     "LogLine",
     "MetricsReader",
@@ -82,5 +85,6 @@ __all__ = [
     "open_store",
     "profiles_of",
     "speedscope_file",
+    "stored_letters",
     "summary_of",
 ]

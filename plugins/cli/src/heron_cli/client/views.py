@@ -18,7 +18,7 @@ __all__ = ["open_store"]
 def open_store(
     profile: str = "local", *, config_path: Path | None = None, overrides: Mapping[str, str] | None = None
 ) -> ViewStore:
-    """Open the store of a profile, which `heron_streamlet.lambda_.ViewReader` reads; `close` releases it.
+    """Open the store of a profile, which `heron_streamlet.views.ViewReader` reads; `close` releases it.
 
     Args:
         profile: the name of the profile.

@@ -12,4 +12,5 @@ Shared: `options` (the profile, and the client that a command opens), `completio
 - look into a task: `stack`, `profile`, `memory`, `inspect`
 - change a topology: `activate`, `restart`, `update`, `kill`
 - look after what is stored and installed: `checkpoints`, `dead_letters`, `packages`, `plugins`, `profiles`, `doctor`
+- change the keys of a topology: `keys`
 """

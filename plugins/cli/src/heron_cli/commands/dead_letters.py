@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 
 import click
 
 from heron.clock import wall_s
-from heron.errors import UsageError
+from heron.errors import RefusedError, UsageError
 from heron.ipc.task_question import MOST_LETTERS
 from heron_cli.client.client import Client
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
-from heron_cli.topologies.logs.dead_letters import chosen_letters, drop_stored, stored_letters
+from heron_cli.topologies.logs.dead_letters import chosen_letters, drop_stored, letters_by_task, stored_letters
+from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.view.dead_letter_text import letter_fields, letter_lines, letters_lines
 from heron_cli.view.text import counted, echo, print_json
 
 __all__ = ["dead_letters"]
 
 _EXIT_DECLINED = _EXIT_LEFT = 1
+_LEFT = "left the topology; its letters can be shown and dropped"
 
 
 @click.group("dead-letters")
@@ -79,9 +80,9 @@ _ALL = click.option("--all", "every", is_flag=True, help="Takes all letters in t
 @remote_options(timeout_s=30.0)
 @click.pass_context
 def replay(context: click.Context, ids: tuple[str, ...], every: bool, options: RemoteOptions) -> None:
-    """Emits dead letters again, in the running topology, as new roots.
+    """Emits dead letters again, in the running topology, as new roots; effectively once, the bolt processes them again.
 
-    Do this when the bolt was mended. A letter that fails too often again becomes a letter again, with another id.
+    Do this when the bolt was mended. A root that fails too often again becomes a letter with another id.
     """
     _change(context, ids, every, options, drop=False)
 
@@ -134,18 +135,26 @@ def _change(
 def _taken(
     client: Client, name: str, folder: Path, ids: Sequence[str], timeout_s: float, *, drop: bool
 ) -> dict[str, str]:
-    """Let the tasks of a running topology take the letters; without one, change the files."""
+    """Let the tasks of a running topology take the letters; change the files of other tasks."""
     if drop and name not in client.names():
         return drop_stored(folder, ids)
     found: dict[str, str] = {}
     with client.topology(name, timeout_s=timeout_s) as topology:
-        for task_id, of_task in groupby(sorted(ids, key=_task_of), _task_of):
-            left = list(of_task)
+        running = {each.task_id for each in topology.status().tasks}
+        for task_id, letters in letters_by_task(folder).items():
+            left = [each.id for each in letters if each.id in ids]
+            if task_id not in running:
+                found |= drop_stored(folder, left) if drop else dict.fromkeys(left, f"task {task_id} has {_LEFT}")
+                continue
             while left:
                 part, left = left[:MOST_LETTERS], left[MOST_LETTERS:]
-                found |= topology.take_letters(task_id, part, drop=drop).found
+                found |= _taken_by(topology, task_id, part, drop=drop)
     return found
 
 
-def _task_of(letter_id: str) -> int:
-    return int(letter_id.partition("-")[0])
+def _taken_by(topology: RemoteTopology, task_id: int, ids: Sequence[str], *, drop: bool) -> dict[str, str]:
+    """A task that refuses keeps its letters, and the others are asked nevertheless."""
+    try:
+        return topology.take_letters(task_id, ids, drop=drop).found
+    except RefusedError as error:
+        return dict.fromkeys(ids, str(error))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
 from heron.api.definition import TopologyDefinition
 from heron.clock import monotonic_s
+from heron.driver_kit.followed_log import FollowedLog, lock_folder
 from heron.driver_kit.loading import load_object
 from heron.errors import HeronError
 from heron.ipc.documents.status import TopologyStatus
@@ -28,12 +31,14 @@ from heron_cli.view.live.run_view import GuardedView, PlainView, View
 __all__ = ["Outcome", "Outputs", "RunMonitor", "StatusPoller", "watch_run"]
 
 _POLL_S = 0.1  # a person sees no delay
+_MORE_S = 0.02  # the same while tasks print: with a small limit of their files they wait for this process
 _STATUS_S = 0.25
 _JOB_S = 1.0  # the period of questions to the scheduler while the topology manager does not answer
 _LEAVE_S = 6.0  # an executor stops its children and ends within 5 s
 _ATTEMPTS = 5  # a container that has not begun after 5 starts (3 s of back-off) lacks something: space, a package
 _ANSWER_S = 0.5  # a topology manager answers in milliseconds, unless it is restarting
 _CHUNK_BYTES = 1 << 20
+_LOOK_BYTES = 8 << 20  # of one task, before the next task has its turn
 _LINE_BYTES = 1 << 16  # a longer line without an end is shown in pieces of this size
 
 
@@ -58,8 +63,9 @@ def watch_run(
     """Follow a run and show it on stderr, a terminal or a pipe; `deadline_s` is monotonic."""
     view = GuardedView(_view())
     try:
-        outputs = Outputs(Path(run.log_dir), {each.name: each.parallelism for each in definition.components})
-        return RunMonitor(environment, run, view, outputs).wait_for_end(interrupts, deadline_s)
+        parallelism = {each.name: each.parallelism for each in definition.components}
+        with closing(Outputs(Path(run.log_dir), parallelism)) as outputs:
+            return RunMonitor(environment, run, view, outputs).wait_for_end(interrupts, deadline_s)
     finally:
         view.close()
 
@@ -113,8 +119,7 @@ class RunMonitor:
                 job_at_s = now_s + _JOB_S
                 if lost := self._lost_run():
                     return lost
-            self._show_output()
-            interrupts.wait(_POLL_S)
+            interrupts.wait(_MORE_S if self._show_output() else _POLL_S)
 
     def _poll(self) -> None:
         if status := self._poller.poll():
@@ -179,10 +184,12 @@ class RunMonitor:
         except HeronError as error:
             self._view.note(f"heron: error: {error}")
 
-    def _show_output(self, *, final: bool = False) -> None:
+    def _show_output(self, *, final: bool = False) -> bool:
+        """Show new output; return whether there was some."""
         lines = list(self._outputs.lines(final=final))
         if lines:
             self._view.lines(lines)
+        return bool(lines)
 
 
 def _view() -> View:
@@ -232,65 +239,85 @@ class StatusPoller:
         if node is None:
             self.close()
             return None
-        endpoint = decode_tmanager_location(node.value, self._run.topology).endpoint
-        if self._client is None or endpoint != self._endpoint:
+        location = decode_tmanager_location(node.value, self._run.topology)
+        if self._client is None or location.endpoint != self._endpoint:
             self.close()
             keys = self._statemgr.get(NodeKind.KEYS, self._run.topology)
             if keys is None:
                 return None
-            self._client = open_tmanager_client(endpoint, keys.value, self._run.topology, control=False)
-            self._endpoint = endpoint
+            self._client = open_tmanager_client(
+                location.endpoint, keys.value, self._run.topology, control=False, server_key=location.server_key
+            )
+            self._endpoint = location.endpoint
         return self._ours(self._client.status(_ANSWER_S))
 
     def _ours(self, status: TopologyStatus) -> TopologyStatus | None:
         return status if status.topology_id == self._run.topology_id else None
 
 
-@dataclass(slots=True)
-class _File:
-    prefix: str
-    offset: int = 0
-    rest: bytes = b""
-
-
 class Outputs:
-    """The output of the tasks, which is one file per task in the log directory, as complete lines."""
+    """The output of the tasks, which is one file per task in the log directory, as complete lines.
+
+    Executors remove no part of these files that was not read here; decision 063.
+    """
 
     def __init__(self, log_dir: Path, parallelism: Mapping[str, int]) -> None:
+        """The log directory exists.
+
+        Raises:
+            OSError: when it does not.
+        """
         self._log_dir = log_dir
+        self._lock = lock_folder(log_dir)
         self._parallelism = parallelism
         self._files: dict[Path, _File] = {}
 
     def lines(self, *, final: bool = False) -> Iterator[str]:
-        """Return new lines; with `final`, also the last line of each task that has no end."""
-        for path in sorted(self._log_dir.glob("*.out")):
+        """Return new lines; with `final`, all that there are, and the last line of each task that has no end."""
+        for path in self._log_dir.glob("*.out"):
             component, _, task = path.stem.rpartition("-")
-            if component not in self._parallelism:
-                continue  # a process of the engine
-            if path not in self._files:
+            if component in self._parallelism and path not in self._files:  # else a process of the engine
                 several = self._parallelism[component] > 1
-                self._files[path] = _File(f"{component}/{task} | " if several else "")
-            yield from _read(path, self._files[path], final=final)
+                self._files[path] = _File(FollowedLog(path, hold=True), f"{component}/{task} | " if several else "")
+        for path in sorted(self._files):
+            yield from self._files[path].lines(final=final)
+
+    def close(self) -> None:
+        """Close the files; idempotent."""
+        for file in self._files.values():
+            file.log.close()
+        self._files.clear()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
 
-def _read(path: Path, file: _File, *, final: bool) -> Iterator[str]:
-    try:
-        with path.open("rb") as stream:
-            if path.stat().st_size < file.offset:
-                file.offset = 0  # a new attempt has truncated the file
-            stream.seek(file.offset)
-            while chunk := stream.read(_CHUNK_BYTES):
-                file.offset += len(chunk)
-                *whole, file.rest = (file.rest + chunk).split(b"\n")
-                yield from (file.prefix + _text(line) for line in whole)
-                if len(file.rest) > _LINE_BYTES:
-                    yield file.prefix + _text(file.rest)
-                    file.rest = b""
-    except FileNotFoundError:
-        return
-    if final and file.rest:
-        yield file.prefix + _text(file.rest)
-        file.rest = b""
+@dataclass(slots=True)
+class _File:
+    log: FollowedLog
+    prefix: str
+    rest: bytes = b""
+    gaps: int = field(default=0, init=False)
+
+    def lines(self, *, final: bool) -> Iterator[str]:
+        left = _LOOK_BYTES
+        while (left > 0 or final) and (chunk := self.log.read(_CHUNK_BYTES)):
+            left -= len(chunk)
+            if self.log.gaps > self.gaps:
+                self.gaps = self.log.gaps
+                yield from self._end()
+                yield f"heron: lines of {self.log.path.stem} are left out: they came faster than they were shown"
+            *whole, self.rest = (self.rest + chunk).split(b"\n")
+            yield from (self.prefix + _text(line) for line in whole)
+            if len(self.rest) > _LINE_BYTES:
+                yield from self._end()
+        if final:
+            yield from self._end()
+
+    def _end(self) -> Iterator[str]:
+        if self.rest:
+            rest, self.rest = self.rest, b""
+            yield self.prefix + _text(rest)
 
 
 def _text(line: bytes) -> str:

@@ -14,7 +14,7 @@ _VALUES_CHARACTERS, _ERROR_CHARACTERS = 40, 60
 
 def letters_lines(letters: Sequence[LetterLine], wall_s: float) -> Iterator[str]:
     """Yield a table of letters."""
-    rows = [("id", "age", "spout", "failed in", "times", "error", "values")]
+    rows = [("id", "age", "from", "failed in", "times", "error", "values")]
     for each in letters:
         error = each.error or ("its tree expired" if each.outcome == "expired" else "fail() was called")
         rows.append(
@@ -36,7 +36,8 @@ def letter_lines(letter: LetterLine, wall_s: float) -> Iterator[str]:
     place = f"{letter.component}/{letter.task_id}" if letter.component else "no task: its tree was not complete in time"
     yield f"dead letter {letter.id} of {letter.spout}, stream {letter.stream}"
     yield f"  values    {', '.join(letter.shown)}"
-    yield f"  id        {letter.tup_id}"
+    if letter.tup_id:
+        yield f"  id        {letter.tup_id}"
     yield f"  emitted   {format_time(letter.emitted_s)} for the first time"
     yield f"  failed    {counted(letter.failures, 'time')}, last {format_age(wall_s - letter.failed_s)} ago in {place}"
     if letter.error:

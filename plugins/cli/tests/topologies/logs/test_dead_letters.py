@@ -9,7 +9,7 @@ import pytest
 
 from heron.errors import UsageError
 from heron.ipc.documents.letter_line import LetterLine
-from heron_cli.topologies.logs.dead_letters import chosen_letters, stored_letters
+from heron_cli.topologies.logs.dead_letters import chosen_letters, drop_stored, letters_by_task, stored_letters
 from heron_cli.view.dead_letter_text import letter_fields, letter_lines, letters_lines
 
 
@@ -50,6 +50,37 @@ def test_a_file_of_another_user_is_named(tmp_path: Path) -> None:
         stored_letters(tmp_path)
 
 
+def test_a_letter_belongs_to_the_task_in_whose_file_it_is(tmp_path: Path) -> None:
+    """An update may have given it to another task; a file that only looks like one is no file of a task."""
+    write(tmp_path / "dead-letters-7.jsonl", letter(1, payload=b"pickle"))
+    (tmp_path / "dead-letters-x.jsonl").write_text("{}")
+    assert {task: [each.id for each in of_task] for task, of_task in letters_by_task(tmp_path).items()} == {
+        7: ["1-0-1"]
+    }
+    assert letters_by_task(tmp_path)[7][0].payload == b"", "commands never need the pickle"
+
+
+def test_a_letter_that_two_files_have_is_listed_once(tmp_path: Path) -> None:
+    """Such as after a move to another machine and back."""
+    for task in (1, 7):
+        write(tmp_path / f"dead-letters-{task}.jsonl", letter(1))
+    assert len(stored_letters(tmp_path)) == 1
+
+
+def test_a_damaged_file_shows_what_is_whole(tmp_path: Path) -> None:
+    """Zeros of a crash, other text, and an id that names no task."""
+    rest = b"\0" * 50 + b"\n" + b"\xff\xfe\n[]\n" + msgspec.json.encode(letter(2)).replace(b"1-0-2", b"x-0-2") + b"\n"
+    write(tmp_path / "dead-letters-1.jsonl", letter(1), rest=rest)
+    assert [each.id for each in stored_letters(tmp_path)] == ["1-0-1"]
+
+
+def test_letters_of_a_task_that_has_left_can_be_dropped(tmp_path: Path) -> None:
+    """No process has the file open."""
+    write(tmp_path / "dead-letters-1.jsonl", letter(1), letter(2))
+    assert drop_stored(tmp_path, ["1-0-2", "1-0-9"]) == {"1-0-2": ""}
+    assert [each.id for each in stored_letters(tmp_path)] == ["1-0-1"]
+
+
 def test_the_list_has_a_line_for_each_letter() -> None:
     """Without an exception, the reason is said in words; long texts are cut."""
     letters = [
@@ -58,7 +89,7 @@ def test_the_list_has_a_line_for_each_letter() -> None:
         letter(3, 99.0, outcome="expired", component="", error="", shown=("y" * 100,)),
     ]
     head, *lines = letters_lines(letters, 100.0)
-    assert head.split() == ["id", "age", "spout", "failed", "in", "times", "error", "values"]
+    assert head.split() == ["id", "age", "from", "failed", "in", "times", "error", "values"]
     assert "check/4" in lines[0]
     assert "ValueError: poison  1, 'x'" in lines[0]
     assert "fail() was called" in lines[1]

@@ -34,7 +34,7 @@ class Deaths:
     reasons: tuple[DeathReason, ...]
     at_s: tuple[float, ...]
     counted: int
-    left_down: bool = False
+    given_up: bool = False
 
     @property
     def who(self) -> str:
@@ -89,16 +89,16 @@ def deaths_of(facts: Facts) -> tuple[Deaths, ...]:
 def _from_status(facts: Facts) -> Iterator[Deaths]:
     for each in facts.status.processes if facts.status else ():
         if each.last_error:
-            left_down = each.state == "down"
+            given_up = each.state == "down"
             times = each.restarts + (each.state != "running")
-            yield Deaths(each.container_id, each.process, (death_reason(each.last_error),), (), times, left_down)
+            yield Deaths(each.container_id, each.process, (death_reason(each.last_error),), (), times, given_up)
 
 
 def _problem(deaths: Deaths, facts: Facts) -> Problem:
     newest = deaths.reasons[-1]
-    gravity = (_DOWN if deaths.left_down else _DIED) + min(9.0, deaths.counted)
+    gravity = (_DOWN if deaths.given_up else _DIED) + min(9.0, deaths.counted)
     return Problem(
-        kind="left-down" if deaths.left_down else "restarts",
+        kind="given-up" if deaths.given_up else "restarts",
         subject=deaths.who,
         what=_what(deaths, facts),
         why=tuple(_why(deaths, facts)),
@@ -113,8 +113,8 @@ def _problem(deaths: Deaths, facts: Facts) -> Problem:
 def _what(deaths: Deaths, facts: Facts) -> str:
     times = "once" if deaths.counted == 1 else counted(deaths.counted, "time")
     span = f" in {duration(deaths.at_s[-1] - deaths.at_s[0])}" if len(deaths.at_s) > 1 else ""
-    if deaths.left_down:
-        return f"{deaths.who} died {times}{span} and is left down"
+    if deaths.given_up:
+        return f"{deaths.who} died {times}{span} and is given up"
     verb = "was restarted" if facts.running else "died"
     return f"{deaths.who} {verb} {times}{span}"
 
@@ -169,11 +169,11 @@ def _action(deaths: Deaths, newest: DeathReason) -> str:
         DeathKind.TEMPORARY: "remove the cause; it is tried again by itself",
         DeathKind.UNKNOWN: "look at its output",
     }
-    again = ", then `heron restart` its container" if deaths.left_down else ""
+    again = ", then `heron restart` its container" if deaths.given_up else ""
     return f"{actions[newest.kind]}{again}"
 
 
 def _command(deaths: Deaths, facts: Facts) -> str:
-    if deaths.left_down and facts.running and not deaths.task_id:
+    if deaths.given_up and facts.running and not deaths.task_id:
         return f"heron restart {facts.topology} {deaths.container_id}"
     return f"heron logs {facts.topology}" + (f" --task {deaths.task_id}" if deaths.task_id else "")

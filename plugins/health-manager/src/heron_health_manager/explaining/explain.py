@@ -8,6 +8,7 @@ from dataclasses import replace
 from heron_health_manager.explaining.deaths import death_problems
 from heron_health_manager.explaining.explanation import Explanation, Problem
 from heron_health_manager.explaining.facts import Facts
+from heron_health_manager.explaining.poisoned import poison_problems
 from heron_health_manager.explaining.run_end import end_problem, run_end
 from heron_health_manager.explaining.slowness import slowness_problems
 from heron_health_manager.explaining.tuple_errors import error_problems
@@ -27,8 +28,11 @@ def explain(facts: Facts) -> Explanation:
     failed, others = end_problem(facts, deaths)
     known = {each.subject for each in deaths}
     slow = tuple(each for each in slow if each.kind not in _CONSEQUENCES or each.subject not in known)
+    poison = list(poison_problems(facts))
+    poisoned = {each.subject for each in poison}
     errors = [each for each in error_problems(facts) if each.subject not in known]
-    problems = [*([failed] if failed else []), *others, *slow, *errors]
+    errors = [each for each in errors if each.subject.partition("/")[0] not in poisoned]  # the same, with records
+    problems = [*([failed] if failed else []), *others, *slow, *poison, *errors]
     problems.sort(key=lambda each: (-each.gravity, each.subject))
     if any(each.gravity > 0 for each in problems):
         problems = [each for each in problems if each.gravity > 0]  # spare tasks do not suffer

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heron.ipc.documents.status import TopologyStatus
+from heron_cli.client import LetterLine
 from heron_health_manager.diagnosing.policy_round import Round
 
 __all__ = ["Facts", "PastEvent", "PastGauges"]
@@ -40,6 +41,7 @@ class Facts:
     `status` is the present status, or the last report if the topology does not run any more; None if neither is left.
     `events` is the whole history, oldest first; None if there is none here. `gauges` are those before the ends of
     processes. `found` is a round of a health policy, None without one. `unknown` names what could not be found out.
+    `letters` are the dead letters in the files of this machine, the oldest first.
     """
 
     topology: str
@@ -52,3 +54,4 @@ class Facts:
     found: Round | None = None
     observed_s: float = 0.0
     unknown: tuple[str, ...] = ()
+    letters: tuple[LetterLine, ...] = ()

@@ -11,6 +11,7 @@ from heron.ipc.documents.status import TopologyStatus
 from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.health import HealthPolicy
 from heron_cli.client.client import Client
+from heron_cli.topologies.logs.dead_letters import stored_letters
 from heron_health_manager.diagnosing.policy_round import Round, run_round
 from heron_health_manager.explaining.deaths import EXECUTOR, deaths_of
 from heron_health_manager.explaining.enough import observed
@@ -48,7 +49,13 @@ def gather(client: Client, name: str, policy: HealthPolicy, since: Since, timeou
     facts = Facts(
         name, now_s, since.before(now_s), seen.running, seen.status, events, (), found, observed_s, tuple(unknown)
     )
-    return replace(facts, gauges=_gauges(facts, folder)) if folder is not None else facts
+    if folder is None:
+        return facts
+    try:
+        letters = stored_letters(folder)
+    except UsageError as error:
+        return replace(facts, gauges=_gauges(facts, folder), unknown=(*facts.unknown, str(error)))
+    return replace(facts, gauges=_gauges(facts, folder), letters=letters)
 
 
 @dataclass(frozen=True, slots=True)

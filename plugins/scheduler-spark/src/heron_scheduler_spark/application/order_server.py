@@ -126,7 +126,7 @@ class OrderServer:
         self._jvm.deliver()
         return not self._supervisor.closed and not self._stopped
 
-    def tick(self) -> bool:
+    def check_due(self) -> bool:
         """Send heartbeats, end silent tasks and check the application; called once a second. Return as `process`."""
         if not self.process():  # messages that arrived while this process was paused do not count as silence
             return False
@@ -188,7 +188,7 @@ class OrderServer:
         start.ending = start.ending or "the scheduler ended it"
         if start.phase is StartPhase.ASKED:
             start.cancel_at_s = monotonic_s()
-            self._cancel(start)  # again at each tick: Spark may not know of the job yet
+            self._cancel(start)  # again at each call: Spark may not know of the job yet
             return
         self._send(start.peer, how)
         if how is DriverCommand.KILL:

@@ -1,18 +1,18 @@
 """Copies the logs of a container from its worker to the machine that submitted, where ``heron logs`` reads them.
 
 On the worker, `LogShipper` reads the logs as they grow. They are in a folder of the container, which is removed with
-it. A full log is renamed to ``.1``. A log to which a child prints is copied to ``.1`` and emptied
-(`heron.driver_kit.log`). In both cases a new ``.1`` has the rest. In the driver, `LogMirror` writes the copies.
+it. A full log is renamed to ``.1``, and the reader finishes it before it goes on. It holds no lock: a task may print
+faster than the link transfers, and must not wait for it. In the driver, `LogMirror` writes the copies.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from heron.driver_kit.followed_log import FollowedLog
 from heron.driver_kit.log import MAX_BYTES, rename_older
 
 __all__ = ["LogMirror", "LogShipper"]
@@ -25,17 +25,6 @@ _PIECES = 16  # per call, a megabyte; the next call sends the rest
 Send = Callable[[str, str], None]
 """Receives the name of a file and the text that was added to it."""
 
-_FileState = tuple[int, int, int]
-
-
-@dataclass(slots=True)
-class _Position:
-    """How far a log was read. `older` is the state of its ``.1`` then; `coming` is one that may still be copied."""
-
-    offset: int = 0
-    older: _FileState | None = None
-    coming: _FileState | None = None
-
 
 class LogShipper:
     """Used from one thread."""
@@ -43,57 +32,64 @@ class LogShipper:
     def __init__(self, folder: Path, send: Send) -> None:
         self._folder = folder
         self._send = send
-        self._positions: dict[str, _Position] = {}
+        self._logs: dict[str, _Shipped] = {}
 
     def ship(self, *, final: bool = False) -> None:
-        """Send the whole lines that were added since the last call; with `final`, all the rest."""
+        """Send the whole lines that were added since the last call, at most 2 MiB of each log.
+
+        With `final`, send also the last lines without an end, and leave out what exceeds 1 MiB.
+        """
         try:
             found = {path.name for path in self._folder.iterdir() if path.suffix in _SUFFIXES}
         except OSError:
             return
-        for name in sorted(found | self._positions.keys()):  # after a rename the new file may not exist yet
-            path, position = self._folder / name, self._positions.setdefault(name, _Position())
-            if self._finish_older(path, position, final=final):
-                position.offset = self._send_from(path, path.name, position.offset, rest=final)
+        for name in sorted(found | self._logs.keys()):  # after a rename the new file may not exist yet
+            log = self._logs.setdefault(name, _Shipped(FollowedLog(self._folder / name)))
+            try:
+                for text in log.texts(final=final):
+                    self._send(name, text.decode("utf-8", "replace"))
+            except OSError:
+                continue  # it cannot be read now
 
-    def _finish_older(self, path: Path, position: _Position, *, final: bool) -> bool:
-        """Send the rest of a file that became ``.1``; return False when the next call must look again."""
-        older = path.with_name(f"{path.name}.1")
-        state = _state(older)
-        if state is None or state == position.older:
-            return True
-        if state != position.coming and not final:
-            position.coming = state
-            return False
-        if state[1] >= position.offset:  # otherwise the disk had no room for the copy
-            self._send_from(older, path.name, position.offset, rest=True)
-        position.older, position.offset = state, 0
-        return True
+    def close(self) -> None:
+        """Close the logs; idempotent."""
+        for each in self._logs.values():
+            each.log.close()
+        self._logs.clear()
 
-    def _send_from(self, path: Path, name: str, offset: int, *, rest: bool) -> int:
-        """Send the text from `offset` and return the new offset; with `rest` also half a line, and at most 1 MiB."""
-        try:
-            with path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                if size < offset:
-                    offset = 0  # the file was emptied
-                if rest and size - offset > _PIECES * _PIECE_BYTES:
-                    left_out = size - offset - _PIECES * _PIECE_BYTES
-                    self._send(name, f"heron: {left_out} bytes are left out: they came faster than they are read\n")
-                    offset += left_out
-                for _ in range(2 * _PIECES):
-                    file.seek(offset)
-                    piece = file.read(_PIECE_BYTES)
-                    end = piece.rfind(b"\n") + 1
-                    if not end and (rest or len(piece) == _PIECE_BYTES):
-                        end = len(piece)
-                    if not end:
-                        break
-                    self._send(name, piece[:end].decode("utf-8", "replace"))
-                    offset += end
-        except OSError:
-            return offset  # the file is gone, or cannot be read now
-        return offset
+
+@dataclass(slots=True)
+class _Shipped:
+    log: FollowedLog
+    rest: bytes = b""
+    gaps: int = 0
+
+    def texts(self, *, final: bool) -> Iterator[bytes]:
+        if final and (left_out := self.log.unread_bytes() - _PIECES * _PIECE_BYTES) > 0:
+            yield from self._end()
+            yield b"heron: %d bytes are left out: they came faster than they are read\n" % left_out
+            while left_out > 0 and (piece := self.log.read(min(left_out, _PIECE_BYTES))):
+                left_out -= len(piece)
+        for _ in range(2 * _PIECES):
+            piece = self.log.read(_PIECE_BYTES)
+            if self.log.gaps > self.gaps:
+                self.gaps = self.log.gaps
+                yield from self._end()
+                yield b"heron: lines are left out: they came faster than they are read\n"
+            if not piece:
+                break
+            data = self.rest + piece
+            end = data.rfind(b"\n") + 1 or (len(data) if len(data) >= _PIECE_BYTES else 0)
+            self.rest = data[end:]
+            if end:
+                yield data[:end]
+        if final:
+            yield from self._end()
+
+    def _end(self) -> Iterator[bytes]:
+        if self.rest:
+            rest, self.rest = self.rest, b""
+            yield rest
 
 
 class LogMirror:
@@ -116,11 +112,3 @@ class LogMirror:
                 rename_older(path)
         except OSError:
             return
-
-
-def _state(path: Path) -> _FileState | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns

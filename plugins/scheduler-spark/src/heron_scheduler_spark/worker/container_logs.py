@@ -49,6 +49,7 @@ class ContainerLogs:
     def close(self) -> None:
         """Send the rest, and remove the folder."""
         self._shipper.ship(final=True)
+        self._shipper.close()
         self._echo.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 

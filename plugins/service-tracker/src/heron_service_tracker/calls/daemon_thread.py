@@ -21,7 +21,7 @@ async def in_daemon(question: Callable[[], T], name: str) -> T:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
-    def settle(answer: T | None, error: BaseException | None) -> None:
+    def set_outcome(answer: T | None, error: BaseException | None) -> None:
         if future.done():  # the request was given up
             return
         if error is not None:
@@ -36,7 +36,7 @@ async def in_daemon(question: Callable[[], T], name: str) -> T:
         except Exception as error:
             failure = error
         if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, answer, failure)
+            loop.call_soon_threadsafe(set_outcome, answer, failure)
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return await future

@@ -7,14 +7,16 @@ Few run at a time: requests that are too many wait here, and delay no other requ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TypeVar
 
 from msgspec.structs import replace as replaced
 
 from heron.clock import monotonic_s
+from heron_cli.client import stored_letters
 from heron_service_tracker.answers.flow_answers import LogsAnswer, StackAnswer
+from heron_service_tracker.answers.letters_answer import DeadLettersAnswer, letters_answer, shown_in
 from heron_service_tracker.answers.traces_answer import TracesAnswer, traces_answer
 from heron_service_tracker.calls.explain_command import ExplainCommand, ExplanationAnswer
 from heron_service_tracker.calls.shared_answers import SharedAnswers
@@ -29,6 +31,7 @@ _TRACED = 100  # topologies; four of them are read at a time
 _TRACES_KEPT_S = 4.0  # a page asks every 5 s, and a hundred pages cost what one page costs
 _TIMEOUT_S = 5.0  # as `heron stack`: a task that does not answer by then is held by native code
 
+_LETTERS = 100  # of a topology, at most: what a page shows
 _LONGEST = 10_000  # characters of a line; a printed value may have megabytes, and a page shows hundreds of lines
 
 T = TypeVar("T")
@@ -59,6 +62,12 @@ class Questions:
             kept_s=_TRACES_KEPT_S,
         )
 
+        self._letters = SharedAnswers(
+            lambda cluster, topology: self._ask(lambda: self._read_letters(cluster, topology)),
+            at_a_time=_TRACED,
+            kept_s=_TRACES_KEPT_S,
+        )
+
     async def stack(self, cluster: str, topology: str, task_id: int) -> StackAnswer:
         """Return the threads of a task."""
         return await self._ask(lambda: self._stack(cluster, topology, task_id))
@@ -71,6 +80,11 @@ class Questions:
         """Return where the time of traced tuples goes, with at most `limit` traces."""
         read_at_s, answer = await self._tables.get(cluster, topology)
         return replaced(answer, slowest=answer.slowest[:limit], age_s=age_s(read_at_s, monotonic_s()))
+
+    async def letters(self, cluster: str, topology: str, limit: int, sources: Collection[str]) -> DeadLettersAnswer:
+        """Return the newest dead letters in the files of this machine, with the values of these sources."""
+        read_at_s, answer = await self._letters.get(cluster, topology)
+        return replaced(shown_in(answer, limit, sources), age_s=age_s(read_at_s, monotonic_s()))
 
     async def explanation(self, cluster: str, topology: str) -> ExplanationAnswer:
         """Return what suffers in a topology, and why; it takes some seconds. Few topologies are explained at a time."""
@@ -87,6 +101,11 @@ class Questions:
     def _traces(self, cluster: str, topology: str) -> tuple[float, TracesAnswer]:
         with self._open_cluster(cluster) as client, client.topology(topology, timeout_s=_TIMEOUT_S) as remote:
             return monotonic_s(), traces_answer(remote.traces())
+
+    def _read_letters(self, cluster: str, topology: str) -> tuple[float, DeadLettersAnswer]:
+        with self._open_cluster(cluster) as client:
+            letters = stored_letters(client.log_folder(topology, timeout_s=_TIMEOUT_S))
+        return monotonic_s(), letters_answer(letters, _LETTERS)
 
     def _logs(self, cluster: str, topology: str, task_id: int, lines: int, search: str) -> LogsAnswer:
         with self._open_cluster(cluster) as client:

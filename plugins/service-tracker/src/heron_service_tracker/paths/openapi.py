@@ -15,6 +15,7 @@ from heron_service_tracker.answers.flow_answers import (
     StackAnswer,
     TuplesAnswer,
 )
+from heron_service_tracker.answers.letters_answer import DeadLettersAnswer
 from heron_service_tracker.answers.traces_answer import TracesAnswer
 from heron_service_tracker.calls.action_items import ActionItem, ActionRequest, ActionsAnswer
 from heron_service_tracker.calls.explain_command import ExplanationAnswer
@@ -28,6 +29,8 @@ __all__ = [
     "ACTIONS_PATH",
     "EXPLANATION_PATH",
     "HISTORY_PATH",
+    "LETTERS_PARAMETERS",
+    "LETTERS_PATH",
     "LOGS_PARAMETERS",
     "LOGS_PATH",
     "MEMORY_PARAMETERS",
@@ -54,6 +57,8 @@ TUPLES_PATH = f"{_TASK}/tuples"
 LOGS_PATH = f"{_TASK}/logs"
 QUERY_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/query"
 TRACES_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/traces"
+LETTERS_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/dead-letters"
+LETTERS_PARAMETERS = (Parameter("limit", "the greatest number of letters", "integer", 20, 1, 100),)
 TRACES_PARAMETERS = (Parameter("limit", "the greatest number of traces", "integer", 10, 1, 100),)
 EXPLANATION_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/explanation"
 ACTIONS_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/actions"
@@ -78,6 +83,7 @@ _OTHERS: tuple[type[msgspec.Struct], ...] = (
     LogsAnswer,
     ExplanationAnswer,
     TracesAnswer,
+    DeadLettersAnswer,
     ActionsAnswer,
     ActionItem,
     ActionRequest,
@@ -111,6 +117,8 @@ def openapi_document() -> bytes:
     found[EXPLANATION_PATH] = _shared(EXPLANATION_PATH, explained, (), by_type[ExplanationAnswer])
     traced = "Shows where the time of traced tuples goes"
     found[TRACES_PATH] = _shared(TRACES_PATH, traced, TRACES_PARAMETERS, by_type[TracesAnswer])
+    letters = "Shows the newest dead letters; their values only with --tuples"
+    found[LETTERS_PATH] = _shared(LETTERS_PATH, letters, LETTERS_PARAMETERS, by_type[DeadLettersAnswer])
     found[_LIVE] = _live()
     listed = _path(ACTIONS_PATH, "Lists the newest actions", (), by_type[ActionsAnswer])
     found[ACTIONS_PATH] = {**listed, "post": _begun(by_type[ActionRequest], by_type[ActionItem])}

@@ -1,4 +1,4 @@
-"""The paths for which a request waits: of a task, traces, the explanation. Everything else is answered from memory."""
+"""The paths for which a request waits: of a task, traces, letters, the explanation. Everything else is in memory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from heron_service_tracker.answers.answer_parts import components_with_tuples
 from heron_service_tracker.calls.questions import Questions
 from heron_service_tracker.paths.openapi import (
     EXPLANATION_PATH,
+    LETTERS_PARAMETERS,
+    LETTERS_PATH,
     LOGS_PARAMETERS,
     LOGS_PATH,
     MEMORY_PARAMETERS,
@@ -95,7 +97,15 @@ def _topology_routes(observations: Observations, questions: Questions) -> list[R
         observations.topology(cluster, topology)  # refuses an unknown one
         return await _answered(questions.traces(cluster, topology, values.integer("limit")))
 
+    async def letters(request: Request) -> Response:
+        values = parsed(LETTERS_PARAMETERS, request.query_params.multi_items())
+        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
+        plans = observations.topology(cluster, topology).plans
+        shown = components_with_tuples(plans) if questions.observers.tuples_allowed else ()
+        return await _answered(questions.letters(cluster, topology, values.integer("limit"), shown))
+
     return [
+        Route(LETTERS_PATH, letters, methods=["GET"]),
         Route(EXPLANATION_PATH, explanation, methods=["GET"]),
         Route(TRACES_PATH, traces, methods=["GET"]),
     ]

@@ -4,6 +4,7 @@ import { html } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
 import { Freshness, Scrolled, viewPath } from "./pieces.js";
 import { placeOf, readAll, usePolled } from "./tracker_api.js";
+import { DeadLetters } from "./letters_view.js";
 import { Events, readEvents } from "./timelines_view.js";
 
 export function ProblemsView({ cluster, topology, status, ended }) {
@@ -29,6 +30,7 @@ export function ProblemsView({ cluster, topology, status, ended }) {
     ${!errors.data && html`<${Freshness} polled=${errors} wanted="the errors" />`}
     ${errors.data && !errors.data.items.length && html`<p>No task has reported an error.</p>`}
     ${errors.data && html`<ul class="errors">${grouped(errors.data.items).map((each) => html`<${ErrorGroup} key=${each.key} group=${each} taskPath=${taskPath} />`)}</ul>`}
+    <${DeadLetters} cluster=${cluster} topology=${topology} />
     ${died.length > 0 && html`<h2>Processes that died</h2><${Died} processes=${died} taskPath=${taskPath} />`}
     <h2>Events</h2>
     <${Events} events=${events.data ? events.data.items : []} cluster=${cluster} topology=${topology} />

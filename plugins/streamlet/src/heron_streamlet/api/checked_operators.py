@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from heron.api.names import is_a
+from heron.author_text import short_text
 from heron.errors import TopologyError
 from heron_streamlet.connectors.sinks import Sink
 from heron_streamlet.plan.operators import AssignEventTime, Early, Keyed, Windowed, Write
@@ -12,7 +14,7 @@ from heron_streamlet.windowing.fold import Fold
 from heron_streamlet.windowing.keyed_operators import CountFold, KeyedOperator, SessionFold, WindowFold, WindowJoin
 from heron_streamlet.windowing.window import CountWindow, Duration, SessionWindow, SlidingWindow, micros
 
-__all__ = ["DAY_S", "called", "early", "event_time", "joined", "windowed", "write"]
+__all__ = ["DAY_S", "called", "checked_conditions", "early", "event_time", "joined", "windowed", "write"]
 
 DAY_S = 86_400.0
 """How far in the future an event time may be, if the author does not say."""
@@ -25,10 +27,22 @@ def called(function: Any, method: str) -> Callable[..., Any]:  # noqa: ANN401  #
         TopologyError: when it cannot be called.
     """
     if not callable(function):
-        msg = f"{method}: {function!r:.60} cannot be called; give a function"
+        msg = f"{method}: {short_text(function, 60)} cannot be called; give a function"
         raise TopologyError(msg)
     found: Callable[..., Any] = function
     return found
+
+
+def checked_conditions(conditions: Mapping[str, Callable[[Any], object]]) -> Mapping[str, Callable[[Any], object]]:
+    """The conditions of `Streamlet.split`.
+
+    Raises:
+        TopologyError: when they are not a mapping.
+    """
+    if not is_a(conditions, Mapping):
+        msg = f"split: {short_text(conditions, 60)} is not a dict; give {{'name': condition}}"
+        raise TopologyError(msg)
+    return conditions
 
 
 def event_time(
@@ -66,7 +80,10 @@ def windowed(window: object, fold: Fold, kind: str, *, whole: bool = False) -> K
     elif isinstance(window, SessionWindow):
         operator = SessionFold(window, fold, not whole)
     else:
-        msg = f"{kind}: {window!r:.60} is not a window for it; give tumbling_window, sliding_window, session_window"
+        msg = (
+            f"{kind}: {short_text(window, 60)} is not a window for it; give tumbling_window, sliding_window, "
+            "session_window"
+        )
         raise TopologyError(msg)
     return Windowed(operator, window, kind, whole)
 
@@ -78,7 +95,7 @@ def joined(window: object, function: object, *, left_outer: bool = False, right_
         TopologyError: when `window` is not a window for it, or the function cannot be called.
     """
     if not isinstance(window, SlidingWindow):
-        msg = f"join: {window!r:.60} is not a window for it; give tumbling_window or sliding_window"
+        msg = f"join: {short_text(window, 60)} is not a window for it; give tumbling_window or sliding_window"
         raise TopologyError(msg)
     return Windowed(WindowJoin(window, called(function, "join"), left_outer, right_outer), window, "join")
 
@@ -99,6 +116,6 @@ def write(sink: object) -> Write:
         TopologyError: when `sink` is not a `Sink`.
     """
     if not isinstance(sink, Sink):
-        msg = f"to_sink({sink!r:.60}): not a Sink; for a function use consume"
+        msg = f"to_sink({short_text(sink, 60)}): not a Sink; for a function use consume"
         raise TopologyError(msg)
     return Write(sink)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from heron.author_text import short_text
 from heron.errors import TopologyError
 from heron_streamlet.api.checked_operators import called, event_time
 from heron_streamlet.arrow.aggregates import ColumnAggregate, ColumnFold, row_count
@@ -38,7 +39,7 @@ class ColumnOperators:
         """
         made = as_schema(schema, "to_columns")
         if type(rows) is not int or not 0 < rows <= MOST_ROWS:
-            msg = f"to_columns: rows={rows!r} is not an integer from 1 to {MOST_ROWS}"
+            msg = f"to_columns: rows={short_text(rows, 60)} is not an integer from 1 to {MOST_ROWS}"
             raise TopologyError(msg)
         return Gather(made, rows)
 
@@ -91,14 +92,19 @@ class ColumnOperators:
         """
         found = tuple([each for each in aggregates.values() if isinstance(each, ColumnAggregate)])
         if not found or len(found) != len(aggregates):
-            msg = f"{kind}: give aggregates by name, as in total=sum_of('price'); got {dict(aggregates)!r:.100}"
+            msg = (
+                f"{kind}: give aggregates by name, as in total=sum_of('price'); got {short_text(dict(aggregates), 100)}"
+            )
             raise TopologyError(msg)
         return _grouped(key, window, ColumnFold(found, tuple(aggregates)), kind)
 
 
 def _grouped(key: str | Sequence[str], window: object, fold: ColumnFold, kind: str) -> Windowed:
     if not isinstance(window, SlidingWindow):
-        msg = f"{kind} of columns: {window!r:.60} is not a window for it; give tumbling_window or sliding_window"
+        msg = (
+            f"{kind} of columns: {short_text(window, 60)} is not a window for it; give tumbling_window or "
+            "sliding_window"
+        )
         raise TopologyError(msg)
     if window.clock:
         msg = f"{kind} of columns: windows by the clock have no columns; call rows(), or leave out by_clock()"
@@ -111,6 +117,6 @@ def _grouped(key: str | Sequence[str], window: object, fold: ColumnFold, kind: s
 def _names(given: Sequence[object], method: str) -> tuple[str, ...]:
     names = tuple([each for each in given if isinstance(each, str) and each])
     if len(names) != len(given) or not names or len(set(names)) != len(names):
-        msg = f"{method}: {tuple(given)!r:.60} are not the names of columns, each once, and at least one"
+        msg = f"{method}: {short_text(tuple(given), 60)} are not the names of columns, each once, and at least one"
         raise TopologyError(msg)
     return names

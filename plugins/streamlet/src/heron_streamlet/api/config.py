@@ -8,6 +8,8 @@ from enum import IntEnum
 from typing import ClassVar
 
 from heron.api import TopologyReliabilityMode, api_constants
+from heron.api.names import is_a
+from heron.author_text import short_text
 from heron.errors import ConfigError
 
 __all__ = ["Config", "Resources"]
@@ -81,9 +83,12 @@ class Config:
             ConfigError: when it is none of these.
         """
         try:
-            name = _Delivery(semantics).name
+            name = _Delivery(semantics if is_a(semantics, int) else 0).name
         except ValueError:
-            msg = f"delivery semantics {semantics!r}: give Config.ATMOST_ONCE, ATLEAST_ONCE or EFFECTIVELY_ONCE"
+            msg = (
+                f"delivery semantics {short_text(semantics, 60)}: give Config.ATMOST_ONCE, ATLEAST_ONCE or "
+                "EFFECTIVELY_ONCE"
+            )
             raise ConfigError(msg) from None
         self._values[api_constants.TOPOLOGY_RELIABILITY_MODE] = TopologyReliabilityMode[name]
         return self

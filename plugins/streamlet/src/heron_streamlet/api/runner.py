@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from heron.api.names import is_a
+from heron.author_text import short_text
 from heron.driver_kit.loading import open_driver
+from heron.errors import TopologyError
 from heron.spi.engine import PipelineEngine, pipeline_choices
 from heron_streamlet.api.builder import Builder
 from heron_streamlet.api.config import Config
-from heron_streamlet.lambda_.sides import HistorySide, LiveSide, for_side, this_epoch
 from heron_streamlet.topology.topology_compiler import compile_topology
+from heron_streamlet.views.sides import HistorySide, LiveSide, for_side, this_epoch
 
 __all__ = ["Runner"]
 
@@ -26,6 +29,10 @@ class Runner:
             ConfigError: when the configuration is wrong.
             UsageError: when Python itself runs the file.
         """
+        for given, kind in ((config, Config), (builder, Builder)):
+            if not is_a(given, kind):
+                msg = f"run: {short_text(given, 60)} is not a {kind.__name__}; give run(name, Config(), builder)"
+                raise TopologyError(msg)
         graph, values = builder.graph(), config.values()
         choices = pipeline_choices()
         if choices.engine is None:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+from heron.api.component_spec import MOST_TASKS
 from heron.api.names import is_a
+from heron.author_text import short_text
 from heron.errors import TopologyError
 from heron_streamlet.api.checked_operators import called, write
 from heron_streamlet.connectors.sinks import Sink
@@ -57,7 +59,7 @@ class Stream(Generic[T]):
             TopologyError: when the name is empty, not a string, or has a slash or dot.
         """
         if not is_a(name, str) or not name or set(name) & set("/."):
-            msg = f"name {name!r} is not a text with at least one character and without slash and dot"
+            msg = f"name {short_text(name, 60)} is not a text with at least one character and without slash and dot"
             raise TopologyError(msg)
         self._draft.name = name
         return self
@@ -72,8 +74,8 @@ class Stream(Generic[T]):
         Raises:
             TopologyError: when the number is not an integer of at least 1.
         """
-        if type(num_partitions) is not int or num_partitions < 1:
-            msg = f"{num_partitions!r} partitions: not an integer of at least 1"
+        if type(num_partitions) is not int or not 1 <= num_partitions <= MOST_TASKS:
+            msg = f"{short_text(num_partitions, 60)} partitions: not an integer of at least 1 and at most {MOST_TASKS}"
             raise TopologyError(msg)
         self._draft.partitions = num_partitions
         return self
@@ -102,7 +104,9 @@ class Stream(Generic[T]):
         for other in others:
             if not is_a(other, Stream) or other.elements != self.elements:
                 has = f" of {other.elements}" if is_a(other, Stream) else ""
-                msg = f"{operator.word}: {other!r:.60}{has} is not a stream of {self.elements}, as the left one"
+                msg = (
+                    f"{operator.word}: {short_text(other, 60)}{has} is not a stream of {self.elements}, as the left one"
+                )
                 raise TopologyError(msg)
             if other._draft.builder is not builder:
                 msg = f"{operator.word}: the streams belong to two builders; add both sources to the same one"

@@ -10,15 +10,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from heron.api.names import is_a
+from heron.author_text import short_text
 from heron.errors import TopologyError
-from heron_streamlet.api.checked_operators import DAY_S, called, early, event_time, joined, windowed
+from heron_streamlet.api.checked_operators import DAY_S, called, checked_conditions, early, event_time, joined, windowed
 from heron_streamlet.api.stream import Stream
 from heron_streamlet.connectors.transformer import Transformer
-from heron_streamlet.lambda_.view import View, ViewTarget
-from heron_streamlet.lambda_.view_folds import LiveFold
 from heron_streamlet.plan import operators
 from heron_streamlet.plan.graph import EARLY, LATE
 from heron_streamlet.plan.operators import Keyed, Operator, Windowed
+from heron_streamlet.views.view import View, ViewTarget
+from heron_streamlet.views.view_folds import LiveFold
 from heron_streamlet.windowing.fold import Aggregate, Aggregated, Count, Fold, Reduce
 from heron_streamlet.windowing.keyed_operators import Distinct, MapWithState, RunningFold
 from heron_streamlet.windowing.window import (
@@ -45,6 +46,8 @@ __all__ = [
     "WindowedStreamlet",
     "column_operators",
 ]
+
+_MOST_CLONES = 1_000  # each is an operator
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -83,7 +86,7 @@ class Streamlet(Stream[T]):
             TopologyError: when `transformer` is not a `Transformer`.
         """
         if not is_a(transformer, Transformer):
-            msg = f"transform({transformer!r:.60}): not a Transformer; for a function use map or flat_map"
+            msg = f"transform({short_text(transformer, 60)}): not a Transformer; for a function use map or flat_map"
             raise TopologyError(msg)
         return Streamlet(self._add(operators.Transform(transformer)))
 
@@ -108,16 +111,16 @@ class Streamlet(Stream[T]):
         """Return streams with the elements of this one, so that each can be transformed in its own way.
 
         Raises:
-            TopologyError: when the number is not an integer of at least 1.
+            TopologyError: when the number is not an integer from 1 to 1,000.
         """
-        if type(num_clones) is not int or num_clones < 1:
-            msg = f"{num_clones!r} clones: not an integer of at least 1"
+        if type(num_clones) is not int or not 1 <= num_clones <= _MOST_CLONES:
+            msg = f"{short_text(num_clones, 60)} clones: not an integer from 1 to {_MOST_CLONES:,}"
             raise TopologyError(msg)
         return [Streamlet(self._add(operators.Pass())) for _ in range(num_clones)]
 
     def split(self, conditions: Mapping[str, Callable[[T], object]]) -> dict[str, Streamlet[T]]:
         """Return a stream for each condition, with the elements that meet it; an element may be in several or none."""
-        return {name: self.filter(condition) for name, condition in conditions.items()}
+        return {name: self.filter(condition) for name, condition in checked_conditions(conditions).items()}
 
     def event_time(
         self,
@@ -229,7 +232,10 @@ class Streamlet(Stream[T]):
             TopologyError: when `aggregate` is not an `Aggregate`.
         """
         if not is_a(aggregate, Aggregate):
-            msg = f"aggregate_by_key_and_window: {aggregate!r:.60} is not an Aggregate; for a function use reduce"
+            msg = (
+                f"aggregate_by_key_and_window: {short_text(aggregate, 60)} is not an Aggregate; for a function "
+                "use reduce"
+            )
             raise TopologyError(msg)
         return self._windowed(window, Aggregated(aggregate), "aggregatebykeyandwindow")
 
@@ -288,13 +294,13 @@ class Streamlet(Stream[T]):
         self._add(operators.Log())
 
     def to_view(self: Streamlet[tuple[K, V]], view: View[V, Any]) -> None:
-        """Aggregate the values of each key into a view, by event time; `heron_streamlet.lambda_` explains views.
+        """Aggregate the values of each key into a view, by event time; `heron_streamlet.views` explains views.
 
         Raises:
             TopologyError: when `view` is not a `View`.
         """
         if not is_a(view, View):
-            msg = f"to_view({view!r:.60}): not a View"
+            msg = f"to_view({short_text(view, 60)}): not a View"
             raise TopologyError(msg)
         window = view.window()
         folded = self._add(Windowed(LiveFold(window, Aggregated(view.monoid)), window, "view"))

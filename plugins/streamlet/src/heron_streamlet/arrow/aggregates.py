@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heron.author_text import short_text
 from heron.errors import UsageError
 from heron_streamlet.arrow.batches import column_of
 from heron_streamlet.arrow.times import Times
@@ -213,5 +214,5 @@ _MERGES: dict[str, Callable[[Any, Any], Any]] = {
 def _name(column: object, function: str) -> str:
     if isinstance(column, str) and column:
         return column
-    msg = f"{function}({column!r:.60}): give the name of a column"
+    msg = f"{function}({short_text(column, 60)}): give the name of a column"
     raise UsageError(msg)

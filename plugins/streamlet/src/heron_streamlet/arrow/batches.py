@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from heron.author_text import short_text
 from heron.errors import TopologyError, UserCodeError
 
 __all__ = ["as_batch", "as_schema", "column_of", "without_rest"]
@@ -41,7 +42,7 @@ def as_schema(value: object, method: str) -> pa.Schema:
         made = pa.schema(value)
     except (TypeError, AttributeError, ValueError) as error:
         what = "is neither a pyarrow.Schema nor a mapping of names to Arrow types"
-        msg = f"{method}: {value!r:.200} {what}: {error}"
+        msg = f"{method}: {short_text(value, 200)} {what}: {error}"
         raise TopologyError(msg) from error
     if not made.names or len(set(made.names)) != len(made.names):
         msg = f"{method}: the schema has no field, or one name twice: {', '.join(made.names)}"

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from heron.author_text import short_text
 from heron.errors import UsageError
 from heron_streamlet.arrow.batches import as_batch
 from heron_streamlet.connectors.sources import Reader, Source, matching_files
@@ -69,7 +70,7 @@ def check_rows(rows: object, owner: str) -> None:
         UsageError: when it is not an integer from 1 to 1,048,576.
     """
     if type(rows) is not int or not 0 < rows <= MOST_ROWS:
-        msg = f"{owner}: rows={rows!r} is not an integer from 1 to {MOST_ROWS}"
+        msg = f"{owner}: rows={short_text(rows, 60)} is not an integer from 1 to {MOST_ROWS}"
         raise UsageError(msg)
 
 

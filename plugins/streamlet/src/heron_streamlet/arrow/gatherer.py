@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from heron.author_text import short_text
 from heron.errors import UserCodeError
 from heron_streamlet.failures import OperatorError, in_one
 
@@ -77,7 +78,10 @@ class Gatherer:
         elif isinstance(record, Sequence) and not isinstance(record, (str, bytes)) and len(record) == len(self._schema):
             return tuple(record)
         names = ", ".join(self._schema.names)
-        msg = f"to_columns: {record!r:.200} is no mapping with the names {names}, nor as many values in this order"
+        msg = (
+            f"to_columns: {short_text(record, 200)} is no mapping with the names {names}, nor as many values in "
+            "this order"
+        )
         raise UserCodeError(msg)
 
     def _batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
@@ -90,7 +94,7 @@ class Gatherer:
             try:
                 pa.array([value], field.type)
             except _UNFIT as error:
-                unfit = f"to_columns: {value!r:.200} does not fit the column {field.name!r}: {error}"
+                unfit = f"to_columns: {short_text(value, 200)} does not fit the column {field.name!r}: {error}"
                 found = OperatorError(f"operator {self._operator}: {unfit}")
                 found.part = self._operator
                 return found

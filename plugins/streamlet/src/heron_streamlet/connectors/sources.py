@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from heron.api.names import is_a
+from heron.author_text import short_text
 from heron.clock import monotonic_s
 from heron.errors import TopologyError, UsageError
 from heron_streamlet.connectors.transformer import StageContext
@@ -98,7 +99,10 @@ class Items(Source[T]):
     def __init__(self, items: Iterable[T] | Callable[[], Iterable[T]], *, bounded: bool = True) -> None:
         self.bounded = bounded
         if not callable(items) and isinstance(items, Iterator):
-            msg = f"Items({items!r:.60}): an iterator can be read only once; give a list, or a function that returns it"
+            msg = (
+                f"Items({short_text(items, 60)}): an iterator can be read only once; give a list, or a function "
+                "that returns it"
+            )
             raise UsageError(msg)
         self._items = items
 
@@ -204,7 +208,7 @@ def as_source(given: Source[T] | Generator[T] | Callable[[], T | None]) -> Sourc
     if is_a(found, Source):
         return cast("Source[T]", found)
     if not callable(found):
-        msg = f"{found!r:.60} is no source: give a Source, a Generator or a function; a list is Items(list)"
+        msg = f"{short_text(found, 60)} is no source: give a Source, a Generator or a function; a list is Items(list)"
         raise TopologyError(msg)
     return CallableSource(found)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from heron.author_text import short_text
 from heron_streamlet.connectors.sinks import Sink
 from heron_streamlet.connectors.sources import Source
 from heron_streamlet.connectors.transformer import Transformer
@@ -233,7 +234,7 @@ def chosen_partition(function: Callable[[Any, int], int], element: object, parti
         raise failed_at(operator, error) from error
     if type(chosen) is not int or not 0 <= chosen < partitions:
         wrong = OperatorError(
-            f"operator {operator}: the partition {chosen!r:.60} is not an integer from 0 to {partitions - 1}"
+            f"operator {operator}: the partition {short_text(chosen, 60)} is not an integer from 0 to {partitions - 1}"
         )
         wrong.part = operator
         raise wrong

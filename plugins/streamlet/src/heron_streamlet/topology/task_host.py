@@ -47,6 +47,7 @@ class TaskHost(StageHost):
         stage, window_of = _loaded(config)
         super().__init__(stage, window_of, combines=self.saves or not self.tracked)
         self.component = component
+        component.author_place = f"the operators {', '.join(map(str, self.stage.nodes))}"
         self._prepared: set[int] = set()
         self._committed: set[int] = set()
         self._late, self._failed = TotalCount(), TotalCount()

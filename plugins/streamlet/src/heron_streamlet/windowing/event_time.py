@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 
+from heron.author_text import short_text
 from heron.clock import wall_s
 from heron.errors import UserCodeError
 
@@ -48,16 +49,22 @@ def event_time_us(time: object) -> int:
     """
     if isinstance(time, datetime):
         if time.tzinfo is None:
-            msg = f"event time {time!r} has no time zone; give datetime(..., tzinfo=UTC), or seconds since 1970 in UTC"
+            msg = (
+                f"event time {short_text(time, 60)} has no time zone; give datetime(..., tzinfo=UTC), or seconds "
+                "since 1970 in UTC"
+            )
             raise UserCodeError(msg)
         us = (time - _EPOCH) // timedelta(microseconds=1)
     elif isinstance(time, (int, float)) and not isinstance(time, bool) and math.isfinite(time):
         us = round(time * 1_000_000)
     else:
-        msg = f"event time {time!r} is neither a datetime with a time zone nor seconds since 1970 in UTC"
+        msg = f"event time {short_text(time, 60)} is neither a datetime with a time zone nor seconds since 1970 in UTC"
         raise UserCodeError(msg)
     if abs(us) > LIMIT_US:
-        msg = f"event time {time!r} is beyond the years 1684 and 2255; are these milliseconds instead of seconds?"
+        msg = (
+            f"event time {short_text(time, 60)} is beyond the years 1684 and 2255; are these milliseconds instead of "
+            "seconds?"
+        )
         raise UserCodeError(msg)
     return us
 

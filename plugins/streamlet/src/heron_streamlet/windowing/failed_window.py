@@ -11,11 +11,11 @@ A task folds with the author's functions alone until it meets a failed window. F
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from heron.author_text import short_text, traceback_text
 from heron_streamlet.failures import OperatorError, author_place, error_text
 from heron_streamlet.windowing.fold import Fold
 
@@ -60,13 +60,13 @@ class WindowFailed(Exception):  # a step of the engine, which no author sees
 
 def failed_window(error: Exception) -> FailedWindow:
     """A window that failed because an author's function raised this error."""
-    trace = "".join(traceback.format_exception(error)).rstrip()
+    trace = traceback_text(error).rstrip()
     return FailedWindow(error_text(error), author_place(error.__traceback__), trace[-_TRACE_CHARACTERS:])
 
 
 def window_error(operator: object, key: object, window: object, failed: FailedWindow, *, keyed: bool) -> OperatorError:
     """The error that reports a failed window. `operator` gives name and place; the window is `Window`, or words."""
-    whose = f"{window} of the key {key!r:.{_KEY_CHARACTERS}}" if keyed else f"{window}"
+    whose = f"{window} of the key {short_text(key, _KEY_CHARACTERS)}" if keyed else f"{window}"
     found = OperatorError(f"operator {operator}: {whose} has no result, because a function failed: {failed.reason}")
     found.part, found.place = str(operator), failed.place
     if failed.trace:

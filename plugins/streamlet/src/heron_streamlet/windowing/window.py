@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Generic, NamedTuple, Self, TypeVar
 
+from heron.author_text import short_text
 from heron.errors import UsageError
 
 __all__ = [
@@ -188,7 +189,7 @@ def count_window(size: int, slide: int | None = None) -> CountWindow:
     """
     for what, number in (("size", size), ("slide", size if slide is None else slide)):
         if type(number) is not int or number < 1:
-            msg = f"count window: {what} {number!r} is not an integer of at least 1"
+            msg = f"count window: {what} {short_text(number, 60)} is not an integer of at least 1"
             raise UsageError(msg)
     return CountWindow(size, size if slide is None else slide)
 
@@ -208,11 +209,11 @@ def micros(duration: object, what: str, *, zero: bool = False) -> int:
     elif isinstance(duration, (int, float)) and not isinstance(duration, bool) and duration == duration:  # noqa: PLR0124
         us = duration * _MICROS_PER_S
     else:
-        msg = f"{what} {duration!r} is not a timedelta or a number of seconds"
+        msg = f"{what} {short_text(duration, 60)} is not a timedelta or a number of seconds"
         raise UsageError(msg)
     lowest = 0 if zero else 1
     if not lowest <= us <= _LONGEST_US:
-        msg = f"{what} {duration!r} is not from {lowest} µs to {_LONGEST_US // _MICROS_PER_S} s"
+        msg = f"{what} {short_text(duration, 60)} is not from {lowest} µs to {_LONGEST_US // _MICROS_PER_S} s"
         raise UsageError(msg)
     return round(us)
 

@@ -129,7 +129,7 @@ class TaskStoreContract:
                 call, key, number = chance.randrange(CALLS), f"key{chance.randrange(40)}", chance.randrange(9)
                 assert stored.call(call, key, number) == dicts.call(call, key, number)
                 if not chance.randrange(5):
-                    stored.keyed.settle()
+                    stored.keyed.flush_if_many()
                 clock.advance(chance.random())
             wanted, snapshot = dicts.keyed.snapshot(), stored.keyed.snapshot()
             expected = dict(wanted.next(10.0))
@@ -138,7 +138,7 @@ class TaskStoreContract:
                 found.update(snapshot.next(0.0))
                 call, key, number = chance.randrange(CALLS), f"key{chance.randrange(40)}", chance.randrange(9)
                 assert stored.call(call, key, number) == dicts.call(call, key, number)
-                stored.keyed.settle()
+                stored.keyed.flush_if_many()
             assert _decoded(found) == _decoded(expected)
             saved = {group: data for group, data in {**saved, **found}.items() if data is not None}
         stored.keyed.clear()
@@ -156,7 +156,7 @@ class TaskStoreContract:
         values.put("bad", lock)
         for number in range(1000):
             values.put(f"good{number}", number)
-            keyed.settle()
+            keyed.flush_if_many()
         assert values.get("bad") is lock
         snapshot = keyed.snapshot()
         assert len(snapshot.next(10.0)) == _GROUPS - 1

@@ -6,7 +6,7 @@
 | `running_model` | a topology over time: loads change, tuples wait, an update takes a while |
 | `managed_model` | a running model whose policy acts, in the loop of the health manager |
 | `scenarios`, `day` | steps of the load, and a day of it; what a policy makes of them |
-| `desk`, `restart_policy` | a health manager with a store of records that can fail, for tests of its loop |
+| `manager_harness`, `restart_policy` | a health manager with a store of records that can fail, for tests of its loop |
 
 It needs the extra ``heron-testing[health]``.
 """

@@ -5,31 +5,42 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+import msgspec
+
 from heron.errors import UsageError, known, nearest
 from heron.ipc.documents.letter_line import LetterLine
 from heron.kernel.dead_letter_file import letter_files
 
-__all__ = ["chosen_letters", "drop_stored", "stored_letters"]
+__all__ = ["chosen_letters", "drop_stored", "letters_by_task", "stored_letters"]
 
 
 def stored_letters(folder: Path) -> tuple[LetterLine, ...]:
-    """Return the letters in a log folder, the one that died first at the start.
+    """Return the letters in a log folder, the one that died first at the start. Their values are text only.
 
     Raises:
         UsageError: when a file cannot be read.
     """
-    found: list[LetterLine] = []
+    found = {each.id: each for letters in letters_by_task(folder).values() for each in letters}
+    return tuple(sorted(found.values(), key=lambda each: each.failed_s))
+
+
+def letters_by_task(folder: Path) -> dict[int, tuple[LetterLine, ...]]:
+    """Return the letters by the task that keeps them. After an update it may be another one than their ids begin with.
+
+    Raises: as `stored_letters`.
+    """
+    found: dict[int, tuple[LetterLine, ...]] = {}
     for file in letter_files(folder):
         try:
-            found += file.letters()
+            found[file.task_id] = tuple(msgspec.structs.replace(each, payload=b"") for each in file.letters())
         except OSError as error:
             msg = f"the dead letters in {file.path} cannot be read: {error.strerror}; ask the owner of the topology"
             raise UsageError(msg) from error
-    return tuple(sorted(found, key=lambda each: each.failed_s))
+    return found
 
 
 def drop_stored(folder: Path, ids: Collection[str]) -> dict[str, str]:
-    """Remove letters of a run that has ended; return their ids, as a task answers.
+    """Remove letters of tasks that do not run any more; return their ids, as a task answers.
 
     Raises:
         UsageError: when a file cannot be changed.

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from heron.driver_kit.followed_log import FollowedLog
 from heron.driver_kit.log import OLDER_FILES
 from heron.errors import UsageError
 from heron.spi.typed_values import decode_json
@@ -100,15 +101,16 @@ class LogFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._stream: BinaryIO | None = None
+        self._log = FollowedLog(path)
+        self._gaps = 0
         self._rest = b""  # the beginning of a line whose end has not been read
-        self._open()
 
     def last(self, count: int) -> list[str]:
         """Return the last lines, also of older files (``.1``, ``.2``); `lines` continues after them."""
         lines: list[str] = []
-        if self._stream is not None:
-            found, self._rest = _tail(self._stream, count)
+        self._log.to_newest()
+        if self._log.stream is not None:
+            found, self._rest = _tail(self._log.stream, count)
             lines = found
         for number in range(1, OLDER_FILES + 1):
             if len(lines) < count:
@@ -116,53 +118,27 @@ class LogFile:
         return lines
 
     def lines(self, *, final: bool = False) -> Iterator[str]:
-        """Return new lines; with `final`, also a last line without an end."""
-        yield from self._read()
-        if self._renewed():
-            yield from self._read()  # lines written between the read and the renaming
-            yield from self._end()
-            self.close()
-            self._open()
-            yield from self._read()
+        """Return new lines; with `final`, also a last line without an end. Says where lines were removed unread."""
+        while chunk := self._log.read(_CHUNK_BYTES):
+            if self._log.gaps > self._gaps:
+                self._gaps = self._log.gaps
+                yield from self._end()
+                yield "heron: lines are left out: they came faster than they were read"
+            *whole, self._rest = (self._rest + chunk).split(b"\n")
+            yield from map(_decoded, whole)
+            if len(self._rest) > _LINE_BYTES:
+                yield from self._end()
         if final:
             yield from self._end()
 
     def close(self) -> None:
         """Close the file; idempotent."""
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
-
-    def _open(self) -> None:
-        try:
-            self._stream = self.path.open("rb")
-        except OSError:  # it does not exist yet, or any more
-            self._stream = None
-
-    def _read(self) -> Iterator[str]:
-        if self._stream is None:
-            return
-        while chunk := self._stream.read(_CHUNK_BYTES):
-            *whole, self._rest = (self._rest + chunk).split(b"\n")
-            yield from map(_decoded, whole)
-            if len(self._rest) > _LINE_BYTES:
-                yield from self._end()
+        self._log.close()
 
     def _end(self) -> Iterator[str]:
         if self._rest:
             rest, self._rest = self._rest, b""
             yield _decoded(rest)
-
-    def _renewed(self) -> bool:
-        """Return whether another file has the name now, or this file was truncated."""
-        try:
-            now = self.path.stat()
-        except OSError:
-            return False
-        if self._stream is None:
-            return True
-        then = os.fstat(self._stream.fileno())
-        return (now.st_dev, now.st_ino) != (then.st_dev, then.st_ino) or now.st_size < self._stream.tell()
 
 
 def _older(path: Path, count: int) -> list[str]:

@@ -30,7 +30,7 @@ from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow
 from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.documents.traces_table import TracesTable
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
-from heron.spi.statemgr import NodeKind, StateManager
+from heron.spi.statemgr import NodeKind, StateManager, Versioned
 from heron.spi.task_memory import TaskMemory
 from heron.spi.task_profile import TaskProfile
 from heron.spi.task_stacks import TaskStacks
@@ -122,7 +122,7 @@ class RemoteTopology:
         self.name = name
         self._read_only = read_only
         self.timeout_s = timeout_s
-        self._statemgr = statemgr
+        self.statemgr = statemgr
         self._scheduler = scheduler
         self._run: ExecutionState | None = None
         self._client: TManagerClient | None = None
@@ -221,11 +221,11 @@ class RemoteTopology:
     def plans(self) -> TopologyPlans:
         """Return its logical, packing and physical plan from the state manager; no question goes to the topology."""
         check_name(self.name)
-        return read_plans(self._statemgr, self.name)
+        return read_plans(self.statemgr, self.name)
 
     def health_records(self) -> HealthRecords:
         """Return the decisions of its health manager from the state manager; those of another run count as none."""
-        node = self._statemgr.get(NodeKind.HEALTH, self.name)
+        node = self.statemgr.get(NodeKind.HEALTH, self.name)
         records = decode_health_records(node.value, self.name) if node else None
         own = records is not None and records.topology_id == self.run.topology_id
         return records if records and own else HealthRecords(self.run.topology_id)
@@ -259,13 +259,13 @@ class RemoteTopology:
 
     def over(self) -> bool:
         """Return whether this run has ended and none of its processes runs any more."""
-        present = read_run(self._statemgr, self.name)
+        present = read_run(self.statemgr, self.name)
         return present is None or present.topology_id != self.run.topology_id or self._unreachable().dead()
 
     def last_report(self) -> TopologyStatus | None:
         """Return the last status of the newest run of that name that has ended, if it is still kept."""
         check_name(self.name)
-        report = read_report(self._statemgr, self.name)
+        report = read_report(self.statemgr, self.name)
         return report.status if report else None
 
     def close(self) -> None:
@@ -333,17 +333,20 @@ class RemoteTopology:
                 self._client = self._open_own(location.endpoint)
             else:
                 open_client = cast("_OpenClient", load_object(_OPEN_CLIENT))
-                self._client = open_client(location.endpoint, self._keys(), self.name, control=control)
+                self._client = open_client(
+                    location.endpoint, self.keys().value, self.name, control=control, server_key=location.server_key
+                )
             self._client_of = wanted
         return self._client
 
-    def _keys(self) -> bytes:
-        node = self._statemgr.get(NodeKind.KEYS, self.name)
+    def keys(self) -> Versioned:
+        """Return the node with the keys; `heron.state_nodes.topology_keys` reads its value."""
+        node = self.statemgr.get(NodeKind.KEYS, self.name)
         if node is None:
             remedy = f"`{self.run.kill_command}` and submit it again"
             msg = f"topology {self.name!r} has no keys in the state manager; {remedy}"
             raise StateError(msg)
-        return node.value
+        return node
 
     def _location(self, control: bool) -> TManagerLocation | None:
         """Return where the topology manager of this run is.
@@ -353,11 +356,12 @@ class RemoteTopology:
         """
         answers = self._client is not None and self._located is not None
         if control or not answers or monotonic_s() - self._located_at_s >= _LOCATED_S:
-            self._located, self._located_at_s = self._located_now(), monotonic_s()
+            self._located, self._located_at_s = self.located(), monotonic_s()
         return self._located
 
-    def _located_now(self) -> TManagerLocation | None:
-        node = self._statemgr.get(NodeKind.TMANAGER_LOCATION, self.name)
+    def located(self) -> TManagerLocation | None:
+        """Return where the topology manager of this run is now, and its public key."""
+        node = self.statemgr.get(NodeKind.TMANAGER_LOCATION, self.name)
         location = decode_tmanager_location(node.value, self.name) if node else None
         return location if location and location.topology_id == self.run.topology_id else None
 
@@ -367,7 +371,7 @@ class RemoteTopology:
         Raises:
             UsageError: when there will be none.
         """
-        present = read_run(self._statemgr, self.name)
+        present = read_run(self.statemgr, self.name)
         if present is None or present.topology_id != self.run.topology_id:
             raise UsageError(self._ended())
         if (report := self.last_report()) and report.topology_id == self.run.topology_id:
@@ -383,16 +387,16 @@ class RemoteTopology:
 
     def _unreachable(self) -> UnreachableTopology:
         for kind in (NodeKind.TOPOLOGY, NodeKind.PACKING_PLAN):
-            self._statemgr.get(kind, self.name)  # raises when it is damaged: then no topology manager can begin
+            self.statemgr.get(kind, self.name)  # raises when it is damaged: then no topology manager can begin
         return UnreachableTopology(
             self._planned(),
-            self._statemgr.get(NodeKind.LOCK, self.name) is not None,
+            self.statemgr.get(NodeKind.LOCK, self.name) is not None,
             *self._job(),
         )
 
     def _planned(self) -> bool:
         try:
-            return self._statemgr.get(NodeKind.PHYSICAL_PLAN, self.name) is not None
+            return self.statemgr.get(NodeKind.PHYSICAL_PLAN, self.name) is not None
         except StateUnavailableError:
             raise
         except StateError:
@@ -407,7 +411,7 @@ class RemoteTopology:
 
     def _find(self) -> ExecutionState:
         check_name(self.name)
-        if present := read_run(self._statemgr, self.name):
+        if present := read_run(self.statemgr, self.name):
             return present
         raise UsageError(self._ended())
 
@@ -417,5 +421,5 @@ class RemoteTopology:
             how = "was killed" if report.state == "killed" else report.state
             why = f": {report.error}" if report.error else ""
             return f"topology {self.name!r} is not running; its last run, {report.topology_id}, {how}{why}"
-        names = self._statemgr.list(NodeKind.EXECUTION_STATE)
+        names = self.statemgr.list(NodeKind.EXECUTION_STATE)
         return f"topology {self.name!r} is not running{nearest(self.name, names)}; running: {known(names)}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from heron.clock import wall_s
 from heron.errors import HeronError, SchedulerError
 from heron.ipc.documents.status import TopologyStatus
+from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.run_nodes import topologies
 from heron_cli.topologies.runs.cleanup import clean_up
@@ -97,12 +98,16 @@ def _entry(facts: Facts, state: RunState) -> TopologyEntry:
     )
     if run is None:
         return entry
+    return _of_run(entry if status else replace(entry, since_s=run.submitted_at_s), run)
+
+
+def _of_run(entry: TopologyEntry, run: ExecutionState) -> TopologyEntry:
+    """Return the entry with what a submission has stored of its run."""
     return replace(
         entry,
         id=run.topology_id,
         role=run.role,
         env=run.env,
-        since_s=entry.since_s if status else run.submitted_at_s,
         user=run.user,
         host=run.host,
         profile=run.profile,

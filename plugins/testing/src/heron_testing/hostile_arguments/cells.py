@@ -1,0 +1,109 @@
+"""Cells of the matrix, and what the engine makes of them: it works, it is refused, it fails later, or it is a fault."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from heron.errors import HeronError
+from heron_testing.hostile_arguments.arguments import ARGUMENTS
+from heron_testing.hostile_arguments.author_file import FILE_NAME, first_line_of_calls, line_of
+from heron_testing.hostile_arguments.calls import CALLS, Call, Caller
+from heron_testing.hostile_arguments.components import Place
+
+__all__ = ["PLACES", "Cell", "Outcome", "Verdict", "cells", "judged"]
+
+PLACES: dict[Caller, tuple[Place, ...]] = {
+    Caller.BOLT: tuple(Place),
+    Caller.SPOUT: (Place.INITIALIZE, Place.PROCESS, Place.CALLBACK, Place.THREAD),
+    Caller.GROUPING: (Place.PROCESS, Place.TICK, Place.FINISH, Place.CALLBACK),
+    Caller.FILE: (Place.INITIALIZE,),
+    Caller.PIPELINE: (Place.INITIALIZE,),
+}
+"""Where each caller calls. A file of a topology has one place: it is loaded."""
+
+_LINE = re.compile(r"component '(\w+)', task \d+: (.*) raised (\w+)(?:: |;).*?; at (.*?), line (\d+)", re.DOTALL)
+_OWN = {"HostileError", "Failure"}
+
+
+class Outcome(enum.StrEnum):
+    """What became of a call."""
+
+    WORKS = "works"
+    REFUSED = "refused"
+    """It raised at its line."""
+    FAILS = "fails later"
+    """It returned; its tuple, metric or queued call failed later, and the engine named component, task and class."""
+    FAULT = "FAULT"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of a cell; `reason` is for people."""
+
+    outcome: Outcome
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A call with an argument in a place."""
+
+    call: Call
+    argument: str
+    place: Place
+
+    def __str__(self) -> str:
+        return f"{self.call.line}, X = {ARGUMENTS[self.argument]}, in {self.place} of a {self.call.caller}"
+
+
+def cells(callers: Sequence[Caller] = tuple(Caller)) -> Iterator[Cell]:
+    """All cells, row by row."""
+    for call in CALLS:
+        if call.caller in callers:
+            for argument in ARGUMENTS:
+                for place in PLACES[call.caller]:
+                    yield Cell(call, argument, place)
+
+
+def judged(cell: Cell, errors: Sequence[str]) -> Verdict:
+    """The verdict by the errors that the engine has shown."""
+    refused = False
+    for error in errors:
+        if (found := _LINE.search(error)) is None:
+            return Verdict(Outcome.FAULT, f"no component, task or line: {error}")
+        component, doing, name, file, number = found.groups()
+        if component not in {"hostile", "sink"}:
+            return Verdict(Outcome.FAULT, f"the error of a neighbour: {error}")
+        if not file.endswith(FILE_NAME):
+            return Verdict(Outcome.FAULT, f"no line of the author: {error}")
+        if problem := wrong_class(cell, name):
+            return Verdict(Outcome.FAULT, f"{problem}: {error}")
+        at_the_call = int(number) == line_of(cell.call) or int(number) < first_line_of_calls()
+        refused |= at_the_call and not doing.startswith(("emit on", "a call of", "reading", "metric", "backlog"))
+    if refused:
+        return Verdict(Outcome.REFUSED, errors[0])
+    return Verdict(Outcome.FAILS, errors[0]) if errors else Verdict(Outcome.WORKS)
+
+
+def wrong_class(cell: Cell, name: str) -> str:
+    """What is wrong with the class of an error; empty if nothing is.
+
+    The engine's own classes are right, and those that Python raises for a wrong argument. The author's are right if
+    the engine must call the method that raises.
+    """
+    if name in _OWN:
+        unasked = cell.argument == "`__repr__` raises" and "raise " not in cell.call.line
+        return "an error text calls __repr__" if unasked else ""
+    if name in {"TypeError", "UFuncTypeError", "ValueError", "OverflowError"} | _names(HeronError):
+        return ""
+    return f"a {name} from inside the engine"
+
+
+def _names(cls: type[object]) -> set[str]:
+    found = {cls.__name__}
+    for each in cls.__subclasses__():
+        found |= _names(each)
+    return found
