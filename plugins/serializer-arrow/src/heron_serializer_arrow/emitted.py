@@ -18,7 +18,8 @@ __all__ = ["batch_of"]
 
 _DEEPEST = 64  # far more than types of columns have, and far less than fills the stack
 _VIEWS: tuple[type[object], ...] = (type({}.keys()), type({}.values()), type({}.items()))
-_NESTED = (list, tuple, set, frozenset, deque, dict, *_VIEWS, np.ndarray)  # what Arrow follows inside a column
+_NESTED: tuple[type[object], ...] = (list, tuple, set, frozenset, deque, dict, *_VIEWS, np.ndarray)
+"""What Arrow follows inside a column."""
 
 
 def batch_of(columns: Columns, fields: Sequence[str]) -> pa.RecordBatch:
