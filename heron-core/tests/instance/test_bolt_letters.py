@@ -10,7 +10,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from heron.api import Bolt, Tuple
+from heron.api import Bolt, DeadLetter, FailedRecordError, Tuple
 from heron.api.api_constants import TOPOLOGY_ON_ERROR, TOPOLOGY_RELIABILITY_MODE
 from heron.checkpoints.archive import CheckpointArchive
 from heron.driver_kit.signals import Signals
@@ -51,6 +51,19 @@ class Check(Bolt):
             raise ValueError(message)
         if value != 2 or self.mended:
             self.seen.append(value)
+
+
+class Ruled(Bolt):
+    """A step with a rule: skips 1, keeps 2 itself, and has no rule for 3."""
+
+    def process(self, tup: Tuple) -> None:
+        (value,) = tup.values
+        error = FailedRecordError(f"poison {value}")
+        error.stops = None if value == 3 else False
+        if value == 2:
+            letter = DeadLetter([value], "", None, 1, "failed", "", 0, "poison 2", "", 0.0, 0.0, "divide", 4)
+            error.letters = (letter,)
+        raise error
 
 
 class UntilRead(Signals):
@@ -134,6 +147,25 @@ def test_tuples_that_fail_are_letters_of_the_next_checkpoint(tmp_path: Path) -> 
     assert (metrics["dead-letter-count"], metrics["dead-letters-dropped"]) == (3, 0)
 
 
+def test_a_rule_of_a_step_decides_about_its_records(tmp_path: Path) -> None:
+    """`topology.on.error` holds where there is no rule: a record of a step is one letter, and a skipped one none.
+
+    A letter of a step is written at once, and is not processed again.
+    """
+    running = Running(tmp_path, Ruled)
+    running.run(
+        lambda: running.put(1, 2, 3),
+        lambda: running.checkpoint(7),
+        lambda: running.ask("2-0-s1"),
+        lambda: running.ask("2-0-s1", drop=True),
+    )
+    (kept,) = running.stored()
+    assert (kept.id, kept.shown, kept.step) == ("2-c7-1", ("3",), "")
+    refused, dropped = running.answers()
+    assert "is of the step 'divide', which cannot get it again" in refused["2-0-s1"]
+    assert dropped == {"2-0-s1": ""}
+
+
 def test_a_letter_is_processed_again_once_and_leaves_with_a_checkpoint(tmp_path: Path) -> None:
     """Two commands at once ask for the same: the second hears that it waits, and so does one that drops it."""
     running = Running(tmp_path)
@@ -179,9 +211,10 @@ def test_a_file_that_others_can_write_is_not_loaded(tmp_path: Path) -> None:
     running = Running(tmp_path)
     running.run(lambda: running.put(1), lambda: running.checkpoint(1))
     running.letters.file.path.chmod(0o666)
-    runner = BoltRunner(running.task, UntilRead(running.gateway), Check)
+    take_letters = BoltRunner(running.task, UntilRead(running.gateway), Check).take_letters
+    assert take_letters is not None
     with pytest.raises(HeronError, match=r"cannot be changed: .*its mode is 0666; `chmod 600"):
-        runner._acks.take_letters(Check(), ["2-c1-1"], drop=False)
+        take_letters(["2-c1-1"], drop=False)
 
 
 class CheckColumns(Bolt):
@@ -208,10 +241,10 @@ def test_a_batch_of_columns_is_one_letter(tmp_path: Path) -> None:
     running.checkpoint(1)
     (letter,) = running.stored()
     assert (letter.spout, letter.stream, letter.error) == ("spout", "blocks", "ValueError: poison")
-    component = CheckColumns(delegate=runner._bolt_emitter)
-    assert acks.take_letters(component, [letter.id], drop=False) == {letter.id: "fail() was called"}
+    component = runner._component = CheckColumns(delegate=runner._bolt_emitter)
+    assert acks.take_letters([letter.id], drop=False) == {letter.id: "fail() was called"}
     component.mended = True
-    assert acks.take_letters(component, [letter.id], drop=False) == {letter.id: ""}
+    assert acks.take_letters([letter.id], drop=False) == {letter.id: ""}
     assert component.rows == 6
     running.checkpoint(2)
     assert running.stored() == []

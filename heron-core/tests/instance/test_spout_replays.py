@@ -25,8 +25,9 @@ from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.queues.data_queue import LettersAsked
 from heron.instance.replay.kept_roots import KeptRoot
 from heron.instance.replay.letter_line import letter_line
+from heron.instance.replay.letter_store import TaskName
 from heron.instance.replay.replay_policy import ReplayPolicy
-from heron.instance.spout_replays import SpoutName, SpoutReplays
+from heron.instance.spout_replays import SpoutReplays
 from heron.instance.spout_runner import SpoutRunner
 from heron.ipc.documents.letter_line import LetterLine, decode_letters_answer
 from heron.ipc.frames.tracking import RootOutcome
@@ -141,7 +142,7 @@ def test_a_root_that_the_author_does_not_let_out_again_becomes_a_dead_letter() -
     clock, store = FakeClock(), Kept()
     policy = ReplayPolicy(2, 0.01, 1000)
     emitter = cast("SpoutEmitter", Refusing())
-    name, pending = SpoutName("lines", 1, 0), PendingRoots(clock.monotonic_s)
+    name, pending = TaskName("lines", 1, 0), PendingRoots(clock.monotonic_s)
     replays = SpoutReplays(policy, name, emitter, pending, store, clock.monotonic_s)
     replays.replayer.kept(1, 10)
     assert replays.replayer.failed([KeptRoot("id", "row", "default", (), 10)], RootOutcome.FAILED, 0.0) == []

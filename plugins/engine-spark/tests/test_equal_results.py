@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,10 +66,15 @@ class Lines:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.results: list[BatchResult] = []
+        self.letters: list[bytes] = []
 
     def show(self, line: str) -> None:
         """`Listener.show`."""
         self.lines.append(line)
+
+    def keep(self, letters: Sequence[bytes]) -> None:
+        """`Listener.keep`."""
+        self.letters += letters
 
     def done(self, result: BatchResult) -> None:
         """`Listener.done`."""

@@ -92,7 +92,9 @@ def test_stored_dead_letters_are_processed_after_the_bolt_was_mended(sandbox: Sa
     assert sandbox.output_of(*words, "drop", "--all", "--yes") == "1 of 1 dead letter dropped\n"
     assert stored() == []
     times = {number: count for rows in run.results("check_blocks").values() for number, count in rows}
-    assert [times[each] for each in POISON] == [FAILURES + 1] * (len(POISON) - 1) + [FAILURES]
+    # two tasks fail them, so the last letter is of any record
+    counts = [times[each] for each in POISON]
+    assert (counts.count(FAILURES), counts.count(FAILURES + 1)) == (1, len(POISON) - 1)
 
 
 @pytest.mark.timeout(240)

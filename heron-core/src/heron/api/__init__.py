@@ -7,7 +7,7 @@ from heron.api.capture import capture_topologies
 from heron.api.component import BaseComponent, BoltCollector, SpoutCollector, ThreadsafeCollector
 from heron.api.component_spec import HeronComponentSpec
 from heron.api.context import ITaskHook, TopologyContext
-from heron.api.dead_letter import DeadLetter
+from heron.api.dead_letter import DeadLetter, FailedRecordError
 from heron.api.keyed_state import CounterState, KeyedState, ListState, MapState, ValueState
 from heron.api.metrics import (
     AssignableMetrics,
@@ -54,6 +54,7 @@ __all__ = [
     "CounterState",
     "DeadLetter",
     "EmitInfo",
+    "FailedRecordError",
     "GlobalStreamId",
     "Grouping",
     "HashMapState",

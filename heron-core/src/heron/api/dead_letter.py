@@ -1,4 +1,6 @@
-"""Dead letters: the records that a spout emitted, and that failed once more than `topology.replay.attempts` allows."""
+"""Dead letters: records that were given up. A spout emitted them, and they failed once more than
+`topology.replay.attempts` allows; or a component handed them over in a `FailedRecordError`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,9 @@ from dataclasses import dataclass, fields, replace
 
 from heron.api.definition import DEAD_LETTERS, ComponentDefinition, ComponentKind, StreamDefinition
 from heron.api.tuple import Tuple
+from heron.errors import UserCodeError
 
-__all__ = ["DEAD_LETTER_STREAM", "DeadLetter", "with_dead_letters"]
+__all__ = ["DEAD_LETTER_STREAM", "DeadLetter", "FailedRecordError", "with_dead_letters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class DeadLetter:
         values: what the spout emitted, in the order of the fields of `stream`; for a batch of columns, that batch.
         stream: the stream of the spout.
         tup_id: the id that the spout gave, such as a position in its source.
-        failures: how often it failed or expired, at least 2.
+        failures: how often it failed or expired; 1 for a letter of a step.
         outcome: ``failed`` if a task failed it, ``expired`` if its tree was not complete in time.
         component: the component that failed it last; empty if its tree expired.
         task_id: the task that failed it last; 0 if its tree expired.
@@ -32,6 +35,9 @@ class DeadLetter:
         trace: the traceback, the last 2,500 characters; empty without an exception.
         emitted_s: when it was emitted first, in seconds since the epoch.
         failed_s: when it failed last, in seconds since the epoch.
+        step: the name of the step of a pipeline that failed it; otherwise empty. Then `stream` is empty, `component` is
+            where the letter was written, and `tup_id` is the place in the source, or None where it is not known.
+        step_number: the number of this step in its pipeline, from 0; -1 without a step.
     """
 
     values: object
@@ -45,6 +51,8 @@ class DeadLetter:
     trace: str
     emitted_s: float
     failed_s: float
+    step: str = ""
+    step_number: int = -1
 
     @classmethod
     def of(cls, tup: Tuple) -> DeadLetter:
@@ -54,6 +62,24 @@ class DeadLetter:
             TypeError: when the tuple is of another stream.
         """
         return cls(*tup.values)
+
+
+class FailedRecordError(UserCodeError):
+    """A failure of records that have a rule of their own. Raise it, or pass it to `report_error`.
+
+    Attributes:
+        stops: whether the task ends because of it; None for what `topology.on.error` says.
+        letters: records that become dead letters of the task. The engine fills in component and task.
+    """
+
+    stops: bool | None = None
+    letters: tuple[DeadLetter, ...] = ()
+
+    @staticmethod
+    def ends_task(error: BaseException, default: bool) -> bool:
+        """Return whether a task ends because of an error; `default` is what `topology.on.error` says."""
+        own = error.stops if isinstance(error, FailedRecordError) else None
+        return default if own is None else own
 
 
 DEAD_LETTER_STREAM = StreamDefinition(DEAD_LETTERS, tuple(each.name for each in fields(DeadLetter)))

@@ -6,7 +6,7 @@ with its values, and `process` gets it again when a command asks for that.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import msgspec
 from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
 from heron.api.bolt import Bolt
 from heron.api.config import setting
-from heron.api.dead_letter import DeadLetter
+from heron.api.dead_letter import DeadLetter, FailedRecordError
 from heron.api.tuple import Tuple
 from heron.author_text import named_error
 from heron.clock import wall_s
@@ -40,22 +40,30 @@ if TYPE_CHECKING:
 
 __all__ = ["LetterAcks"]
 
+Works = Callable[[], Bolt | None]
+
 _WAITS = "it was processed again, and waits for the next checkpoint"
 
 
 class LetterAcks(BoltAcks):
-    """`BoltAcks` that keep what fails. `letters` are part of the checkpoints of the task."""
+    """`BoltAcks` that keep what fails. `letters` are part of the checkpoints of the task.
 
-    def __init__(self, emitter: BoltEmitter, metrics: TaskMetrics, letters: HeldLetters, rows: FailedRows) -> None:
+    `works` gives the component that processes letters again; None if it can process nothing now.
+    """
+
+    def __init__(
+        self, emitter: BoltEmitter, metrics: TaskMetrics, letters: HeldLetters, rows: FailedRows, works: Works
+    ) -> None:
         super().__init__(emitter, metrics)
         self.letters = letters
-        self._rows = rows
+        self._rows, self._works = rows, works
         self._causes: dict[int, bytes] = {}
+        self._ruled: set[int] = set()
         self._column_source = ("", "")
         self._again = self._again_failed = False
 
     @classmethod
-    def of_task(cls, task: Task, emitter: BoltEmitter) -> LetterAcks:
+    def of_task(cls, task: Task, emitter: BoltEmitter, works: Works) -> LetterAcks:
         """The acks of a task whose `topology.on.error` is ``dead_letter``; its letters are beside its logs."""
         spec, checkpoints = task.spec, task.checkpoints
         assert checkpoints is not None  # noqa: S101  # `verify` allows the key with checkpoints only
@@ -63,12 +71,14 @@ class LetterAcks(BoltAcks):
             size_bytes = int(str(setting(task.config, TOPOLOGY_DEAD_LETTERS_BYTES)))
             file = DeadLetterFile.of_task(Path(spec.log_dir), spec.task_id, size_bytes)
             checkpoints.letters = HeldLetters(file, spec.task_id, task.errors.report)
-        acks = cls(emitter, task.metrics, checkpoints.letters, FailedRows(spec.component, spec.task_id))
+        acks = cls(emitter, task.metrics, checkpoints.letters, FailedRows(spec.component, spec.task_id), works)
         task.metrics.replays = acks
         return acks
 
     def blame(self, failed: Tuple | RecordBatch, doing: str, error: BaseException) -> None:
-        """`BoltAcks.blame`."""
+        """`BoltAcks.blame`. An error with a rule of its own has said what becomes of its records."""
+        if isinstance(error, FailedRecordError) and error.stops is not None:
+            self._ruled.add(id(failed))
         self._causes[id(failed)] = self._rows.cause(doing, error)
 
     def settle(self) -> None:
@@ -78,6 +88,7 @@ class LetterAcks(BoltAcks):
                 if isinstance(tup, Tuple):
                     self._keep(list(tup.values), tup, (tup.component, tup.stream))
             self._causes.clear()
+            self._ruled.clear()
         super().settle()
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
@@ -86,6 +97,7 @@ class LetterAcks(BoltAcks):
         if not acked:
             self._keep(record_batch, record_batch, self._column_source)
             self._causes.clear()
+            self._ruled.clear()
 
     def begin_columns(
         self,
@@ -101,6 +113,8 @@ class LetterAcks(BoltAcks):
         if self._again:
             self._again_failed = True  # it is a letter already
             return
+        if id(failed) in self._ruled:
+            return
         cause, now_s = decode_cause(self._causes.get(id(failed), self._rows.plain)), wall_s()
         origin, stream = source
         letter = DeadLetter(
@@ -108,9 +122,9 @@ class LetterAcks(BoltAcks):
         )
         self.letters.add(msgspec.structs.replace(letter_line(letter, "", origin), tup_id=""))  # nothing has ids
 
-    def take_letters(self, component: Bolt | None, ids: Collection[str], *, drop: bool) -> dict[str, str]:
-        """`BoltAcks.take_letters`."""
-        letters = self.letters
+    def take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        """`heron.instance.task_telemetry.TakeLetters`."""
+        letters, component = self.letters, self._works()
         try:
             stored = [each for each in letters.file.letters() if each.id in ids]
             found = {each.id: _WAITS for each in stored if letters.is_processed_again(each.id)}

@@ -26,14 +26,7 @@ from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, waterm
 from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import FlushPacer, SliceSize, TickTimer
-from heron.instance.queues.data_queue import (
-    Command,
-    LettersAsked,
-    PlanReceived,
-    RootsSettled,
-    SessionOpened,
-    TracedFrameArrived,
-)
+from heron.instance.queues.data_queue import Command, PlanReceived, RootsSettled, SessionOpened, TracedFrameArrived
 from heron.instance.runner import ComponentRunner, ComponentStoppedError
 from heron.instance.task import Task
 from heron.instance.user.user_component import BoltHookCalls, specialise
@@ -131,9 +124,6 @@ class BoltRunner(ComponentRunner):
             self._finish_roots.settle(command)
         elif isinstance(command, SessionOpened):
             self._finish_roots.lose_all()
-        elif isinstance(command, LettersAsked):
-            works = None if self.ended or self.task.paused else self._component
-            self.task.telemetry.answer_letters(command, partial(self._acks.take_letters, works))
         super().handle(command)
         if isinstance(command, PlanReceived):
             sources = watermark_sources(self.task.index, self.task.spec.component)
@@ -243,7 +233,8 @@ class BoltRunner(ComponentRunner):
         elif task.config.get(TOPOLOGY_ON_ERROR) == "dead_letter":
             from heron.instance.bolt_letters import LetterAcks  # noqa: PLC0415  # most topologies need not import it
 
-            acks = LetterAcks.of_task(task, emitter)
+            acks = LetterAcks.of_task(task, emitter, lambda: None if self.ended or task.paused else self._component)
+            self.take_letters = acks.take_letters
         else:
             acks = BoltAcks(emitter, task.metrics)
         acks.on_wrong = self._trust.wrong

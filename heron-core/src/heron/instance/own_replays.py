@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from heron.api.definition import StreamDefinition
-from heron.errors import HeronError
 from heron.instance.acks.pending_roots import PendingRoots
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
@@ -49,12 +46,3 @@ class OwnReplays:
 
     def forget(self) -> None:
         """Drops what waits: the component is constructed again, from a state that is older."""
-
-    def take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
-        """Drops stored dead letters, or emits them again; returns the ids that were found, with why they stay.
-
-        Raises:
-            HeronError: when there are none, or their file cannot be changed.
-        """
-        msg = "it stores no dead letters, because topology.replay.attempts is not set for it"
-        raise HeronError(msg)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from heron.api import global_metrics
 from heron.api.api_constants import TOPOLOGY_DEBUG, TOPOLOGY_ON_ERROR
 from heron.api.bolt import Bolt
+from heron.api.dead_letter import FailedRecordError
 from heron.api.definition import ComponentDefinition
 from heron.api.spout import Spout
 from heron.api.state import ITwoPhaseStatefulComponent
@@ -24,8 +25,9 @@ from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import KeyedStateError, UserCodeError
 from heron.instance.output.emitter import Emitter
-from heron.instance.queues.data_queue import Command, FramesRefused, PlanReceived, SessionOpened
-from heron.instance.task import Task
+from heron.instance.queues.data_queue import Command, FramesRefused, LettersAsked, PlanReceived, SessionOpened
+from heron.instance.task import Task, letters_of
+from heron.instance.task_telemetry import TakeLetters
 from heron.instance.user.user_component import initialise
 from heron.ipc import control_pb2 as pb
 from heron.ipc.frames.frame import Marker
@@ -40,7 +42,7 @@ __all__ = ["ComponentExitedError", "ComponentRunner", "ComponentStartError", "Co
 _REMOVED_WITHIN_S = 1.0  # from the signal of the executor to the plan from the stream manager; both are sent together
 
 _EXITS = "the task ends and is restarted; raise an Exception to fail a tuple, call end() to end a spout"
-_STOPS = "the task ends, because topology.on.error is 'stop'"
+_STOPS = "the task ends, because on_error or topology.on.error is 'stop' for it"
 
 _log = logging.getLogger(__name__)
 
@@ -69,6 +71,7 @@ class ComponentRunner(ABC):
         self._class = component_class
         task.errors.locate(component_class)
         self._stops_on_error = task.config.get(TOPOLOGY_ON_ERROR) == "stop"
+        self.take_letters: TakeLetters | None = None  # of a task with other letters than those of steps
         self._has_left = False
         self.ended = False
         emitter.put = _outlet(task)
@@ -128,6 +131,8 @@ class ComponentRunner(ABC):
             self.task.telemetry.repeat_report()
         elif isinstance(command, FramesRefused):
             self.task.frames_refused(command.reason, command.rows)
+        elif isinstance(command, LettersAsked):
+            self.task.telemetry.answer_letters(command, self.take_letters or letters_of(self.task).take_of_steps)
 
     def end(self) -> None:
         """Ends the task: sends END markers downstream, and reports to the topology manager."""
@@ -141,17 +146,17 @@ class ComponentRunner(ABC):
         """Shows and counts a failure of user code; `place` is as for `UserErrors.report`.
 
         Raises:
-            ComponentStoppedError: when `topology.on.error` is ``stop``.
+            ComponentStoppedError: when `topology.on.error` is ``stop``, unless the error has a rule of its own.
             ComponentExitedError: when the error is not an `Exception`, such as that of `sys.exit`.
         """
         if not isinstance(error, Exception):
             raise ComponentExitedError(self.task.errors.report(doing, error, _EXITS, record, place=place)) from error
-        if self._stops_on_error:
+        if FailedRecordError.ends_task(error, self._stops_on_error):
             raise ComponentStoppedError(self.task.errors.report(doing, error, _STOPS, record, place=place)) from error
         self.task.errors.note(doing, error, remedy, record, place=place)
 
     def _component_reported(self, error: Exception) -> None:
-        if self._stops_on_error:
+        if FailedRecordError.ends_task(error, self._stops_on_error):
             raise error  # the author's call ends by it
         self.user_failed("the component", error, "the task continues")
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection
 
-from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
-from heron.api.config import setting
 from heron.api.dead_letter import DEAD_LETTER_STREAM, DeadLetter
 from heron.api.definition import DEAD_LETTERS, StreamDefinition
 from heron.author_text import named_error
@@ -22,78 +18,17 @@ from heron.instance.output.stream_routes import StreamRoutes
 from heron.instance.own_replays import OwnReplays
 from heron.instance.replay.failure_cause import FailureCause, decode_cause, encode_cause
 from heron.instance.replay.kept_roots import ColumnRoot, KeptRoot
-from heron.instance.replay.letter_line import letter_line, values_of
+from heron.instance.replay.letter_line import values_of
+from heron.instance.replay.letter_store import LetterStore, TaskName
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.replay.replayer import GivenUp, Replayer
-from heron.instance.task import Task
+from heron.instance.task import Task, letters_of
 from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT, DEAD_LETTERS_DROPPED, REPLAY_BYTES, REPLAY_COUNT
 from heron.ipc.frames.tracking import RootOutcome
-from heron.kernel.dead_letter_file import DeadLetterFile
 from heron.spi.metricsink import Metric, MetricKind
 
-__all__ = ["LetterStore", "SpoutName", "SpoutReplays"]
-
-
-Report = Callable[[str, BaseException, str, object], object]
-"""Gets what was done, the error, what happens instead, and the record."""
-
-
-class SpoutName(NamedTuple):
-    """Which task it is."""
-
-    component: str
-    task_id: int
-    incarnation: int
-
-
-class LetterStore(Protocol):
-    """Where dead letters stay that no bolt receives."""
-
-    @property
-    def dropped(self) -> int:
-        """Letters for which there was no room any more."""
-        ...
-
-    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
-        """Keeps letters by their ids; reports them if that is not possible."""
-        ...
-
-    def take(self, ids: Collection[str]) -> list[LetterLine]:
-        """Removes the letters with these ids, and returns those that there were.
-
-        Raises:
-            OSError: when that is not possible; then no letter is gone.
-        """
-        ...
-
-    def put_back(self, line: LetterLine) -> None:
-        """Keeps a letter that was taken. Raises as `take`."""
-        ...
-
-
-class StoredLetters:
-    """`LetterStore` in the file of a task; `report` hears of letters that cannot be written."""
-
-    def __init__(self, file: DeadLetterFile, spout: str, report: Report) -> None:
-        self._file = file
-        self._spout = spout
-        self._report = report
-        self.take = file.take
-        self.put_back = file.append
-
-    @property
-    def dropped(self) -> int:
-        """`LetterStore.dropped`."""
-        return self._file.dropped
-
-    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
-        """`LetterStore.keep`."""
-        try:
-            self._file.append(*(letter_line(letter, number, self._spout) for number, letter in letters.items()))
-        except OSError as error:
-            for letter in letters.values():
-                self._report("writing a dead letter", error, "the record is lost", letter.values)
+__all__ = ["SpoutReplays"]
 
 
 class SpoutReplays(OwnReplays):
@@ -102,7 +37,7 @@ class SpoutReplays(OwnReplays):
     def __init__(
         self,
         policy: ReplayPolicy,
-        spout: SpoutName,
+        spout: TaskName,
         emitter: SpoutEmitter,
         pending: PendingRoots,
         store: LetterStore,
@@ -119,11 +54,8 @@ class SpoutReplays(OwnReplays):
     @classmethod
     def of_task(cls, policy: ReplayPolicy, task: Task, emitter: SpoutEmitter, pending: PendingRoots) -> SpoutReplays:
         """The replays of a task between processes: its letters are in a file beside its logs."""
-        spec, size_bytes = task.spec, int(str(setting(task.config, TOPOLOGY_DEAD_LETTERS_BYTES)))
-        file = DeadLetterFile.of_task(Path(spec.log_dir), spec.task_id, size_bytes)
-        name = SpoutName(spec.component, spec.task_id, spec.incarnation)
-        store = StoredLetters(file, spec.component, task.errors.note)
-        made = cls(policy, name, emitter, pending, store)
+        store = letters_of(task)
+        made = cls(policy, store.task, emitter, pending, store)
         task.metrics.replays = made
         return made
 
@@ -164,7 +96,11 @@ class SpoutReplays(OwnReplays):
         self.replayer.forget()
 
     def take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
-        """`OwnReplays.take_letters`."""
+        """Drops stored dead letters, or emits them again; returns the ids that were found, with why they stay.
+
+        Raises:
+            HeronError: when their file cannot be changed.
+        """
         try:
             lines = self._store.take(ids)
             found = {each.id: "" if drop else self._emit_letter(each) for each in lines}

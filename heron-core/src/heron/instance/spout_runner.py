@@ -20,7 +20,7 @@ from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff, FlushPacer, RootQuota
-from heron.instance.queues.data_queue import Command, LettersAsked, RootsSettled, SessionOpened
+from heron.instance.queues.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.runner import ComponentRunner
 from heron.instance.task import Task
@@ -62,7 +62,8 @@ class SpoutRunner(ComponentRunner):
             from heron.instance.spout_replays import SpoutReplays  # noqa: PLC0415  # most topologies need not import it
 
             self._replays = replays = SpoutReplays.of_task(policy, task, self._spout_emitter, self._roots)
-            self._callbacks.replayer = replays.replayer
+            self._callbacks.replayer, self._replay_letters = replays.replayer, replays.take_letters
+            self.take_letters = self._take_letters
         self._immediate: ImmediateAcks | None = None
         batch_rows, linger_s = task.settings.batch_rows, task.settings.linger_s
         if task.tracks_acks:
@@ -115,16 +116,13 @@ class SpoutRunner(ComponentRunner):
             self._callbacks.settle(command)
         elif isinstance(command, SessionOpened):
             self._callbacks.lose_all()
-        elif isinstance(command, LettersAsked):
-            self.task.telemetry.answer_letters(command, self._take_letters)
-            return
         super().handle(command)
 
     def _take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
         if not drop and (self.ended or self.task.paused):
             why = "it has ended" if self.ended else "it is paused; activate the topology first"
             raise HeronError(why)
-        return self._replays.take_letters(ids, drop=drop)
+        return self._replay_letters(ids, drop=drop)
 
     def apply_routes(self) -> None:
         """`ComponentRunner.apply_routes`."""

@@ -38,9 +38,10 @@ from heron.planner.physical_plan import PhysicalPlan, PlanIndex, TopologyState, 
 if TYPE_CHECKING:  # topologies without checkpoints need not import them
     from heron.checkpoints.archive import CheckpointArchive
     from heron.instance.acks.failed_rows import FailedRows
+    from heron.instance.replay.letter_store import StoredLetters
     from heron.instance.state.task_checkpoints import TaskCheckpoints
 
-__all__ = ["StreamMaker", "Task"]
+__all__ = ["StreamMaker", "Task", "letters_of"]
 
 StreamMaker = Callable[[int, StreamDefinition, StreamRoutes, StreamOrigin], OutStream]
 
@@ -69,6 +70,8 @@ class Task:
         is_spout = self.definition.kind is ComponentKind.SPOUT
         self.telemetry = telemetry = TaskTelemetry(spec, settings, gateway, self._restores, is_spout=is_spout)
         self.metrics, self.errors, self.spans = telemetry.metrics, telemetry.errors, telemetry.spans
+        self.errors.keep_letter = lambda letter: letters_of(self).keep_of_step(letter)
+        self.letters: StoredLetters | None = None
         groups, single = key_groups_of(plan.topology), has_single_keys(self.definition)
         store = task_store(spec, self.config)
         self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single, store=store)
@@ -221,3 +224,12 @@ class Task:
     def _reject(self, stream: str, row: object, error: Exception) -> None:
         self.metrics.failed += 1
         self.errors.report(f"emit on stream {stream!r}", error, "the tuple is dropped and the task continues", row)
+
+
+def letters_of(task: Task) -> StoredLetters:
+    """The dead letters of a task in files."""
+    from heron.instance.replay.letter_store import StoredLetters  # noqa: PLC0415  # most tasks have none
+
+    if task.letters is None:
+        task.metrics.letters = task.letters = StoredLetters.of_task(task.spec, task.config, task.errors.note)
+    return task.letters

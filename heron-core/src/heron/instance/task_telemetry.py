@@ -36,7 +36,7 @@ __all__ = ["TaskTelemetry"]
 
 
 class TakeLetters(Protocol):
-    """`heron.instance.own_replays.OwnReplays.take_letters`."""
+    """`heron.instance.spout_replays.SpoutReplays.take_letters`."""
 
     def __call__(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
         """Drops stored dead letters, or emits them again; returns the ids that were found, with why they stay."""

@@ -1,4 +1,7 @@
-"""An update of a running topology: which tasks it adds and removes, and the packing plans in its phases. Pure.
+"""An update of a running topology: the difference of two packing plans, and the packing plans in its phases. Pure.
+
+The packing has chosen which instances leave and where new ones go (`heron.spi.packing.Packing.repack`). This module
+finds the added and removed tasks by their ids, and the owners of key groups after the update.
 
 During an update the packing plan has the instances of the old and of the new plan (`merged`), so that every container
 starts all members. At the end the removed instances leave it (`without`); a withdrawn update takes the added ones back.

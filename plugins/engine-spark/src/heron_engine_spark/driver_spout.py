@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -62,7 +62,7 @@ class _Metrics:
     """What operators see of the batches."""
 
     def __init__(self, context: TopologyContext) -> None:
-        self._rows, self._late, self._failed, self._batches = (TotalCount() for _ in range(4))
+        self._rows, self._late, self._failed, self._batches, self._dropped = (TotalCount() for _ in range(5))
         self._keys, self._batch_s, self._watermark_s = (AssignableMetrics(0.0) for _ in range(3))
         self._begin_s = monotonic_s()
         for name, metric in (
@@ -70,6 +70,7 @@ class _Metrics:
             ("late", self._late),
             ("failed", self._failed),
             ("batches", self._batches),
+            ("letters-dropped", self._dropped),
             ("state-keys", self._keys),
             ("batch-s", self._batch_s),
             ("watermark-s", self._watermark_s),
@@ -85,6 +86,7 @@ class _Metrics:
         self._late.incr(result.late)
         self._failed.incr(result.failed)
         self._batches.incr()
+        self._dropped.incr(result.dropped)
         self._keys.update(float(result.keys))
         if result.watermark_us is not None and 0 < result.watermark_us < END_OF_TIME_US:
             self._watermark_s.update(result.watermark_us / 1_000_000)
@@ -101,6 +103,8 @@ class BatchDriver(Spout):
         self.metrics = _Metrics(context)
         self.failures: deque[OperatorError] = deque()
         self.batches: deque[tuple[int, int]] = deque()
+        self.letters: deque[Sequence[bytes]] = deque()
+        self.stored = threading.Event()
         self.known: set[tuple[str, str]] = set()
         file = getattr(sys.modules["__main__"], "__file__", None)  # of the package, which is removed with the container
         self.scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=Path(file).parent if file else None))
@@ -114,6 +118,12 @@ class BatchDriver(Spout):
         """Print an element of `log`."""
         print(line, flush=True)  # noqa: T201  # what `log` is for
 
+    def keep(self, letters: Sequence[bytes]) -> None:
+        """Wait until `next_tuple` has stored dead letters: their batch may not be complete before them."""
+        self.stored.clear()
+        self.letters.append(letters)
+        self.stored.wait()
+
     def done(self, result: BatchResult) -> None:
         """Count a batch; `next_tuple` reports the failures that are new: an author's function failed in another way."""
         self.metrics.done(result)
@@ -122,7 +132,7 @@ class BatchDriver(Spout):
             if (each.operator, each.place) not in self.known:
                 self.known.add((each.operator, each.place))
                 error = OperatorError(each.message)
-                error.part, error.place = each.operator, each.place
+                error.part, error.place, error.stops = each.operator, each.place, each.stops
                 error.add_note(each.trace)
                 self.failures.append(error)
 
@@ -136,6 +146,8 @@ class BatchDriver(Spout):
         ended = self.ended  # before the last batch is looked for: it may be done between two lines
         while self.batches:
             self.emit(self.batches.popleft())
+        if self.letters:
+            self._store(self.letters.popleft())
         while self.failures:
             self.report_error(self.failures.popleft())
         if ended:
@@ -203,6 +215,17 @@ class BatchDriver(Spout):
         finally:
             self.over.set()
 
+    def _store(self, letters: Sequence[bytes]) -> None:
+        from heron_engine_spark.failures import unpacked_letter  # noqa: PLC0415  # as `_work`
+
+        try:
+            found = tuple(unpacked_letter(each) for each in letters)
+            error = OperatorError(f"records failed in steps with on_error('dead_letter'), {len(found)} in this batch")
+            error.part, error.stops, error.letters = "dead letters", False, found
+            self.report_error(error)
+        finally:
+            self.stored.set()
+
     def _conclude(self) -> None:
         error, self.error = self.error, None
         if error is None:
@@ -212,6 +235,8 @@ class BatchDriver(Spout):
             raise SystemExit(msg)
         if isinstance(error, HeronError):
             raise error
+        if (stopped := _stopped(error)) is not None:
+            raise stopped from error
         raise UserCodeError(described(error)) from error
 
 
@@ -277,6 +302,13 @@ def described(error: Exception) -> str:
     found = [line for line in _PYTHON.findall(text.partition("JVM stacktrace:")[0]) if not line.startswith(_WRAPPERS)]
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return found[-1] if found else f"{type(error).__name__}: {first}"
+
+
+def _stopped(error: Exception) -> OperatorError | None:
+    """The failure of a step that stops the pipeline, if that is why Spark gave up."""
+    from heron_engine_spark.failures import StoppedError  # noqa: PLC0415  # the command need not load Arrow
+
+    return StoppedError.found_in(str(error))
 
 
 def _is_gone(session: SparkSession) -> bool:

@@ -105,21 +105,30 @@ class Failure:
         trace: the traceback of the worker.
         operator: name and place of the operator.
         place: the author's file and line.
+        stops: `heron.api.FailedRecordError.stops`.
     """
 
     message: str
     trace: str
     operator: str = ""
     place: str = ""
+    stops: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What one task counted: windows that elements missed, failed elements, and the first failures."""
+    """What one task counted: windows that elements missed, failed elements, and the first failures.
+
+    Attributes:
+        letters: its packed dead letters, the newest if there is no room for all.
+        dropped: the letters for which there was no room.
+    """
 
     late: int = 0
     failed: int = 0
     failures: tuple[Failure, ...] = ()
+    letters: tuple[bytes, ...] = ()
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ class BatchResult:
     late: int = 0
     failed: int = 0
     failures: tuple[Failure, ...] = ()
+    letters: tuple[bytes, ...] = ()
+    dropped: int = 0
     keys: int = 0
     watermark_us: int | None = None
 
@@ -52,6 +54,10 @@ class Listener(Protocol):
 
     def show(self, line: str) -> None:
         """An element of `log`, before its batch is complete."""
+        ...
+
+    def keep(self, letters: Sequence[bytes]) -> None:
+        """Store dead letters, before their batch is complete."""
         ...
 
     def done(self, result: BatchResult) -> None:
@@ -142,6 +148,8 @@ class PipelineJob:
                 versions[each.operator, each.slot] = each.version
             elif isinstance(each, Counts):
                 result = _added(result, each)
+        if result.letters:
+            self._listener.keep(result.letters)
         self._record = BatchRecord(number, partitions, versions, result.rows, ended)
         self._log.write(self._record)
         marks = [each.watermark_us for each in versions.values() if each.watermark_us is not None]
@@ -155,6 +163,8 @@ def _added(result: BatchResult, counts: Counts) -> BatchResult:
         late=result.late + counts.late,
         failed=result.failed + counts.failed,
         failures=(*result.failures, *counts.failures),
+        letters=(*result.letters, *counts.letters),
+        dropped=result.dropped + counts.dropped,
     )
 
 

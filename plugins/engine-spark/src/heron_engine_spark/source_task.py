@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import length_hint
 from typing import Any
 
 from heron.clock import Clock, SystemClock
@@ -14,7 +15,7 @@ from heron_engine_spark.checkpoint_folder import CheckpointFolder
 from heron_engine_spark.parcels import DONE, Mark, PartitionState, Progress, packed, unpacked
 from heron_engine_spark.spark_host import SparkHost
 from heron_engine_spark.spark_plan import SourcePartition, SparkPlan
-from heron_streamlet.connectors.sources import Reader
+from heron_streamlet.connectors.sources import PlacedReader, Reader
 from heron_streamlet.connectors.transformer import StageContext
 from heron_streamlet.failures import OperatorError
 from heron_streamlet.plan.operators import idle_after_s
@@ -84,6 +85,7 @@ class _Partition:
         }
         self.host.component.clocks = self.clocks
         self._feed: Callable[[Iterator[Any]], None] = self.code.feed()
+        self._before: object = None
         self.reader: Reader[Any] = self.host.source().open(own.name, state.position, context(own.operator))
 
     def read(self, pin: ReadPin | None) -> Parcels:
@@ -95,7 +97,7 @@ class _Partition:
             if elements is None:
                 ended = True
             else:
-                self._process(iter(elements))
+                self._process(elements)
                 rows += len(elements)
                 yield from self.host.parcels()
         if pinned is None:
@@ -134,10 +136,12 @@ class _Partition:
         until_s = self._until_s() if wanted is None else None
         ended = self.state.ended
         while not ended and (left is None or left > 0) and (until_s is None or self.clock.monotonic_s() < until_s):
+            before = self.reader.position
             elements = self.reader.read(_READ_AT_ONCE if left is None else min(left, _READ_AT_ONCE))
             ended = elements is None
             if ended or elements:
                 left = None if left is None else left - len(elements or ())
+                self._before = before
                 yield elements
             elif plan.saves and wanted is None:
                 return
@@ -149,15 +153,25 @@ class _Partition:
         self.reader.close()
         self.host.close()
 
-    def _process(self, elements: Iterator[Any]) -> None:
+    def _process(self, elements: Sequence[Any]) -> None:
         """Feeds the stage; after a failure it goes on with the next element."""
+        name, rest = self.plan.partitions[self.number].name, iter(elements)
+
+        def place() -> str:
+            number = len(elements) - length_hint(rest)
+            if isinstance(self.reader, PlacedReader):
+                return f"partition {name!r}, position {self.reader.position_of(max(0, number - 1))!r:.200}"
+            return f"partition {name!r}, element {number} behind position {self._before!r:.200}"
+
+        self.host.origin = place
         while True:
             try:
-                self._feed(elements)
+                self._feed(rest)
             except OperatorError as error:
                 self.host.failed(error)
             else:
-                return
+                break
+        self.host.origin = None
 
     def _mark(self, state: PartitionState) -> tuple[int | None, bool]:
         """The watermark behind what was read, and whether the partition is idle."""

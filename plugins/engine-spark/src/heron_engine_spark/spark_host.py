@@ -10,7 +10,7 @@ from heron.planner.key_group import key_group
 from heron_engine_spark.failures import Failures
 from heron_engine_spark.parcels import DONE, Counts, Logged, Rows, packed
 from heron_engine_spark.spark_plan import SparkPlan
-from heron_streamlet.failures import OperatorError, failed_at
+from heron_streamlet.failures import OperatorError, Step, failed_at
 from heron_streamlet.plan.operators import Repartition, chosen_partition
 from heron_streamlet.plan.stages import Form, Outlet, Stage
 from heron_streamlet.runtime.stage_host import Send, StageHost
@@ -43,7 +43,7 @@ class SparkHost(StageHost):
         super().__init__(stage, plan.window_of, combines=True)
         self.component = _Component()
         self.late_windows = 0
-        self.failures = Failures()
+        self.failures = Failures(plan.config)
         self._plan = plan
         self._slot = slot
         self._lines: list[str] = []
@@ -69,13 +69,18 @@ class SparkHost(StageHost):
         self.late_windows += count
 
     def failed(self, error: OperatorError) -> None:
-        """`StageHost.failed`."""
+        """`StageHost.failed`.
+
+        Raises:
+            StoppedError: when the pipeline has to stop.
+        """
         self.failures.add(error)
 
     def take_counts(self) -> Counts:
         """What was counted since the last call."""
         counts = self.failures.counts(self.late_windows)
-        self.failures, self.late_windows = Failures(), 0
+        self.failures.clear()
+        self.late_windows = 0
         return counts
 
     def log(self, element: object) -> None:
@@ -109,7 +114,9 @@ class SparkHost(StageHost):
                 key, start_us, windows, _ = row
                 return key, start_us, -windows, failed_window(error)
             node = next(each for each in self.stage.nodes if each.number == outlet.source)
-            self.failed(failed_at(node, error))
+            refused = failed_at(node, error)
+            refused.stops = False  # no function failed: a result was refused, as Heron refuses it
+            self.failed(refused)
             return None
         return row
 
@@ -121,7 +128,7 @@ class SparkHost(StageHost):
             return _by_key(rows, self._plan.groups)
         target = self._plan.stage(outlet.target).head
         if isinstance(target.operator, Repartition) and target.operator.function is not None:
-            return partial(_by_function, rows, target.operator.function, target.partitions, str(target))
+            return partial(_by_function, rows, target.operator.function, target.partitions, target.step)
         return rows[self._slot % len(rows)].append
 
 
@@ -149,7 +156,7 @@ def _by_function(
     rows: list[list[tuple[Any, ...]]],
     function: Callable[[Any, int], int],
     partitions: int,
-    name: str,
+    step: Step,
     row: tuple[Any, ...],
 ) -> None:
-    rows[chosen_partition(function, row[0], partitions, name) % len(rows)].append(row)
+    rows[chosen_partition(function, row[0], partitions, step) % len(rows)].append(row)

@@ -30,6 +30,7 @@ from heron_scheduler_spark.application.orders import Orders
 from heron_scheduler_spark.application.spark_jobs import JvmThread
 from heron_scheduler_spark.driver_process import FIRST_START
 from heron_scheduler_spark.messages.message_stream import MessageStream
+from heron_scheduler_spark.messages.task_messages import FRAME_BYTES
 from heron_scheduler_spark.settings.master import export_hadoop_conf, find_master
 from heron_scheduler_spark.settings.network import driver_address
 from heron_scheduler_spark.settings.options import SparkOptions
@@ -40,7 +41,6 @@ __all__ = ["main"]
 BeginApplication = Callable[[str, str, Mapping[str, str], Path, Callable[[], None]], Application]
 
 _ARGUMENTS = 4
-_FRAME_BYTES = 1 << 20  # a piece of a log has 64 KiB; larger frames come from strangers without a key
 
 
 def main(begin: BeginApplication = Application) -> int:
@@ -77,7 +77,7 @@ def _serve(
     master = find_master(options)
     orders = Orders(folder, record, options, master)
     address = driver_address(options, master)
-    sockets = SocketContext(max_frame_bytes=_FRAME_BYTES, link_timeout_s=options.silence_s)
+    sockets = SocketContext(max_frame_bytes=FRAME_BYTES, link_timeout_s=options.silence_s)
     hub = open_guarded_hub(sockets, address.bind, orders.keys.listening_to(Speaker.MEMBER), address.host)
     woken = Wakeup()
     requests = orders.requests()

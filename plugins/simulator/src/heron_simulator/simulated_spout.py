@@ -17,9 +17,10 @@ from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff
 from heron.instance.replay.kept_roots import KeptRoot
+from heron.instance.replay.letter_store import TaskName
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.replay.replayer import Replayer
-from heron.instance.spout_replays import SpoutName, SpoutReplays
+from heron.instance.spout_replays import SpoutReplays
 from heron.instance.user.queued_collector import QueuedTarget
 from heron.instance.user.user_component import SpoutHookCalls
 from heron.ipc.documents.letter_line import LetterLine
@@ -35,23 +36,23 @@ _LAST_BACKOFF_S = 10.0
 
 
 class KeptLetters:
-    """The dead letters of a simulated spout that no bolt receives, in their order."""
+    """Adds the dead letters of a simulated spout that no bolt receives to a list."""
 
     dropped = 0
 
-    def __init__(self) -> None:
-        self.letters: list[DeadLetter] = []
+    def __init__(self, letters: list[DeadLetter]) -> None:
+        self.letters = letters
 
     def keep(self, letters: Mapping[str, DeadLetter]) -> None:
-        """`heron.instance.spout_replays.LetterStore.keep`."""
+        """`heron.instance.replay.letter_store.LetterStore.keep`."""
         self.letters += letters.values()
 
     def take(self, ids: Collection[str]) -> list[LetterLine]:
-        """`heron.instance.spout_replays.LetterStore.take`: no command asks a simulation."""
+        """`heron.instance.replay.letter_store.LetterStore.take`: no command asks a simulation."""
         return []
 
     def put_back(self, line: LetterLine) -> None:
-        """`heron.instance.spout_replays.LetterStore.put_back`: nothing was taken."""
+        """`heron.instance.replay.letter_store.LetterStore.put_back`: nothing was taken."""
 
 
 class SimulatedSpout(SimulatedTask):
@@ -62,7 +63,7 @@ class SimulatedSpout(SimulatedTask):
         ledger = environment.ledger
         self._replays = Replays()
         self._replayer: Replayer | None = None
-        self.letters = KeptLetters()
+        self.letters = KeptLetters(self.dead_letters)
         self._emitter = (
             TrackedSpoutEmitter(self.origin(), self.outbox, ledger, self._replays)
             if ledger
@@ -162,7 +163,7 @@ class SimulatedSpout(SimulatedTask):
         emitter, policy, pending = self._emitter, ReplayPolicy.of(self.config), PendingRoots(clock)
         if policy is None or not isinstance(emitter, TrackedSpoutEmitter):
             return OwnReplays(pending)
-        name = SpoutName(self.plan.component, self.plan.task_id, 1)
+        name = TaskName(self.plan.component, self.plan.task_id, 1)
         replays = SpoutReplays(policy, name, emitter, pending, self.letters, clock)
         emitter.replayer = self._replayer = replays.replayer
         return replays

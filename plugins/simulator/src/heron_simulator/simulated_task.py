@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from heron.api.api_constants import TOPOLOGY_ON_ERROR
 from heron.api.bolt import Bolt
 from heron.api.config import merged_config
+from heron.api.dead_letter import DeadLetter, FailedRecordError
 from heron.api.definition import InputDefinition
 from heron.api.spout import Spout
 from heron.api.stream import ICustomGrouping
@@ -83,6 +84,8 @@ class SimulatedTask(ABC):
         self.metrics = TaskMetrics()
         self.errors = UserErrors(topology.name, plan.component, plan.task_id)
         self.metrics.on_broken = self.errors.report
+        self.dead_letters: list[DeadLetter] = []  # those that no bolt receives
+        self.errors.keep_letter = self.dead_letters.append
         self.outbox = Outbox(environment.inboxes, environment.ledger)
         self.ended = False
         self._target = QueuedTarget()
@@ -160,14 +163,14 @@ class SimulatedTask(ABC):
         Raises:
             TopologyFailedError: when `topology.on.error` is ``stop``, or the error is that of `sys.exit`.
         """
-        if self._stops_on_error or not isinstance(error, Exception):
+        if FailedRecordError.ends_task(error, self._stops_on_error) or not isinstance(error, Exception):
             line = self.errors.report(doing, error, "the simulation ends", record, place=place)
             raise TopologyFailedError(line) from error
         self.errors.note(doing, error, remedy, record, place=place)
 
     def component_reported(self, error: Exception) -> None:
         """Shows and counts an error that the component reports; with `topology.on.error: stop` its call ends by it."""
-        if self._stops_on_error:
+        if FailedRecordError.ends_task(error, self._stops_on_error):
             raise error
         self.user_failed("the component", error, "the task continues")
 

@@ -199,15 +199,17 @@ class Simulation:
             counts[task.plan.component] += task.counts()
         return counts
 
-    def dead_letters(self, spout: str) -> tuple[DeadLetter, ...]:
-        """The dead letters of a spout that no bolt receives, in their order; see ``topology.replay.attempts``.
+    def dead_letters(self, component: str) -> tuple[DeadLetter, ...]:
+        """The dead letters of a component that no bolt receives, task by task, in their order.
+
+        A spout has those of ``topology.replay.attempts``. Each component of a pipeline has those of its steps.
 
         Raises:
             UsageError: when there is no such component.
         """
-        self._task(spout, 0)
-        tasks = [each for each in self._tasks.values() if each.plan.component == spout]
-        return tuple(letter for each in tasks if isinstance(each, SimulatedSpout) for letter in each.letters.letters)
+        self._task(component, 0)
+        tasks = [each for each in self._tasks.values() if each.plan.component == component]
+        return tuple(letter for each in tasks for letter in each.dead_letters)
 
     def errors(self) -> tuple[str, ...]:
         """Each distinct failure of user code so far, one line each, as processes print them."""

@@ -32,7 +32,7 @@ class Late:
 
 
 def opened(position: object) -> OpenPartition:
-    return OpenPartition("key", Late(position), {}, float("inf"), FakeClock())
+    return OpenPartition("key", "0", Late(position), {}, float("inf"), FakeClock())
 
 
 def read(partition: OpenPartition, feed: Callable[[Iterator[int]], None]) -> None:

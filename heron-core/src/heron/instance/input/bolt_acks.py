@@ -8,7 +8,7 @@ to the task thread.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -17,7 +17,7 @@ from heron.api.definition import DEFAULT_STREAM, StreamDefinition
 from heron.api.tuple import Tuple
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import load_object
-from heron.errors import HeronError, UsageError
+from heron.errors import UsageError
 from heron.instance.acks.foreign_tuples import foreign_tuple, only_tuples
 from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
 from heron.instance.acks.tracked_batch import UNTRACKED, AckedRows, TrackedBatch, tracked_batch
@@ -269,11 +269,6 @@ class BoltAcks:
 
     def flush(self) -> None:
         """Sends the acks; called directly after the flush of what was emitted."""
-
-    def take_letters(self, component: Bolt | None, ids: Collection[str], *, drop: bool) -> dict[str, str]:
-        """`OwnReplays.take_letters`, with the component that processes them; None if it can process nothing now."""
-        msg = "it stores no dead letters; those of a topology at least once are with its spouts"
-        raise HeronError(msg)
 
 
 class TrackedBoltAcks(BoltAcks):

@@ -107,7 +107,8 @@ class TaskMetrics:
     """All counts of one task since its process began.
 
     `on_broken` receives the name of an author's metric that raised, the exception, and what happens instead. `backlog`
-    is the method of a spout that has one, `keys` the sample of a bolt whose input has keys, `replays` those of a spout.
+    is the method of a spout that has one, `keys` the sample of a bolt whose input has keys, `replays` those of a spout,
+    `letters` counts the dead letters of steps.
     """
 
     def __init__(self) -> None:
@@ -123,6 +124,7 @@ class TaskMetrics:
         self.backlog: Callable[[], float | None] | None = None
         self.keys: MetricSource | None = None
         self.replays: MetricSource | None = None
+        self.letters: MetricSource | None = None
         self._user: dict[str, _UserMetric] = {}
         self.on_broken: Callable[[str, Exception, str], object] | None = None
 
@@ -204,7 +206,7 @@ class TaskMetrics:
             Metric(FAILED_BY, counter, "tuples", count, {"reason": reason}) for reason, count in self.failed_by.items()
         ]
         metrics += self._read_backlog()
-        for source in (self.keys, self.replays):
+        for source in (self.keys, self.replays, self.letters):
             metrics += source.metrics() if source is not None else ()
         for name, user in self._user.items():
             if final or now_s >= user.due_s:

@@ -140,7 +140,7 @@ def _names(stream: OutStream, overflow: Callable[[object], None], ids: list[obje
         names |= {
             "parents_append": stream.anchors.parents.append,
             "UNANCHORED": UNANCHORED,
-            "checked": stream.checked_anchors,
+            "checked": stream.anchor_tuples,
         }
     elif ids is not None:
         names["ids_append"] = ids.append

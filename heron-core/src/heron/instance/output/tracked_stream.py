@@ -188,8 +188,14 @@ class AnchoredStream(OutStream):
         self.tracker = tracker
         self.anchors = Anchors()
 
-    def checked_anchors(self, anchors: object) -> tuple[Tuple, ...]:
-        """`checked_anchors`; each record batch that the component received counts as the tuples of its rows."""
+    def anchor_tuples(self, anchors: object) -> tuple[Tuple, ...]:
+        """The anchors of an emit; each record batch that the component received counts as the tuples of its rows.
+
+        A tuple that this task did not receive is noted in `tracker.wrong`, and has no effect.
+
+        Raises:
+            EmitError: when `anchors` is not an iterable of received tuples and batches.
+        """
         found = checked_anchors(tup for anchor in listed_anchors(anchors) for tup in self._tuples_of(anchor))
         for tup in found:
             if tup._index < 0 and (wrong := foreign_tuple("anchor", tup)) is not None:
@@ -216,7 +222,7 @@ class AnchoredStream(OutStream):
         batch = self.tracker.received(anchor)
         if batch is not None:
             return batch, range(batch.rows) if isinstance(batch, TrackedBatch) else ()
-        (tup,) = self.checked_anchors((anchor,))
+        (tup,) = self.anchor_tuples((anchor,))
         return self.tracker.in_work if tup.id is None else tup.id, (tup._index,) if tup._index >= 0 else ()
 
     def _tuples_of(self, anchor: object) -> list[Tuple]:

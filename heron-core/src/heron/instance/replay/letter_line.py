@@ -23,8 +23,14 @@ def values_of(line: LetterLine) -> object:
     """What the spout emitted: a list of values, or a batch of columns.
 
     Raises:
-        SerializationError: when there is no pickle of them, or it does not load.
+        SerializationError: when there is no pickle of them, it does not load, or the letter is of a step.
     """
+    if line.step:
+        msg = (
+            f"dead letter {line.id} is of the step {line.step!r}, which cannot get it again: its event time and its "
+            "place among other elements are lost; give the element to the source of the pipeline again, then drop it"
+        )
+        raise SerializationError(msg)
     if not line.payload:
         msg = f"dead letter {line.id}: its values have no pickle, so it cannot be emitted again; drop it"
         raise SerializationError(msg)
@@ -54,6 +60,8 @@ def letter_line(letter: DeadLetter, number: str, spout: str) -> LetterLine:
         letter.emitted_s,
         letter.failed_s,
         _pickled(values),
+        letter.step,
+        letter.step_number,
     )
 
 

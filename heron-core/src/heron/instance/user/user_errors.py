@@ -6,8 +6,11 @@ import itertools
 import logging
 import sys
 from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 
+from heron.api.dead_letter import DeadLetter, FailedRecordError
 from heron.author_text import class_name, named_error, raised_lines, short_text, traceback_text
 from heron.clock import wall_s
 from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
@@ -23,11 +26,15 @@ _log = logging.getLogger(__name__)
 
 
 class UserErrors:
-    """Shows each distinct failure once, with its traceback, and counts the rest."""
+    """Shows each distinct failure once, with its traceback, and counts the rest.
+
+    `keep_letter` receives the records that a failure gives to the dead letters.
+    """
 
     def __init__(self, topology: str, component: str, task_id: int) -> None:
         self._subject = f"topology {topology!r}, component {component!r}, task {task_id}"
-        self._task_id = task_id
+        self._component, self._task_id = component, task_id
+        self.keep_letter: Callable[[DeadLetter], object] | None = None
         self._numbers = itertools.count(1)
         self._seen: dict[tuple[str, str, str], int] = {}
         self._events: deque[Event] = deque(maxlen=_SHOWN_AT_MOST)
@@ -69,6 +76,9 @@ class UserErrors:
         `place` is the author's line that led to it, if no line of the author is in the traceback.
         """
         self.count += 1
+        if isinstance(error, FailedRecordError) and self.keep_letter is not None:
+            for each in error.letters:
+                self.keep_letter(replace(each, component=self._component, task_id=self._task_id))
         own = error if isinstance(error, UserCodeError) else UserCodeError()
         place = own.place or _place(error.__traceback__, place or self._home)
         shown = f" with {short_text(record, _RECORD_CHARACTERS)}" if record is not None else ""

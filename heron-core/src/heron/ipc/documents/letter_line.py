@@ -1,4 +1,4 @@
-"""Dead letters in the files beside the logs of a spout's tasks: a line of JSON each."""
+"""Dead letters in the files beside the logs of tasks: a line of JSON each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class LetterLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the file of dead letters has of each; see `heron.api.DeadLetter`.
 
     `id` is unique in the topology. `shown` are the values as text, at most 200 characters each. `payload` is a pickle
-    of the values; empty if they have none, and such a letter cannot be emitted again.
+    of the values; empty if they have none, and such a letter cannot be emitted again. `spout` is the component whose
+    task wrote the letter; with a `step` it may be a bolt.
     """
 
     id: str
@@ -32,6 +33,8 @@ class LetterLine(msgspec.Struct, frozen=True, omit_defaults=True):
     emitted_s: float = 0.0
     failed_s: float = 0.0
     payload: bytes = b""
+    step: str = ""
+    step_number: int = -1
 
 
 def read_line(line: bytes) -> LetterLine | None:

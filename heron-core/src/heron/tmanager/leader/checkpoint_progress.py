@@ -194,7 +194,7 @@ class CheckpointProgress:
         tasks = self._plans.routed_tasks()
         missing = pending.missing(tasks)
         if not missing and not pending.is_storing:
-            pending.complete(self.run, tasks, self._clock)
+            pending.make_manifest(self.run, tasks, self._clock)
         elif missing and now_s - pending.ordered_s >= self.run.timeout_s:
             self._abandon(
                 f"{_tasks(missing)} did not save within {self.run.timeout_s:g} s (heron.checkpoint.timeout.s)"

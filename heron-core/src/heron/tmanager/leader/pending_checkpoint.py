@@ -29,8 +29,8 @@ class PendingCheckpoint:
         """Those of these tasks that have not saved."""
         return sorted(set(task_ids) - self.saved.keys())
 
-    def complete(self, run: CheckpointRun, task_ids: Collection[int], clock: Clock) -> None:
-        """Makes the manifest; all these tasks have saved."""
+    def make_manifest(self, run: CheckpointRun, task_ids: Collection[int], clock: Clock) -> None:
+        """Makes the manifest, when all these tasks have saved."""
         self.manifest = CheckpointManifest(
             topology=run.topology,
             run=run.run,

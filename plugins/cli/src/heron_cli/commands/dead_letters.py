@@ -29,8 +29,8 @@ _LEFT = "left the topology; its letters can be shown and dropped"
 def dead_letters(context: click.Context, name: str) -> None:
     """Lists, shows, replays and drops the dead letters of the topology NAME, or of its last run when it has ended.
 
-    A record becomes a dead letter when it has failed once more than topology.replay.attempts allows. Letters that a
-    bolt receives are not here.
+    A record becomes a dead letter when it has failed once more than topology.replay.attempts allows, or when it fails
+    in a step of a pipeline with on_error("dead_letter"). Letters that a bolt receives are not here.
     """
     context.obj = name
 
@@ -83,6 +83,7 @@ def replay(context: click.Context, ids: tuple[str, ...], every: bool, options: R
     """Emits dead letters again, in the running topology, as new roots; effectively once, the bolt processes them again.
 
     Do this when the bolt was mended. A root that fails too often again becomes a letter with another id.
+    Letters of a pipeline's steps stay: a step cannot get a record again.
     """
     _change(context, ids, every, options, drop=False)
 

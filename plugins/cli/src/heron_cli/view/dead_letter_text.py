@@ -22,7 +22,7 @@ def letters_lines(letters: Sequence[LetterLine], wall_s: float) -> Iterator[str]
                 each.id,
                 format_age(wall_s - each.failed_s),
                 each.spout,
-                f"{each.component}/{each.task_id}" if each.component else "",
+                f"{each.component}/{each.task_id}{f' {each.step}' if each.step else ''}" if each.component else "",
                 str(each.failures),
                 _cut(error, _ERROR_CHARACTERS),
                 _cut(", ".join(each.shown), _VALUES_CHARACTERS),
@@ -34,11 +34,16 @@ def letters_lines(letters: Sequence[LetterLine], wall_s: float) -> Iterator[str]
 def letter_lines(letter: LetterLine, wall_s: float) -> Iterator[str]:
     """Yield everything about one letter."""
     place = f"{letter.component}/{letter.task_id}" if letter.component else "no task: its tree was not complete in time"
-    yield f"dead letter {letter.id} of {letter.spout}, stream {letter.stream}"
-    yield f"  values    {', '.join(letter.shown)}"
-    if letter.tup_id:
-        yield f"  id        {letter.tup_id}"
-    yield f"  emitted   {format_time(letter.emitted_s)} for the first time"
+    if letter.step:
+        yield f"dead letter {letter.id} of {letter.spout}, step {letter.step} (number {letter.step_number})"
+        yield f"  element   {', '.join(letter.shown)}"
+        yield f"  origin    {letter.tup_id}"
+    else:
+        yield f"dead letter {letter.id} of {letter.spout}, stream {letter.stream}"
+        yield f"  values    {', '.join(letter.shown)}"
+        if letter.tup_id:
+            yield f"  id        {letter.tup_id}"
+        yield f"  emitted   {format_time(letter.emitted_s)} for the first time"
     yield f"  failed    {counted(letter.failures, 'time')}, last {format_age(wall_s - letter.failed_s)} ago in {place}"
     if letter.error:
         yield f"  error     {letter.error}"
@@ -61,6 +66,8 @@ def letter_fields(letter: LetterLine) -> dict[str, object]:
         "task_id": letter.task_id,
         "error": letter.error,
         "trace": letter.trace,
+        "step": letter.step,
+        "step_number": letter.step_number,
         "emitted_s": letter.emitted_s,
         "failed_s": letter.failed_s,
     }

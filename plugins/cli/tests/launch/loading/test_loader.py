@@ -144,7 +144,7 @@ def test_a_refusal_by_heron_is_shown_with_the_authors_line(words_file: WordsFile
     path = words_file("\nbuilder = TopologyBuilder('words')\nbuilder.add_spout('lines', Lines, par=0)\n")
     line = line_of(path, "builder.add_spout('lines', Lines, par=0)")
     assert refusal(path) == (
-        f"{path}:{line}: component 'lines': par is 0; give the number of tasks, an int of at least 1\n"
+        f"{path}:{line}: component 'lines': par is 0; give the number of tasks, an int of at least 1, at most 10000\n"
         "    builder.add_spout('lines', Lines, par=0)"
     )
 

@@ -111,6 +111,21 @@ def test_one_letter_is_shown_with_its_traceback() -> None:
     assert "its tree was not complete in time" in "\n".join(letter_lines(expired, 100.0))
 
 
+def test_a_letter_of_a_step_names_the_step() -> None:
+    """With its element, and where that was in the source."""
+    line = letter(1, 90.0, step="divide", step_number=4, shown=("7",), tup_id="partition '0'", failures=1)
+    text = "\n".join(letter_lines(line, 100.0))
+    for each in (
+        "dead letter 1-0-1 of lines, step divide (number 4)",
+        "  element   7",
+        "  origin    partition '0'",
+        "failed    1 time, last 10 s ago in check/4",
+    ):
+        assert each in text, text
+    assert "check/4 divide" in "\n".join(letters_lines([line], 100.0))
+    assert (letter_fields(line)["step"], letter_fields(line)["step_number"]) == ("divide", 4)
+
+
 def test_json_has_no_pickle() -> None:
     """Programs read the text of the values."""
     fields = letter_fields(letter(1, payload=b"pickle"))

@@ -10,6 +10,7 @@ import enum
 import msgspec
 
 __all__ = [
+    "FRAME_BYTES",
     "ContainerEnded",
     "DriverCommand",
     "ExecutorStarted",
@@ -21,6 +22,9 @@ __all__ = [
     "TaskMessage",
     "decode_task_message",
 ]
+
+FRAME_BYTES = 1 << 20
+"""The largest frame in either direction: a piece of a log has 64 KiB, so a larger one comes from a stranger."""
 
 
 class Order(msgspec.Struct, frozen=True):

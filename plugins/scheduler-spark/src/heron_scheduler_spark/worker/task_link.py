@@ -9,7 +9,13 @@ import msgspec
 from heron.clock import monotonic_s
 from heron.driver_kit.links import ClientKeys, SocketContext, open_watched_channel
 from heron.errors import HeronError, SchedulerError
-from heron_scheduler_spark.messages.task_messages import DriverCommand, TaskHeartbeat, TaskHello, TaskMessage
+from heron_scheduler_spark.messages.task_messages import (
+    FRAME_BYTES,
+    DriverCommand,
+    TaskHeartbeat,
+    TaskHello,
+    TaskMessage,
+)
 
 __all__ = ["TaskLink"]
 
@@ -25,7 +31,7 @@ class TaskLink:
         """Connect to the driver. Raises SchedulerError when `endpoint` is not an address."""
         self._endpoint = endpoint
         self._silence_s = silence_s
-        self._sockets = SocketContext(link_timeout_s=silence_s)
+        self._sockets = SocketContext(max_frame_bytes=FRAME_BYTES, link_timeout_s=silence_s)
         try:
             self._channel = open_watched_channel(self._sockets, endpoint, keys)
         except HeronError as error:

@@ -84,6 +84,7 @@ class Builder:
                     draft.place,
                     _is_timed(draft, inputs),
                     draft.columns,
+                    draft.on_error,
                 )
             )
         return checked_graph(nodes)

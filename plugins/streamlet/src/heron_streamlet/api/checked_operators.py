@@ -7,14 +7,44 @@ from typing import Any
 
 from heron.api.names import is_a
 from heron.author_text import short_text
-from heron.errors import TopologyError
+from heron.errors import TopologyError, known, nearest
 from heron_streamlet.connectors.sinks import Sink
-from heron_streamlet.plan.operators import AssignEventTime, Early, Keyed, Windowed, Write
-from heron_streamlet.windowing.fold import Fold
-from heron_streamlet.windowing.keyed_operators import CountFold, KeyedOperator, SessionFold, WindowFold, WindowJoin
+from heron_streamlet.failures import RULES
+from heron_streamlet.plan.operators import (
+    AssignEventTime,
+    Early,
+    Keyed,
+    Log,
+    Operator,
+    Pass,
+    Read,
+    Repartition,
+    Union,
+    Windowed,
+    Write,
+)
+from heron_streamlet.windowing.fold import Count, Fold
+from heron_streamlet.windowing.keyed_operators import (
+    CountFold,
+    Distinct,
+    KeyedOperator,
+    SessionFold,
+    WindowFold,
+    WindowJoin,
+)
 from heron_streamlet.windowing.window import CountWindow, Duration, SessionWindow, SlidingWindow, micros
 
-__all__ = ["DAY_S", "called", "checked_conditions", "early", "event_time", "joined", "windowed", "write"]
+__all__ = [
+    "DAY_S",
+    "called",
+    "checked_conditions",
+    "early",
+    "event_time",
+    "joined",
+    "rule",
+    "windowed",
+    "write",
+]
 
 DAY_S = 86_400.0
 """How far in the future an event time may be, if the author does not say."""
@@ -31,6 +61,35 @@ def called(function: Any, method: str) -> Callable[..., Any]:  # noqa: ANN401  #
         raise TopologyError(msg)
     found: Callable[..., Any] = function
     return found
+
+
+def rule(found: object, operator: Operator) -> str:
+    """The rule of an operator for records that fail in it.
+
+    Raises:
+        TopologyError: when it is no rule, or no function of an author runs in the operator.
+    """
+    place = f"{operator.word}: on_error={short_text(found, 60)}"
+    if not isinstance(found, str) or found not in RULES:
+        near = nearest(found, RULES) if isinstance(found, str) else ""
+        msg = f"{place} is not one of {known(RULES)}{near}"
+        raise TopologyError(msg)
+    if isinstance(operator, Read):
+        msg = f"{place}: a source has no record that it could give up; set topology.on.error, or the rule of a step"
+        raise TopologyError(msg)
+    if not _runs_function(operator):
+        msg = f"{place}: no function of yours runs in this step, so no record fails in it; set the rule of another step"
+        raise TopologyError(msg)
+    return found
+
+
+def _runs_function(operator: Operator) -> bool:
+    if isinstance(operator, Repartition):
+        return operator.function is not None
+    if isinstance(operator, (Keyed, Windowed)):
+        counts = isinstance(getattr(operator.operator, "fold", None), Count)  # columns have folds of their own
+        return not (counts or isinstance(operator.operator, Distinct))
+    return not isinstance(operator, (Union, Pass, Log, Early))
 
 
 def checked_conditions(conditions: Mapping[str, Callable[[Any], object]]) -> Mapping[str, Callable[[Any], object]]:

@@ -10,7 +10,7 @@ from heron.api.component_spec import MOST_TASKS
 from heron.api.names import is_a
 from heron.author_text import short_text
 from heron.errors import TopologyError
-from heron_streamlet.api.checked_operators import called, write
+from heron_streamlet.api.checked_operators import called, rule, write
 from heron_streamlet.connectors.sinks import Sink
 from heron_streamlet.plan.graph import Input
 from heron_streamlet.plan.operators import Consume, Operator
@@ -39,6 +39,7 @@ class Draft:
     word: str = ""
     name: str = ""
     partitions: int | None = None
+    on_error: str = ""
     number: int = -1
     place: str = ""
 
@@ -84,17 +85,41 @@ class Stream(Generic[T]):
         """Return the number of tasks that was set; 0 if the operator has that of its input."""
         return self._draft.partitions or 0
 
-    def consume(self, function: Callable[[T], object]) -> None:
-        """Call a function with each element, for its effect."""
-        self._add(Consume(called(function, "consume")))
+    def on_error(self, found: str) -> Self:
+        """Say what becomes of a record that fails in the operator; return this stream.
 
-    def to_sink(self, sink: Sink[T]) -> None:
+        Without it `topology.on.error` decides. A rule holds on every engine and with every delivery; the metric
+        ``failed`` counts the record in any case.
+
+        Args:
+            found: ``skip`` loses the record, and goes on also where `topology.on.error` is ``stop``; ``stop`` ends the
+                run with the error; ``dead_letter`` keeps the record among the dead letters, and goes on.
+
+        Raises:
+            TopologyError: when it is none of these, or no function of yours runs in the operator.
+        """
+        self._draft.on_error = rule(found, self._draft.operator)
+        return self
+
+    def consume(self, function: Callable[[T], object], *, on_error: str | None = None) -> None:
+        """Call a function with each element, for its effect.
+
+        Raises:
+            TopologyError: when `on_error` is not one of the rules of the method `on_error`.
+        """
+        self._end(Consume(called(function, "consume")), on_error)
+
+    def to_sink(self, sink: Sink[T], *, on_error: str | None = None) -> None:
         """Write each element to a sink.
 
         Raises:
-            TopologyError: when `sink` is not a `Sink`.
+            TopologyError: when `sink` is not a `Sink`, or `on_error` not one of the rules of the method `on_error`.
         """
-        self._add(write(sink))
+        self._end(write(sink), on_error)
+
+    def _end(self, operator: Operator, on_error: str | None) -> None:
+        chosen = "" if on_error is None else rule(on_error, operator)
+        self._add(operator).on_error = chosen
 
     def _add(
         self, operator: Operator, *others: Stream[Any], columns: bool = False, partitions: int | None = None

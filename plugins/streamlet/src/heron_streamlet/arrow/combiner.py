@@ -71,7 +71,7 @@ class ColumnCombiner:
         try:
             places = key_starts(rows)
         except TypeError:  # values of such columns cannot be keys
-            self._refused.append(failed_at(self._operator, error))
+            self._refused.append(failed_at(self._operator, error, rows))
             return
         for key, start_us in places:
             self._failed_rows[key, start_us - earlier_us, windows] = failed

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from heron.author_text import short_text
 from heron.errors import UserCodeError
-from heron_streamlet.failures import OperatorError, in_one
+from heron_streamlet.failures import OperatorError, Step, in_one
 
 __all__ = ["Gatherer"]
 
@@ -26,7 +26,7 @@ class Gatherer:
     `operator` names the operator in errors.
     """
 
-    def __init__(self, operator: str, schema: pa.Schema, rows: int, follow: Callable[[Any, Any, Any], object]) -> None:
+    def __init__(self, operator: Step, schema: pa.Schema, rows: int, follow: Callable[[Any, Any, Any], object]) -> None:
         self._operator = operator
         self._schema = schema
         self._limit = rows
@@ -95,7 +95,6 @@ class Gatherer:
                 pa.array([value], field.type)
             except _UNFIT as error:
                 unfit = f"to_columns: {short_text(value, 200)} does not fit the column {field.name!r}: {error}"
-                found = OperatorError(f"operator {self._operator}: {unfit}")
-                found.part = self._operator
-                return found
+                record = dict(zip(self._schema.names, row, strict=True))
+                return OperatorError.of(self._operator, unfit, (record,), error)
         return None

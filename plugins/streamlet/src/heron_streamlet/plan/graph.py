@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import cloudpickle
 
 from heron.errors import TopologyError
+from heron_streamlet.failures import Step
 from heron_streamlet.plan.operators import (
     AssignEventTime,
     Early,
@@ -54,6 +55,7 @@ class Node:
         place: file and line where the author added it.
         timed: whether its results have event time.
         columns: whether its results are record batches; event times are then arrays.
+        on_error: the rule for records that fail in it, of `heron_streamlet.failures.RULES`; empty for none.
     """
 
     number: int
@@ -64,9 +66,15 @@ class Node:
     place: str
     timed: bool
     columns: bool = False
+    on_error: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name!r} ({self.place})"
+        return str(self.step)
+
+    @property
+    def step(self) -> Step:
+        """The node as its failures need it."""
+        return Step(self.name, self.number, self.place, self.on_error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from heron.author_text import short_text
 from heron_streamlet.connectors.sinks import Sink
 from heron_streamlet.connectors.sources import Source
 from heron_streamlet.connectors.transformer import Transformer
-from heron_streamlet.failures import OperatorError, failed_at
+from heron_streamlet.failures import OperatorError, Step, failed_at
 from heron_streamlet.windowing.event_time import START_OF_TIME_US, EventClock
 from heron_streamlet.windowing.keyed_operators import KeyedOperator
 from heron_streamlet.windowing.window import SessionWindow, SlidingWindow
@@ -222,22 +222,21 @@ class Write(Operator):
     word: ClassVar[str] = "sink"
 
 
-def chosen_partition(function: Callable[[Any, int], int], element: object, partitions: int, operator: str) -> int:
+def chosen_partition(
+    function: Callable[[Any, int], int], element: object, partitions: int, operator: Step | str
+) -> int:
     """The partition that the function of `Repartition` gives an element.
 
     Raises:
-        OperatorError: when it is not a partition, or the function fails. `operator` is the operator's name and place.
+        OperatorError: when it is not a partition, or the function fails. `operator` is as in `OperatorError.of`.
     """
     try:
         chosen = function(element, partitions)
     except Exception as error:
-        raise failed_at(operator, error) from error
+        raise failed_at(operator, error, element) from error
     if type(chosen) is not int or not 0 <= chosen < partitions:
-        wrong = OperatorError(
-            f"operator {operator}: the partition {short_text(chosen, 60)} is not an integer from 0 to {partitions - 1}"
-        )
-        wrong.part = operator
-        raise wrong
+        reason = f"the partition {short_text(chosen, 60)} is not an integer from 0 to {partitions - 1}"
+        raise OperatorError.of(operator, reason, (element,))
     return chosen
 
 

@@ -139,7 +139,7 @@ class KeyedStage:
 
     def window_failed(self, key: object, window: object, failed: FailedWindow) -> OperatorError:
         """The error that reports a window which has failed now."""
-        return window_error(self.code.stage.head, key, window, failed, keyed=self.operator.keyed)
+        return window_error(self.code.stage.head.step, key, window, failed, keyed=self.operator.keyed)
 
     def guard(self) -> None:
         """Go on with an operator that expects failed windows."""
@@ -173,7 +173,7 @@ class KeyedStage:
             return None
         except Exception as error:
             self._held.clear()
-            raise self.code.located(error) from error
+            raise self.code.located(error, ((key, row[0]),)) from error
         if after is not state:
             self.states.put(key, after)
         if self._held:

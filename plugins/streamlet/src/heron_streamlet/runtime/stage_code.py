@@ -21,12 +21,12 @@ to `StageHost.failed`, and costs no other. A ``try`` costs nothing while nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import Any
 
-from heron_streamlet.failures import OperatorError, failed_at
+from heron_streamlet.failures import DEAD_LETTER, OperatorError, failed_at
 from heron_streamlet.plan.graph import LATE, RESULTS, Input, Node
 from heron_streamlet.plan.operators import (
     AssignEventTime,
@@ -64,6 +64,8 @@ class StageCode:
     names: dict[str, Any] = field(default_factory=dict)
     _lines: list[str] = field(default_factory=list)
     _nodes: list[int] = field(default_factory=list)
+    _elements: list[str] = field(default_factory=list)
+    _element: str = ""
     _before: list[str] = field(default_factory=list)
     _after: list[str] = field(default_factory=list)
     _begin: Node | None = None
@@ -97,9 +99,25 @@ class StageCode:
             trace = trace.tb_next
         return next(node for node in self.stage.nodes if node.number == number)
 
-    def located(self, error: Exception) -> OperatorError:
-        """The error of an author's function, with its operator and the author's own traceback."""
-        return error if isinstance(error, OperatorError) else failed_at(self.operator_of(error.__traceback__), error)
+    def located(self, error: Exception, values: Sequence[object] = ()) -> OperatorError:
+        """The error of an author's function, with its operator and the author's own traceback.
+
+        `values` is the element for a dead letter, if it is not in the text of this stage.
+        """
+        if isinstance(error, OperatorError):
+            return error
+        step = self.operator_of(error.__traceback__).step
+        if step.rule != DEAD_LETTER:
+            return failed_at(step, error)
+        found = failed_at(
+            step,
+            error,
+            *(values or _element_at(error.__traceback__, _file_of(self.stage, self._begin), self._elements)),
+        )
+        if self.host.origin is not None:
+            origin = self.host.origin()
+            found.letters = tuple(replace(each, tup_id=origin) for each in found.letters)
+        return found
 
     def _made(
         self,
@@ -112,6 +130,7 @@ class StageCode:
         head, depth = begin or self.stage.head, 3 if loop else 2
         name = signature.removeprefix("def ").partition("(")[0]
         self._lines, self._nodes, self._before, self._after = [], [], [], []
+        self._elements, self._element = [], ""
         self._blocks = 0
         self._add(1, head.number, "try:")
         for line in (*prologue, loop):
@@ -126,6 +145,7 @@ class StageCode:
             self._add(1, head.number, line)
         self._lines[:0] = [signature.format(head.number), *(f" {line}" for line in self._before)]
         self._nodes[:0] = [head.number] * (1 + len(self._before))
+        self._elements[:0] = [""] * (2 + len(self._before))
         self.names |= {
             "located": self.located,
             "OperatorError": OperatorError,
@@ -145,6 +165,7 @@ class StageCode:
     def _add(self, depth: int, node: int, line: str) -> None:
         self._lines.append(" " * depth + line)
         self._nodes.append(node)
+        self._elements.append(self._element)
 
     def _continue(self, depth: int, node: Node, value: str) -> None:
         """What happens with a result of a node: each operator behind it in the stage, and each outlet."""
@@ -183,7 +204,7 @@ class StageCode:
         self._blocks -= 1
 
     def _step(self, depth: int, node: Node, value: str) -> None:
-        operator = node.operator
+        self._element, operator = value, node.operator
         if isinstance(operator, (Pass, Repartition)):
             self._continue(depth, node, value)
         elif isinstance(operator, AssignEventTime):
@@ -278,6 +299,7 @@ class StageCode:
 
     def _leave(self, depth: int, node: Node, outlet: Outlet, value: str) -> None:
         number, host = node.number, self.host
+        self._element = value
         if outlet.form is Form.COLUMNS:
             self._assign_rows(depth, outlet, value)
             return
@@ -407,6 +429,18 @@ def _file_of(stage: Stage, begin: Node | None) -> str:
     """The name of the text in tracebacks; `begin` is the node that it begins behind, if that is not the head."""
     behind = f" behind {begin.name}" if begin is not None else ""
     return f"<stage {stage.name}{behind}>"
+
+
+def _element_at(trace: TracebackType | None, file: str, elements: Sequence[str]) -> tuple[object, ...]:
+    """The element at hand where an exception was raised in a text; `elements` has its name by line. Empty for none."""
+    found: tuple[object, ...] = ()
+    while trace is not None:
+        frame = trace.tb_frame
+        if frame.f_code.co_filename == file:
+            text = elements[trace.tb_lineno - 1]
+            found = (eval(text, {}, frame.f_locals),) if text else ()  # noqa: S307  # names of our own text
+        trace = trace.tb_next
+    return found
 
 
 def _function_of(operator: object, host: StageHost) -> Callable[..., Any]:

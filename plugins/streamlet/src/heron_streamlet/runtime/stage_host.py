@@ -48,6 +48,8 @@ class StageHost(ABC):
         self._combiners: list[Combiner | ColumnCombiner] = []
         self._gatherers: dict[int, Gatherer] = {}
         self._objects: list[Any] = []
+        self.origin: Callable[[], str] | None = None
+        """Says where the element at hand is in its source; None while there is none."""
         self.refused: list[OperatorError] = []
         """What failed in the stage of a source, until `take_refused`, where an engine does not override `failed`."""
 
@@ -137,7 +139,7 @@ class StageHost(ABC):
         fold = operator.fold  # type: ignore[attr-defined]  # any other operator of windows has one
         combiner: Combiner | None = None
         if self._combines:
-            combiner = Combiner(_node(self.stage, outlet.source), fold, lambda: self.row_function(outlet))
+            combiner = Combiner(_node(self.stage, outlet.source).step, fold, lambda: self.row_function(outlet))
             self._combiners.append(combiner)
         return WindowAssignment(windowed.window, fold.first, send, combiner)
 
@@ -151,7 +153,7 @@ class StageHost(ABC):
         window, fold = windowed.window, windowed.operator.fold  # type: ignore[attr-defined]  # a fold of columns
         if not isinstance(window, SlidingWindow) or not isinstance(fold, ColumnFold):
             raise TypeError(windowed)
-        starts, node = distances_us(window), _node(self.stage, outlet.source)
+        starts, node = distances_us(window), _node(self.stage, outlet.source).step
         combiner = ColumnCombiner(node, fold, starts, lambda: self.row_function(outlet))
         if self._combines:
             self._combiners.append(combiner)
@@ -164,7 +166,7 @@ class StageHost(ABC):
         from heron_streamlet.arrow.gatherer import Gatherer  # noqa: PLC0415  # pyarrow is optional
 
         rows = operator.rows if self._combines else 1
-        found = self._gatherers[node] = Gatherer(str(_node(self.stage, node)), operator.schema, rows, follow)
+        found = self._gatherers[node] = Gatherer(_node(self.stage, node).step, operator.schema, rows, follow)
         return found.add
 
     @property

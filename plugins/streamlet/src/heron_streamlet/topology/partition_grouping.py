@@ -9,6 +9,7 @@ from typing import Any
 import cloudpickle
 
 from heron.api import Grouping, ICustomGrouping, TopologyContext
+from heron_streamlet.failures import Step
 from heron_streamlet.plan.operators import chosen_partition
 
 __all__ = ["PartitionGrouping", "partition_grouping"]
@@ -17,10 +18,10 @@ __all__ = ["PartitionGrouping", "partition_grouping"]
 class PartitionGrouping(ICustomGrouping):
     """Calls ``function(element, number of tasks)``, which returns the position of a task."""
 
-    def __init__(self, function: str, name: str) -> None:
-        """`function` is pickled; `name` is that of its operator."""
-        self._function: Callable[[Any, int], int] = cloudpickle.loads(base64.b64decode(function))
-        self._name = name
+    def __init__(self, packed: str) -> None:
+        """`packed` has the function and its operator."""
+        found: tuple[Callable[[Any, int], int], Step] = cloudpickle.loads(base64.b64decode(packed))
+        self._function, self._step = found
         self._tasks: Sequence[int] = ()
 
     def prepare(self, context: TopologyContext, component: str, stream: str, target_tasks: Sequence[int]) -> None:
@@ -33,10 +34,10 @@ class PartitionGrouping(ICustomGrouping):
         Raises:
             OperatorError: when the function fails, or does not return the position of a task.
         """
-        return [self._tasks[chosen_partition(self._function, values[0], len(self._tasks), self._name)]]
+        return [self._tasks[chosen_partition(self._function, values[0], len(self._tasks), self._step)]]
 
 
-def partition_grouping(function: Callable[[Any, int], int], name: str) -> Grouping:
+def partition_grouping(function: Callable[[Any, int], int], step: Step) -> Grouping:
     """The grouping of a `repartition` with a function."""
-    pickled = base64.b64encode(cloudpickle.dumps(function)).decode("ascii")
-    return Grouping.custom(PartitionGrouping, {"function": pickled, "name": name})
+    pickled = base64.b64encode(cloudpickle.dumps((function, step))).decode("ascii")
+    return Grouping.custom(PartitionGrouping, {"packed": pickled})

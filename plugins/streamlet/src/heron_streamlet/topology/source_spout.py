@@ -48,9 +48,9 @@ class OpenPartition:
     """
 
     def __init__(
-        self, key: str, reader: Reader[Any], clocks: dict[int, EventClock], idle_after_s: float, clock: Clock
+        self, key: str, name: str, reader: Reader[Any], clocks: dict[int, EventClock], idle_after_s: float, clock: Clock
     ) -> None:
-        self.key = key
+        self.key, self.name = key, name
         self.clocks = clocks
         self.ended = False
         self.processed = 0
@@ -109,6 +109,13 @@ class OpenPartition:
             return self._reader.position_of(done), 0, latest
         return self._position, done, latest
 
+    def place(self) -> str:
+        """Where the element at hand is: the partition, and the place in it."""
+        number, reader = len(self._elements) - self._left(), self._reader
+        if isinstance(reader, PlacedReader):
+            return f"partition {self.name!r}, position {reader.position_of(max(0, number - 1))!r:.200}"
+        return f"partition {self.name!r}, element {number} behind position {self._position!r:.200}"
+
     def idle_s(self, now_s: float) -> float:
         """For how long it has been idle; 0 if it is not."""
         silent_s = now_s - self.read_s
@@ -148,7 +155,7 @@ class SourceSpout(Spout, StatefulComponent):
                 position, done, latest = (self.saved.get(key) if self.host.saves else None) or _BEGIN
                 times = {node: each.clock(latest.get(node), self.clock.wall_s) for node, each in clocks.items()}
                 reader = source.open(name, position, own)
-                partition = OpenPartition(key, reader, times, idle_after_s(clocks.values()), self.clock)
+                partition = OpenPartition(key, name, reader, times, idle_after_s(clocks.values()), self.clock)
                 partition.skip(done)
                 self.partitions.append(partition)
         self.has_time = bool(clocks)
@@ -199,13 +206,15 @@ class SourceSpout(Spout, StatefulComponent):
         for _ in reading:
             self.turn += 1
             partition = reading[self.turn % len(reading)]
-            self.clocks = partition.clocks
+            self.clocks, self.host.origin = partition.clocks, partition.place
             try:
                 if partition.feed(self.feed):
                     return True
             except OperatorError as error:  # not raised: the engine would wait before the next call
                 self.host.failed(error)
                 return True
+            finally:
+                self.host.origin = None  # what is combined is of many elements
         return False
 
     def send(self, values: tuple[Any, ...], stream: str) -> None:

@@ -116,7 +116,7 @@ def _grouping(stage: Stage, *, keyed: bool) -> Grouping:
     if keyed:
         return Grouping.fields("key")
     if isinstance(operator, Repartition) and operator.function is not None:
-        return partition_grouping(operator.function, str(stage.head))
+        return partition_grouping(operator.function, stage.head.step)
     return Grouping.SHUFFLE
 
 

@@ -65,10 +65,14 @@ def failed_window(error: Exception) -> FailedWindow:
 
 
 def window_error(operator: object, key: object, window: object, failed: FailedWindow, *, keyed: bool) -> OperatorError:
-    """The error that reports a failed window. `operator` gives name and place; the window is `Window`, or words."""
+    """The error that reports a failed window; a dead letter has its key and its text.
+
+    `operator` is as in `OperatorError.of`; the window is a `Window`, or words.
+    """
     whose = f"{window} of the key {short_text(key, _KEY_CHARACTERS)}" if keyed else f"{window}"
-    found = OperatorError(f"operator {operator}: {whose} has no result, because a function failed: {failed.reason}")
-    found.part, found.place = str(operator), failed.place
+    reason = f"{whose} has no result, because a function failed: {failed.reason}"
+    found = OperatorError.of(operator, reason, (key, str(window)) if keyed else (str(window),), failed.trace)
+    found.place = failed.place
     if failed.trace:
         found.add_note(failed.trace)
     return found

@@ -87,12 +87,13 @@ def send_each(rows: Iterable[WindowRow], send: Callable[[WindowRow], object], op
     """Sends rows; returns an error of `operator` for each row that is refused."""
     rest = iter(rows)
     failed: list[OperatorError] = []
+    at: WindowRow | tuple[()] = ()
     while True:
         try:
-            for row in rest:
-                send(row)
+            for at in rest:
+                send(at)
         except HeronError as error:
-            failed.append(failed_at(operator, error))
+            failed.append(failed_at(operator, error, *at[:1]))
         else:
             return failed
 

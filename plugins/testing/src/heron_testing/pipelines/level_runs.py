@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,10 @@ from typing import Any
 import cloudpickle
 import pyarrow as pa
 
+from heron.api import DeadLetter
 from heron_engine_spark.batch_log import BatchLog, BatchRecord
 from heron_engine_spark.checkpoint_folder import CheckpointFolder
+from heron_engine_spark.failures import unpacked_letter
 from heron_engine_spark.parcels import DONE, Counts, Failure, Logged, Progress, SlotSaved, record_batch, unpacked
 from heron_engine_spark.source_task import ReadPin, read_partition
 from heron_engine_spark.spark_plan import SparkPlan, spark_plan, spark_stages
@@ -29,9 +31,11 @@ __all__ = ["LevelRun", "plan_of"]
 Parcel = tuple[int, int, bytes]
 
 
-def plan_of(graph: Graph, slots: int, run: str, row_limit: int | None = None) -> SparkPlan:
+def plan_of(
+    graph: Graph, slots: int, run: str, row_limit: int | None = None, config: Mapping[str, object] | None = None
+) -> SparkPlan:
     """A plan that saves its state, or without a limit one for a single batch."""
-    limits = {"row_limit": row_limit, "saves": row_limit is not None}
+    limits = {"row_limit": row_limit, "saves": row_limit is not None, "config": config or {}}
     return spark_plan(spark_stages(graph), "pipeline", run, slots, 1024, **limits)
 
 
@@ -49,6 +53,7 @@ class LevelRun:
         self.late = 0
         self.failed = 0
         self.failures: list[Failure] = []
+        self.letters: list[DeadLetter] = []
         self._chance = chance
         self._order = chance or random.Random(0)
         # Before tasks of this process set them up: a real driver has objects of its own.
@@ -130,6 +135,7 @@ class LevelRun:
                 self.late += each.late
                 self.failed += each.failed
                 self.failures += each.failures
+                self.letters += map(unpacked_letter, each.letters)
         new = replace(record, number=record.number + 1, partitions=partitions, versions=versions, ended=ended)
         self.log.write(new)
         return new

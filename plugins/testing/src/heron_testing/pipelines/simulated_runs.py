@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from heron.api import DeadLetter
 from heron.clock import Clock
 from heron_simulator import Simulation
 from heron_streamlet import Builder, Config
@@ -21,12 +22,19 @@ _LOOK_S = 0.1  # more than the time between two watermarks
 
 
 class Run:
-    """A finished run; `failed` is the sum of the metric of this name."""
+    """A finished run; `failed` is the sum of the metric of this name, `letters` are those of all components."""
 
-    def __init__(self, collected: Mapping[str, list[Any]], errors: tuple[str, ...], failed: int = 0) -> None:
+    def __init__(
+        self,
+        collected: Mapping[str, list[Any]],
+        errors: tuple[str, ...],
+        failed: int = 0,
+        letters: Sequence[DeadLetter] = (),
+    ) -> None:
         self.collected = collected
         self.errors = errors
         self.failed = failed
+        self.letters = list(letters)
 
     def __getitem__(self, name: str) -> list[Any]:
         return sorted(self.collected.get(name, []), key=repr)
@@ -57,4 +65,5 @@ def _run(builder: Builder, config: Config, seed: int | None) -> Run:
         errors = simulation.errors()
         tasks = [(each.name, index) for each in topology.definition().components for index in range(each.parallelism)]
         failed = sum(int(simulation.read_metrics(*each).get("failed", 0)) for each in tasks)
-    return Run({name: list(values) for name, values in COLLECTED.items()}, errors, failed)
+        letters = [each for name in dict(tasks) for each in simulation.dead_letters(name)]
+    return Run({name: list(values) for name, values in COLLECTED.items()}, errors, failed, letters)

@@ -1,0 +1,130 @@
+"""Where dead letters stay that no bolt receives: those of a spout, and those of steps (decision 064)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol, Self
+
+from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
+from heron.api.config import setting
+from heron.api.dead_letter import DeadLetter
+from heron.errors import HeronError, SerializationError
+from heron.instance.replay.letter_line import letter_line, values_of
+from heron.ipc.documents.letter_line import LetterLine
+from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT
+from heron.kernel.dead_letter_file import DeadLetterFile
+from heron.kernel.role_spec import InstanceSpec
+from heron.spi.metricsink import Metric, MetricKind
+
+__all__ = ["LetterStore", "StoredLetters", "TaskName"]
+
+Report = Callable[[str, BaseException, str, object], object]
+"""Gets what was done, the error, what happens instead, and the record."""
+
+
+class TaskName(NamedTuple):
+    """Which task it is."""
+
+    component: str
+    task_id: int
+    incarnation: int
+
+
+class LetterStore(Protocol):
+    """Where dead letters stay that no bolt receives."""
+
+    @property
+    def dropped(self) -> int:
+        """Letters for which there was no room any more."""
+        ...
+
+    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
+        """Keeps letters by their ids; reports them if that is not possible."""
+        ...
+
+    def take(self, ids: Collection[str]) -> list[LetterLine]:
+        """Removes the letters with these ids, and returns those that there were.
+
+        Raises:
+            OSError: when that is not possible; then no letter is gone.
+        """
+        ...
+
+    def put_back(self, line: LetterLine) -> None:
+        """Keeps a letter that was taken. Raises as `take`."""
+        ...
+
+
+class StoredLetters:
+    """`LetterStore` in the file of a task; `report` hears of letters that cannot be written."""
+
+    def __init__(self, file: DeadLetterFile, task: TaskName, report: Report) -> None:
+        self.task = task
+        self._file = file
+        self._report = report
+        self._of_steps: Counter[str] = Counter()
+        self.take = file.take
+        self.put_back = file.append
+
+    @classmethod
+    def of_task(cls, spec: InstanceSpec, config: Mapping[str, object], report: Report) -> Self:
+        """The letters in the file beside the logs of a task."""
+        size_bytes = int(str(setting(config, TOPOLOGY_DEAD_LETTERS_BYTES)))
+        file = DeadLetterFile.of_task(Path(spec.log_dir), spec.task_id, size_bytes)
+        return cls(file, TaskName(spec.component, spec.task_id, spec.incarnation), report)
+
+    @property
+    def dropped(self) -> int:
+        """`LetterStore.dropped`."""
+        return self._file.dropped
+
+    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
+        """`LetterStore.keep`."""
+        component = self.task.component
+        try:
+            self._file.append(*(letter_line(letter, number, component) for number, letter in letters.items()))
+        except OSError as error:
+            for letter in letters.values():
+                self._report("writing a dead letter", error, "the record is lost", letter.values)
+
+    def keep_of_step(self, letter: DeadLetter) -> None:
+        """Keeps the letter of a step, as `keep` does, and counts it."""
+        self._of_steps[letter.step] += 1
+        self.keep({f"{self.task.task_id}-{self.task.incarnation}-s{self._of_steps.total()}": letter})
+
+    def take_of_steps(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
+        """Drops letters of steps; returns the ids that were found, with why they stay: none is emitted again.
+
+        Raises:
+            HeronError: when there are no letters, or the file cannot be changed.
+        """
+        try:
+            lines = self.take(ids) if drop else [each for each in self._file.letters() if each.id in ids]
+        except OSError as error:
+            msg = f"the dead letters of task {self.task.task_id} cannot be changed: {error}"
+            raise HeronError(msg) from error
+        if not (lines or self._of_steps):
+            msg = (
+                "it stores no dead letters, because topology.replay.attempts is not set for it, and no step of it has "
+                "on_error('dead_letter')"
+            )
+            raise HeronError(msg)
+        return {each.id: "" if drop else _refusal(each) for each in lines}
+
+    def metrics(self) -> list[Metric]:
+        """`heron.instance.metrics.task_metrics.MetricSource`: the letters of steps."""
+        return [
+            Metric(DEAD_LETTER_COUNT, MetricKind.COUNTER, "tuples", count, {"step": step})
+            for step, count in self._of_steps.items()
+        ]
+
+
+def _refusal(line: LetterLine) -> str:
+    """Why a letter of a task that replays nothing is not emitted again."""
+    try:
+        values_of(line)
+    except SerializationError as error:
+        return str(error)
+    return "its spout has no topology.replay.attempts any more"

@@ -1,0 +1,93 @@
+"""The letters of steps in the file of a task: kept, counted, dropped, and never emitted again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from heron.api import DeadLetter, FailedRecordError
+from heron.errors import HeronError
+from heron.instance.replay.letter_line import letter_line
+from heron.instance.replay.letter_store import StoredLetters, TaskName
+from heron.instance.user.user_errors import UserErrors
+from heron.kernel.dead_letter_file import DeadLetterFile
+
+
+def of_step(value: object, step: str = "map-1", number: int = 1) -> DeadLetter:
+    return DeadLetter([value], "", "partition 'a'", 1, "failed", "", 0, "ValueError: no", "", 5.0, 5.0, step, number)
+
+
+def file_of(folder: Path) -> DeadLetterFile:
+    return DeadLetterFile.of_task(folder, 3, 1 << 20)
+
+
+def store_in(folder: Path, incarnation: int = 2) -> StoredLetters:
+    def fail(doing: str, error: BaseException, instead: str, record: object) -> None:
+        raise AssertionError(doing, instead, record) from error
+
+    return StoredLetters(file_of(folder), TaskName("stage", 3, incarnation), fail)
+
+
+def test_letters_of_steps_have_ids_of_their_own_and_are_counted_by_step(tmp_path: Path) -> None:
+    """Beside those of a spout with replays in the same file, and of an earlier process of the task."""
+    store, earlier = store_in(tmp_path), store_in(tmp_path, 1)
+    earlier.keep_of_step(of_step(0))
+    store.keep({"3-2-1": of_step(1)})
+    for value, step in ((1, "map-1"), (2, "map-1"), (3, "map-2")):
+        store.keep_of_step(of_step(value, step))
+    lines = list(file_of(tmp_path).letters())
+    assert [each.id for each in lines] == ["3-1-s1", "3-2-1", "3-2-s1", "3-2-s2", "3-2-s3"]
+    assert (lines[-1].step, lines[-1].step_number, lines[-1].spout, lines[-1].shown) == ("map-2", 1, "stage", ("3",))
+    assert lines[-1].tup_id == "\"partition 'a'\""
+    assert {each.labels["step"]: each.value for each in store.metrics()} == {"map-1": 2, "map-2": 1}
+
+
+def test_a_letter_of_a_step_is_dropped_and_not_emitted(tmp_path: Path) -> None:
+    """The refusal names the step; the letter stays."""
+    store = store_in(tmp_path)
+    store.keep_of_step(of_step(1))
+    store.keep_of_step(of_step(2))
+    found = store.take_of_steps(["3-2-s1", "3-2-s9"], drop=False)
+    assert list(found) == ["3-2-s1"]
+    assert "dead letter 3-2-s1 is of the step 'map-1', which cannot get it again" in found["3-2-s1"]
+    assert store.take_of_steps(["3-2-s1", "3-2-s9"], drop=True) == {"3-2-s1": ""}
+    assert [each.id for each in file_of(tmp_path).letters()] == ["3-2-s2"]
+
+
+def test_a_task_without_letters_refuses(tmp_path: Path) -> None:
+    """The refusal says what makes letters."""
+    with pytest.raises(HeronError, match=r"no dead letters, because topology\.replay\.attempts.*on_error"):
+        store_in(tmp_path).take_of_steps(["3-2-s1"], drop=True)
+
+
+def test_a_letter_of_a_spout_whose_replays_were_switched_off_stays(tmp_path: Path) -> None:
+    """It can be dropped."""
+    spout = DeadLetter([1], "default", "id", 3, "failed", "check", 4, "ValueError: no", "", 5.0, 5.0)
+    store = store_in(tmp_path)
+    file_of(tmp_path).append(letter_line(spout, "3-0-1", "stage"))
+    assert store.take_of_steps(["3-0-1"], drop=False) == {"3-0-1": "its spout has no topology.replay.attempts any more"}
+    assert store.take_of_steps(["3-0-1"], drop=True) == {"3-0-1": ""}
+
+
+def test_a_reported_error_hands_over_its_letters() -> None:
+    """Each time, although the error is shown once; the engine says where it was."""
+    errors, kept = UserErrors("words", "count", 5), list[DeadLetter]()
+    errors.keep_letter = kept.append
+    for value in (1, 2):
+        error = FailedRecordError("no")
+        error.letters = (of_step(value),)
+        errors.report("process", error, "the task continues")
+    errors.report("process", ValueError("no"), "the task continues")
+    assert [(each.values, each.component, each.task_id) for each in kept] == [([1], "count", 5), ([2], "count", 5)]
+
+
+@pytest.mark.parametrize("default", [False, True])
+def test_an_error_with_a_rule_decides_whether_its_task_ends(default: bool) -> None:
+    """Without one, and for all other errors, the topology does."""
+    error = FailedRecordError("no")
+    assert FailedRecordError.ends_task(error, default) is default
+    assert FailedRecordError.ends_task(ValueError("no"), default) is default
+    for stops in (False, True):
+        error.stops = stops
+        assert FailedRecordError.ends_task(error, default) is stops
