@@ -12,13 +12,15 @@ from heron.api import (
     HashMapState,
     IMetric,
     MeanReducedMetric,
+    MeanReducer,
     MultiAssignableMetrics,
     MultiCountMetric,
     MultiMeanReducedMetric,
+    ReducedMetric,
     default_serializer,
     global_metrics,
 )
-from heron.errors import SerializationError
+from heron.errors import SerializationError, UsageError
 
 
 def test_a_count_starts_again_after_each_reading() -> None:
@@ -48,6 +50,19 @@ def test_a_mean_covers_one_period_and_is_none_without_values() -> None:
     by_key.add_key("quiet")
     by_key.update("busy", 3)
     assert by_key.get_value_and_reset() == {"quiet": None, "busy": 3.0}
+
+
+def test_a_mistake_in_a_reducer_is_shown_as_it_is() -> None:
+    """Only an object without `init` is no reducer."""
+
+    class Unfinished(MeanReducer):
+        def init(self) -> None:
+            self.total = self.start  # type: ignore[attr-defined]
+
+    with pytest.raises(AttributeError, match="start"):
+        ReducedMetric(Unfinished)
+    with pytest.raises(UsageError, match="is not a reducer"):
+        ReducedMetric(dict)  # type: ignore[arg-type]
 
 
 def test_an_assigned_value_stays_until_it_is_replaced() -> None:

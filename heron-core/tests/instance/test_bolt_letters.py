@@ -238,6 +238,7 @@ def test_a_batch_of_columns_is_one_letter(tmp_path: Path) -> None:
     acks.begin_columns(batch, None, (), ("spout", "blocks"))
     acks.blame(batch, "process_columns", ValueError("poison"))
     acks.settle_columns(batch, acked=False)
+    acks.settle()
     running.checkpoint(1)
     (letter,) = running.stored()
     assert (letter.spout, letter.stream, letter.error) == ("spout", "blocks", "ValueError: poison")
@@ -248,3 +249,45 @@ def test_a_batch_of_columns_is_one_letter(tmp_path: Path) -> None:
     assert component.rows == 6
     running.checkpoint(2)
     assert running.stored() == []
+
+
+def test_a_batch_of_columns_that_is_failed_before_its_exception_is_one_letter(tmp_path: Path) -> None:
+    """As a tuple: a component calls `fail`, and raises after it. The letter has the reason."""
+    running = Running(tmp_path)
+    runner = BoltRunner(running.task, UntilRead(running.gateway), Check)
+    acks, batch = runner._acks, pa.record_batch({"v": [1, 2, 3]})
+    acks.begin_columns(batch, None, (), ("spout", "blocks"))
+    acks.settle_columns(batch, acked=False)
+    acks.blame(batch, "process_columns", ValueError("poison"))
+    acks.settle_columns(batch, acked=False)
+    acks.settle()
+    running.checkpoint(1)
+    assert [each.error for each in running.stored()] == ["ValueError: poison"]
+
+
+class Pairs(Bolt):
+    """Keeps a tuple until the next one comes, and fails both."""
+
+    kept: Tuple | None = None
+
+    def process(self, tup: Tuple) -> None:
+        if self.kept is None:
+            self.kept = tup
+            return
+        self.fail(self.kept)
+        self.fail(tup)
+        self.kept = None
+
+
+def test_a_tuple_that_fails_while_a_letter_is_processed_again_is_a_letter_itself(tmp_path: Path) -> None:
+    """A component may keep tuples over calls. Only the tuple of the letter is a letter already."""
+    running = Running(tmp_path, Pairs)
+    running.run(
+        lambda: running.put(1, 2),
+        lambda: running.checkpoint(1),
+        lambda: running.put(3),
+        lambda: running.ask("2-c1-1"),
+        lambda: running.checkpoint(2),
+    )
+    assert running.answers() == [{"2-c1-1": "fail() was called"}]
+    assert [each.shown for each in running.stored()] == [("1",), ("2",), ("3",)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,6 +32,7 @@ from heron.kernel.settings import EngineSettings
 from heron.spi.driver import DriverRef
 from heron.spi.tracing import SpanKind
 from heron_serializer_arrow import ArrowSerializer
+from heron_serializer_arrow.emitted import batch_of
 from heron_testing.builders import bolt, plan_index, spout, stream, subscription, topology
 
 REFS = (DriverRef("serializer", "arrow", "heron_serializer_arrow.serializer:ArrowSerializer", {}),)
@@ -188,6 +191,45 @@ def test_what_cannot_be_emitted_fails_at_the_emit(given: object, message: str) -
     with pytest.raises(EmitError, match=message):
         sent.emitter.emit_columns(given)  # type: ignore[arg-type]  # wrong on purpose
     assert not sent.rows()
+
+
+_COLUMNS_IN_THEMSELVES = """
+import sys
+import numpy
+from collections import UserList
+from heron.errors import EmitError
+from heron_serializer_arrow.emitted import batch_of
+
+inside = []
+inside.append(inside)
+views = {}
+views["values"] = views.values()
+array = numpy.empty(1, dtype=object)
+array[0] = array
+twice = []
+twice += [twice, twice]
+sequences = [inside], twice, array, {"a": inside}.values(), UserList([inside]), [views]
+for values in (*sequences, iter([inside]), map(list, [inside])):
+    try:
+        batch_of({"n": values}, ["n"])
+    except EmitError as error:
+        print("contains itself" in str(error))
+"""
+
+
+def test_columns_that_contain_themselves_are_refused_in_each_form() -> None:
+    """Arrow would end the process, so another one tries them."""
+    program = [sys.executable, "-c", _COLUMNS_IN_THEMSELVES]
+    found = subprocess.run(program, check=False, capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout.split()) == (0, ["True"] * 8), found.stderr
+
+
+def test_columns_of_iterators_and_nested_values_are_emitted_as_they_are() -> None:
+    """A look at their depth must not consume them; a value may occur many times."""
+    shared = [1, 2]
+    for values in (iter([shared, shared]), (each for each in (shared, shared)), [shared, shared]):
+        assert batch_of({"n": values}, ["n"]).to_pydict() == {"n": [[1, 2], [1, 2]]}
+    assert batch_of({"n": np.arange(2)}, ["n"]).to_pydict() == {"n": [0, 1]}
 
 
 class Wrong(ICustomGrouping):

@@ -114,11 +114,10 @@ class ReducedMetric(IMetric):
 
     def __init__(self, reducer_cls: type[IReducer]) -> None:
         self.reducer = reducer_cls()
-        try:
-            self.reducer.init()
-        except AttributeError as error:
+        if not callable(getattr(self.reducer, "init", None)):
             msg = f"ReducedMetric: {short_text(self.reducer)} is not a reducer; give a class derived from IReducer"
-            raise UsageError(msg) from error
+            raise UsageError(msg)
+        self.reducer.init()
 
     def update(self, value: float) -> None:
         """Add a value."""

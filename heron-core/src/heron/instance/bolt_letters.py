@@ -60,7 +60,9 @@ class LetterAcks(BoltAcks):
         self._causes: dict[int, bytes] = {}
         self._ruled: set[int] = set()
         self._column_source = ("", "")
-        self._again = self._again_failed = False
+        self._failed_columns: dict[int, tuple[RecordBatch, tuple[str, str]]] = {}  # since the last `settle`, by `id`
+        self._again: object = None  # the tuple or batch of a letter that is processed now
+        self._again_failed = False
 
     @classmethod
     def of_task(cls, task: Task, emitter: BoltEmitter, works: Works) -> LetterAcks:
@@ -83,10 +85,13 @@ class LetterAcks(BoltAcks):
 
     def settle(self) -> None:
         """`BoltAcks.settle`."""
-        if failed := self._emitter.failed:
-            for tup in {id(each): each for each in failed}.values():
+        if self._emitter.failed or self._failed_columns:
+            for tup in {id(each): each for each in self._emitter.failed}.values():
                 if isinstance(tup, Tuple):
                     self._keep(list(tup.values), tup, (tup.component, tup.stream))
+            for batch, source in self._failed_columns.values():
+                self._keep(batch, batch, source)
+            self._failed_columns.clear()
             self._causes.clear()
             self._ruled.clear()
         super().settle()
@@ -94,10 +99,8 @@ class LetterAcks(BoltAcks):
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
         """`BoltAcks.settle_columns`."""
         super().settle_columns(record_batch, acked=acked)
-        if not acked:
-            self._keep(record_batch, record_batch, self._column_source)
-            self._causes.clear()
-            self._ruled.clear()
+        if not acked:  # a component may call `fail`, and raise after it
+            self._failed_columns[id(record_batch)] = record_batch, self._column_source
 
     def begin_columns(
         self,
@@ -110,7 +113,7 @@ class LetterAcks(BoltAcks):
         self._column_source = source
 
     def _keep(self, values: object, failed: object, source: tuple[str, str]) -> None:
-        if self._again:
+        if failed is self._again:
             self._again_failed = True  # it is a letter already
             return
         if id(failed) in self._ruled:
@@ -146,19 +149,23 @@ class LetterAcks(BoltAcks):
     def _process(self, line: LetterLine, component: Bolt) -> str:
         """Processes a stored letter; returns why it stays. It is no second letter if it fails again."""
         self.settle()
-        self._again, self._again_failed = True, False
+        self._again_failed = False
+        self._column_source = line.spout, line.stream
         reason = ""
         try:
             values = values_of(line)
-            with self._emitter.lock.released():
-                if isinstance(values, list):
-                    component.process(Tuple.source(line.spout, line.stream, -1)(None, tuple(values), 0))
-                else:
+            if isinstance(values, list):
+                self._again = tup = Tuple.source(line.spout, line.stream, -1)(None, tuple(values), 0)
+                with self._emitter.lock.released():
+                    component.process(tup)
+            else:
+                self._again = values
+                with self._emitter.lock.released():
                     component.process_columns(values)
         except Exception as error:  # the author's
             reason = named_error(error)
         self.settle()
-        self._again = False
+        self._again = None
         return reason or ("fail() was called" if self._again_failed else "")
 
     def metrics(self) -> list[Metric]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,12 +14,15 @@ from heron.api.state import HashMapState
 from heron.checkpoints.archive import CheckpointArchive, places_of
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, TaskSnapshot, decode_snapshot
 from heron.errors import CheckpointError
+from heron.instance.state.held_letters import HeldLetters
 from heron.instance.state.keyed_state import KeyedStateStore
 from heron.instance.state.state_payload import encode_operator_state
 from heron.instance.state.task_checkpoints import TaskCheckpoints
+from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.envelope import Envelope
+from heron.kernel.dead_letter_file import DeadLetterFile
 from heron.planner.key_group import key_groups_of
-from heron.planner.physical_plan import CheckpointPlan, PlanIndex
+from heron.planner.physical_plan import CheckpointPlan, PlanIndex, PlanUpdate, UpdatePhase
 from heron_testing.builders import bolt, physical_plan, spout, subscription, topology
 from heron_testing.fake_clock import FakeClock
 from heron_testing.memory_checkpoints import MemoryCheckpointStore
@@ -135,3 +139,62 @@ def test_a_task_that_keeps_its_state_saves_all_of_it_again() -> None:
 def test_a_task_that_was_moved_goes_on_with_the_state_of_the_former_one() -> None:
     """An update gives it another id, and the same index."""
     assert restored(archive_with("t-1/4", task_id=TASK + 5), CheckpointPlan(4, 4, 1, "t-1/4")) == ["t-1/4", "4"]
+
+
+def restored_letters(
+    folder: Path, saved: bytes | None, update: PlanUpdate | None = None, *, run: str = "t-1"
+) -> list[Path]:
+    """Return the files of letters after a task has replaced another one, from a checkpoint with these letters."""
+    former, place, checkpoint = TASK + 5, None, CheckpointId(run, 4)
+    archive = archive_with()
+    if saved is not None:
+        name = archive.task_object(checkpoint, former)
+        archive.save(name, [saved])
+        place = places_of(name, [saved])[0]
+    task = TaskSnapshot(former, "bolt", letters=place, component_index=0)
+    archive.save_manifest(CheckpointManifest("t", run, 4, 0.0, 0.0, key_groups_of(DEFINITION), (task,)))
+    keyed = KeyedStateStore("bolt", TASK, key_groups_of(DEFINITION), FakeClock())
+    checkpoints = TaskCheckpoints(instance_spec("bolt", TASK), archive, keyed, lambda _sent: None, lambda: None)
+    file = DeadLetterFile.of_task(folder, TASK, 1_000_000)
+    checkpoints.letters = HeldLetters(file, TASK, lambda *_failed: None)
+    tasks = {"spout": (1,), "bolt": (TASK,) if update is None else (former, TASK)}
+    orders = CheckpointPlan(4, 4, 1) if run == "t-1" else CheckpointPlan(4, source=f"{run}/4")
+    plan = replace(physical_plan(DEFINITION, tasks), checkpoints=orders, update=update)
+    checkpoints.restore(PlanIndex(plan, TASK), SinkBolt())
+    checkpoints.pre_restore(SinkBolt())
+    return sorted(folder.iterdir())
+
+
+def letter_of(folder: Path) -> tuple[DeadLetterFile, HeldLetters, bytes]:
+    """Return the file of the former task, and what it has saved in checkpoint 4: one letter."""
+    file = DeadLetterFile.of_task(folder, TASK + 5, 1_000_000)
+    held = HeldLetters(file, TASK + 5, lambda *_failed: None)
+    held.add(LetterLine("", "spout", "default", (), "", 1, "failed"))
+    saved = held.save(4)
+    assert saved is not None
+    return file, held, saved
+
+
+def test_a_task_that_was_moved_takes_over_letters_that_no_checkpoint_holds_any_more(tmp_path: Path) -> None:
+    """They were written before, so the newest checkpoint saved none: nobody else could emit or drop them."""
+    _, held, _ = letter_of(tmp_path)
+    held.complete(4)
+    assert restored_letters(tmp_path, None) == [tmp_path / f"dead-letters-{TASK}.jsonl"]
+
+
+def test_a_task_that_an_update_prepares_leaves_the_letters_to_the_former_one(tmp_path: Path) -> None:
+    """The former task runs on, writes the letters, and may keep them: the update can fail."""
+    file, held, saved = letter_of(tmp_path)
+    update = PlanUpdate(1, UpdatePhase.PREPARE, "target", added=(TASK,), removed=(TASK + 5,))
+    assert restored_letters(tmp_path, saved, update) == []
+    held.complete(4)
+    assert restored_letters(tmp_path, saved, update) == [file.path]
+    assert restored_letters(tmp_path, saved) == [tmp_path / f"dead-letters-{TASK}.jsonl"]
+    assert len(list(DeadLetterFile.of_task(tmp_path, TASK, 0).letters())) == 1
+
+
+def test_a_run_that_starts_from_a_checkpoint_takes_over_no_file(tmp_path: Path) -> None:
+    """The ids of the former run are those of other tasks here, whose files are in the same folder."""
+    file, held, saved = letter_of(tmp_path)
+    held.complete(4)
+    assert restored_letters(tmp_path, saved, run="t-0") == [tmp_path / f"dead-letters-{TASK}.jsonl", file.path]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 
 from heron.api.tuple import Tuple
@@ -100,3 +101,25 @@ def test_a_call_just_before_the_task_thread_sleeps_is_seen() -> None:
     sleeper.prepare()
     assert sleeper.take_nudge()
     assert not sleeper.take_nudge()
+
+
+class NudgeEvent(Sleeper):
+    """Says when it is nudged, which is the last step of a call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nudged = threading.Event()
+
+    def nudge(self) -> None:
+        self.nudged.set()
+
+
+def test_a_thread_of_a_c_library_can_call_it() -> None:
+    """Such a thread has no frame of Python below the call, so there is no line to show."""
+    sleeper, target, calls, tup = NudgeEvent(), QueuedTarget(), Calls(), Tuple()
+    target.ack = calls.ack
+    queued = QueuedCollector(target, sleeper)
+    _thread.start_new_thread(queued.ack, (tup,))
+    assert sleeper.nudged.wait(10.0)
+    queued.drain(lambda _error, _place: None)
+    assert [each[:2] for each in calls.made] == [("ack", tup)]

@@ -68,6 +68,18 @@ def test_records_that_expire_or_that_a_component_fails_itself_have_no_line() -> 
     assert "check calls fail() for them" in lines_of(replace(FACTS, letters=(plain,)))
 
 
+def test_other_errors_of_a_component_with_letters_are_shown() -> None:
+    """A mistake that made no letter needs its own correction; trees that expire do not hide errors of their spout."""
+    message = "component 'check', task 4: process_tick raised KeyError: 'rate'"
+    tick = replace(ERROR, attributes={"message": message})
+    found = explain(replace(FACTS, letters=(letter(1),), events=(tick,)))
+    assert [each.kind for each in found.problems] == ["poisoned", "errors"]
+    spout = replace(ERROR, attributes={"message": "component 'lines', task 1: ack raised KeyError: 1"})
+    expired = letter(1, component="", error="", trace="", outcome="expired")
+    found = explain(replace(FACTS, letters=(expired,), events=(spout,)))
+    assert [each.kind for each in found.problems] == ["poisoned", "errors"]
+
+
 def test_old_letters_are_no_problem_of_now() -> None:
     """Somebody may keep them on purpose."""
     assert explain(replace(FACTS, letters=(letter(1, 1000.0),))).problems == ()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import cast
 
 import numpy as np
@@ -16,8 +17,9 @@ from heron.errors import EmitError
 __all__ = ["batch_of"]
 
 _DEEPEST = 64  # far more than types of columns have, and far less than fills the stack
-_SEQUENCES = (list, tuple, set, frozenset, deque)
-_NESTED = (*_SEQUENCES, dict, np.ndarray)
+_VIEWS: tuple[type[object], ...] = (type({}.keys()), type({}.values()), type({}.items()))
+_NESTED: tuple[type[object], ...] = (list, tuple, set, frozenset, deque, dict, *_VIEWS, np.ndarray)
+"""What Arrow follows inside a column."""
 
 
 def batch_of(columns: Columns, fields: Sequence[str]) -> pa.RecordBatch:
@@ -68,27 +70,34 @@ def _as_array(values: object) -> pa.Array:
         return values
     if isinstance(values, pa.ChunkedArray):
         return _one_array(values)
-    _check_depth(values, 0)
+    if isinstance(values, Iterator):
+        values = list(values)
+    if isinstance(values, Iterable) and getattr(values, "dtype", np.object_) == np.object_:
+        _check_depth(values)
     return pa.array(values)
 
 
-def _check_depth(values: object, depth: int) -> None:
-    """Refuse values that contain themselves: Arrow follows them until the process has no stack left."""
-    if depth > _DEEPEST:
-        msg = f"it contains itself, or is nested in more than {_DEEPEST} values; make it flatter"
-        raise ValueError(msg)
-    for each in _held(values):
-        _check_depth(each, depth + 1)
+def _check_depth(values: Iterable[object]) -> None:
+    """Refuse values that contain themselves: Arrow follows them until the process has no stack left.
+
+    Level by level, and each container of a level once, because a container may hold another one many times.
+    """
+    held = values
+    for _ in range(_DEEPEST):
+        nested = {each for each in set(map(type, held)) if issubclass(each, _NESTED)}
+        if not nested:
+            return
+        level = {id(each): each for each in held if type(each) in nested}
+        held = list(chain.from_iterable(map(_entries, level.values())))
+    msg = f"it contains itself, or is nested in more than {_DEEPEST} values; make it flatter"
+    raise ValueError(msg)
 
 
-def _held(values: object) -> Iterable[object]:
-    """The values of a container that holds containers; nothing else costs the time of a look at each value."""
-    if isinstance(values, dict):
-        return values.values()
-    if not (isinstance(values, _SEQUENCES) or (isinstance(values, np.ndarray) and values.dtype == object)):
+def _entries(container: object) -> Iterable[object]:
+    """What Arrow may follow in a container."""
+    if isinstance(container, np.ndarray) and container.dtype != np.object_:
         return ()
-    found = cast("Iterable[object]", values)
-    return found if any(issubclass(each, _NESTED) for each in set(map(type, found))) else ()
+    return cast("Iterable[object]", container.values() if isinstance(container, dict) else container)
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

@@ -115,10 +115,12 @@ class TaskCheckpoints:
         self.ended = own is not None and own.ended
         self._ended_at = plan.complete if self.ended else 0
         self._operator = HashMapState()
-        if self.letters is not None and own is not None and own.letters is not None:
-            self.letters.restore(self._archive.load(own.letters), own.task_id)
-        elif self.letters is not None:
-            self.letters.restore(b"", self._spec.task_id)
+        if self.letters is not None and index.former_tasks([self._spec.task_id]):
+            # A task that an update prepares is restored again: until then the former task writes the letters.
+            payload = self._archive.load(own.letters) if own is not None and own.letters is not None else b""
+            in_same_run = source is not None and source.run == self._spec.topology_id
+            former = own.task_id if own is not None and in_same_run else self._spec.task_id
+            self.letters.restore(payload, former)
         if own is not None and own.operator is not None:
             self._operator = decode_operator_state(self._archive.load(own.operator), str(own.operator.object))
         if isinstance(component, StatefulComponent):

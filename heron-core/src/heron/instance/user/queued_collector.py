@@ -96,6 +96,7 @@ class QueuedCollector:
             self._room.clear()
             if len(self._calls) >= _MOST_CALLS:  # read after the change, so that no waiter is missed
                 self._room.wait(_LOOK_EVERY_S)
-        caller = sys._getframe(2)  # the documented way to a caller; it costs less than the queue
+        own = sys._getframe(1)  # the documented way to a caller; it costs less than the queue
+        caller = own.f_back or own  # a thread of a C library has no caller
         self._calls.append((call, caller.f_code, caller.f_lineno))
         self._sleeper.nudge()

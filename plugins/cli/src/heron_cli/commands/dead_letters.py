@@ -136,26 +136,40 @@ def _change(
 def _taken(
     client: Client, name: str, folder: Path, ids: Sequence[str], timeout_s: float, *, drop: bool
 ) -> dict[str, str]:
-    """Let the tasks of a running topology take the letters; change the files of other tasks."""
+    """Let the tasks of a running topology take the letters; change the files of other tasks.
+
+    A letter that two files have is emitted by one task, and its copy is dropped.
+    """
     if drop and name not in client.names():
         return drop_stored(folder, ids)
+    wanted = set(ids)
     found: dict[str, str] = {}
     with client.topology(name, timeout_s=timeout_s) as topology:
         running = {each.task_id for each in topology.status().tasks}
-        for task_id, letters in letters_by_task(folder).items():
-            left = [each.id for each in letters if each.id in ids]
-            if task_id not in running:
-                found |= drop_stored(folder, left) if drop else dict.fromkeys(left, f"task {task_id} has {_LEFT}")
-                continue
-            while left:
-                part, left = left[:MOST_LETTERS], left[MOST_LETTERS:]
-                found |= _taken_by(topology, task_id, part, drop=drop)
+        stored = letters_by_task(folder)
+        for task_id in sorted(stored, key=lambda each: each not in running):
+            here = [each.id for each in stored[task_id] if each.id in wanted]
+            copies = [each for each in here if not drop and found.get(each) == ""]  # another task has emitted them
+            left = [each for each in here if drop or found.get(each) != ""]
+            for chosen, dropped in ((left, drop), (copies, True)):
+                if task_id in running:
+                    answers = _taken_by(topology, task_id, chosen, drop=dropped)
+                elif dropped:
+                    answers = drop_stored(folder, chosen, task_id)
+                else:
+                    answers = dict.fromkeys(chosen, f"task {task_id} has {_LEFT}")
+                if chosen is left:
+                    found |= {each: (drop and found.get(each)) or reason for each, reason in answers.items()}
     return found
 
 
 def _taken_by(topology: RemoteTopology, task_id: int, ids: Sequence[str], *, drop: bool) -> dict[str, str]:
     """A task that refuses keeps its letters, and the others are asked nevertheless."""
-    try:
-        return topology.take_letters(task_id, ids, drop=drop).found
-    except RefusedError as error:
-        return dict.fromkeys(ids, str(error))
+    found: dict[str, str] = {}
+    for begin in range(0, len(ids), MOST_LETTERS):
+        part = ids[begin : begin + MOST_LETTERS]
+        try:
+            found |= topology.take_letters(task_id, part, drop=drop).found
+        except RefusedError as error:
+            found |= dict.fromkeys(part, str(error))
+    return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from heron_health_manager.explaining.deaths import death_problems
 from heron_health_manager.explaining.explanation import Explanation, Problem
 from heron_health_manager.explaining.facts import Facts
-from heron_health_manager.explaining.poisoned import poison_problems
+from heron_health_manager.explaining.poisoned import poison_errors, poison_problems
 from heron_health_manager.explaining.run_end import end_problem, run_end
 from heron_health_manager.explaining.slowness import slowness_problems
 from heron_health_manager.explaining.tuple_errors import error_problems
@@ -29,9 +29,9 @@ def explain(facts: Facts) -> Explanation:
     known = {each.subject for each in deaths}
     slow = tuple(each for each in slow if each.kind not in _CONSEQUENCES or each.subject not in known)
     poison = list(poison_problems(facts))
-    poisoned = {each.subject for each in poison}
+    poisoned = poison_errors(facts)
     errors = [each for each in error_problems(facts) if each.subject not in known]
-    errors = [each for each in errors if each.subject.partition("/")[0] not in poisoned]  # the same, with records
+    errors = [each for each in errors if not _is_repeated(each, poisoned)]
     problems = [*([failed] if failed else []), *others, *slow, *poison, *errors]
     problems.sort(key=lambda each: (-each.gravity, each.subject))
     if any(each.gravity > 0 for each in problems):
@@ -45,6 +45,12 @@ def explain(facts: Facts) -> Explanation:
         tuple(_unknown(facts)),
         end.short() if end else "",
     )
+
+
+def _is_repeated(error: Problem, poisoned: Collection[tuple[str, str]]) -> bool:
+    """Whether the dead letters of a component name the records of this error."""
+    component = error.subject.partition("/")[0]
+    return any(component == where and f" raised {kind}: " in error.why[0] for where, kind in poisoned)
 
 
 def _with_effect(death: Problem, slow: Sequence[Problem]) -> Problem:

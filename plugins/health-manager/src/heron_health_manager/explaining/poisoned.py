@@ -9,7 +9,7 @@ from heron_cli.client import LetterLine
 from heron_health_manager.explaining.explanation import Problem
 from heron_health_manager.explaining.facts import Facts
 
-__all__ = ["poison_problems"]
+__all__ = ["poison_errors", "poison_problems"]
 
 _POISONED = 70.0  # gravity: above errors, whose messages name no record; records are lost until somebody acts
 _SHOWN, _CHARACTERS = 2, 120
@@ -18,12 +18,20 @@ _LINE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function
 
 def poison_problems(facts: Facts) -> Iterator[Problem]:
     """A problem for each component and line that has made dead letters, whose files are on this machine."""
-    recent = [each for each in facts.letters if each.failed_s >= facts.since_s]
     groups: dict[tuple[str, str], list[LetterLine]] = {}
-    for each in recent:
+    for each in _recent(facts):
         groups.setdefault((each.component, _line_of(each)), []).append(each)
     for (component, line), letters in groups.items():
         yield _problem(facts.topology, component, line, letters)
+
+
+def poison_errors(facts: Facts) -> frozenset[tuple[str, str]]:
+    """The components of these problems, and the classes of the exceptions that they raised."""
+    return frozenset((each.component, each.error.partition(":")[0]) for each in _recent(facts) if each.error)
+
+
+def _recent(facts: Facts) -> list[LetterLine]:
+    return [each for each in facts.letters if each.failed_s >= facts.since_s]
 
 
 def _problem(topology: str, component: str, line: str, letters: Sequence[LetterLine]) -> Problem:

@@ -39,14 +39,16 @@ def letters_by_task(folder: Path) -> dict[int, tuple[LetterLine, ...]]:
     return found
 
 
-def drop_stored(folder: Path, ids: Collection[str]) -> dict[str, str]:
-    """Remove letters of tasks that do not run any more; return their ids, as a task answers.
+def drop_stored(folder: Path, ids: Collection[str], task_id: int | None = None) -> dict[str, str]:
+    """Remove letters of one task or all tasks, which do not run any more; return their ids, as a task answers.
 
     Raises:
         UsageError: when a file cannot be changed.
     """
     dropped: dict[str, str] = {}
     for file in letter_files(folder):
+        if task_id not in {None, file.task_id}:
+            continue
         try:
             dropped |= {each.id: "" for each in file.take(ids)}
         except OSError as error:

@@ -172,10 +172,10 @@ class RemoteTopology:
         )
 
     def take_letters(self, task_id: int, ids: Collection[str], *, drop: bool) -> LettersAnswer:
-        """Drop stored dead letters of a spout's task, at most 1,000, or have them emitted again as new roots.
+        """Drop stored dead letters of a task, at most 1,000, or have them emitted or processed again.
 
         Raises:
-            RefusedError: also when the task is no spout with ``topology.replay.attempts``, is paused or has ended.
+            RefusedError: also when the task keeps no dead letters, is paused or has ended.
             UnreachableError: also when the task does not answer within `timeout_s`; the outcome is unknown.
         """
         wait_s = min(self.timeout_s, _LONGEST_S)
