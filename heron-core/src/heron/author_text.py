@@ -15,7 +15,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import cast
+from typing import Any, cast
 
 __all__ = ["class_name", "error_text", "named_error", "raised_lines", "short_text", "traceback_text"]
 
@@ -191,14 +191,24 @@ def _object(value: object, depth: int, most: int) -> Iterator[str]:
 
 
 def _attributes(value: object) -> Iterable[tuple[str, object]]:
-    """The attributes of an object that has a dict, and what a tuple of the engine shows."""
-    names: object = type.__getattribute__(type(value), "__dict__").get("_shown")
-    for base in type.__getattribute__(type(value), "__mro__"):
-        names = names or type.__getattribute__(base, "__dict__").get("_shown")
+    """The attributes of an object that has a dict, and what a tuple of the engine shows.
+
+    Error texts reach logs and pages, so what a class keeps to itself is left out: names that begin with an underscore,
+    and fields of a dataclass with `repr=False`.
+    """
+    bases = [type.__getattribute__(base, "__dict__") for base in type.__getattribute__(type(value), "__mro__")]
+    names = next((found["_shown"] for found in bases if found.get("_shown")), None)
     if type(names) is tuple:
         return [(str(name), object.__getattribute__(value, str(name))) for name in names]
     try:
         held: object = object.__getattribute__(value, "__dict__")
     except AttributeError:
         return ()
-    return [(str(name), each) for name, each in islice(dict.items(held), _ENTRIES)] if type(held) is dict else ()
+    if type(held) is not dict:
+        return ()
+    fields: dict[str, Any] = next(
+        (found["__dataclass_fields__"] for found in bases if "__dataclass_fields__" in found), {}
+    )
+    hidden = {name for name, each in fields.items() if not each.repr}
+    shown = ((str(name), each) for name, each in dict.items(held) if str(name)[:1] != "_" and name not in hidden)
+    return list(islice(shown, _ENTRIES))

@@ -105,3 +105,17 @@ def test_the_text_of_an_exception_is_cut() -> None:
     """A parser may put the whole document into its message."""
     assert len(error_text(ValueError("x" * 10_000_000))) == 2_000
     assert len(traceback_text(ValueError("x" * 10_000_000))) < 21_000
+
+
+def test_what_a_class_does_not_show_is_not_shown() -> None:
+    """Error texts reach logs and pages."""
+
+    @dataclass
+    class User:
+        name: str
+        password: str = field(repr=False)
+
+        def __post_init__(self) -> None:
+            self._token = "hunter2"
+
+    assert short_text(User("ada", "hunter2")) == "User(name='ada')"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron.driver_kit.followed_log import FollowedLog, lock_folder
+from heron.executor import child_outputs
 from heron.executor.child_outputs import PIPE_BYTES, ChildOutput, OutputFile
 from heron_testing.fake_clock import FakeClock
 
@@ -78,6 +81,25 @@ def test_the_open_line_of_a_former_child_is_ended(tmp_path: Path) -> None:
         with closing(OutputFile(path, LIMIT)) as file:
             file.append(text)
     assert path.read_bytes() == b"one\nha\ntwo\n"
+
+
+def test_a_line_of_which_a_full_disk_took_a_part_does_not_join_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader would take both for one line."""
+    path = tmp_path / "x-1.out"
+
+    def full(file: FileIO, data: bytes) -> None:
+        file.write(data[:4])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with closing(OutputFile(path, LIMIT)) as file:
+        with monkeypatch.context() as disk:
+            disk.setattr(child_outputs, "_write", full)
+            with pytest.raises(OSError, match="No space left"):
+                file.append(b"torn line\n")
+        file.append(b"next\n")
+    assert path.read_bytes() == b"torn\nnext\n"
 
 
 @pytest.mark.parametrize("begun", [True, False])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from heron.clock import monotonic_s
+from heron.errors import HeronError
 from heron.executor.container_keys import ContainerKeys
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
@@ -145,6 +146,21 @@ def test_garbage_is_counted_and_does_not_end_the_process(environment: Environmen
     say(environment.tmanagers[0], client, "still here", 1)
     environment.until(lambda: environment.heard)
     assert environment.channel.refused == 2
+
+
+def test_keys_that_cannot_be_taken_do_not_hide_the_location(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The executor sends each location once, and the file of the keys may be away."""
+
+    def unreadable(_sets: int) -> None:
+        msg = "the spec file cannot be read"
+        raise HeronError(msg)
+
+    monkeypatch.setattr(environment.channel._keys, "take", unreadable)
+    environment.locate(0, 1)
+    _, hello = environment.read(environment.tmanagers[0])
+    assert body_of(hello) == "stop"
 
 
 def test_a_broken_connection_is_replaced_with_a_new_hello(environment: Environment) -> None:

@@ -71,8 +71,13 @@ class OutputFile:
                     piece = len(data)
                 elif not piece:  # the rest of a line, or a line that is longer than a file
                     piece = data.find(b"\n") + 1 or len(data)
+            try:
+                _write(file, data[:piece])
+            except OSError:  # a disk that is full takes a part of a line
+                self.close()
+                self._whole = True  # so that `open` ends it
+                raise
             self._whole = data[piece - 1] == ord("\n")
-            _write(file, data[:piece])
             data = data[piece:]
         return b""
 

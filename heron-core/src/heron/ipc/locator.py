@@ -95,8 +95,10 @@ class TManagerChannel:
                 if body_of(envelope) != "tmanager_location":
                     msg = f"{body_of(envelope)} from an executor"
                     raise RemoteProtocolError(msg, Violation.KIND)
-                self._keys.take(envelope.tmanager_location.keys)
-                self._locate(envelope.tmanager_location)
+                try:
+                    self._keys.take(envelope.tmanager_location.keys)
+                finally:  # the executor sends each location once
+                    self._locate(envelope.tmanager_location)
             except HeronError as error:
                 message = f"refused a message of the executor: {error}"
                 self._violations.note("executor", violation_of(error), message)
