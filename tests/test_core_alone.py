@@ -123,7 +123,9 @@ def test_a_new_plugin_needs_the_test_kit(heron: Heron, tmp_path: Path) -> None:
 # What the profile `local` names, and nothing else of the bundle.
 LOCAL = (
     "plugins/checkpoint-localfs",
+    "plugins/driver-kit",
     "plugins/metricsink-file",
+    "plugins/packing-kit",
     "plugins/packing-roundrobin",
     "plugins/scheduler-kit",
     "plugins/scheduler-local",
@@ -203,4 +205,4 @@ def test_a_task_without_an_inspector_says_how_to_install_it(idle: tuple[Path, He
     for words in QUESTIONS:
         asked = heron(*words)
         assert asked.returncode == 0, asked.stderr
-    assert "Idle.next_tuple" in heron("stack", "idle", "1").stdout
+    assert "thread MainThread (runs the component)" in heron("stack", "idle", "1").stdout
