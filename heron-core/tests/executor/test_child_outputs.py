@@ -33,7 +33,7 @@ def parts(path: Path) -> list[bytes]:
 
 
 def read_all(log: FollowedLog) -> bytes:
-    """All that there is to read now."""
+    """What the log has now, to its end."""
     return b"".join(iter(lambda: log.read(64), b""))
 
 

@@ -29,7 +29,7 @@ def test_each_step_of_a_rotation_is_taken_once() -> None:
 
 @pytest.mark.parametrize("replaced", [True, False])
 def test_keys_that_no_rotation_leads_to_are_refused(replaced: bool, caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever replaces or damages the node must not cut every connection of a running topology."""
+    """A node that is damaged, or replaced by a stranger, must not cut the connections of a running topology."""
     old = KeyRing.of(new_keys())
     keys = ContainerKeys(old, 1)
     with caplog.at_level(logging.ERROR):

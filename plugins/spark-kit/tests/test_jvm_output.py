@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from heron_spark_kit.jvm_output import expect_end, logged_start
+from heron_testing.waiting import wait_until
 
 _START = """\
 import sys
@@ -83,14 +84,18 @@ def test_a_worker_that_loses_its_jvm_at_the_end_prints_no_traceback(
         (reader,) = set(threading.enumerate()) - before
         inherited = os.dup(output)
     run(_STOPPED, inherited)
-    shown = ""
-    while "daemon.py\n" not in shown:  # the thread has read all of it
-        shown += capfd.readouterr().err
+    shown: list[str] = []
+
+    def whole() -> bool:
+        shown.append(capfd.readouterr().err)
+        return "daemon.py\n" in "".join(shown)
+
+    wait_until(whole, 10, "all that was printed before the end")
     expect_end()
     run(_STOPPED, inherited)
     os.close(inherited)
     reader.join(10)
-    assert shown == "printed by a worker\nTraceback (most recent call last):\n  File daemon.py\n"
+    assert "".join(shown) == "printed by a worker\nTraceback (most recent call last):\n  File daemon.py\n"
     assert capfd.readouterr().err == "printed by a worker\n"
     lines = ["Traceback (most recent call last):", "  File daemon.py"]
     assert [each.message for each in caplog.records] == [f"the JVM of Spark: {line}" for line in lines]

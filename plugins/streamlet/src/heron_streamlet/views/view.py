@@ -84,7 +84,7 @@ class View(Generic[V, R]):
 
 
 class ViewTarget(Sink[Any]):
-    """Stands for the sink of a view until the side of the pipeline is known (`heron_streamlet.views.sides`)."""
+    """The place of a view's sink in the plan; `heron_streamlet.views.sides` puts the sink of its side there."""
 
     def __init__(self, view: View[Any, Any]) -> None:
         self.view = view
