@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,6 +73,46 @@ def test_a_letter_of_a_spout_whose_replays_were_switched_off_stays(tmp_path: Pat
     file_of(tmp_path).append(letter_line(spout, "3-0-1", "stage"))
     assert store.take_of_steps(["3-0-1"], drop=False) == {"3-0-1": "its spout has no topology.replay.attempts any more"}
     assert store.take_of_steps(["3-0-1"], drop=True) == {"3-0-1": ""}
+
+
+@contextmanager
+def files_of_at_most(size_bytes: int) -> Iterator[None]:
+    """A write beyond this size fails, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, former)
+
+
+def test_exactly_the_letters_that_are_not_written_are_reported(tmp_path: Path) -> None:
+    """The first letter is in a part of the file that was written before the disk was full."""
+    lost: list[object] = []
+    file = DeadLetterFile.of_task(tmp_path, 3, 20_000)
+    store = StoredLetters(file, TaskName("lines", 3, 2), lambda *told: lost.append(told[3]))
+    values = {"3-2-1": ["a"], "3-2-2": ["b" * 7200], "3-2-3": ["c"]}
+    letters = {number: replace(of_step(0), values=each, step="") for number, each in values.items()}
+    with files_of_at_most(5000):
+        store.keep(letters)
+    assert lost == [values["3-2-2"], values["3-2-3"]]
+    assert [each.id for each in file.letters()] == ["3-2-1"]
+
+
+def test_letters_that_cannot_be_put_back_are_reported_and_named(tmp_path: Path) -> None:
+    """They are not in the file any more, so each is lost."""
+    lost: list[object] = []
+    file = DeadLetterFile.of_task(tmp_path, 3, 20_000)
+    store = StoredLetters(file, TaskName("lines", 3, 2), lambda *told: lost.append(told[3]))
+    store.keep({"3-2-1": of_step("a"), "3-2-2": of_step("b" * 7200)})
+    taken = store.take(["3-2-1", "3-2-2"])
+    with files_of_at_most(5000):
+        assert store.put_back(taken) == ["3-2-2"]
+    assert lost == [taken[1].shown]
+    assert store.put_back([]) == []
+    assert [each.id for each in file.letters()] == ["3-2-1"]
 
 
 def test_a_reported_error_hands_over_its_letters() -> None:

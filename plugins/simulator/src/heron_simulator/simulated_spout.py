@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import cast
 
@@ -51,8 +51,9 @@ class KeptLetters:
         """`heron.instance.replay.letter_store.LetterStore.take`: no command asks a simulation."""
         return []
 
-    def put_back(self, line: LetterLine) -> None:
+    def put_back(self, lines: Sequence[LetterLine]) -> list[str]:
         """`heron.instance.replay.letter_store.LetterStore.put_back`: nothing was taken."""
+        return []
 
 
 class SimulatedSpout(SimulatedTask):
