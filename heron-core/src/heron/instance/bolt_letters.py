@@ -38,7 +38,7 @@ from heron.spi.metricsink import Metric, MetricKind
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-__all__ = ["LetterAcks"]
+__all__ = ["LetterAcks", "Works"]
 
 Works = Callable[[], Bolt | None]
 
@@ -74,7 +74,7 @@ class LetterAcks(BoltAcks):
             file = DeadLetterFile.of_task(Path(spec.log_dir), spec.task_id, size_bytes)
             checkpoints.letters = HeldLetters(file, spec.task_id, task.errors.report)
         acks = cls(emitter, task.metrics, checkpoints.letters, FailedRows(spec.component, spec.task_id), works)
-        task.metrics.replays = acks
+        task.metrics.replays, task.take_letters = acks, acks.take_letters
         return acks
 
     def blame(self, failed: Tuple | RecordBatch, doing: str, error: BaseException) -> None:

@@ -63,7 +63,7 @@ class SpoutRunner(ComponentRunner):
 
             self._replays = replays = SpoutReplays.of_task(policy, task, self._spout_emitter, self._roots)
             self._callbacks.replayer, self._replay_letters = replays.replayer, replays.take_letters
-            self.take_letters = self._take_letters
+            task.take_letters = self._take_letters
         self._immediate: ImmediateAcks | None = None
         batch_rows, linger_s = task.settings.batch_rows, task.settings.linger_s
         if task.tracks_acks:
