@@ -15,9 +15,10 @@ from heron.errors import RemoteProtocolError, SerializationError
 from heron.instance.batch_processor import BatchProcessor
 from heron.instance.bolt_output import BoltOutput, acks_of
 from heron.instance.input.ack_trust import AckTrust
-from heron.instance.input.batch_reader import BatchReader, MarkerAligner
+from heron.instance.input.batch_reader import BatchReader
 from heron.instance.input.bolt_acks import BoltAcks, FinishRoots
 from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
+from heron.instance.input.marker_counter import MarkerCounter
 from heron.instance.input.received_traces import received_traces
 from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, watermark_sources
 from heron.instance.metrics.task_time import TimeUse
@@ -58,7 +59,7 @@ class BoltRunner(ComponentRunner):
         super().__init__(task, emitter, signals, component_class)
         self._component = Bolt()
         self._reader = BatchReader(task.index, task.serializers)
-        self._aligner = MarkerAligner(task.index.upstream_tasks(task.spec.component))
+        self._markers = MarkerCounter(task.index.upstream_tasks(task.spec.component))
         self._watermark = TaskWatermark(watermark_sources(task.index, task.spec.component))
         self._trust = AckTrust(self.specialise, self.user_failed)
         self._output = BoltOutput(task, emitter, self._new_acks())
@@ -102,7 +103,7 @@ class BoltRunner(ComponentRunner):
         self._tick_if_due()
         if self.ended:
             return
-        if self._aligner.complete():
+        if self._markers.complete():
             self._finish()
         elif (update := self.task.index.plan.update) is not None:
             self._leave_if_done(update)
@@ -140,7 +141,7 @@ class BoltRunner(ComponentRunner):
         self.emitter.set_streams(self.task.out_streams(self.emitter.origin, make))
         self._reader.set_plan(self.task.index)
         upstream = self.task.index.upstream_tasks(self.task.spec.component)
-        self._aligner.set_upstream(upstream)
+        self._markers.set_upstream(upstream)
         if self._alignment is not None:
             self._alignment.set_upstream(frozenset(self.task.index.former_tasks(upstream)))
 
@@ -210,7 +211,7 @@ class BoltRunner(ComponentRunner):
         self._bolt_emitter.failed.clear()
         self._output.acks = self._new_acks()
         self._finish_roots = FinishRoots(self._bolt_emitter, self.task.metrics, self.user_failed)
-        self._aligner = MarkerAligner(index.upstream_tasks(component))
+        self._markers = MarkerCounter(index.upstream_tasks(component))
         self._watermark = TaskWatermark(watermark_sources(index, component))
         self.task.metrics.watermark_us = None
         self._ticks.restart()
@@ -241,10 +242,10 @@ class BoltRunner(ComponentRunner):
             if head.kind == SegmentKind.TUPLES:
                 self._process_tuples(frame, head)
             elif head.kind == SegmentKind.MARKER and head.stream == Marker.END:
-                self._aligner.end(head.source_task)
+                self._markers.end(head.source_task)
                 self._advance_watermark(self._watermark.end(head.source_task, monotonic_s()))
             elif head.kind == SegmentKind.MARKER and head.stream == Marker.PLAN:
-                self._aligner.switch(head.source_task, marker_value(frame, head))
+                self._markers.switch(head.source_task, marker_value(frame, head))
             elif head.kind == SegmentKind.MARKER and head.stream in (Marker.WATERMARK, Marker.IDLE):
                 time_us, idle = marker_value(frame, head), head.stream == Marker.IDLE
                 self._advance_watermark(
@@ -346,7 +347,7 @@ class BoltRunner(ComponentRunner):
 
     def _leave_if_done(self, update: PlanUpdate) -> None:
         """Ends a task that an update removes, when nothing more comes for it; other tasks continue its work."""
-        if self.task.is_removed() and self._aligner.switched(update):
+        if self.task.is_removed() and self._markers.switched(update):
             self.task.queued.drain(self._queued_failed)
             self._output.flush(monotonic_s())
             self.end()

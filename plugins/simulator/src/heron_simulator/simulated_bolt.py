@@ -10,8 +10,9 @@ from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
 from heron.errors import SerializationError, TopologyFailedError
 from heron.instance.acks.tracked_batch import UNTRACKED
-from heron.instance.input.batch_reader import BatchReader, MarkerAligner
+from heron.instance.input.batch_reader import BatchReader
 from heron.instance.input.column_input import ColumnInput, ReceivedColumns
+from heron.instance.input.marker_counter import MarkerCounter
 from heron.instance.input.undecodable_rows import LostRow, report_lost
 from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, watermark_sources
 from heron.instance.output.emitter import BoltEmitter
@@ -45,7 +46,7 @@ class SimulatedBolt(SimulatedTask):
         )
         self._component = Bolt()
         self._reader = BatchReader(environment.index, environment.serializers)
-        self._aligner = MarkerAligner(environment.index.upstream_tasks(plan.component))
+        self._markers = MarkerCounter(environment.index.upstream_tasks(plan.component))
         self._watermark = TaskWatermark(watermark_sources(environment.index, plan.component))
         self._column_input: ColumnInput | None = None
         self._emitter.column_acks = self
@@ -87,7 +88,7 @@ class SimulatedBolt(SimulatedTask):
                 self._take(delivery)
                 worked = True
         worked = self._tick_if_due() or worked
-        if not self.ended and self._aligner.complete():
+        if not self.ended and self._markers.complete():
             self._queued.drain(self._queued_failed)
             self._finish()
             worked = True
@@ -99,7 +100,7 @@ class SimulatedBolt(SimulatedTask):
         """Returns whether the marker had an effect: time must pass although spouts repeat their watermarks."""
         head, now_s = delivery.head, self.environment.clock.monotonic_s()
         if head.stream == Marker.END:
-            self._aligner.end(head.source_task)
+            self._markers.end(head.source_task)
             self._advance_watermark(self._watermark.end(head.source_task, now_s))
             return True
         time_us, idle = marker_value(delivery.data, head), head.stream == Marker.IDLE

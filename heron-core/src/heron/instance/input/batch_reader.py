@@ -1,4 +1,4 @@
-"""From received segments to batches of rows, and the alignment of markers."""
+"""From received segments to batches of rows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from heron.instance.codec.serializers import PICKLE, Serializers
 from heron.instance.input.tuple_pool import TupleSource, TupleSources
 from heron.instance.input.undecodable_rows import LostRow, undecodable_rows, values_of_each
 from heron.ipc.frames.frame import SegmentHead
-from heron.planner.physical_plan import PlanIndex, PlanUpdate
+from heron.planner.physical_plan import PlanIndex
 from heron.spi.column_serializer import ColumnSerializer
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-__all__ = ["BatchReader", "MarkerAligner", "ReceivedBatch"]
+__all__ = ["BatchReader", "ReceivedBatch"]
 
 
 _Item = TypeVar("_Item")
@@ -145,42 +145,3 @@ def _check_width(source: TupleSource, columns: int) -> None:
         component, stream = source.key
         msg = f"a batch of {columns} columns; stream {stream!r} of {component!r} has {len(source.fields)} fields"
         raise SerializationError(msg)
-
-
-class MarkerAligner:
-    """Counts END and PLAN markers by source task: the only place that aligns them.
-
-    `channel_alignment` aligns checkpoints, and `watermarks` combines watermarks. Repeated markers, and markers of
-    former upstream tasks, have no effect.
-    """
-
-    __slots__ = ("_ended", "_switched", "_upstream")
-
-    def __init__(self, upstream: frozenset[int]) -> None:
-        self._upstream = upstream
-        self._ended: set[int] = set()
-        self._switched: dict[int, int] = {}
-
-    def set_upstream(self, upstream: frozenset[int]) -> None:
-        """Replaces the upstream tasks by those of a new plan."""
-        self._upstream = upstream
-
-    def end(self, task_id: int) -> None:
-        """Counts an END marker of this task."""
-        self._ended.add(task_id)
-
-    def switch(self, task_id: int, update: int) -> None:
-        """Counts a PLAN marker of this task, with the number of an update."""
-        self._switched[task_id] = max(update, self._switched.get(task_id, 0))
-
-    def complete(self) -> bool:
-        """Whether every upstream task has ended."""
-        return self._upstream <= self._ended
-
-    def switched(self, update: PlanUpdate) -> bool:
-        """Whether every upstream task sends this task nothing more: its PLAN marker has come, or its END.
-
-        Each upstream task sends one at the switch, added tasks too. Absent tasks send nothing.
-        """
-        silent = self._ended.union(update.absent)
-        return all(self._switched.get(task, 0) >= update.number for task in self._upstream - silent)
