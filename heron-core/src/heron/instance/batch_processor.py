@@ -17,7 +17,7 @@ from heron.instance.input.batch_reader import ReceivedBatch
 from heron.instance.input.key_sample import KeySample
 from heron.instance.input.received_traces import ReceivedTraces
 from heron.instance.input.tuple_pool import TupleSource
-from heron.instance.input.undecodable_rows import LostRow, report_lost
+from heron.instance.input.undecodable_rows import UndecodableRow, report_undecodable
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import SliceSize
 from heron.instance.task import Task
@@ -63,7 +63,7 @@ class BatchProcessor:
         """Calls `process` for each row."""
         acks, pool, metrics = self._output.acks, batch.source.pool, self._task.metrics
         tuples = pool.take(batch.rows)
-        acks.begin(tracked, tuples, self._report_lost(batch.lost))
+        acks.begin(tracked, tuples, self._report_undecodable(batch.undecodable))
         if self._keys is not None:
             self._keys.look(batch)
         self._output.begin_batch()
@@ -83,7 +83,7 @@ class BatchProcessor:
             received.source,
             self._emitter.streams.values(),
         )
-        acks.begin_columns(batch, tracked, self._report_lost(received.lost), source.key)
+        acks.begin_columns(batch, tracked, self._report_undecodable(received.undecodable), source.key)
         self._output.begin_batch()
         component.received_from = received.received_from
         if traces is not None:
@@ -106,11 +106,11 @@ class BatchProcessor:
         self._between_slices(end_s)
         self._output.flush_acks()
 
-    def _report_lost(self, lost: Sequence[LostRow]) -> Sequence[LostRow]:
+    def _report_undecodable(self, undecodable: Sequence[UndecodableRow]) -> Sequence[UndecodableRow]:
         """Counts and reports rows that the component does not get."""
-        self._task.metrics.failed += len(lost)
-        report_lost(lost, self._task.errors)
-        return lost
+        self._task.metrics.failed += len(undecodable)
+        report_undecodable(undecodable, self._task.errors)
+        return undecodable
 
     def _process_in_slices(
         self, component: Bolt, batch: ReceivedBatch, tuples: list[Tuple], traces: ReceivedTraces | None
@@ -127,11 +127,11 @@ class BatchProcessor:
             now = islice(pairs, size)
             start_s = monotonic_s()
             with self._emitter.lock.released():
-                self._process_slice(component, batch.decoded(now, done) if batch.lost else now)
+                self._process_slice(component, batch.decoded(now, done) if batch.undecodable else now)
             took_s = monotonic_s() - start_s
             if traces is not None:
                 traces.end(streams)
-            executed[key] = executed.get(key, 0) + size - batch.lost_among(done, size)
+            executed[key] = executed.get(key, 0) + size - batch.undecodable_among(done, size)
             done += size
             latency.add(took_s / size, size)
             if self._slice.adapt(size, took_s, cut=size < wanted) or done < rows:

@@ -23,7 +23,7 @@ from heron.errors import HeronError
 from heron.instance.acks.failed_rows import FailedRows
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.input.bolt_acks import BoltAcks
-from heron.instance.input.undecodable_rows import LostRow
+from heron.instance.input.undecodable_rows import UndecodableRow
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.replay.failure_cause import decode_cause
@@ -106,7 +106,7 @@ class LetterAcks(BoltAcks):
         self,
         record_batch: RecordBatch,
         batch: TrackedBatch | None,
-        lost: Sequence[LostRow],
+        undecodable: Sequence[UndecodableRow],
         source: tuple[str, str] = ("", ""),
     ) -> None:
         """`BoltAcks.begin_columns`."""
