@@ -172,7 +172,7 @@ class Kept:
         self.letters: list[DeadLetter] = []
         self.stored: list[LetterLine] = []
 
-    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
+    def add(self, letters: Mapping[str, DeadLetter]) -> None:
         """Keep them."""
         self.letters += letters.values()
 

@@ -172,7 +172,7 @@ class SpoutReplays(OwnReplays):
                 self._emitter.emit(values, self.replayer.letter_id(), DEAD_LETTERS)
             return
         name = f"{self._spout.task_id}-{self._spout.incarnation}"
-        self._store.keep({f"{name}-{number}": letter for number, letter in enumerate(letters, first)})
+        self._store.add({f"{name}-{number}": letter for number, letter in enumerate(letters, first)})
 
     def _letter(self, given_up: GivenUp) -> DeadLetter:
         root, replay, now_s = given_up.root, given_up.replay, wall_s()

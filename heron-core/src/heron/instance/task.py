@@ -70,7 +70,7 @@ class Task:
         is_spout = self.definition.kind is ComponentKind.SPOUT
         self.telemetry = telemetry = TaskTelemetry(spec, settings, gateway, self._restores, is_spout=is_spout)
         self.metrics, self.errors, self.spans = telemetry.metrics, telemetry.errors, telemetry.spans
-        self.errors.keep_letter = lambda letter: letters_of(self).keep_of_step(letter)
+        self.errors.add_letter = lambda letter: letters_of(self).add_of_step(letter)
         self.letters: StoredLetters | None = None
         self.take_letters: TakeLetters = lambda ids, *, drop: letters_of(self).take_of_steps(ids, drop=drop)
         groups, single = key_groups_of(plan.topology), has_single_keys(self.definition)

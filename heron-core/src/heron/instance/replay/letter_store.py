@@ -40,8 +40,8 @@ class LetterStore(Protocol):
         """Letters for which there was no room any more."""
         ...
 
-    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
-        """Keeps letters by their ids; reports them if that is not possible."""
+    def add(self, letters: Mapping[str, DeadLetter]) -> None:
+        """Adds letters by their ids; reports them if that is not possible."""
         ...
 
     def take(self, ids: Collection[str]) -> list[LetterLine]:
@@ -79,8 +79,8 @@ class StoredLetters:
         """`LetterStore.dropped`."""
         return self._file.dropped
 
-    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
-        """`LetterStore.keep`."""
+    def add(self, letters: Mapping[str, DeadLetter]) -> None:
+        """`LetterStore.add`."""
         lines = [letter_line(letter, number, self.task.component) for number, letter in letters.items()]
         self._append(lines, [each.values for each in letters.values()])
 
@@ -100,10 +100,10 @@ class StoredLetters:
             return [each.id for each in lines[written:]]
         return []
 
-    def keep_of_step(self, letter: DeadLetter) -> None:
-        """Keeps the letter of a step, as `keep` does, and counts it."""
+    def add_of_step(self, letter: DeadLetter) -> None:
+        """Adds the letter of a step, as `add` does, and counts it."""
         self._of_steps[letter.step] += 1
-        self.keep({f"{self.task.task_id}-{self.task.incarnation}-s{self._of_steps.total()}": letter})
+        self.add({f"{self.task.task_id}-{self.task.incarnation}-s{self._of_steps.total()}": letter})
 
     def take_of_steps(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
         """Drops letters of steps; returns the ids that were found, with why they stay: none is emitted again.
