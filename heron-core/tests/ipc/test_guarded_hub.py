@@ -10,7 +10,7 @@ import pytest
 from heron.clock import monotonic_s
 from heron.errors import HeronError
 from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
-from heron.ipc.keys import ClientKeys, Speaker, TopologyKeys, new_keys
+from heron.ipc.keys import ClientKeys, ClientKind, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, SocketContext
 from heron_testing.relay import Relay
@@ -26,11 +26,11 @@ class Guarded:
         self.reactor = Reactor()
         self.sockets = SocketContext(max_frame_bytes=MAX_BYTES, link_timeout_s=0.3)
         self.clients = SocketContext(link_timeout_s=0.3)
-        keys = self.keys.listening_to(Speaker.MEMBER, Speaker.READER)
+        keys = self.keys.listening_to(ClientKind.MEMBER, ClientKind.READER)
         self.hub: GuardedHub = open_guarded_hub(self.sockets, host, keys)
         self.reactor.guard(self.hub)
         self.reactor.on_readable(self.hub, self._read)
-        self.heard: list[tuple[bytes, bytes, Speaker]] = []
+        self.heard: list[tuple[bytes, bytes, ClientKind]] = []
 
     def _read(self) -> None:
         while (message := self.hub.receive_from()) is not None:
@@ -61,12 +61,12 @@ def guarded() -> Iterator[Guarded]:
 
 def test_known_keys_are_accepted_and_each_frame_carries_the_owner_of_the_key(guarded: Guarded) -> None:
     """The rights of a client depend on it."""
-    for speaker in (Speaker.MEMBER, Speaker.READER):
-        client = guarded.client(guarded.keys.connecting_as(speaker), speaker.value.encode())
+    for kind in (ClientKind.MEMBER, ClientKind.READER):
+        client = guarded.client(guarded.keys.connecting_as(kind), kind.value.encode())
         client.send(b"hello")
         guarded.until(lambda: guarded.heard)
-        assert guarded.heard.pop() == (speaker.value.encode(), b"hello", speaker)
-        assert guarded.hub.send(speaker.value.encode(), b"answer")
+        assert guarded.heard.pop() == (kind.value.encode(), b"hello", kind)
+        assert guarded.hub.send(kind.value.encode(), b"answer")
         assert client.wait(10)
         assert client.receive() == b"answer"
     assert not any(guarded.hub.gate.refused().values())
@@ -96,7 +96,7 @@ def test_a_network_address_without_keys_is_refused_on_both_sides(guarded: Guarde
 
 def test_a_frame_above_the_limit_ends_the_connection_of_its_sender(guarded: Guarded) -> None:
     """The connection ends before the frame is in memory, and the sender notices it like any other break."""
-    client = guarded.client(guarded.keys.connecting_as(Speaker.MEMBER))
+    client = guarded.client(guarded.keys.connecting_as(ClientKind.MEMBER))
     gone: list[bool] = []
     guarded.reactor.on_disconnect(client, lambda: gone.append(True))
     client.send(b"hello")
@@ -111,7 +111,7 @@ def test_a_silent_link_counts_as_broken(guarded: Guarded) -> None:
     """A pulled cable ends no connection, so idle links are pinged. A broken connection does not resume."""
     host, _, port = guarded.hub.endpoint.removeprefix("tcp://").partition(":")
     relay = Relay((host, int(port)))
-    keys = guarded.keys.connecting_as(Speaker.MEMBER)
+    keys = guarded.keys.connecting_as(ClientKind.MEMBER)
     client = guarded.clients.client_of("tcp://{}:{}".format(*relay.address), keys=keys)
     gone: list[bool] = []
     try:
@@ -137,7 +137,7 @@ def test_a_connection_attempt_without_answer_ends_soon(guarded: Guarded) -> None
         listener.listen(0)
         first.connect(listener.getsockname())  # the backlog has room for one connection; further ones get no answer
         endpoint = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
-        client = guarded.clients.client_of(endpoint, keys=guarded.keys.connecting_as(Speaker.MEMBER))
+        client = guarded.clients.client_of(endpoint, keys=guarded.keys.connecting_as(ClientKind.MEMBER))
         gone: list[bool] = []
         guarded.reactor.on_disconnect(client, lambda: gone.append(True))
         guarded.until(lambda: gone)
@@ -149,7 +149,7 @@ def test_a_hub_can_listen_on_an_interface() -> None:
     made = Guarded("lo")
     try:
         assert made.hub.endpoint.startswith("tcp://127.0.0.1:")
-        made.client(made.keys.connecting_as(Speaker.MEMBER)).send(b"hello")
+        made.client(made.keys.connecting_as(ClientKind.MEMBER)).send(b"hello")
         made.until(lambda: made.heard)
     finally:
         made.close()
@@ -159,7 +159,7 @@ def test_no_peer_is_accepted_before_the_gate_is_served(guarded: Guarded) -> None
     """ZeroMQ accepts every key without a handler. Here a handler always exists, even while it does not answer."""
     guarded.reactor.forget(guarded.hub)
     guarded.reactor.on_readable(guarded.hub, guarded._read)  # as in the fixture
-    client = guarded.client(guarded.keys.connecting_as(Speaker.MEMBER))
+    client = guarded.client(guarded.keys.connecting_as(ClientKind.MEMBER))
     client.send(b"hello")
     for _ in range(5):
         guarded.reactor.run_once(0.02)

@@ -99,18 +99,21 @@ class SpoutReplays(OwnReplays):
         """Drops stored dead letters, or emits them again; returns the ids that were found, with why they stay.
 
         Raises:
-            HeronError: when their file cannot be changed.
+            HeronError: when their file cannot be changed; it names the letters that are lost by it.
         """
         try:
             lines = self._store.take(ids)
-            found = {each.id: "" if drop else self._emit_letter(each) for each in lines}
-            for each in lines:
-                if found[each.id]:
-                    self._store.put_back(each)
         except OSError as error:
             msg = f"the dead letters of task {self._spout.task_id} cannot be changed: {error}"
             raise HeronError(msg) from error
+        found = {each.id: "" if drop else self._emit_letter(each) for each in lines}
         self._emitter.flush()
+        if lost := self._store.put_back([each for each in lines if found[each.id]]):
+            reasons = "; ".join(f"{each}: {found[each]}" for each in lost)
+            msg = (
+                f"dead letters cannot be emitted again, nor written back, and are lost ({reasons}); see the task's log"
+            )
+            raise HeronError(msg)
         return found
 
     def _emit_letter(self, line: LetterLine) -> str:
@@ -169,7 +172,7 @@ class SpoutReplays(OwnReplays):
                 self._emitter.emit(values, self.replayer.letter_id(), DEAD_LETTERS)
             return
         name = f"{self._spout.task_id}-{self._spout.incarnation}"
-        self._store.keep({f"{name}-{number}": letter for number, letter in enumerate(letters, first)})
+        self._store.add({f"{name}-{number}": letter for number, letter in enumerate(letters, first)})
 
     def _letter(self, given_up: GivenUp) -> DeadLetter:
         root, replay, now_s = given_up.root, given_up.replay, wall_s()

@@ -26,7 +26,7 @@ from heron.instance.replay.replay_policy import replays_somewhere
 from heron.instance.state.keyed_state import KeyedStateStore
 from heron.instance.state.owned_groups import has_single_keys, receives_by_key
 from heron.instance.state.state_backends import task_store
-from heron.instance.task_telemetry import TaskTelemetry
+from heron.instance.task_telemetry import TakeLetters, TaskTelemetry
 from heron.instance.user.queued_collector import QueuedCollector, QueuedTarget
 from heron.instance.user.task_context import TaskContext
 from heron.instance.user.user_component import UserPackage
@@ -70,8 +70,9 @@ class Task:
         is_spout = self.definition.kind is ComponentKind.SPOUT
         self.telemetry = telemetry = TaskTelemetry(spec, settings, gateway, self._restores, is_spout=is_spout)
         self.metrics, self.errors, self.spans = telemetry.metrics, telemetry.errors, telemetry.spans
-        self.errors.keep_letter = lambda letter: letters_of(self).keep_of_step(letter)
+        self.errors.add_letter = lambda letter: letters_of(self).add_of_step(letter)
         self.letters: StoredLetters | None = None
+        self.take_letters: TakeLetters = lambda ids, *, drop: letters_of(self).take_of_steps(ids, drop=drop)
         groups, single = key_groups_of(plan.topology), has_single_keys(self.definition)
         store = task_store(spec, self.config)
         self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single, store=store)

@@ -19,7 +19,7 @@ from zmq.utils import z85
 
 from heron.clock import monotonic_s
 from heron.errors import HeronError
-from heron.ipc.keys import ServerKeys, Speaker
+from heron.ipc.keys import ClientKind, ServerKeys
 from heron.ipc.network import listen_endpoint
 from heron.ipc.socket import HANDSHAKE_S, Hub, SocketContext
 
@@ -99,7 +99,7 @@ class GuardedHub(Hub):
             raise HeronError(msg) from error
         return self.raw.getsockopt_string(zmq.LAST_ENDPOINT, "ascii").rstrip("\0")
 
-    def receive_from(self) -> tuple[bytes, bytes, Speaker] | None:
+    def receive_from(self) -> tuple[bytes, bytes, ClientKind] | None:
         """``(identity, frame, owner of the proved key)``, or None when no frame has arrived."""
         while True:
             try:
@@ -108,7 +108,7 @@ class GuardedHub(Hub):
                 return None
             if len(parts) == 2:
                 identity, frame = parts
-                return identity.bytes, frame.bytes, Speaker(frame.get("User-Id"))
+                return identity.bytes, frame.bytes, ClientKind(frame.get("User-Id"))
 
     @property
     def attendants(self) -> tuple[zmq.Socket[bytes], ...]:
@@ -133,7 +133,7 @@ class Gate:
         """For a socket that is not bound yet. It knows no key before `set_keys`."""
         context = socket.context
         self.sets: tuple[ServerKeys, ...] = ()
-        self._known: dict[tuple[bytes, bytes], Speaker] = {}
+        self._known: dict[tuple[bytes, bytes], ClientKind] = {}
         self._now_s = now_s
         self._handshakes = Handshakes(HANDSHAKE_S)
         self.requests: zmq.Socket[bytes] = context.socket(zmq.REP)
@@ -150,9 +150,9 @@ class Gate:
         """From now on, it accepts the clients of these sets, each at the port of its set."""
         self.sets = tuple(sets)
         self._known = {
-            (keys.pair.public.encode("ascii"), z85.decode(public)): speaker
+            (keys.pair.public.encode("ascii"), z85.decode(public)): kind
             for keys in sets
-            for public, speaker in keys.clients.items()
+            for public, kind in keys.clients.items()
         }
 
     def answer(self) -> None:
@@ -186,12 +186,12 @@ class Gate:
     def _verdict(self, request: list[bytes]) -> list[bytes]:
         # version, request id, domain, address, routing id, mechanism, credentials
         request_id = request[1] if len(request) > 1 else b""
-        speaker: Speaker | None = None
+        kind: ClientKind | None = None
         if len(request) == 7 and request[0] == _ZAP_VERSION and request[5] == b"CURVE":
-            speaker = self._known.get((request[2], request[6]))
-        if speaker is None:
+            kind = self._known.get((request[2], request[6]))
+        if kind is None:
             return [_ZAP_VERSION, request_id, b"400", b"unknown key", b"", b""]
-        return [_ZAP_VERSION, request_id, b"200", b"OK", speaker.value.encode("ascii"), b""]
+        return [_ZAP_VERSION, request_id, b"200", b"OK", kind.value.encode("ascii"), b""]
 
     def _count(self, event: int, value: int) -> None:
         handshakes = self._handshakes

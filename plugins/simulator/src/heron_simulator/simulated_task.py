@@ -85,7 +85,7 @@ class SimulatedTask(ABC):
         self.errors = UserErrors(topology.name, plan.component, plan.task_id)
         self.metrics.on_broken = self.errors.report
         self.dead_letters: list[DeadLetter] = []  # those that no bolt receives
-        self.errors.keep_letter = self.dead_letters.append
+        self.errors.add_letter = self.dead_letters.append
         self.outbox = Outbox(environment.inboxes, environment.ledger)
         self.ended = False
         self._target = QueuedTarget()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
-from heron.instance.acks.replays import Replays
+from heron.instance.acks.owed_replays import OwedReplays
 from heron.instance.metrics.spans import SpanBuffer
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.queues.data_queue import RootsSettled
@@ -126,12 +126,12 @@ class PendingRoots:
         self._old_pages = 0  # the number of first pages that were checked for thinning when they became old
         self.in_flight = 0
         self.freed_bytes = 0  # of kept rows whose roots were settled by `settle`
-        self.replays = Replays()
+        self.owed_replays = OwedReplays()
 
     def open(self, ids: list[object], kept: KeptRows | None = None) -> int:
         """Adds one root for each of these ids; returns the counter of the first. `kept` has their rows."""
-        if self.replays:
-            self.replays.opened(ids)
+        if self.owed_replays:
+            self.owed_replays.opened(ids)
         base = self._next
         self._next += len(ids)
         self.in_flight += len(ids)

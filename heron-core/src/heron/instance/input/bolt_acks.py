@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from heron.api.columns import Columns
     from heron.instance.acks.batch_arrays import BatchAcks
     from heron.instance.acks.failed_rows import FailedRows
-    from heron.instance.input.undecodable_rows import LostRow
+    from heron.instance.input.undecodable_rows import UndecodableRow
 
 __all__ = ["AckOutput", "AckTracker", "BoltAcks", "FinishRoots", "TrackedBoltAcks"]
 
@@ -219,8 +219,10 @@ class BoltAcks:
         """
         return None
 
-    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple], lost: Sequence[LostRow] = ()) -> None:
-        """Work on a batch begins; `tuples` are the pooled objects for its rows, `lost` the rows that fail now."""
+    def begin(
+        self, batch: TrackedBatch | None, tuples: list[Tuple], undecodable: Sequence[UndecodableRow] = ()
+    ) -> None:
+        """Work on a batch begins; `tuples` are pooled objects for its rows, `undecodable` the rows that fail now."""
 
     def end(self, batch: TrackedBatch | None) -> None:
         """Work on a batch is over; its pooled tuples are reused after this."""
@@ -230,10 +232,10 @@ class BoltAcks:
         self,
         record_batch: RecordBatch,
         batch: TrackedBatch | None,
-        lost: Sequence[LostRow],
+        undecodable: Sequence[UndecodableRow],
         source: tuple[str, str] = ("", ""),
     ) -> None:
-        """Work on a batch of columns of a source begins; `lost` are the rows that it lacks."""
+        """Work on a batch of columns of a source begins; `undecodable` are the rows that it lacks."""
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
         """The component acked or failed a record batch."""
@@ -302,11 +304,13 @@ class TrackedBoltAcks(BoltAcks):
         """`BoltAcks.batch_of`."""
         return tracked_batch(head, self._task_id)
 
-    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple], lost: Sequence[LostRow] = ()) -> None:
+    def begin(
+        self, batch: TrackedBatch | None, tuples: list[Tuple], undecodable: Sequence[UndecodableRow] = ()
+    ) -> None:
         """`BoltAcks.begin`."""
         self._tuples = tuples
         self._tracker.in_work = batch
-        self._fail_lost(batch, lost)
+        self._fail_undecodable(batch, undecodable)
 
     def end(self, batch: TrackedBatch | None) -> None:
         """`BoltAcks.end`."""
@@ -318,18 +322,18 @@ class TrackedBoltAcks(BoltAcks):
         self,
         record_batch: RecordBatch,
         batch: TrackedBatch | None,
-        lost: Sequence[LostRow],
+        undecodable: Sequence[UndecodableRow],
         source: tuple[str, str] = ("", ""),
     ) -> None:
         """`BoltAcks.begin_columns`."""
         self._tracker.follow(record_batch, batch)
-        self._fail_lost(batch, lost)
+        self._fail_undecodable(batch, undecodable)
 
-    def _fail_lost(self, batch: TrackedBatch | None, lost: Sequence[LostRow]) -> None:
-        if batch is not None and lost:
-            self._tracker.fail_places(batch, [each.place for each in lost])
+    def _fail_undecodable(self, batch: TrackedBatch | None, undecodable: Sequence[UndecodableRow]) -> None:
+        if batch is not None and undecodable:
+            self._tracker.fail_places(batch, [each.place for each in undecodable])
             if self._tracker.failed_rows is not None:
-                for each in lost:
+                for each in undecodable:
                     self._tracker.failed_rows.blame(batch, (each.place,), each.doing, each.reason)
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:

@@ -28,13 +28,13 @@ _log = logging.getLogger(__name__)
 class UserErrors:
     """Shows each distinct failure once, with its traceback, and counts the rest.
 
-    `keep_letter` receives the records that a failure gives to the dead letters.
+    `add_letter` receives the records that a failure gives to the dead letters.
     """
 
     def __init__(self, topology: str, component: str, task_id: int) -> None:
         self._subject = f"topology {topology!r}, component {component!r}, task {task_id}"
         self._component, self._task_id = component, task_id
-        self.keep_letter: Callable[[DeadLetter], object] | None = None
+        self.add_letter: Callable[[DeadLetter], object] | None = None
         self._numbers = itertools.count(1)
         self._seen: dict[tuple[str, str, str], int] = {}
         self._events: deque[Event] = deque(maxlen=_SHOWN_AT_MOST)
@@ -76,9 +76,9 @@ class UserErrors:
         `place` is the author's line that led to it, if no line of the author is in the traceback.
         """
         self.count += 1
-        if isinstance(error, FailedRecordError) and self.keep_letter is not None:
+        if isinstance(error, FailedRecordError) and self.add_letter is not None:
             for each in error.letters:
-                self.keep_letter(replace(each, component=self._component, task_id=self._task_id))
+                self.add_letter(replace(each, component=self._component, task_id=self._task_id))
         own = error if isinstance(error, UserCodeError) else UserCodeError()
         place = own.place or _place(error.__traceback__, place or self._home)
         shown = f" with {short_text(record, _RECORD_CHARACTERS)}" if record is not None else ""
