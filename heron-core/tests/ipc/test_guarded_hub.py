@@ -131,7 +131,7 @@ def test_a_peer_that_has_proved_its_key_may_send_a_large_frame_at_once(guarded: 
     guarded.until(lambda: guarded.hub.serve() is None)
     assert not any(guarded.hub.gate.refused().values())
     idle = guarded.client(guarded.keys.connecting_as(Speaker.READER))
-    guarded.until(lambda: guarded.hub.gate.unproved.end_large())
+    guarded.until(guarded.hub.gate.unproved.end_large)
     guarded.until(lambda: guarded.hub.serve() is None)
     idle.send(b"hello")
     guarded.until(lambda: len(guarded.heard) == 2)
