@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -118,7 +119,7 @@ def test_a_stranger_who_sends_more_than_a_handshake_is_cut_off(guarded: Guarded)
             stranger.setblocking(False)
             begun_s = monotonic_s()
             stranger.sendall(_GREETING + struct.pack(">BQ", flags, MAX_BYTES) + b"x" * (MAX_BYTES - 1))
-            guarded.until(lambda stranger=stranger: _is_closed(stranger))
+            guarded.until(partial(_is_closed, stranger))
             assert monotonic_s() - begun_s < HANDSHAKE_S / 2
     guarded.until(lambda: sum(guarded.hub.gate.refused().values()) == 2)
 
