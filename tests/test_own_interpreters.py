@@ -30,4 +30,4 @@ def _command_lines() -> Iterator[tuple[str, str]]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             words = node.elts if isinstance(node, ast.List | ast.Tuple) else []
             if len(words) > 1 and "sys.executable" in ast.unparse(words[0]):
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", ast.unparse(words[1])
+                yield f"{path.relative_to(ROOT)}:{words[0].lineno}", ast.unparse(words[1])
