@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -12,10 +14,12 @@ from heron.errors import HeronError
 from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
 from heron.ipc.keys import ClientKeys, ClientKind, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
-from heron.ipc.socket import Channel, SocketContext
+from heron.ipc.socket import HANDSHAKE_S, Channel, SocketContext
 from heron_testing.relay import Relay
 
 MAX_BYTES = 100_000
+_GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"CURVE".ljust(20, b"\0") + bytes(32)  # of ZMTP 3.1
+_LONG_COMMAND, _LONG_MESSAGE = 6, 2  # flags of ZMTP
 
 
 class Guarded:
@@ -105,6 +109,42 @@ def test_a_frame_above_the_limit_ends_the_connection_of_its_sender(guarded: Guar
     guarded.until(lambda: gone)
     assert [frame for _, frame, _ in guarded.heard] == [b"hello"]
     guarded.reactor.forget(client)
+
+
+def test_a_stranger_who_sends_more_than_a_handshake_is_cut_off(guarded: Guarded) -> None:
+    """ZeroMQ gives every connection the memory of the largest frame, also before its peer has proved a key."""
+    host, _, port = guarded.hub.endpoint.removeprefix("tcp://").partition(":")
+    for flags in (_LONG_COMMAND, _LONG_MESSAGE):
+        with socket.create_connection((host, int(port))) as stranger:
+            stranger.setblocking(False)
+            begun_s = monotonic_s()
+            stranger.sendall(_GREETING + struct.pack(">BQ", flags, MAX_BYTES) + b"x" * (MAX_BYTES - 1))
+            guarded.until(partial(_is_closed, stranger))
+            assert monotonic_s() - begun_s < HANDSHAKE_S / 2
+    guarded.until(lambda: sum(guarded.hub.gate.refused().values()) == 2)
+
+
+def test_a_peer_that_has_proved_its_key_may_send_a_large_frame_at_once(guarded: Guarded) -> None:
+    """What it sends right behind the handshake counts for no limit of strangers, and it is watched no more."""
+    client = guarded.client(guarded.keys.connecting_as(Speaker.MEMBER))
+    client.send(b"x" * (MAX_BYTES - 1000))  # encryption adds some bytes
+    guarded.until(lambda: guarded.heard)
+    guarded.until(lambda: guarded.hub.serve() is None)
+    assert not any(guarded.hub.gate.refused().values())
+    idle = guarded.client(guarded.keys.connecting_as(Speaker.READER))
+    guarded.until(guarded.hub.gate.unproved.end_large)
+    guarded.until(lambda: guarded.hub.serve() is None)
+    idle.send(b"hello")
+    guarded.until(lambda: len(guarded.heard) == 2)
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    try:
+        return not connection.recv(1000)
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
 
 
 def test_a_silent_link_counts_as_broken(guarded: Guarded) -> None:

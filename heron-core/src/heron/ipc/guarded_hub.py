@@ -6,10 +6,14 @@ is bound before the hub is, and the hub is told to refuse every peer while there
 
 While keys rotate, a hub has a port for each set of keys. libzmq keeps the server key and the domain of each port as
 they were when it was bound, so the gate knows by the domain for which set a peer asks.
+
+ZeroMQ has one limit for messages, and it holds also before a peer has proved its key. A stranger could thus fill
+`MAXMSGSIZE` bytes of memory with each connection, so the gate ends connections that send more than a handshake.
 """
 
 from __future__ import annotations
 
+import socket
 import struct
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,11 +27,15 @@ from heron.ipc.keys import ClientKind, ServerKeys
 from heron.ipc.network import listen_endpoint
 from heron.ipc.socket import HANDSHAKE_S, Hub, SocketContext
 
-__all__ = ["Gate", "GuardedHub", "Handshakes", "open_guarded_hub"]
+__all__ = ["Gate", "GuardedHub", "Handshakes", "UnprovedPeers", "open_guarded_hub"]
 
 _ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 _MONITOR_ENDPOINT = "inproc://gate.monitor"
 _ZAP_VERSION = b"1.0"
+_LOOK_S = 0.05  # a stranger sends 100 MiB in this time on one machine, and far less over a network
+_HANDSHAKE_BYTES = 64 * 1024  # the greeting, HELLO and INITIATE have some hundreds
+_UNPROVED_BYTES = 256  # greeting and WELCOME have 234 bytes; READY, which only a proved peer gets, comes on top
+_TCP_BYTES = struct.Struct("=120xQQ")  # `struct tcp_info` of Linux: tcpi_bytes_acked, tcpi_bytes_received
 _EVENT = struct.Struct("=HI")  # event and value: the first part of a monitor's message
 _MONITORED = (
     zmq.EVENT_ACCEPTED
@@ -49,11 +57,11 @@ def open_guarded_hub(sockets: SocketContext, host: str, keys: ServerKeys, known_
         HeronError: when `host` is not an address, interface or name of this machine.
     """
     endpoint = listen_endpoint(host, anywhere=bool(known_as))
-    socket = sockets.server(zmq.ROUTER)
-    gate = Gate(socket, monotonic_s)
-    socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-    socket.setsockopt(zmq.IPV6, "[" in endpoint)
-    hub = GuardedHub(socket, gate, endpoint)
+    raw = sockets.server(zmq.ROUTER)
+    gate = Gate(raw, monotonic_s)
+    raw.setsockopt(zmq.ROUTER_MANDATORY, 1)
+    raw.setsockopt(zmq.IPV6, "[" in endpoint)
+    hub = GuardedHub(raw, gate, endpoint)
     hub.set_keys((keys,))
     if known_as not in {"", host}:
         port = hub.endpoint.rpartition(":")[2]
@@ -114,10 +122,14 @@ class GuardedHub(Hub):
     def attendants(self) -> tuple[zmq.Socket[bytes], ...]:
         return self.gate.requests, self.gate.events
 
-    def serve(self) -> None:
-        """Answers the requests of connecting peers; `Reactor.guard` calls it when a request or event arrives."""
+    def serve(self) -> float | None:
+        """Answers the requests of connecting peers; `Reactor.guard` calls it when a request or event arrives.
+
+        Returns after how many seconds it has to be called again; None when no peer is in a handshake.
+        """
         self.gate.answer()
         self.gate.count()
+        return _LOOK_S if self.gate.unproved.end_large() else None
 
     def close(self) -> None:
         if not self.raw.closed:
@@ -129,13 +141,14 @@ class GuardedHub(Hub):
 class Gate:
     """Answers for each connection whether its key is known, and counts the outcomes of connections."""
 
-    def __init__(self, socket: zmq.Socket[bytes], now_s: Callable[[], float]) -> None:
+    def __init__(self, raw: zmq.Socket[bytes], now_s: Callable[[], float]) -> None:
         """For a socket that is not bound yet. It knows no key before `set_keys`."""
-        context = socket.context
+        context = raw.context
         self.sets: tuple[ServerKeys, ...] = ()
         self._known: dict[tuple[bytes, bytes], ClientKind] = {}
         self._now_s = now_s
         self._handshakes = Handshakes(HANDSHAKE_S)
+        self.unproved = UnprovedPeers()
         self.requests: zmq.Socket[bytes] = context.socket(zmq.REP)
         self.requests.setsockopt(zmq.LINGER, 0)
         self.requests.bind(_ZAP_ENDPOINT)
@@ -143,7 +156,7 @@ class Gate:
         self.events: zmq.Socket[bytes] = context.socket(zmq.PAIR)
         self.events.setsockopt(zmq.RCVHWM, 0)
         self.events.setsockopt(zmq.LINGER, 0)
-        socket.monitor(_MONITOR_ENDPOINT, _MONITORED)
+        raw.monitor(_MONITOR_ENDPOINT, _MONITORED)
         self.events.connect(_MONITOR_ENDPOINT)
 
     def set_keys(self, sets: Sequence[ServerKeys]) -> None:
@@ -197,8 +210,10 @@ class Gate:
         handshakes = self._handshakes
         if event == zmq.EVENT_ACCEPTED:
             handshakes.accepted(value, self._now_s())
+            self.unproved.accepted(value)
         elif event == zmq.EVENT_DISCONNECTED:
             handshakes.disconnected(value)
+            self.unproved.disconnected(value)
         elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             handshakes.succeeded()
         elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
@@ -207,6 +222,46 @@ class Gate:
             handshakes.failed("protocol")
         else:
             handshakes.failed("unfinished")
+
+
+class UnprovedPeers:
+    """Ends connections that have sent more than a handshake without having proved a key.
+
+    The kernel says what a connection has sent and received. Only a peer that has proved its key gets the last message
+    of a handshake, and cannot send a frame before it has it. No event of ZeroMQ says which connection that is.
+    """
+
+    def __init__(self) -> None:
+        self._descriptors: set[int] = set()
+
+    def accepted(self, descriptor: int) -> None:
+        """Begins to look at a connection."""
+        self._descriptors.add(descriptor)
+
+    def disconnected(self, descriptor: int) -> None:
+        """Forgets a connection that is closed."""
+        self._descriptors.discard(descriptor)
+
+    def end_large(self) -> bool:
+        """Ends the connections of those that have sent too much; whether others are still in a handshake."""
+        self._descriptors = {each for each in self._descriptors if _in_handshake(each)}
+        return bool(self._descriptors)
+
+
+def _in_handshake(descriptor: int) -> bool:
+    """Whether its peer can still prove a key. ZeroMQ may have closed it, and another file may have its number."""
+    try:
+        with socket.fromfd(descriptor, socket.AF_INET, socket.SOCK_STREAM) as peer:  # a copy of the descriptor
+            info = peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_BYTES.size)
+            taken_bytes, sent_bytes = _TCP_BYTES.unpack(info)
+            if taken_bytes > _UNPROVED_BYTES:
+                return False
+            if sent_bytes <= _HANDSHAKE_BYTES:
+                return True
+            peer.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # it is closed, which an event will say
+    return False
 
 
 class Handshakes:
