@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from heron.api.api_constants import TOPOLOGY_ON_ERROR
 from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
+from heron.author_text import Described
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import RemoteProtocolError, SerializationError
@@ -344,7 +345,9 @@ class BoltRunner(ComponentRunner):
         except BaseException as error:
             self._acks.blame(batch, "process_columns", error)
             self._acks.settle_columns(batch, acked=False)
-            self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
+            self.user_failed(
+                "process_columns", error, "the batch is failed and the task continues", Described(received)
+            )
         if traces is not None:
             traces.end(streams)
         end_s, rows, metrics = monotonic_s(), batch.num_rows, self.task.metrics

@@ -254,7 +254,7 @@ def test_at_least_once_an_element_that_fails_is_not_sent_again(stage: str) -> No
 @pytest.mark.parametrize(
     ("time", "message"),
     [
-        (None, "event time None is neither a datetime with a time zone nor seconds"),
+        (None, "event time of type NoneType is neither a datetime with a time zone nor seconds"),
         (datetime(2026, 1, 1), "has no time zone"),  # noqa: DTZ001  # the mistake
         ("today", "event time 'today' is neither"),
         (math.nan, "event time nan is neither"),
