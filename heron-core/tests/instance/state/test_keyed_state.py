@@ -110,7 +110,7 @@ def test_a_key_of_another_task_is_refused() -> None:
     key = key_in(5)
     with pytest.raises(
         UsageError,
-        match="task 3 of 'count': keyed state 'counts': a key of type str is in key group 5 of 8, .* use the key of",
+        match=r"task 3 of 'count': keyed state 'counts': a key of type str is in key group 5 of 8, .* use the key of",
     ):
         counts.add(key)
     with pytest.raises(

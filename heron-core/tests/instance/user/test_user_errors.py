@@ -54,11 +54,11 @@ def test_values_of_records_are_shown_only_where_they_may_be(capsys: pytest.Captu
         lines = [errors.report("process", failure("1 / 0"), "it goes on", each) for each in records]
         shown.append([line.partition(" process with ")[2].partition(" raised ")[0] for line in lines])
         assert all("ada" not in each for each in shown[0])
+    named = "{'name': 'ada', 'password': (hidden)}"
     source = "Tuple(component='web', stream='logins', task=3, values="
     assert shown == [
         [f"{source}(hidden))", "(hidden)", "(hidden)", "(hidden)", columns],
-        [f"{source}{{'name': 'ada', 'password': (hidden)}})", "('ada', 'hunter2')"]
-        + ["{'name': 'ada', 'password': (hidden)}", "7", columns],
+        [f"{source}{named})", "('ada', 'hunter2')", named, "7", columns],
     ]
     assert "ada" not in capsys.readouterr().err.partition("Traceback")[0]
 
