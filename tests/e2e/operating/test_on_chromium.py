@@ -260,7 +260,7 @@ def test_a_topology_is_paused_with_the_token_and_its_name(sandbox: Sandbox, watc
     expect(page.locator("form.action .notice.bad")).to_contain_text("The topology steady ends for good")
     expect(page.locator("button.danger")).to_have_text("Kill the topology")
     page.get_by_role("combobox", name="Action").select_option("update")
-    page.get_by_label("Tasks").fill("3")
+    page.get_by_role("spinbutton", name="Tasks").fill("3")
     expect(page.locator("form.action .notice")).to_contain_text(
         re.compile("has 1 task and would have 3: 2 tasks would start")
     )
