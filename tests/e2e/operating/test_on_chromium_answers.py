@@ -226,7 +226,7 @@ def test_what_is_unknown_is_told_once_and_actions_say_what_allows_them(sandbox: 
     _, url = start_ui(sandbox)
     page = watched.page
     page.goto(f"{url}/nowhere/steady/tasks")
-    expect(page.get_by_text("cluster 'nowhere' is unknown; known: local")).to_have_count(1)
+    expect(page.get_by_text("cluster 'nowhere' is unknown; known: ")).to_have_count(1)
     expect(page.locator("nav.tabs")).to_have_count(0)
     page.goto(f"{url}/local/steady/actions")
     expect(page.get_by_text("start it with --allow-actions and --token-file FILE")).to_be_visible()
