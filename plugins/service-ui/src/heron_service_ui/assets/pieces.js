@@ -37,7 +37,7 @@ export function Freshness({ polled, ended, wanted }) {
   const since = useSeconds(polled.at);
   const [text, bad, reason] = freshness(polled, ended, wanted, since);
   return html`<div role="status">
-    ${text && html`<div class=${bad ? "notice bad" : "notice"}>${text}${reason && html`<details><summary>Reason</summary>${reason}</details>`}</div>`}
+    ${text && html`<div class=${bad ? "notice bad" : "notice"}>${text}${reason && html`<details><summary>Reason</summary><p>${reason}</p></details>`}</div>`}
   </div>`;
 }
 
