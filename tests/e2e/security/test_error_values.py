@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from heron_testing.waiting import wait_until
 from tracker_process import TrackerProcess
 
@@ -16,7 +14,6 @@ _PLACE = "/api/v1/clusters/local/topologies/logins"
 _COMMANDS = ("status logins --json", "explain logins")
 
 
-@pytest.mark.timeout(300)
 def test_errors_have_values_only_where_tuples_may_be_seen(sandbox: Sandbox) -> None:
     """The errors are in the output, the logs, `heron status` and the tracker, which need no key for data.
 
