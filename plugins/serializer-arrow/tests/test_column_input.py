@@ -42,8 +42,11 @@ def test_a_record_that_does_not_fit_is_lost_alone_and_named() -> None:
     columns = ColumnInput(SERIALIZER)
     found = columns.columns_of(received(("a", 1), ("b", "two"), (3, 3), ("c", None)))
     assert found.batch.to_pylist() == [{"word": "a", "n": 1}, {"word": "c", "n": None}]
-    assert [(each.place, each.values) for each in found.undecodable] == [(1, ("b", "two")), (2, (3, 3))]
-    assert "field 'n': 'two' of type str does not fit int64, the type of the first batch" in str(
+    assert [(each.place, each.values) for each in found.undecodable] == [
+        (1, {"word": "b", "n": "two"}),
+        (2, {"word": 3, "n": 3}),
+    ]
+    assert "field 'n': a value of type str does not fit int64, the type of the first batch" in str(
         found.undecodable[0].reason
     )
     nothing = columns.columns_of(received((1, 1), (2, 2)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple
+from heron.author_text import Described
 from heron.clock import monotonic_s
 from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
 from heron.instance.bolt_output import BoltOutput
@@ -96,7 +97,7 @@ class BatchProcessor:
         except BaseException as error:
             acks.blame(batch, "process_columns", error)
             acks.settle_columns(batch, acked=False)
-            self._failed("process_columns", error, "the batch is failed and the task continues", str(received))
+            self._failed("process_columns", error, "the batch is failed and the task continues", Described(received))
         if traces is not None:
             traces.end(streams)
         end_s, rows, metrics = monotonic_s(), batch.num_rows, self._task.metrics

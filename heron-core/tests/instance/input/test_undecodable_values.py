@@ -258,7 +258,7 @@ def test_the_error_names_the_place_the_type_and_the_remedy(capsys: pytest.Captur
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("heron: ")]
     for part in (
         "topology 'words', component 'count', task 5: ",
-        f"decoding field 'value' ({HERE}.TwoArgumentsError) of stream 'default' of 'spout' with (0, ",
+        f"decoding field 'value' ({HERE}.TwoArgumentsError) of stream 'default' of 'spout' with (hidden) ",
         f"raised SerializationError: a value of type {HERE}.TwoArgumentsError cannot be decoded (PickleSerializer): "
         "TypeError: TwoArgumentsError.__init__() missing 1 required positional argument: 'text'; ",
         "pass all arguments to super().__init__",

@@ -10,6 +10,7 @@ from heron.errors import SerializationError
 from heron.instance.input.batch_reader import ReceivedBatch
 from heron.instance.input.tuple_pool import TupleSource
 from heron.instance.input.undecodable_rows import UndecodableRow
+from heron.instance.user.user_errors import named_values
 from heron.spi.column_serializer import ColumnSerializer
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class ColumnInput:
             try:
                 row = self._serializer.from_columns([(value,) for value in values], source.fields, schema)
             except SerializationError as error:
-                undecodable.append(UndecodableRow(place, values, doing, error))
+                undecodable.append(UndecodableRow(place, named_values(source.fields, values), doing, error))
             else:
                 schema = row.schema
                 fitting.append(values)

@@ -10,7 +10,7 @@ from heron.author_text import named_error
 from heron.driver_kit.code_origin import CodeOrigin, code_origin
 from heron.errors import SerializationError
 from heron.instance.input.tuple_pool import TupleSource
-from heron.instance.user.user_errors import UserErrors
+from heron.instance.user.user_errors import UserErrors, named_values
 from heron.spi.column_serializer import ColumnSerializer
 from heron.spi.serializer import Serializer, UndecodableValue
 
@@ -27,7 +27,7 @@ class UndecodableRow:
     """A row that is not in the batch: its place among the rows that were received, its values, and the reason."""
 
     place: int
-    values: tuple[object, ...]
+    values: object
     doing: str
     reason: SerializationError
 
@@ -42,7 +42,9 @@ def undecodable_rows(
         for name, value in zip(source.fields, values, strict=False):
             if isinstance(value, UndecodableValue):
                 doing = f"decoding field {name!r} ({value.kind}) of stream {stream!r} of {component!r}"
-                undecodable.append(UndecodableRow(place, values, doing, _reason(value, serializer)))
+                undecodable.append(
+                    UndecodableRow(place, named_values(source.fields, values), doing, _reason(value, serializer))
+                )
                 break
     return tuple(undecodable)
 

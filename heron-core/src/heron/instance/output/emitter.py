@@ -454,10 +454,7 @@ class BoltEmitter(Emitter):
 
     def _settle_columns(self, batch: RecordBatch, *, acked: bool) -> None:
         if self.column_acks is None or not hasattr(batch, "num_rows"):
-            msg = (
-                f"{'ack' if acked else 'fail'} of {short_text(batch, 60)}, a {type(batch).__name__}; give "
-                "what was received"
-            )
+            msg = f"{'ack' if acked else 'fail'} of a {class_name(batch)}; give what was received"
             raise UsageError(msg)
         self.column_acks.settle_columns(batch, acked=acked)
 

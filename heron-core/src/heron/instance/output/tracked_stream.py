@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
-from heron.author_text import short_text
+from heron.author_text import class_name, short_text
 from heron.driver_kit.loading import load_object
 from heron.errors import EmitError, UsageError
 from heron.instance.acks.foreign_tuples import foreign_tuple
@@ -261,7 +261,7 @@ def checked_anchors(anchors: object) -> tuple[Tuple, ...]:
     found = tuple(listed_anchors(anchors))
     for each in found:
         if not isinstance(each, Tuple):
-            msg = f"anchors has {short_text(each, 120)}, a {type(each).__name__}; give what was received, not a copy"
+            msg = f"anchors has a {class_name(each)}; give what was received, not a copy"
             raise EmitError(msg)
     return cast("tuple[Tuple, ...]", found)
 
@@ -276,10 +276,7 @@ def listed_anchors(anchors: object) -> Iterable[object]:
         msg = f"anchors={short_text(anchors, 120)} is a tuple itself; give a list: anchors=[tup]"
         raise EmitError(msg)
     if not isinstance(anchors, Iterable):
-        msg = (
-            f"anchors={short_text(anchors, 120)} is a {type(anchors).__name__}; give a list of received "
-            "tuples, such as [tup]"
-        )
+        msg = f"anchors is a {class_name(anchors)}; give a list of received tuples, such as [tup]"
         raise EmitError(msg)
     return anchors
 

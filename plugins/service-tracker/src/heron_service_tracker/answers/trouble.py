@@ -48,7 +48,7 @@ def _of_the_run(topology: ObservedTopology) -> Iterator[TroubleItem]:
     for error in topology.entry.errors:
         yield TroubleItem("run", error)
     if topology.error and topology.entry.state not in _ENDED:
-        yield TroubleItem("away", f"newer values cannot be read: {topology.error}")
+        yield TroubleItem("away", "newer values cannot be read")
 
 
 def _of_a_running_one(status: TopologyStatus) -> Iterator[TroubleItem]:

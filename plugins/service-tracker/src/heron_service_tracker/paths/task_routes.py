@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 
 import msgspec
@@ -34,7 +35,7 @@ from heron_service_tracker.watches.observations import Observations
 
 __all__ = ["task_routes"]
 
-_MOST = 10**9  # the greatest number of a task
+_TASK = re.compile(r"[1-9][0-9]{0,9}")  # one path for each task, so without zeros before it
 
 Ask = Callable[[str, str, int, Values], Awaitable[msgspec.Struct]]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -138,7 +139,7 @@ async def _answered(question: Awaitable[msgspec.Struct]) -> Response:
 
 
 def _task_of(text: str) -> int:
-    if text.isascii() and text.isdigit() and 0 < int(text[:10]) <= _MOST:
-        return int(text[:10])
+    if _TASK.fullmatch(text):
+        return int(text)
     msg = f"{text[:50]!r} is not the number of a task"
     raise UnknownPlaceError(msg)

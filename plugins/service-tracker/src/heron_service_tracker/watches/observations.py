@@ -38,6 +38,7 @@ Listener = Callable[[ObservedTopology], None]
 METRICS_S = 10.0
 """The period of figures that nobody looks at, in seconds; the history of tasks has buckets of a minute."""
 
+_SHOWN = 100  # characters of a name that is not known
 _LOOKED_S = 30.0  # a page asks every second, and nothing while it is hidden
 _NEVER = float("-inf")
 
@@ -88,6 +89,7 @@ class Observations:
             if name in self._clusters:
                 self._listed_at_s[name] = self.clock.monotonic_s()
                 return self._clusters[name]
+            name = name[:_SHOWN]
             msg = f"cluster {name!r} is unknown{nearest(name, self._clusters)}; known: {known(self._clusters)}"
             raise UnknownPlaceError(msg)
 
@@ -98,6 +100,7 @@ class Observations:
             return found
         names = of_cluster.topologies
         why = f"; the cluster does not answer: {of_cluster.error}" if of_cluster.error else ""
+        name = name[:_SHOWN]
         msg = f"cluster {cluster!r} has no topology {name!r}{nearest(name, names)}; known: {known(names)}{why}"
         raise UnknownPlaceError(msg)
 

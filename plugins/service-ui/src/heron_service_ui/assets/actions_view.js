@@ -1,6 +1,7 @@
 // Changes the topology, where the server was started with --allow-actions. Each action is confirmed by the name.
 
-import { html, useState } from "./vendor/htm-preact.js";
+import { useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Choice, Freshness, Scrolled, State } from "./pieces.js";
 import { placeOf, read, send, usePolled } from "./tracker_api.js";
@@ -56,12 +57,26 @@ function Form({ path, topology, components, onAsked }) {
       <${Choice} label="Component" value=${component} values=${names.map((each) => [each, format.cut(each, 60)])} onChange=${(name) => set({ component: name })} />
       <label class="choice">Tasks <input type="number" min="1" required=${form.action === "update"} value=${form.tasks} onInput=${input("tasks")} /></label>
     </span>
+    <p class=${form.action === "kill" ? "notice bad" : "notice"}>${effectOf(form.action, topology, components.find((each) => each.name === component), Number(form.tasks))}</p>
     <label class="choice">Repeat the name of the topology
       <input autocomplete="off" spellcheck="false" required value=${form.confirm} onInput=${input("confirm")} />
     </label>
-    <button type="submit" disabled=${result.asks || form.confirm !== topology}>${ACTIONS[form.action]}</button>
+    <button type="submit" class=${form.action === "kill" ? "danger" : ""} disabled=${result.asks || form.confirm !== topology}>${ACTIONS[form.action]}</button>
     <div role="status">${result.text && html`<p class=${result.bad ? "notice bad" : "notice"}>${result.text}</p>`}</div>
   </form>`;
+}
+
+// What the action would change. A person reads it before the name is repeated.
+function effectOf(action, topology, component, tasks) {
+  if (action === "kill") return `The topology ${topology} ends for good: its processes stop, and its state is removed. Only a new submission starts it again.`;
+  if (action === "deactivate") return "The spouts emit nothing until they are resumed. Bolts process what was emitted.";
+  if (action === "activate") return "The spouts emit again.";
+  if (action === "restart") return "The processes of the containers end and start again. Tuples in flight there are lost or repeated, as the delivery mode says.";
+  if (!component) return "The components are not known yet.";
+  const now = component.parallelism;
+  if (!tasks || tasks === now) return `${component.name} has ${format.plural(now, "task")}. Give another number.`;
+  const change = tasks > now ? `${format.plural(tasks - now, "task")} would start` : `${format.plural(now - tasks, "task")} would end`;
+  return `${component.name} has ${format.plural(now, "task")} and would have ${format.count(tasks)}: ${change}. All other components keep their tasks.`;
 }
 
 function requestOf({ action, container, component, tasks, confirm }) {

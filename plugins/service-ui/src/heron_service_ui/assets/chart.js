@@ -1,6 +1,7 @@
 // One chart of lines by time, on a canvas, with marks. All charts of a page share the cursor.
 
-import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { MARKS } from "./chart_marks.js";
 

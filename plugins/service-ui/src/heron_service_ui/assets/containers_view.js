@@ -1,6 +1,6 @@
 // The containers of the packing plan: their tasks, where they run, and what they ask for.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Freshness, heat, strain, viewPath } from "./pieces.js";
 import { PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";

@@ -1,6 +1,7 @@
 // The graph of a topology with its present rates, and the same values as a table.
 
-import { html, useEffect, useMemo, useState } from "./vendor/htm-preact.js";
+import { useEffect, useMemo, useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Freshness, Scrolled, heat, strain, viewPath, withQuery, worse } from "./pieces.js";
 import { PERIOD_S, placeOf, read, usePolled } from "./tracker_api.js";

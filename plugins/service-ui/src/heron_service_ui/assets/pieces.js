@@ -1,6 +1,6 @@
 // Pieces that several views share.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { OF_RUN, PERIOD_S, useSeconds } from "./tracker_api.js";
 
@@ -35,8 +35,10 @@ export function State({ state, old = false }) {
 // The element is always there: a screen reader announces what changes in it, and Preact keeps the order of its siblings.
 export function Freshness({ polled, ended, wanted }) {
   const since = useSeconds(polled.at);
-  const [text, bad] = freshness(polled, ended, wanted, since);
-  return html`<div role="status">${text && html`<p class=${bad ? "notice bad" : "notice"}>${text}</p>`}</div>`;
+  const [text, bad, reason] = freshness(polled, ended, wanted, since);
+  return html`<div role="status">
+    ${text && html`<div class=${bad ? "notice bad" : "notice"}>${text}${reason && html`<details><summary>Reason</summary><p>${reason}</p></details>`}</div>`}
+  </div>`;
 }
 
 function freshness(polled, ended, wanted, since) {
@@ -46,8 +48,9 @@ function freshness(polled, ended, wanted, since) {
   if (!polled.problem && !isOld(polled.data.age_s || 0, since)) return ["", false];
   if (OF_RUN && polled.problem && !polled.problem.status)
     return [`The run has ended, or its page has failed: ${polled.problem.message}. These values are ${format.duration(age)} old.`, true];
-  const why = polled.problem ? polled.problem.message : polled.data.error;
-  return [`These values are ${format.duration(age)} old${why ? `: ${why}` : "."}`, true];
+  if (polled.problem) return [`These values are ${format.duration(age)} old: ${polled.problem.message}`, true];
+  const moment = format.moment(Date.now() / 1000 - age);
+  return [`These values are of ${moment}, ${format.duration(age)} ago. Newer ones could not be read since.`, true, polled.data.error];
 }
 
 export function useOld(polled) {

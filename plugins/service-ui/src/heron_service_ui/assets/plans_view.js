@@ -1,6 +1,6 @@
 // The versions of the plans, newest first, each with what has changed; and the update that is under way.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Freshness, Scrolled } from "./pieces.js";
 import { placeOf, readAll, usePolled } from "./tracker_api.js";

@@ -1,6 +1,6 @@
 // What went wrong: calls that do not return, errors with the author's line, processes that died, and events.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Freshness, Scrolled, viewPath } from "./pieces.js";
 import { placeOf, readAll, usePolled } from "./tracker_api.js";

@@ -1,7 +1,7 @@
 // A profile: your lines and the functions with the most time, flame graphs, and the file for speedscope. The graph is made of
 // elements, so the policy for content needs no exception, and a name of a function stays text.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Scrolled, shortPath } from "./pieces.js";
 

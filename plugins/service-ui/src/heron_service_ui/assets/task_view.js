@@ -1,6 +1,7 @@
 // One task: its figures, all its metrics, the line in which each of its threads is, and its logs.
 
-import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Inside } from "./inside_view.js";
 import { Freshness, Scrolled, shortPath, State, viewPath, withQuery } from "./pieces.js";

@@ -1,6 +1,6 @@
 // Every task as a square of a heat map, and the tasks of the chosen components as a table.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Choice, Freshness, Scrolled, State, Troubles, heat, strain, viewPath, withQuery, worse } from "./pieces.js";
 import { PERIOD_S, placeOf, readAll, usePolled } from "./tracker_api.js";

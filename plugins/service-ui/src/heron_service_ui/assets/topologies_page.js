@@ -1,6 +1,7 @@
 // The first page: every topology of every cluster, with what is wrong in words.
 
-import { html, useState } from "./vendor/htm-preact.js";
+import { useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Freshness, Scrolled, Sparkline, State, Trouble, hasEnded, isOld, viewPath } from "./pieces.js";
 import { PERIOD_S, placeOf, read, readAll, usePolled, useSeconds } from "./tracker_api.js";

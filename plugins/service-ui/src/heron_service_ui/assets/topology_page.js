@@ -1,6 +1,6 @@
 // The frame of a topology: its state, what is wrong, and the tabs of its views. One live stream serves them all.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { ActionsView } from "./actions_view.js";
 import { ContainersView } from "./containers_view.js";
@@ -28,6 +28,8 @@ const VIEWS = {
   ...(ACTIONS_ALLOWED ? { actions: ["Actions", ActionsView] } : {}),
 };
 
+const NO_ACTIONS = "This server changes no topologies; start it with --allow-actions and --token-file FILE.";
+
 export function TopologyPage({ cluster, topology, view, rest, query, go }) {
   const live = useLive(cluster, topology);
   const old = useOld(live);
@@ -36,6 +38,7 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
   const ended = Boolean(item && hasEnded(item.state));
   const shared = { cluster, topology, query, go, live, ended, status, old: old && !ended };
   const [, Shown] = VIEWS[view] || [];
+  const unknown = !live.data && live.problem && live.problem.status === 404; // the history may know it nevertheless
   return html`
     <div class="title">
       <h1>${topology}</h1>
@@ -57,7 +60,7 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
       ${item.health && html`<p class="notice">${sentence(item.health)} <a href=${viewPath(cluster, topology, "health")}>All decisions</a></p>`}
       ${EXPLAINS && html`<${Explanation} cluster=${cluster} topology=${topology} components=${status ? status.components.map((each) => each.name) : []} />`}
     </div>`}
-    <nav class="tabs" aria-label="Views of the topology">
+    ${(!unknown || view === "timelines") && html`<nav class="tabs" aria-label="Views of the topology">
       ${Object.entries(VIEWS).map(
         ([key, [title]]) => html`<a
           key=${key}
@@ -71,8 +74,8 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
         ? html`<${TaskView} key=${rest[0]} ...${shared} task=${rest[0] || ""} part=${rest[1] || ""} />`
         : Shown
           ? html`<${Shown} ...${shared} />`
-          : html`<p>There is no view ${view}.</p>`}
-    </div>
+          : html`<p>${view === "actions" ? NO_ACTIONS : `There is no view ${view}.`}</p>`}
+    </div>`}
   `;
 }
 

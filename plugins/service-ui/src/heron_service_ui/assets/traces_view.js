@@ -1,6 +1,7 @@
 // Where the time of tuples goes: the shares of all traces, and the slowest of them as a waterfall.
 
-import { html, useState } from "./vendor/htm-preact.js";
+import { useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Freshness, Scrolled, viewPath } from "./pieces.js";
 import { placeOf, read, usePolled } from "./tracker_api.js";
