@@ -126,12 +126,12 @@ def test_a_stranger_who_sends_more_than_a_handshake_is_cut_off(guarded: Guarded)
 
 def test_a_peer_that_has_proved_its_key_may_send_a_large_frame_at_once(guarded: Guarded) -> None:
     """What it sends right behind the handshake counts for no limit of strangers, and it is watched no more."""
-    client = guarded.client(guarded.keys.connecting_as(Speaker.MEMBER))
+    client = guarded.client(guarded.keys.connecting_as(ClientKind.MEMBER))
     client.send(b"x" * (MAX_BYTES - 1000))  # encryption adds some bytes
     guarded.until(lambda: guarded.heard)
     guarded.until(lambda: guarded.hub.serve() is None)
     assert not any(guarded.hub.gate.refused().values())
-    idle = guarded.client(guarded.keys.connecting_as(Speaker.READER))
+    idle = guarded.client(guarded.keys.connecting_as(ClientKind.READER))
     guarded.until(guarded.hub.gate.unproved.end_large)
     guarded.until(lambda: guarded.hub.serve() is None)
     idle.send(b"hello")
