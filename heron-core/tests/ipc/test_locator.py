@@ -198,3 +198,14 @@ def test_a_leader_with_unknown_keys_is_reached_when_the_keys_come(environment: E
     environment.executor.send(environment.client, frame)
     environment.read(environment.tmanagers[0])
     assert environment.connected == 1
+
+
+def test_a_leader_with_new_keys_at_the_same_endpoint_is_another_server(environment: Environment) -> None:
+    """Its port may be fixed. The former connection has the former keys, and would be tried for ever."""
+    new = new_keys()
+    environment.source.ring = environment.source.ring.beginning(new)
+    for epoch, keys in enumerate((environment.keys, new), 1):
+        location = pb.TManagerLocation(endpoint=environment.endpoints[0], epoch=epoch, server_key=keys.server.public)
+        environment.executor.send(environment.client, control_frame(Envelope(tmanager_location=location)))
+        environment.read(environment.tmanagers[0])
+        assert environment.connected == epoch

@@ -204,7 +204,7 @@ class TrackedBoltEmitter(BoltEmitter):
         """Acks a tuple or batch."""
         super().ack(tup)
         if isinstance(edge := self._edge_of(tup), Edge):
-            self._ledger.ack(edge)
+            self._ledger.ack(edge, tup._index if isinstance(tup, Tuple) else 0)
 
     def fail(self, tup: Tuple | RecordBatch) -> None:
         """Fails a tuple or batch."""

@@ -137,7 +137,7 @@ class SimulatedBolt(SimulatedTask):
             return
         source = batch.source
         if delivery.edge is not None:
-            delivery.edge.left = head.rows
+            delivery.edge.unacked = set(range(head.rows))
         self._fail_undecodable(batch.undecodable, delivery.edge)
         for tup, values in batch.decoded(zip(source.pool.take(head.rows), batch.values(), strict=False)):
             tup.values, tup.id = values, delivery.edge
