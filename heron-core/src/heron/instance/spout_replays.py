@@ -83,13 +83,15 @@ class SpoutReplays(OwnReplays):
         return min(most_s, max(0.0, self.replayer.due_s - self._clock()))
 
     def emit_due(self, most: float) -> None:
-        """`OwnReplays.emit_due`."""
+        """`OwnReplays.emit_due`. A flush for each few roots would cost more than they do."""
+        full = self.replayer.is_full()
         for root in self.replayer.take_due(most):
             try:
                 self._emit(root)
             except Exception as error:  # its stream or its direct task is gone, or the author's grouping raised
                 self._not_emitted(root, error)
-        self._emitter.flush()
+        if full:  # the flush counts the bytes: without it, new roots would take the room
+            self._emitter.flush()
 
     def forget(self) -> None:
         """`OwnReplays.forget`."""

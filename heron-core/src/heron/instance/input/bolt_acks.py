@@ -141,15 +141,14 @@ class AckTracker:
         self.waiting = 0
         segments, self.corrections = self.corrections, []
         if self._failed:  # in front of the acks, so that the outcomes of the others leave the stream manager as ranges
-            if self.failed_rows is not None:
-                for cause, rows in self.failed_rows.take(self._failed).items():
-                    segments += _batch_acks().cause_segments(rows, cause)
-            segments += _batch_acks().fail_segments(self._failed)
+            why = None if self.failed_rows is None else self.failed_rows.take(self._failed)
+            segments += _batch_acks().fail_segments(self._failed, why)
         others: list[AckedRows] = []
         for each in self._acked:
             batch = each.batch
-            if each.places is None and not each.failed and batch.root_base is not None and batch.is_range():
-                segments.append(ack_range(batch.root_base, batch.batch_key, batch.task_id, batch.rows))
+            if each.places is None and batch.root_base is not None and batch.is_range():
+                failed = len(each.failed)
+                segments.append(ack_range(batch.root_base, batch.batch_key, batch.task_id, batch.rows, failed))
             else:
                 others.append(each)
             batch.note_acks_sent(each.places, each.failed)

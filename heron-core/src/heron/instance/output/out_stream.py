@@ -134,6 +134,14 @@ class OutStream:
         self.count(len(rows))
         return rows
 
+    def take_back(self) -> bool:
+        """Removes the row of the last emit; returns whether it was there: the gateway may have flushed it."""
+        if not self.rows:
+            return False
+        self.rows.pop()
+        self.routes.take_back()
+        return True
+
     def limit_to(self, rows: int) -> None:
         """The next flush must take no more rows."""
         self.limit = min(self.limit, rows)

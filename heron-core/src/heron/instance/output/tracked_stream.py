@@ -110,6 +110,12 @@ class RootStream(OutStream):
         whole = self._whole(rows, base) if self.routes.whole and not self.routes.splitters else None
         return whole if whole is not None else _flush_arrays().root_segments(self, rows, base, None)
 
+    def take_back(self) -> bool:
+        """`OutStream.take_back`."""
+        if taken := super().take_back():
+            self.ids.pop()
+        return taken
+
     def _open(self, ids: list[object]) -> int:
         """Opens a root for each of these ids; `heron.instance.output.kept_stream` keeps more of them."""
         return self.pending.open(ids)
@@ -187,6 +193,12 @@ class AnchoredStream(OutStream):
         super().__init__(number, definition, routes, origin)
         self.tracker = tracker
         self.anchors = Anchors()
+
+    def take_back(self) -> bool:
+        """`OutStream.take_back`."""
+        if taken := super().take_back():
+            self.anchors.parents.pop()
+        return taken
 
     def anchor_tuples(self, anchors: object) -> tuple[Tuple, ...]:
         """The anchors of an emit; each record batch that the component received counts as the tuples of its rows.
