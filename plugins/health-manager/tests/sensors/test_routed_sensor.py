@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
+from msgspec import structs
 
 from heron.spi.health_values import (
     ComponentShape,
@@ -30,11 +31,11 @@ BYTES = 10.0  # of a tuple
 LABELS = {"component": "source", "stream": "default"}
 
 Moment = tuple[float, float | None, float]
-"""Of one task: the tuples that it has executed, and those in its queue (None: not known) and in its outlet."""
+"""Of one task: the tuples that it has consumed, and those in its queue (None: not known) and in its outlet."""
 
 
 def seen(tasks: Mapping[int, Sequence[Moment]], ages: Mapping[int, float] | None = None) -> Measurements:
-    """What is measured of one observation per second."""
+    """What is measured of one observation per second; in tuples."""
     observations = []
     for at in range(len(tasks[2])):
         samples: list[Sample] = []
@@ -46,7 +47,6 @@ def seen(tasks: Mapping[int, Sequence[Moment]], ages: Mapping[int, float] | None
                 return Sample(name, value, "work", task, 0, f"work-{task}", labels)
 
             samples += [
-                sample("execute-count", executed, LABELS),
                 sample("consumed-bytes", executed * BYTES, {}),
                 sample("task-time-s", age_s, {"use": "input"}),
                 Sample("outlet-bytes", outside * BYTES, "", 0, 1, "stmgr", {"task": str(task)}),
@@ -54,7 +54,8 @@ def seen(tasks: Mapping[int, Sequence[Moment]], ages: Mapping[int, float] | None
             if queued is not None:
                 samples.append(sample("in-queue-bytes", queued * BYTES, {}))
         observations.append(Observation(float(at), SHAPE, tuple(samples)))
-    return Measurements(SHAPE, RoutedSensor().measure(observations))
+    found = RoutedSensor().measure(observations)
+    return Measurements(SHAPE, (structs.replace(each, value=each.value / BYTES) for each in found))
 
 
 def routed(measurements: Measurements) -> tuple[float | None, float | None]:
@@ -87,6 +88,12 @@ def test_behind_held_sources_tasks_of_different_age_show_nothing() -> None:
     slow = [(1000.0 + 10.0 * at, 0.0, 4000.0 - 10.0 * at) for at in range(5)]
     idle = [(50000.0, 0.0, 0.0)] * 5
     assert routed(seen({2: slow, 3: idle}, {2: 10.0})) == (None, None)
+
+
+def test_a_batch_in_work_waits_until_all_of_it_is_executed() -> None:
+    """The only change is that one task has consumed a batch: nothing has come, and both have got 5,000 tuples."""
+    slow = [(0.0, 5000.0, 0.0), (0.0, 5000.0, 0.0), (1000.0, 4000.0, 0.0)]
+    assert routed(seen({2: slow, 3: [(5000.0, 0.0, 0.0)] * 3})) == (pytest.approx(5000.0), pytest.approx(5000.0))
 
 
 def test_a_restart_begins_a_new_count() -> None:

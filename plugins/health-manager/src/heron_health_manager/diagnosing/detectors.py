@@ -76,7 +76,7 @@ class BusyDetector(Detector):
 
 
 class SkewDetector(Detector):
-    """Far more tuples are routed to a task than to the others: the value is their number as a multiple of the mean."""
+    """Far more data is routed to a task than to the others: the value is its size as a multiple of the mean."""
 
     def __init__(self, times: float) -> None:
         self._times = times
@@ -88,9 +88,9 @@ class SkewDetector(Detector):
             mean = sum(routed.values()) / len(routed) if len(routed) >= _FEWEST else 0.0
             if mean <= 0:
                 continue
-            for task, tuples in routed.items():
-                if tuples > self._times * mean:
-                    yield Symptom("input-skew", Subject(component.name, task), tuples / mean, self._times)
+            for task, size in routed.items():
+                if size > self._times * mean:
+                    yield Symptom("input-skew", Subject(component.name, task), size / mean, self._times)
 
 
 class StragglerDetector(Detector):

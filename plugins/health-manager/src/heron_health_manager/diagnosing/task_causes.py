@@ -45,7 +45,7 @@ def _hot(measurements: Measurements, subject: Subject) -> tuple[str, ...]:
     It is one key if the key alone is at least half of what the task gets beyond the mean of the others.
     """
     routed = measurements.of_tasks("routed", subject.component)
-    others = [tuples for task, tuples in routed.items() if task != subject.task_id]
+    others = [size for task, size in routed.items() if task != subject.task_id]
     excess = routed[subject.task_id] - sum(others) / len(others)
     for name, measurement, what in (
         ("hot-key", "hot-key-share", "the key"),

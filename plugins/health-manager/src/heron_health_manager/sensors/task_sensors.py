@@ -13,7 +13,7 @@ from heron_health_manager.sensors.window import OBSTRUCTED, Window, by_task, lab
 __all__ = ["BatchSensor", "StreamSensor", "TaskSensor"]
 
 _USEFUL = ("user-cpu", "user-blocked", "engine")
-_LEAST_USEFUL_S = 0.1
+_LEAST_USEFUL_S = 0.01
 _MOST_WAIT = 0.9  # of the time for a processor: what is left would say nothing about the task
 
 
