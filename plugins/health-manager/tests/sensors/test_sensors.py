@@ -186,7 +186,7 @@ def test_a_source_that_stalls_within_the_window_keeps_its_target() -> None:
     )
     found = measured(SourceSensor(1e9), window)
     assert found.value("backlog-trend", Subject("lines")) == pytest.approx(375.0 / 4)
-    assert found.value("target-rate", Subject("lines")) == pytest.approx(25.0 + 375.0 / 4)
+    assert found.value("target-rate", Subject("lines")) == pytest.approx(40.0 + 375.0 / 4)
 
 
 def test_queues_are_those_in_the_task_and_before_it() -> None:

@@ -21,9 +21,8 @@ class SourceSensor(Sensor):
 
     With a backlog that the spout reports, this is the rate at which the source grows, and what drains the backlog in
     `drain_s`. What came within the window is what was emitted and the change of the backlog. So the change is that from
-    the first moment to the last: another line through the backlog would not fit the mean rate. The rate of the first
-    moment is left out, because it is of the time before. Without a backlog it is the sum of its tasks' rates in the
-    time in which each of them was not held up.
+    the first moment to the last: another line through the backlog would not fit the mean rate. Without a backlog it is
+    the sum of its tasks' rates in the time in which each of them was not held up.
 
     A window may have one burst less than usual: `source-error` is the standard error of the rate.
     """
@@ -46,8 +45,7 @@ class SourceSensor(Sensor):
             if not rates:
                 continue
             yield Measurement("source-rate", subject, sum(rates))
-            moments = kept.totals("emit-count", component.tasks)
-            yield Measurement("source-error", subject, _relative_error(moments))
+            yield Measurement("source-error", subject, _relative_error(kept.totals("emit-count", component.tasks)))
             acks = [uses.get((task, "acks"), 0.0) for task in component.tasks if task in went]
             yield Measurement("acks-share", subject, sum(acks) / len(acks))
             if series:
@@ -55,8 +53,7 @@ class SourceSensor(Sensor):
                 trend = sum(growth(each) or 0.0 for each in series)
                 yield Measurement("backlog", subject, waiting)
                 yield Measurement("backlog-trend", subject, trend)
-                went_since = fmean(moments[1:]) if len(moments) > 1 else sum(rates)
-                target = max(0.0, went_since + trend) + waiting / self._drain_s
+                target = max(0.0, sum(rates) + trend) + waiting / self._drain_s
                 yield from _target(subject, sum(rates), target)
                 continue
             tasks = [task for task in component.tasks if task in went]
