@@ -52,7 +52,7 @@ export function TaskView({ cluster, topology, task, part, ended, old, query, go 
     html`<ul class="troubles">
       ${row.culprit && html`<li>It holds the spouts back: ${row.culprit}</li>`}
       ${row.long_call && html`<li>It has been in one call for long: ${row.long_call}</li>`}
-      ${row.last_error && html`<li>It last died: ${row.last_error}</li>`}
+      ${row.last_error && html`<li>Its last error: ${row.last_error}</li>`}
     </ul>`}
     <${Time} time=${row.time} />
     ${!ended && html`<${Stack} place=${place} topology=${topology} task=${task} visit=${part === "stack" && query} />`}
