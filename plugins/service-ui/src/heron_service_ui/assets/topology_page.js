@@ -3,10 +3,12 @@
 import { html } from "./vendor/htm-preact.js";
 import * as format from "./formats.js";
 import { ActionsView } from "./actions_view.js";
+import { CheckpointsView } from "./checkpoints_view.js";
 import { ContainersView } from "./containers_view.js";
 import { Explanation } from "./explanation_view.js";
 import { FlowView } from "./flow_view.js";
 import { HealthView } from "./health_view.js";
+import { ProcessView } from "./logs_view.js";
 import { PlansView } from "./plans_view.js";
 import { ProblemsView } from "./problems_view.js";
 import { TaskView } from "./task_view.js";
@@ -21,6 +23,7 @@ const VIEWS = {
   tasks: ["Tasks", TasksView],
   timelines: ["Timelines", TimelinesView],
   traces: ["Traces", TracesView],
+  checkpoints: ["Checkpoints", CheckpointsView],
   containers: ["Containers", ContainersView],
   plans: ["Plans", PlansView],
   problems: ["Problems", ProblemsView],
@@ -69,7 +72,9 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
     <div class=${shared.old ? "view old" : "view"}>
       ${view === "task"
         ? html`<${TaskView} key=${rest[0]} ...${shared} task=${rest[0] || ""} part=${rest[1] || ""} />`
-        : Shown
+        : view === "process"
+          ? html`<${ProcessView} key=${rest[0]} ...${shared} process=${rest[0] || ""} />`
+          : Shown
           ? html`<${Shown} ...${shared} />`
           : html`<p>There is no view ${view}.</p>`}
     </div>
