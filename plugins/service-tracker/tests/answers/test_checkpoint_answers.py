@@ -73,7 +73,6 @@ def test_the_store_has_tasks_and_damaged_checkpoints() -> None:
         ListedCheckpoint(made[1].id, made[1]),
     ]
     answer = stored_answer(found, "")
-    assert answer is not None
     assert [(each.id, each.size_bytes, each.written_bytes, each.tasks, each.damage) for each in answer.items] == [
         ("words-1/8", 0, 0, 0, "torn"),
         ("words-1/7", 150, 140, 2, ""),
@@ -85,11 +84,8 @@ def test_the_store_has_tasks_and_damaged_checkpoints() -> None:
         SavedTaskItem("count", 2, 50, 20, 2, 0.0, 0.0, ended=False),
     )
     older, damaged = stored_answer(found, "words-1/6"), stored_answer(found, "words-1/8")
-    assert older is not None
     assert [each.component for each in older.tasks] == ["lines"]
-    assert damaged is not None
-    assert damaged.tasks == ()
-    assert stored_answer(found, "words-1/1") is None
-    empty = stored_answer([], "")
-    assert empty is not None
+    assert (damaged.shown, damaged.tasks) == ("words-1/8", ())
+    removed, empty = stored_answer(found, "words-1/1"), stored_answer([], "")
+    assert (len(removed.items), removed.shown, removed.tasks) == (3, "", ())
     assert (empty.items, empty.shown) == ((), "")

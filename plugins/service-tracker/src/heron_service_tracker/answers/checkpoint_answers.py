@@ -80,7 +80,10 @@ class StoredCheckpointItem(msgspec.Struct, frozen=True):
 
 
 class StoredCheckpointsAnswer(msgspec.Struct, frozen=True):
-    """The newest 20 checkpoints in the store, of all runs, newest first; `tasks` are those of checkpoint `shown`."""
+    """The newest 20 checkpoints in the store, of all runs, newest first.
+
+    `tasks` are those of the checkpoint `shown`; "" when the wanted one is not among them.
+    """
 
     items: tuple[StoredCheckpointItem, ...]
     shown: str
@@ -103,13 +106,10 @@ def checkpoint_item(seen: SeenCheckpoint) -> CheckpointItem:
     )
 
 
-def stored_answer(found: Sequence[ListedCheckpoint], wanted: str) -> StoredCheckpointsAnswer | None:
-    """Return the answer with the tasks of one checkpoint ("": the newest that can be read); None if it is not there."""
-    by_id = {str(each.id): each for each in found}
-    shown = wanted or next((str(each.id) for each in found if each.newest), "")
-    if shown and shown not in by_id:
-        return None
-    chosen = by_id[shown].manifest if shown else None
+def stored_answer(found: Sequence[ListedCheckpoint], wanted: str) -> StoredCheckpointsAnswer:
+    """Return the answer with the tasks of one checkpoint; "" means the newest one that can be read."""
+    chosen = next((each for each in found if (str(each.id) == wanted if wanted else each.newest)), None)
+    manifest = chosen.manifest if chosen else None
     tasks = tuple(
         SavedTaskItem(
             component=each.component,
@@ -121,9 +121,9 @@ def stored_answer(found: Sequence[ListedCheckpoint], wanted: str) -> StoredCheck
             save_s=each.save_s,
             ended=each.ended,
         )
-        for each in (chosen.tasks if chosen else ())
+        for each in (manifest.tasks if manifest else ())
     )
-    return StoredCheckpointsAnswer(tuple(map(_stored_item, found)), shown, tasks)
+    return StoredCheckpointsAnswer(tuple(map(_stored_item, found)), str(chosen.id) if chosen else "", tasks)
 
 
 def _stored_item(each: ListedCheckpoint) -> StoredCheckpointItem:

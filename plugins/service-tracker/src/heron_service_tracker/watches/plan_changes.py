@@ -127,7 +127,7 @@ def _restores(before: CheckpointPlan | None, now: CheckpointPlan | None) -> Iter
     if before is None or now is None or now.all_restores() == before.all_restores():
         return
     regions = [each for each in now.regions if each not in before.regions]
-    for source in dict.fromkeys(each.source for each in regions or [now]):
+    for source in dict.fromkeys([each.source for each in regions] or [now.source]):
         what = f"the region of {', '.join(each.region for each in regions)} returns" if regions else "all tasks return"
         yield f"{what} to {f'checkpoint {source}' if source else 'the empty state'}"
 

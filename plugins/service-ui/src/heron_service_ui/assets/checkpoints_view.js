@@ -8,7 +8,7 @@ import { Freshness, Scrolled, State, viewPath, withQuery } from "./pieces.js";
 import { Update } from "./plans_view.js";
 import { ACTIONS_ALLOWED, PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
 
-const STORED_S = 10; // the store is asked
+const STORED_S = 5; // the store is asked
 
 export function CheckpointsView(shared) {
   const { topology, status } = shared;
@@ -97,6 +97,16 @@ function SeenTable({ items, taskPath }) {
   <//>`;
 }
 
+// The restore point was read a little later than the list, in which it is the newest of its run.
+function inList(items, point) {
+  const newest = items.find((each) => !each.damage && sameRun(each.id, point));
+  return newest ? newest.id : "";
+}
+
+function sameRun(one, other) {
+  return one.slice(0, one.lastIndexOf("/")) === other.slice(0, other.lastIndexOf("/"));
+}
+
 function Stored({ cluster, topology, status, query }) {
   const wanted = query.get("of") || "";
   const path = withQuery(`${placeOf(cluster, topology)}/stored-checkpoints`, { tasks_of: wanted });
@@ -107,8 +117,9 @@ function Stored({ cluster, topology, status, query }) {
   if (!items.length) return html`<p>No checkpoint is complete yet.</p>`;
   return html`
     ${stored.problem && html`<p class="notice bad" role="status">The store does not answer: ${stored.problem.message}</p>`}
-    <${StoredTable} items=${items} shown=${shown} point=${restorePoint(status)} pathOf=${pathOf} />
+    <${StoredTable} items=${items} shown=${shown} point=${inList(items, restorePoint(status))} pathOf=${pathOf} />
     <p class="legend">Written is what the tasks wrote for it; the rest of its state is in objects of earlier checkpoints.</p>
+    ${wanted && !shown && html`<p class="notice" role="status">Checkpoint ${wanted} is not among the newest in the store any more.</p>`}
     ${shown && html`<h3>Tasks of ${shown}</h3>`}
     ${tasks.length > 0 && html`<${Tasks} tasks=${tasks} label=${`Tasks of ${shown}`} taskPath=${(task) => viewPath(cluster, topology, "task", task)} />`}
   `;

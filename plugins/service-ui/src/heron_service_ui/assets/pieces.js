@@ -26,9 +26,9 @@ export function isOld(ageS, sinceS) {
   return ageS + sinceS > 2 * PERIOD_S + 1; // an answer itself takes up to a second on a busy machine
 }
 
-// An old state may have changed since.
-export function State({ state, old = false }) {
-  return old ? html`<span class="state">was ${state}</span>` : html`<span class=${`state state-${state}`}>${state}</span>`;
+// An old state may have changed since. A topology in trouble is not green, whatever its state is.
+export function State({ state, old = false, trouble = false }) {
+  return old ? html`<span class="state">was ${state}</span>` : html`<span class=${`state state-${state}${trouble ? " troubled" : ""}`}>${state}</span>`;
 }
 
 // How old the values of a view are, and why there are no newer ones. `polled` is what a hook of tracker_api returns.

@@ -143,7 +143,7 @@ function Metrics({ place, task }) {
         ${metrics.data.items.map(
           (row) => html`<tr key=${`${row.name} ${labels(row)}`}>
             <th scope="row">${row.name}</th><td>${labels(row)}</td>
-            <td class="number">${exact(row.value)}</td><td>${row.unit}</td>
+            <td class="number">${row.kind === "histogram" ? format.plural(row.value, "sample") : exact(row.value)}</td><td>${row.unit}</td>
             <td class="number">${exact(row.rate_per_s)}</td><td class="number">${exact(row.p50)}</td><td class="number">${exact(row.p99)}</td>
           </tr>`,
         )}
@@ -154,5 +154,6 @@ function Metrics({ place, task }) {
 
 function exact(value) {
   if (value === null || value === undefined) return "–";
-  return Number.isInteger(value) ? value.toLocaleString("en") : value.toPrecision(4);
+  if (Number.isInteger(value) || Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
+  return value.toPrecision(4);
 }

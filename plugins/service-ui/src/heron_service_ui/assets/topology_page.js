@@ -42,15 +42,15 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
   return html`
     <div class="title">
       <h1>${topology}</h1>
-      ${item && html`<${State} state=${item.state} old=${shared.old} />`}
+      ${item && html`<${State} state=${item.state} old=${shared.old} trouble=${item.trouble.length > 0} />`}
     </div>
     <${Freshness} polled=${live} ended=${ended} wanted=${`topology ${topology} of cluster ${cluster}`} />
     ${item &&
     html`<div class=${shared.old ? "summary old" : "summary"}>
       <dl class="facts">
         <div><dt>spouts emit</dt><dd>${ended ? "–" : format.rate(item.rate_per_s)}</dd></div>
-        <div><dt>tasks</dt><dd>${item.tasks}</dd></div>
-        <div><dt>containers</dt><dd>${item.containers}</dd></div>
+        <div><dt>tasks</dt><dd>${format.count(item.tasks)}</dd></div>
+        <div><dt>containers</dt><dd>${format.count(item.containers)}</dd></div>
         <div><dt>since</dt><dd>${format.moment(item.since_s)}</dd></div>
         <div><dt>user</dt><dd>${item.user}</dd></div>
         <div><dt>run</dt><dd>${item.id}</dd></div>
