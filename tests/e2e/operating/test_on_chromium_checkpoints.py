@@ -75,6 +75,7 @@ def ended(run: HeronRun, pages: tuple[WatchedPage, ...]) -> None:
     run.finished()
 
 
+@pytest.mark.timeout(240)
 def test_checkpoints_have_a_page_with_the_bytes_of_tasks_and_one_on_demand(
     sandbox: Sandbox, pages: tuple[WatchedPage, ...]
 ) -> None:
@@ -99,10 +100,11 @@ def test_checkpoints_have_a_page_with_the_bytes_of_tasks_and_one_on_demand(
     expect(button).to_be_disabled()
     page.get_by_label("Repeat the name of the topology").fill(NAME)
     button.click()
-    expect(page.get_by_role("cell", name=re.compile(rf"^checkpoint {ID}/\d+ is complete$"))).to_be_visible()
+    expect(page.get_by_role("cell", name=re.compile(rf"^checkpoint {ID}.\d+ is complete$"))).to_be_visible()
     ended(run, pages)
 
 
+@pytest.mark.timeout(240)  # three pages, each in two browsers
 def test_only_failures_of_checkpoints_are_on_other_pages(sandbox: Sandbox, pages: tuple[WatchedPage, ...]) -> None:
     """A checkpoint every half second makes four versions of the plan in a second; none of them is a mark or a row."""
     run = checkpointing(sandbox, 0.5)
@@ -117,6 +119,7 @@ def test_only_failures_of_checkpoints_are_on_other_pages(sandbox: Sandbox, pages
     folder.write_text("no folder", encoding="utf-8")
     expect(seen.get_by_role("row", name=re.compile("failed.* cannot be stored")).first).to_be_visible()
     expect(page.get_by_text("The last failure: ")).to_be_visible()
+    expect(page.locator(".summary .troubles a", has_text=re.compile("^checkpoint .* failed"))).to_be_visible()
     folder.unlink()
     folder.with_name("away").rename(folder)
 

@@ -9,7 +9,9 @@ from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, Place, 
 from heron.ipc.documents.status import CheckpointStatus
 from heron_cli.client import ListedCheckpoint, TopologyStatus
 from heron_service_tracker.answers.checkpoint_answers import SavedTaskItem, checkpoint_item, stored_answer
+from heron_service_tracker.answers.trouble import troubles
 from heron_service_tracker.observed.seen_checkpoints import SeenCheckpoints, checkpoints_after
+from heron_service_tracker.watches.observations import Observations
 
 MakeStatus = Callable[..., TopologyStatus]
 
@@ -57,6 +59,18 @@ def test_a_topology_without_checkpoints_has_none(make_status: MakeStatus) -> Non
     """At least once there are none, and an hour of them is bounded."""
     assert after(make_status, None, None) == ()
     assert len(after(make_status, *map(complete, range(1, 500)))) == 200
+
+
+def test_a_failure_is_trouble_until_the_next_one_is_complete(
+    observations: Observations, make_status: MakeStatus
+) -> None:
+    """The head of each page tells it; a failure of yesterday is no trouble."""
+    steps = (complete(5), complete(5, number=6, failed=1, last_error="the disk is full"), complete(7, failed=1))
+    texts = []
+    for each in steps:
+        observations.put_status("near", make_status(checkpoints=each), None)
+        texts.append([(told.kind, told.text) for told in troubles(observations.topology("near", "words"))])
+    assert texts == [[], [("checkpoint", "checkpoint 6 failed: the disk is full")], []]
 
 
 def test_the_store_has_tasks_and_damaged_checkpoints() -> None:

@@ -128,7 +128,8 @@ def _restores(before: CheckpointPlan | None, now: CheckpointPlan | None) -> Iter
         return
     regions = [each for each in now.regions if each not in before.regions]
     for source in dict.fromkeys([each.source for each in regions] or [now.source]):
-        what = f"the region of {', '.join(each.region for each in regions)} returns" if regions else "all tasks return"
+        names = ", ".join(each.region for each in regions if each.source == source)
+        what = f"the region of {names} returns" if names else "all tasks return"
         yield f"{what} to {f'checkpoint {source}' if source else 'the empty state'}"
 
 

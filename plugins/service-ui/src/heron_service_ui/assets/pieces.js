@@ -55,8 +55,9 @@ export function useOld(polled) {
   return !polled.data || Boolean(polled.problem && since > PERIOD_S * 2) || isOld(polled.data.age_s || 0, since);
 }
 
-// The view of what a sentence concerns: a task, a component or the containers; "" for the topology.
-export function concernedPath(cluster, topology, { component, task_id: task, container_id: container }) {
+// The view of what a sentence concerns: a task, a component, the containers or the checkpoints; "" for the topology.
+export function concernedPath(cluster, topology, { kind, component, task_id: task, container_id: container }) {
+  if (kind === "checkpoint") return viewPath(cluster, topology, "checkpoints");
   if (task) return viewPath(cluster, topology, "task", task);
   if (component) return withQuery(viewPath(cluster, topology, "tasks"), { component });
   return container ? viewPath(cluster, topology, "containers") : "";
