@@ -85,7 +85,7 @@ def contract(session: nox.Session) -> None:
         session.error(f"no plugin and no test of servers is called {wanted!r}; known: {', '.join(known)}")
     marked = _LONG if wanted else f"servers and {_LONG}"
     # The first test that uses a server waits while it is installed.
-    _python_pytest(session, sys.executable, "-m", marked, "--timeout=600", *chosen, *arguments)
+    _python_pytest(session, sys.executable, "-m", marked, *chosen, *arguments)
 
 
 @nox.session
@@ -175,7 +175,7 @@ def scenarios(session: nox.Session) -> None:
 def pictures(session: nox.Session) -> None:
     """Take the pictures of the web UI in docs/images, and measure how fast its pages appear."""
     pages = "tests/e2e/operating/pictures_of_ui.py"
-    _python_pytest(session, sys.executable, "-s", "--timeout=600", pages, *session.posargs)
+    _python_pytest(session, sys.executable, "-s", pages, *session.posargs)
 
 
 @nox.session

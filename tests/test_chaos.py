@@ -199,7 +199,6 @@ def test_a_topology_survives_chaos_without_losing_a_line() -> None:
 
 
 @pytest.mark.matrix
-@pytest.mark.timeout(180)
 def test_the_output_is_exact_after_chaos_and_updates() -> None:
     """Processes die within ten seconds, and one update changes the tasks; `./dev soak` does the same for minutes."""
     found = chaos(0.15, 1, "--mode", "effectively-once", "--updates", "--rate", "3000")

@@ -181,7 +181,6 @@ def idle(dist: Path, tmp_path: Path) -> Iterator[tuple[Path, Heron]]:
 
 
 @pytest.mark.matrix
-@pytest.mark.timeout(600)
 def test_a_task_without_an_inspector_says_how_to_install_it(idle: tuple[Path, Heron], tmp_path: Path) -> None:
     """The core runs topologies without it. Its task finds the inspector that is installed then, without a restart."""
     venv, heron = idle

@@ -147,7 +147,6 @@ def quick_failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[s
     return failures(tmp_path_factory.mktemp("quick"), SUPPORTED, f"not ({' or '.join(LONG)})")
 
 
-@pytest.mark.timeout(600)  # the first one runs the suites of all
 @pytest.mark.parametrize("name", SUPPORTED)
 def test_a_frozen_driver_keeps_working(name: str, quick_failures: dict[str, list[str]]) -> None:
     """Its users change nothing, so a change of Heron that breaks it must show in the number of the contract."""
@@ -156,7 +155,6 @@ def test_a_frozen_driver_keeps_working(name: str, quick_failures: dict[str, list
 
 
 @pytest.mark.matrix
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", SUPPORTED)
 def test_a_frozen_driver_passes_its_whole_suite(name: str, tmp_path: Path) -> None:
     """With the cases that kill processes and count seconds."""

@@ -12,8 +12,6 @@ from heron_health_manager.ds2_policy import Ds2Policy
 from heron_testing.topology_model.day import day
 from heron_testing.topology_model.scenarios import SCENARIOS, Scenario, step
 
-pytestmark = pytest.mark.timeout(240)
-
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "health.md"
 
 

@@ -214,7 +214,6 @@ def first_topology() -> str:
     return found[1]
 
 
-@pytest.mark.timeout(600)
 def test_driver_of_the_tutorial_keeps_the_contract(tmp_path: Path, environment: dict[str, str]) -> None:
     """Readers follow the page literally, so every command must work."""
     folder = tmp_path / "work"

@@ -214,7 +214,6 @@ def stuck(found: dict[State, set[State]]) -> set[State]:
 
 
 @pytest.mark.parametrize("crashes", [0, 2])
-@pytest.mark.timeout(120)
 def test_no_order_of_steps_and_crashes_refuses_a_peer_cuts_a_connection_or_gets_stuck(crashes: int) -> None:
     """A crash in every state, of the leader, a stream manager or a container."""
     found = explore(Rules(), crashes)
@@ -223,7 +222,6 @@ def test_no_order_of_steps_and_crashes_refuses_a_peer_cuts_a_connection_or_gets_
     assert stuck(found) == set()
 
 
-@pytest.mark.timeout(120)
 def test_a_container_that_is_away_only_delays_the_rotation() -> None:
     """While one of them has only the old keys, all accept them."""
     found = explore(Rules(), 1)
@@ -233,7 +231,6 @@ def test_a_container_that_is_away_only_delays_the_rotation() -> None:
 
 
 @pytest.mark.parametrize("rule", ["waits", "moved", "both", "follows", "leader_last", "reads"])
-@pytest.mark.timeout(120)
 def test_each_rule_of_the_protocol_is_needed(rule: str) -> None:
     """Without it, the search finds a peer that is refused, a connection that is cut, or a rotation that cannot end."""
     try:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.servers,
-    pytest.mark.timeout(240),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
 ]
 

@@ -50,7 +50,6 @@ def check(seed: int) -> None:
         pytest.fail(program_text(small, simulated_differences(small)))
 
 
-@pytest.mark.timeout(600)
 def test_programs_give_what_they_mean() -> None:
     """In all reliability modes, rows and columns, with bad values, failures and replays."""
     for seed in range(SHORT):

@@ -128,7 +128,6 @@ VICTIMS = [
 
 
 @pytest.mark.chaos
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_line_is_lost_when_many_processes_are_killed(sandbox: Sandbox, seed: int) -> None:
     """Several kills at a time, also while processes restart and while the topology ends."""

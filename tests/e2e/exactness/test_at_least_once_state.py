@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-pytestmark = pytest.mark.timeout(240)
 
 QUEUES, MESSAGES = 12, 800
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-pytestmark = pytest.mark.timeout(240)
 
 NUMBERS, ROWS = 2_000, 100
 ROW_FAILS, COLUMN_FAILS = 250, 777

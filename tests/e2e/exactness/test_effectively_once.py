@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-pytestmark = pytest.mark.timeout(240)
-
 
 def started(sandbox: Sandbox, interval_s: float = 0.5, *options: str, backend: str = "memory") -> HeronRun:
     """Start the topology; output is committed."""

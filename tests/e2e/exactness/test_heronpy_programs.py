@@ -184,7 +184,6 @@ def word_counts(run: HeronRun) -> dict[str, int]:
     return {word: int(str(count)) for found in facts(run, "counts").values() for word, count in found.items()}
 
 
-@pytest.mark.timeout(240)
 def test_a_stateful_program_runs_unchanged_and_its_counts_survive_deaths(sandbox: Sandbox) -> None:
     """The state dictionaries of spout and bolt return to the same checkpoint."""
     run = sandbox.start(TOPOLOGIES / "heronpy_stateful.py", args=("old-counts", str(sandbox.root / "out0")))

@@ -28,7 +28,6 @@ def cells_of(caller: Caller, place: Place) -> Sequence[Cell]:
 
 
 @pytest.mark.parametrize(("caller", "place"), GROUPS, ids=lambda each: each.value.replace(" ", "-"))
-@pytest.mark.timeout(300)
 def test_no_call_ends_its_task(sandbox: Sandbox, caller: Caller, place: Place) -> None:
     """As in the simulator; here metrics are sent, threads are real, and a task could die."""
     assert faults_of_processes(sandbox, cells_of(caller, place)) == []

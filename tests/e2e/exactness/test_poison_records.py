@@ -97,7 +97,6 @@ def test_stored_dead_letters_are_processed_after_the_bolt_was_mended(sandbox: Sa
     assert (counts.count(FAILURES), counts.count(FAILURES + 1)) == (1, len(POISON) - 1)
 
 
-@pytest.mark.timeout(240)
 def test_effectively_once_a_dead_letter_is_part_of_the_checkpoint_once(sandbox: Sandbox) -> None:
     """Spout and bolt die, letters are processed again, and an update adds tasks: each record has one end."""
     run, words = sandbox.start("kept_poison.py"), ("dead-letters", "kept_poison")

@@ -41,7 +41,6 @@ def test_programs_give_what_they_mean(sandbox: Sandbox, part: int) -> None:
 
 
 @pytest.mark.parametrize("seed", FOUND)
-@pytest.mark.timeout(600)
 def test_programs_that_found_faults_give_what_they_mean(sandbox: Sandbox, seed: int) -> None:
     """They find them again."""
     check(sandbox, seed)

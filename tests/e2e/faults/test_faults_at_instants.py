@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-pytestmark = pytest.mark.timeout(600)
 
 NAME = "exactly_once"
 STANDBY = ("--set", "topology.tmanager.standbys=1")

@@ -114,7 +114,6 @@ def test_a_process_that_is_killed_repeatedly_comes_back(sandbox: Sandbox) -> Non
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("place", [SPLIT, STMGR_1, TMANAGER, CONTAINERS[1]])
 def test_a_topology_survives_a_minute_of_kills(sandbox: Sandbox, place: Place) -> None:
     """One kill a second, with the default back-off and limit."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-pytestmark = pytest.mark.timeout(240)
 
 TOPOLOGIES = Path(__file__).parents[1] / "topologies"
 NAME = "exactly_once"

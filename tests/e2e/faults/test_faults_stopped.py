@@ -66,7 +66,6 @@ def test_a_stopped_process_is_not_replaced(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(400)
 def test_a_process_stopped_for_half_a_minute_is_not_replaced(sandbox: Sandbox) -> None:
     """30 s with the default times of the engine."""
     outlast(Lines(sandbox), 30.0)

@@ -84,7 +84,6 @@ def state(zookeeper: ZooKeeperServer, metrics: MetricsServers) -> Iterator[Zooke
     state.close()
 
 
-@pytest.mark.timeout(600)
 def test_words_are_counted_exactly_without_any_one_server(
     sandbox: Sandbox,
     profile: tuple[str, str],

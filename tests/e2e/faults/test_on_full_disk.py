@@ -88,7 +88,6 @@ def test_a_full_disk_stops_commands_and_not_the_data(sandbox: Sandbox, disk: Pat
 
 
 @pytest.mark.servers
-@pytest.mark.timeout(240)
 def test_a_full_disk_fails_checkpoints_and_the_next_one_succeeds(sandbox: Sandbox) -> None:
     """The failures are counted in status and metrics, with the path; data flows, and no line is lost or doubled."""
     with small_disk(sandbox.home / ".heron" / "checkpoints") as disk:

@@ -42,7 +42,6 @@ def watched(sandbox: Sandbox, carbon: CarbonServer, scribe: ScribeServer, promet
     return watched
 
 
-@pytest.mark.timeout(240)
 def test_words_are_counted_when_any_server_dies(watched: WatchedWords) -> None:
     """An outage of a metrics server costs no tuple, and the status reports it."""
     for sink in watched.servers.readers:
@@ -51,7 +50,6 @@ def test_words_are_counted_when_any_server_dies(watched: WatchedWords) -> None:
     watched.ends_exactly()
 
 
-@pytest.mark.timeout(240)
 def test_a_silent_server_delays_nothing(watched: WatchedWords) -> None:
     """A server that accepts connections but stays silent delays nothing, not even the end of a run."""
     process = psutil.Process(watched.servers.scribe.pid)
@@ -71,7 +69,6 @@ def test_a_silent_server_delays_nothing(watched: WatchedWords) -> None:
     assert watched.servers.in_carbon() == watched.most()
 
 
-@pytest.mark.timeout(240)
 def test_the_tracker_shows_the_history_of_prometheus(sandbox: Sandbox, prometheus: PrometheusServer) -> None:
     """It has values of before the tracker began; without Prometheus, those that the tracker itself has recorded."""
     text = SCRAPED.format(targets=prometheus.targets, server=prometheus.url)

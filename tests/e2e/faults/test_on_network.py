@@ -221,7 +221,6 @@ def test_a_link_recovers_after_seconds(sandbox: Sandbox, network: Network) -> No
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(300)
 def test_a_link_recovers_after_a_minute(sandbox: Sandbox, network: Network) -> None:
     """The operating system alone would retry after another minute."""
     crossing = Crossing(sandbox, network, {})

@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import grpc
-import pytest
 from google.protobuf.message import Message
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
@@ -180,7 +179,6 @@ def over_http(address: str, collected: Collected) -> Iterator[str]:
             thread.join()
 
 
-@pytest.mark.timeout(240)
 def test_a_collector_on_another_host_gets_what_it_missed(sandbox: Sandbox, network: Network) -> None:
     """A trace has spans of both hosts. Totals of the time without the link come after it, and data flows meanwhile."""
     collectors = {"grpc": Collected(), "http": Collected()}

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
     from heron_testing_servers.network import Network
 
-pytestmark = pytest.mark.timeout(300)
 
 OUTAGE_S = 3.0  # longer than the time after which a silent link is replaced
 

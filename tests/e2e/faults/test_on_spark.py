@@ -26,7 +26,6 @@ from visible_data import logs, processes
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
-pytestmark = pytest.mark.timeout(400)
 
 _GONE_S = 10.0
 _CONTAINER_GONE_S = 5.0

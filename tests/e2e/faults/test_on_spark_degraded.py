@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from heron_testing.waiting import wait_until
 from heron_testing_servers.spark import SparkCluster
 from spark_journal import BACK_S, HERE, SUBMITTED_S, fresh, status_or_empty
@@ -14,7 +12,6 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-pytestmark = pytest.mark.timeout(300)
 
 _GONE_S = 10.0
 _WAITS = "waits for Spark to give it an executor"

@@ -37,8 +37,6 @@ _JARS = Path(pyspark.__file__).parent / "jars"
 _GONE_S = 20.0
 _MASTER = "org.apache.spark.deploy.yarn.ExecutorLauncher"
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture
 def yarn_sandbox(request: pytest.FixtureRequest, sandbox_programs: Path, yarn: YarnCluster) -> Iterator[Sandbox]:

@@ -69,7 +69,6 @@ def test_a_clock_that_jumps_an_hour_changes_dates_only(sandbox: Sandbox, shift: 
 
 
 @pytest.mark.servers
-@pytest.mark.timeout(240)
 def test_a_clock_that_jumps_an_hour_changes_no_checkpoint(sandbox: Sandbox, shift: Callable[[str], None]) -> None:
     """The interval goes on as before: no checkpoint is skipped, hurried, failed or restored."""
     run = sandbox.start("exactly_once.py", *SCALED, args=("--interval", "1.0"))

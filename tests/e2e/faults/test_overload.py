@@ -47,8 +47,6 @@ BACK_WITHIN_S = 2.0
 _LARGEST_FLUSH_BATCHES = 8
 _SLACK_BYTES = 16 * MIB  # libraries that are loaded later (numpy, 12 MiB), and memory that the allocator keeps
 
-full_length = pytest.mark.soak, pytest.mark.timeout(600)
-
 
 def stmgr_bound_bytes(settings: EngineSettings, *, full: int, congested: int, producers: int) -> int:
     """Return the limit for the data in a stream manager; docs/back-pressure.md gives the reasons.
@@ -342,7 +340,7 @@ def mostly_stopped(process: psutil.Process, *, stopped_s: float, runs_s: float) 
 
 @pytest.mark.pace
 @pytest.mark.parametrize(
-    "blocked_s", [pytest.param(3, marks=pytest.mark.guarantee), pytest.param(120, marks=full_length)]
+    "blocked_s", [pytest.param(3, marks=pytest.mark.guarantee), pytest.param(120, marks=pytest.mark.soak)]
 )
 def test_a_bolt_that_multiplies_tuples_before_a_bolt_that_blocks(sandbox: Sandbox, blocked_s: int) -> None:
     """The hard limit bounds the data between them, and nothing is lost.
@@ -371,7 +369,7 @@ def test_a_bolt_that_multiplies_tuples_before_a_bolt_that_blocks(sandbox: Sandbo
 
 
 @pytest.mark.pace
-@pytest.mark.parametrize(("slow_s", "fields"), [(3, 1), pytest.param(300, 0, marks=full_length)])
+@pytest.mark.parametrize(("slow_s", "fields"), [(3, 1), pytest.param(300, 0, marks=pytest.mark.soak)])
 def test_two_of_four_tasks_are_slow(sandbox: Sandbox, slow_s: int, fields: int) -> None:
     """Only these two are named; the spout returns to full speed with the last of them."""
     case = Overload(sandbox, TIGHT, tasks=4, fields=fields)
@@ -405,7 +403,7 @@ def test_two_of_four_tasks_are_slow(sandbox: Sandbox, slow_s: int, fields: int) 
 
 
 @pytest.mark.pace
-@pytest.mark.parametrize("slow_s", [3, pytest.param(60, marks=full_length)])
+@pytest.mark.parametrize("slow_s", [3, pytest.param(60, marks=pytest.mark.soak)])
 def test_the_other_stream_managers_name_a_slow_one(sandbox: Sandbox, slow_s: int) -> None:
     """It runs a tenth of the time: the remote spout waits for it, it does not count as dead, and nothing is lost."""
     case = Overload(sandbox, TIGHT, acks=1, keeps=1)
@@ -430,7 +428,6 @@ def test_the_other_stream_managers_name_a_slow_one(sandbox: Sandbox, slow_s: int
 
 
 @pytest.mark.pace
-@pytest.mark.timeout(240)
 def test_back_pressure_ends_when_its_culprit_dies(sandbox: Sandbox) -> None:
     """This includes its stream manager and container. A new spout is throttled at once, and nothing is lost."""
     case = Overload(sandbox, TIGHT, acks=1, keeps=1, timeout=3)  # shorter than the wait, so these tuples come again

@@ -22,7 +22,6 @@ PATIENT = ("--set", "heron.executor.stable.s=0", "--set", "scheduler.stable_s=0"
 
 
 @pytest.mark.chaos
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_topology_survives_random_kills_and_ends(sandbox: Sandbox, seed: int) -> None:
     """Kills at any moment, also during restarts: in the end all tasks end, and nothing is left."""
@@ -45,7 +44,6 @@ def test_a_topology_survives_random_kills_and_ends(sandbox: Sandbox, seed: int) 
 
 
 @pytest.mark.chaos
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(4))
 def test_full_buffers_drain_when_their_receivers_die(sandbox: Sandbox, seed: int) -> None:
     """A link that ends while every buffer is full must not stop the rest."""

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-pytestmark = pytest.mark.timeout(240)
 
 OPTIMUM = 2.0 / 0.85
 """The tasks of ``split`` at the wanted utilisation: 100 lines/s of 20 ms each."""

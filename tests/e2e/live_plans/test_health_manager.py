@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-pytestmark = pytest.mark.timeout(240)
 
 POLICY = "{driver: ds2, period_s: 1, look_back_s: 2}"
 RAISED = "lines:topology.max.spout.pending=999"

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-pytestmark = pytest.mark.timeout(240)
 
 ATMOST, ATLEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
 

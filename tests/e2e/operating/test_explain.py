@@ -11,7 +11,6 @@ import pytest
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
-pytestmark = pytest.mark.timeout(180)
 
 _MOST_LINES = 8
 

@@ -26,7 +26,7 @@ from visible_data import command_lines
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.servers]
+pytestmark = pytest.mark.servers
 
 _GONE_S = 10.0
 _OLD = "3.5.6"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import pytest
 from secret_places import keys_of
 from strangers import GREETING_BYTES, STRANGERS, Port, answer_to, listening_ports, proving, recorded_handshake
 
@@ -43,7 +42,6 @@ _ANSWER_S = 20.0
 _NOBODY = "is not for a topology manager"
 
 
-@pytest.mark.timeout(180)
 def test_strangers_get_nothing_and_change_nothing_at_any_port(sandbox: Sandbox) -> None:
     """One run with every process that listens; each kind of stranger tries each port, and the run counts exactly.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-pytestmark = [pytest.mark.matrix, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.matrix
 
 _DRIVER = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 _NAME = "flooding"

@@ -46,7 +46,6 @@ _COMMANDS = (
 _LEAST_COMMANDS = 10  # of them have an answer; the others need a checkpoint store, or traces
 
 
-@pytest.mark.timeout(600)
 def test_no_key_or_password_is_shown_anywhere(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run with drivers that log their passwords, a tracker that shows logs, a page of metrics, and a crash."""
     passwords = ["hunter2-by-variable", "hunter2-by-file"]
