@@ -72,7 +72,7 @@ def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, wat
     newer = {
         **decision,
         "at_s": wall_s(),
-    }  # charts begin with their first value, which may be later than the first time
+    }  # charts begin with their first value
     answering(page, f"{place}/health", {**health, "items": [newer]})
     page.goto(f"{url}/local/steady/timelines")
     over = page.locator(".chart .u-over").first
