@@ -75,7 +75,6 @@ def ended(run: HeronRun, pages: tuple[WatchedPage, ...]) -> None:
     run.finished()
 
 
-@pytest.mark.timeout(240)
 def test_checkpoints_have_a_page_with_the_bytes_of_tasks_and_one_on_demand(
     sandbox: Sandbox, pages: tuple[WatchedPage, ...]
 ) -> None:
@@ -104,7 +103,6 @@ def test_checkpoints_have_a_page_with_the_bytes_of_tasks_and_one_on_demand(
     ended(run, pages)
 
 
-@pytest.mark.timeout(240)  # three pages, each in two browsers
 def test_only_failures_of_checkpoints_are_on_other_pages(sandbox: Sandbox, pages: tuple[WatchedPage, ...]) -> None:
     """A checkpoint every half second makes four versions of the plan in a second; none of them is a mark or a row."""
     run = checkpointing(sandbox, 0.5)
