@@ -22,7 +22,18 @@ if TYPE_CHECKING:
 FRAME = (
     """[...document.querySelectorAll("h1, .summary dl, nav.tabs, main h2")].map((each) => each.tagName).slice(0, 4)"""
 )
-VIEWS = ("", "/tasks", "/timelines", "/traces", "/containers", "/plans", "/problems", "/health", "/task/3")
+VIEWS = (
+    "",
+    "/tasks",
+    "/timelines",
+    "/traces",
+    "/checkpoints",
+    "/containers",
+    "/plans",
+    "/problems",
+    "/health",
+    "/task/3",
+)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from starlette.routing import Route
 
+from heron.checkpoints.manifest import CheckpointId
 from heron.errors import HeronError, UnreachableError, UsageError
 from heron_cli.client import Client, RestartedContainer, StateChange
 from heron_service_tracker.calls import actions as actions_module
@@ -65,6 +66,11 @@ class Changing:
         """Answer."""
         self._ask("deactivate", name)
         return StateChange(name, "words-1", self.before, "paused")
+
+    def take_checkpoint(self, name: str) -> CheckpointId:
+        """Answer."""
+        self._ask("checkpoint", name)
+        return CheckpointId("words-1", 7)
 
     def restart(self, name: str, container: int | None) -> tuple[RestartedContainer, ...]:
         """Answer."""
@@ -128,6 +134,7 @@ def ended(actions: Actions) -> None:
     [
         ({"action": "activate"}, ("activate", "words"), "it was paused, and is running"),
         ({"action": "deactivate"}, ("deactivate", "words"), "it was running, and is paused"),
+        ({"action": "checkpoint"}, ("checkpoint", "words"), "checkpoint words-1/7 is complete"),
         ({"action": "restart", "container": 2}, ("restart", "words", 2), "container 2 runs again after 2.5 s"),
         ({"action": "restart"}, ("restart", "words", None), "container 1 runs again after 2.5 s"),
         (

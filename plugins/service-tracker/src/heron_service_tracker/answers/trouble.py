@@ -26,6 +26,8 @@ def troubles(topology: ObservedTopology) -> tuple[TroubleItem, ...]:
     status = topology.status
     if status is not None and status.state not in _ENDED and topology.entry.state not in _ENDED:
         found += _of_a_running_one(status)
+        if topology.checkpoints and (newest := topology.checkpoints[-1]).error:
+            found.append(TroubleItem("checkpoint", f"checkpoint {newest.number} failed: {newest.error}"))
         found += _of_tasks_behind(status, topology.figures)
         found += _of_large_tasks(topology.figures)
         found += _of_growing_tasks(topology)

@@ -9,6 +9,7 @@ import { placeOf, read, send, usePolled } from "./tracker_api.js";
 const ACTIONS = {
   deactivate: "Pause the spouts",
   activate: "Resume the spouts",
+  checkpoint: "Take a checkpoint",
   restart: "Restart containers, one after the other",
   update: "Change the number of tasks of a component",
   kill: "Kill the topology",
@@ -21,16 +22,18 @@ export function ActionsView({ cluster, topology, status }) {
   const actions = usePolled((signal) => read(path, signal), 2, [path, asked]);
   return html`<div>
     <h2>Actions</h2>
-    <${Form} path=${path} topology=${topology} components=${status ? status.components : []} onAsked=${() => setAsked((former) => former + 1)} />
+    <${ActionForm} path=${path} topology=${topology} checkpoints=${Boolean(status && status.checkpoints)} components=${status ? status.components : []} onAsked=${() => setAsked((former) => former + 1)} />
     <h2>Actions since the server of these pages began</h2>
     ${!actions.data && html`<${Freshness} polled=${actions} wanted="the actions" />`}
     ${actions.data && !actions.data.items.length && html`<p>There are none.</p>`}
-    ${actions.data && actions.data.items.length > 0 && html`<${Listed} items=${actions.data.items} />`}
+    ${actions.data && actions.data.items.length > 0 && html`<${ActionList} items=${actions.data.items} />`}
   </div>`;
 }
 
-function Form({ path, topology, components, onAsked }) {
-  const [form, setForm] = useState(NOTHING);
+// With `only`, the form of one action. Taking a checkpoint is offered only where the topology takes any.
+export function ActionForm({ path, topology, components, only = "", checkpoints = false, onAsked }) {
+  const nothing = only ? { ...NOTHING, action: only } : NOTHING;
+  const [form, setForm] = useState(nothing);
   const [result, setResult] = useState({ text: "", bad: false, asks: false });
   const set = (changes) => setForm((former) => ({ ...former, ...changes }));
   const input = (name) => (event) => set({ [name]: event.currentTarget.value });
@@ -41,7 +44,7 @@ function Form({ path, topology, components, onAsked }) {
     setResult({ text: "", bad: false, asks: true });
     try {
       await send(path, requestOf({ ...form, component }));
-      setForm(NOTHING);
+      setForm(nothing);
       setResult({ text: "The action has begun.", bad: false, asks: false });
       onAsked();
     } catch (error) {
@@ -49,7 +52,7 @@ function Form({ path, topology, components, onAsked }) {
     }
   }
   return html`<form class="action" onSubmit=${submit}>
-    <${Choice} label="Action" value=${form.action} values=${Object.entries(ACTIONS)} onChange=${(action) => set({ action })} />
+    ${!only && html`<${Choice} label="Action" value=${form.action} values=${Object.entries(ACTIONS).filter(([action]) => checkpoints || action !== "checkpoint")} onChange=${(action) => set({ action })} />`}
     <label class="choice" hidden=${form.action !== "restart"}>Container (empty for all)
       <input type="number" min="0" value=${form.container} onInput=${input("container")} />
     </label>
@@ -85,7 +88,7 @@ function requestOf({ action, container, component, tasks, confirm }) {
   return { action, confirm };
 }
 
-function Listed({ items }) {
+export function ActionList({ items }) {
   return html`<${Scrolled} label="Actions">
     <table>
       <thead><tr><th scope="col">began</th><th scope="col">action</th><th scope="col">of</th><th scope="col">asked by</th><th scope="col">state</th><th scope="col">outcome</th></tr></thead>

@@ -4,6 +4,7 @@ import { render, useEffect, useErrorBoundary, useState } from "./vendor/htm-prea
 import { html, plain } from "./html.js";
 import { TopologiesPage } from "./topologies_page.js";
 import { TopologyPage } from "./topology_page.js";
+import { viewPath } from "./pieces.js";
 import { NEEDS_TOKEN, TOKEN_REFUSED, forgetToken, hasToken, setToken } from "./tracker_api.js";
 
 const ROOT = "/ui/";
@@ -56,21 +57,26 @@ function App() {
     addEventListener(TOKEN_REFUSED, ask);
     return () => removeEventListener(TOKEN_REFUSED, ask);
   }, []);
-  const name = view.parts && view.parts[1];
+  const title = titleOf(view.parts || []);
   useEffect(() => {
-    document.title = name ? `${plain(name)} – Heron` : "Heron";
-  }, [name]);
+    document.title = plain(title);
+  }, [title]);
   return html`<div class="frame" onClick=${(event) => followed(event, go)}>
     <a class="skip" href="#main">Skip to the content</a>
     <header>
       <nav aria-label="Place">
         <a class="home" href=${ROOT}>Heron</a>
-        ${view.parts && view.parts.length > 1 && html`<span aria-hidden="true"> / </span><span>${view.parts[0]}</span>`}
+        ${view.parts && view.parts.length > 1 && html`<span aria-hidden="true"> / </span><span>${view.parts[0]}</span><span aria-hidden="true"> / </span><a href=${viewPath(view.parts[0], view.parts[1])}>${view.parts[1]}</a>`}
       </nav>
       <${Theme} />
     </header>
     <main id="main" tabindex="-1">${error ? html`<${Broken} error=${error} />` : content(view, go, refused)}</main>
   </div>`;
+}
+
+// What tells the tabs of a browser apart: the view first, such as "task 3 – words – Heron".
+function titleOf([, topology, view = "graph", ...rest]) {
+  return topology ? [[view, ...rest].join(" "), topology, "Heron"].join(" – ") : "Topologies – Heron";
 }
 
 function content({ parts, query }, go, refused) {

@@ -26,9 +26,9 @@ export function isOld(ageS, sinceS) {
   return ageS + sinceS > 2 * PERIOD_S + 1; // an answer itself takes up to a second on a busy machine
 }
 
-// An old state may have changed since.
-export function State({ state, old = false }) {
-  return old ? html`<span class="state">was ${state}</span>` : html`<span class=${`state state-${state}`}>${state}</span>`;
+// An old state may have changed since. A topology in trouble is not green, whatever its state is.
+export function State({ state, old = false, trouble = false }) {
+  return old ? html`<span class="state">was ${state}</span>` : html`<span class=${`state state-${state}${trouble ? " troubled" : ""}`}>${state}</span>`;
 }
 
 // How old the values of a view are, and why there are no newer ones. `polled` is what a hook of tracker_api returns.
@@ -58,8 +58,9 @@ export function useOld(polled) {
   return !polled.data || Boolean(polled.problem && since > PERIOD_S * 2) || isOld(polled.data.age_s || 0, since);
 }
 
-// The view of what a sentence concerns: a task, a component or the containers; "" for the topology.
-export function concernedPath(cluster, topology, { component, task_id: task, container_id: container }) {
+// The view of what a sentence concerns: a task, a component, the containers or the checkpoints; "" for the topology.
+export function concernedPath(cluster, topology, { kind, component, task_id: task, container_id: container }) {
+  if (kind === "checkpoint") return viewPath(cluster, topology, "checkpoints");
   if (task) return viewPath(cluster, topology, "task", task);
   if (component) return withQuery(viewPath(cluster, topology, "tasks"), { component });
   return container ? viewPath(cluster, topology, "containers") : "";

@@ -3,10 +3,12 @@
 import { html } from "./html.js";
 import * as format from "./formats.js";
 import { ActionsView } from "./actions_view.js";
+import { CheckpointsView } from "./checkpoints_view.js";
 import { ContainersView } from "./containers_view.js";
 import { Explanation } from "./explanation_view.js";
 import { FlowView } from "./flow_view.js";
 import { HealthView } from "./health_view.js";
+import { ProcessView } from "./logs_view.js";
 import { PlansView } from "./plans_view.js";
 import { ProblemsView } from "./problems_view.js";
 import { TaskView } from "./task_view.js";
@@ -21,6 +23,7 @@ const VIEWS = {
   tasks: ["Tasks", TasksView],
   timelines: ["Timelines", TimelinesView],
   traces: ["Traces", TracesView],
+  checkpoints: ["Checkpoints", CheckpointsView],
   containers: ["Containers", ContainersView],
   plans: ["Plans", PlansView],
   problems: ["Problems", ProblemsView],
@@ -42,15 +45,15 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
   return html`
     <div class="title">
       <h1>${topology}</h1>
-      ${item && html`<${State} state=${item.state} old=${shared.old} />`}
+      ${item && html`<${State} state=${item.state} old=${shared.old} trouble=${item.trouble.length > 0} />`}
     </div>
     <${Freshness} polled=${live} ended=${ended} wanted=${`topology ${topology} of cluster ${cluster}`} />
     ${item &&
     html`<div class=${shared.old ? "summary old" : "summary"}>
       <dl class="facts">
         <div><dt>spouts emit</dt><dd>${ended ? "–" : format.rate(item.rate_per_s)}</dd></div>
-        <div><dt>tasks</dt><dd>${item.tasks}</dd></div>
-        <div><dt>containers</dt><dd>${item.containers}</dd></div>
+        <div><dt>tasks</dt><dd>${format.count(item.tasks)}</dd></div>
+        <div><dt>containers</dt><dd>${format.count(item.containers)}</dd></div>
         <div><dt>since</dt><dd>${format.moment(item.since_s)}</dd></div>
         <div><dt>user</dt><dd>${item.user}</dd></div>
         <div><dt>run</dt><dd>${item.id}</dd></div>
@@ -72,7 +75,9 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
     <div class=${shared.old ? "view old" : "view"}>
       ${view === "task"
         ? html`<${TaskView} key=${rest[0]} ...${shared} task=${rest[0] || ""} part=${rest[1] || ""} />`
-        : Shown
+        : view === "process"
+          ? html`<${ProcessView} key=${rest[0]} ...${shared} process=${rest[0] || ""} />`
+          : Shown
           ? html`<${Shown} ...${shared} />`
           : html`<p>${view === "actions" ? NO_ACTIONS : `There is no view ${view}.`}</p>`}
     </div>`}
