@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
+from heron.author_text import Described
 from heron.errors import SerializationError, TopologyFailedError
 from heron.instance.acks.tracked_batch import UNTRACKED
 from heron.instance.input.batch_reader import BatchReader
@@ -164,7 +165,9 @@ class SimulatedBolt(SimulatedTask):
         except (Exception, SystemExit) as error:
             self.settle_columns(batch, acked=False)
             self._fail(edge, "process_columns", error)
-            self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
+            self.user_failed(
+                "process_columns", error, "the batch is failed and the task continues", Described(received)
+            )
         self.metrics.executed[key] = self.metrics.executed.get(key, 0) + batch.num_rows
 
     def _fail_undecodable(self, undecodable: Sequence[UndecodableRow], edge: Edge | None) -> None:
