@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 
 from heron.api.definition import TopologyDefinition
 from heron.planner.packing_plan import Resource
-from heron.planner.physical_plan import CheckpointPlan
 from heron_cli.client import TopologyPlans
 from heron_service_tracker.observed.observed import ObservedTopology, ObservedVersion
 
@@ -111,7 +110,7 @@ def _of_physical_plans(before: TopologyPlans, now: TopologyPlans) -> Iterator[st
         yield f"the state is {new.state.value}, before {old.state.value}"
     if old.epoch != new.epoch:
         yield f"another topology manager leads, epoch {new.epoch}"
-    yield from _restores(old.checkpoints, new.checkpoints)
+    yield from _restores(before, now)
     for component in _changed(old.key_owners, new.key_owners):
         yield f"key groups of {component} have other owners"
     former = {each.container_id: each for each in old.stmgrs}
@@ -123,11 +122,12 @@ def _of_physical_plans(before: TopologyPlans, now: TopologyPlans) -> Iterator[st
             yield f"the stream manager of container {each.container_id} is another process, on {each.host}"
 
 
-def _restores(before: CheckpointPlan | None, now: CheckpointPlan | None) -> Iterator[str]:
-    if before is None or now is None or now.all_restores() == before.all_restores():
+def _restores(before: TopologyPlans, now: TopologyPlans) -> Iterator[str]:
+    old, new = (each.physical.checkpoints if each.physical is not None else None for each in (before, now))
+    if old is None or new is None or new.all_restores() == old.all_restores():
         return
-    regions = [each for each in now.regions if each not in before.regions]
-    for source in dict.fromkeys([each.source for each in regions] or [now.source]):
+    regions = [each for each in new.regions if each not in old.regions]
+    for source in dict.fromkeys([each.source for each in regions] or [new.source]):
         names = ", ".join(each.region for each in regions if each.source == source)
         what = f"the region of {names} returns" if names else "all tasks return"
         yield f"{what} to {f'checkpoint {source}' if source else 'the empty state'}"
