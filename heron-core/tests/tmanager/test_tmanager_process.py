@@ -468,8 +468,8 @@ def test_a_question_about_a_task_goes_to_its_stream_manager(
             asked.result()
 
         assert client.stacks("count", 3, 0.1) == (
-            "task count/3 has not answered within 0.1 s: its process (pid 77 on there) is stopped, or native code "
-            "holds the interpreter lock"
+            "task count/3 has not answered within 0.1 s: its process (pid 77 on there) is stopped, gets no "
+            "processor, or native code holds the interpreter lock"
         )
         second.expect("stack_request")  # of the question that was given up
         with pytest.raises(RefusedError, match="task 9 is unknown; known: 1, 2, 3"):
