@@ -16,6 +16,7 @@ from bench.memory import Memory
 from bench.nexmark import Nexmark
 from bench.nexmark_peers import NexmarkPeers
 from bench.pipelines import Pipeline
+from bench.poison import PoisonRecords
 from bench.recovery import Recovery
 from bench.scaling import over_containers, over_tasks
 from bench.spark_latency import SparkLatency
@@ -60,6 +61,7 @@ BENCHES: tuple[Bench, ...] = (
     Latency("Latency10k", 10_000),
     Latency("Latency100k", 100_000),
     BackPressure("BackPressure"),
+    PoisonRecords("PoisonRecords"),
     StartUp("StartUp"),
     Memory("Memory"),
     ManyContainers("ManyContainers"),

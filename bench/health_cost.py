@@ -23,7 +23,7 @@ from bench.records import BenchError
 from bench.topologies_in_name_only import STATE_DRIVER
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import open_driver
-from heron.ipc.keys import Speaker
+from heron.ipc.keys import ClientKind
 from heron.kernel.role_spec import ServiceProcessSpec, write_spec
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
@@ -87,7 +87,7 @@ def _spec(state: StateManager, statemgr: DriverRef, home: Path) -> ServiceProces
         incarnation=1,
         run_dir=str(home),
         log_dir=str(home),
-        keys=decode_keys(keys.value, _TOPOLOGY).connecting_as(Speaker.READER),
+        keys=decode_keys(keys.value, _TOPOLOGY).connecting_as(ClientKind.READER),
         drivers=(
             statemgr,
             DriverRef("scheduler", "local", "heron_scheduler_local.scheduler:LocalScheduler"),

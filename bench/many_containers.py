@@ -23,7 +23,7 @@ from heron.clock import monotonic_s
 from heron.driver_kit.loading import open_driver
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.keys import Speaker, TopologyKeys, new_keys
+from heron.ipc.keys import ClientKind, TopologyKeys, new_keys
 from heron.ipc.socket import Channel, SocketContext
 from heron.kernel.role_spec import TManagerSpec, write_spec
 from heron.kernel.settings import EngineSettings
@@ -86,7 +86,7 @@ class _StreamManagers:
     def __init__(self, endpoint: str, keys: TopologyKeys, leader: psutil.Process) -> None:
         self._leader = leader
         self._contexts = [SocketContext() for _ in range(0, _CONTAINERS, _SOCKETS)]
-        member = keys.connecting_as(Speaker.MEMBER)
+        member = keys.connecting_as(ClientKind.MEMBER)
         self._channels: list[Channel] = [
             self._contexts[number // _SOCKETS].client_of(endpoint, keys=member) for number in range(_CONTAINERS)
         ]
@@ -159,7 +159,7 @@ class _Topology:
         """Run a topology manager until it leads; yield the stream managers. It takes over from the one before."""
         keys, name = self._keys, self._definition.name
         spec = TManagerSpec(
-            name, f"{name}-1", 0, 1, str(self._folder), str(self._folder), self._state, keys.listening_to(*Speaker)
+            name, f"{name}-1", 0, 1, str(self._folder), str(self._folder), self._state, keys.listening_to(*ClientKind)
         )
         (self._folder / "c0").mkdir(exist_ok=True)
         write_spec(self._folder / "tmanager.json", spec)

@@ -11,8 +11,8 @@ __all__ = ["GATEWAY", "OTHER", "PARTS", "PART_OF", "USER", "ZMQ", "part_of"]
 USER = "user code"
 _FILES = {
     "calls and emits": (
-        "batch_reader bolt_runner generated_emit emitter key_encoding key_group out_stream pacing runner spout_runner "
-        "stream_routes task task_context task_metrics tuple tuple_pool user_component"
+        "batch_processor batch_reader bolt_output bolt_runner generated_emit emitter key_encoding key_group out_stream "
+        "pacing runner spout_runner stream_routes task task_context task_metrics tuple tuple_pool user_component"
     ),
     "serialisation": "batch_codec serializers",
     "routing": "frame instance_links outlet peer_links peer_session router stream_manager",

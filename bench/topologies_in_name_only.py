@@ -40,7 +40,7 @@ from heron.ipc.documents.status import (
 )
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
-from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.keys import ClientKind, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
@@ -242,7 +242,7 @@ def _answer(topology: NamedTopology, hub: GuardedHub) -> None:
 def _announce(topology: NamedTopology, state: StateManager, folder: Path, reactor: Reactor) -> None:
     """Write the nodes of a topology, and answer for it."""
     keys, name = new_keys(), topology.name
-    hub = open_guarded_hub(SocketContext(), "127.0.0.1", keys.listening_to(*Speaker))
+    hub = open_guarded_hub(SocketContext(), "127.0.0.1", keys.listening_to(*ClientKind))
     reactor.guard(hub)
     reactor.on_readable(hub, functools.partial(_answer, topology, hub))
     run = ExecutionState(

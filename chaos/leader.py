@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heron.clock import monotonic_s
 from heron.errors import HeronError
-from heron.ipc.keys import Speaker
+from heron.ipc.keys import ClientKind
 from heron.ipc.query import TManagerClient
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.tmanager_location import decode_tmanager_location
@@ -66,7 +66,9 @@ class LeaderWatch:
             location = decode_tmanager_location(node.value, _NAME)
             if location.pid == self._pid:
                 return False
-            with TManagerClient(location.endpoint, decode_keys(keys.value, _NAME).connecting_as(Speaker.READER)) as ask:
+            with TManagerClient(
+                location.endpoint, decode_keys(keys.value, _NAME).connecting_as(ClientKind.READER)
+            ) as ask:
                 status = ask.status(_ANSWER_S)
         except HeronError:
             return False

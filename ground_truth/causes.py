@@ -8,19 +8,25 @@ from dataclasses import dataclass
 from ground_truth.faults import (
     Fault,
     calls_that_hang,
+    debugged_task,
+    drained_backlog,
     few_pending,
     hot_key,
     hot_key_group,
+    paused_task,
+    restarted_task,
+    slow_key,
     slow_link,
     slow_stream_manager,
     slow_task,
+    slowest_task,
     stopped_task,
     switched,
     switched_task,
     together,
 )
 from ground_truth.host_faults import busy_host, full_memory, low_priority, throttled_container
-from ground_truth.sites import SiteOf, hosts, machine, memory_limits
+from ground_truth.sites import SiteOf, full_outlets, hosts, machine, memory_limits
 from ground_truth.topology_run import Load, TopologyRun
 
 __all__ = ["CAUSES", "HEALTHY", "Cause", "Healthy"]
@@ -33,13 +39,16 @@ WORK = Load("orders.py", "orders", ("--enrich", "2", "--call", "0.005", "--work"
 ACKS = Load("orders.py", "orders", ("--acks",))
 # 0.6 MB/s, half of it between the containers
 BYTES = Load("orders.py", "orders", ("--payload", "4000"))
+SHUFFLED = Load("orders.py", "orders", ("--shuffle", "--payload", "4000"))
+SHUFFLED_WORK = Load("orders.py", "orders", ("--shuffle", *WORK.arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
     """A cause: its name, what happens (for people), how it is injected, and under which load and where.
 
-    `before_s` is for how long no round has found anything before.
+    `before_s` is for how long no round has found anything before. `invites` is a wrong diagnosis that the same
+    measurements suggest.
     """
 
     name: str
@@ -48,6 +57,7 @@ class Cause:
     load: Load = CALLS
     site_of: SiteOf = machine
     before_s: float = 3.0
+    invites: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +120,34 @@ CAUSES = (
         "one task is stopped, and another one collects garbage",
         together(stopped_task, switched_task("garbage", "garbage")),
     ),
+    Cause(
+        "slow-shuffled-task",
+        "one task of a shuffle takes 20 times as long, and its siblings idle behind held spouts",
+        slowest_task,
+        SHUFFLED,
+        full_outlets,
+        invites="data-skew",
+    ),
+    Cause(
+        "busy-host-shuffled",
+        "other processes use a container's processor, and a shuffle gives its tasks as much as the others",
+        busy_host,
+        SHUFFLED_WORK,
+        invites="slow-task",
+    ),
+    Cause(
+        "debugged-task", "a task of a shuffle runs a fifth of the time", debugged_task, SHUFFLED, invites="slow-host"
+    ),
+    Cause("slow-key", "3 % of all tuples have one key, which takes 20 times as long", slow_key, invites="slow-task"),
+    Cause(
+        "drained-backlog",
+        "a source gives nothing for 6 s, then all that has come, and the backlog drains",
+        drained_backlog,
+        before_s=_LIFE_S,
+        invites="under-provisioned",
+    ),
+    Cause("paused-task", "a task is stopped for 6 s, and catches up", paused_task, invites="data-skew"),
+    Cause("restarted-task", "a task dies once, and catches up", restarted_task, invites="restart-loop"),
 )
 
 HEALTHY = (

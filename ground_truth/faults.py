@@ -20,12 +20,18 @@ from heron.planner.key_group import DEFAULT_KEY_GROUPS, key_group
 __all__ = [
     "Fault",
     "calls_that_hang",
+    "debugged_task",
+    "drained_backlog",
     "few_pending",
     "hot_key",
     "hot_key_group",
+    "paused_task",
+    "restarted_task",
+    "slow_key",
     "slow_link",
     "slow_stream_manager",
     "slow_task",
+    "slowest_task",
     "stopped_task",
     "switched",
     "switched_task",
@@ -38,6 +44,9 @@ _VICTIM, _OTHER = 2, 0  # of the tasks of `enrich`, in the order of their ids
 _HOT_SHARE = 0.5
 _GROUP_KEYS = 8
 _STOPPED_S, _RUNNING_S = 0.6, 0.3
+_DEBUGGED_S = 1.2
+_PAUSED_S = 6.0  # less than what a stuck task or a stalled source needs to be found
+_RARE_SHARE, _RARE_TIMES = 0.03, 20
 _LINK_DELAY_S = 1.0
 _FEW_PENDING = 2
 
@@ -95,6 +104,60 @@ def slow_task(run: TopologyRun) -> AbstractContextManager[frozenset[str]]:
     return switched(run, "slow", f"4 {task}", f"slow-task enrich/{task}")
 
 
+def slowest_task(run: TopologyRun) -> AbstractContextManager[frozenset[str]]:
+    """One task takes twenty times as long for the same input."""
+    task = _task(run)
+    return switched(run, "slow", f"20 {task}", f"slow-task enrich/{task}")
+
+
+@contextlib.contextmanager
+def slow_key(run: TopologyRun) -> Iterator[frozenset[str]]:
+    """Three of a hundred orders are of one customer, and each of these takes twenty times as long."""
+    customer = "customer-7"
+    with (
+        switched(run, "hot", f"{_RARE_SHARE} {customer}"),
+        switched(run, "slow-key", f"{_RARE_TIMES} {customer}"),
+    ):
+        yield frozenset({f"slow-key enrich/{_owner(run, customer)}"})
+
+
+def drained_backlog(run: TopologyRun) -> AbstractContextManager[frozenset[str]]:
+    """The source gives nothing for some seconds. Then it gives at once what has come meanwhile."""
+    return _for_a_while(switched(run, "stall", ""))
+
+
+def paused_task(run: TopologyRun) -> AbstractContextManager[frozenset[str]]:
+    """A task is stopped for some seconds. Then it catches up, and executes more than the others."""
+    return _for_a_while(_stopped(run.pid(task_id=_task(run))))
+
+
+@contextlib.contextmanager
+def _for_a_while(fault: AbstractContextManager[object]) -> Iterator[frozenset[str]]:
+    """A fault that ends by itself while the topology is observed."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(fault)
+        timer = threading.Timer(_PAUSED_S, stack.close)
+        timer.start()
+        try:
+            yield frozenset()
+        finally:
+            timer.cancel()
+            timer.join()
+
+
+@contextlib.contextmanager
+def restarted_task(run: TopologyRun) -> Iterator[frozenset[str]]:
+    """A task dies once, and catches up after its restart."""
+    os.kill(run.pid(task_id=_task(run)), signal.SIGKILL)
+    yield frozenset()
+
+
+def debugged_task(run: TopologyRun) -> AbstractContextManager[frozenset[str]]:
+    """A task runs for a fifth of the time, as under a debugger that stops at each breakpoint."""
+    task = _task(run)
+    return _pulsed(run.pid(task_id=task), _DEBUGGED_S, f"slow-task enrich/{task}")
+
+
 def hot_key(run: TopologyRun) -> AbstractContextManager[frozenset[str]]:
     """Half of the orders are of one customer."""
     customer = "customer-7"
@@ -120,22 +183,27 @@ def _owner(run: TopologyRun, customer: str) -> int:
     return tasks[_group(customer) * len(tasks) // DEFAULT_KEY_GROUPS]
 
 
-@contextlib.contextmanager
-def slow_stream_manager(run: TopologyRun) -> Iterator[frozenset[str]]:
+def slow_stream_manager(run: TopologyRun) -> AbstractContextManager[frozenset[str]]:
     """The stream manager of container 2 runs for a third of the time only."""
-    pid, over = run.pid(container_id=2, process="stmgr"), threading.Event()
+    return _pulsed(run.pid(container_id=2, process="stmgr"), _STOPPED_S, "slow-stream-manager container 2")
+
+
+@contextlib.contextmanager
+def _pulsed(pid: int, stopped_s: float, right: str) -> Iterator[frozenset[str]]:
+    """A process is stopped again and again."""
+    over = threading.Event()
 
     def pulse() -> None:
         with contextlib.suppress(ProcessLookupError):
             while not over.is_set():
                 with _stopped(pid):
-                    over.wait(_STOPPED_S)
+                    over.wait(stopped_s)
                 over.wait(_RUNNING_S)
 
     thread = threading.Thread(target=pulse)
     thread.start()
     try:
-        yield frozenset({"slow-stream-manager container 2"})
+        yield frozenset({right})
     finally:
         over.set()
         thread.join()

@@ -82,7 +82,7 @@ def section(results: Results) -> list[str]:
 
 def _causes(results: Results) -> list[str]:
     rows = [_row(each, results.trials[each.name]) for each in CAUSES if each.name in results.trials]
-    head = ("cause", "right diagnosis", "first diagnosis", "after", "complete after", "at the end of 30 s")
+    head = ("cause", "invites", "right diagnosis", "first diagnosis", "after", "complete after", "at the end of 30 s")
     return _table(head, rows)
 
 
@@ -92,7 +92,8 @@ def _row(cause: Cause, trial: Trial) -> tuple[str, ...]:
     wrong = "" if trial.is_right else " **(wrong)**"
     return (
         cause.text,
-        _codes(sorted({each.partition(" ")[0] for each in trial.right})),
+        f"`{cause.invites}`" if cause.invites else "",
+        _codes(sorted({each.partition(" ")[0] for each in trial.right})) or "none",
         "none" if first is None else f"`{first.first}`{wrong}",
         "" if first is None else f"{first.at_s:.0f} s",
         complete,

@@ -20,11 +20,12 @@ from heron_testing.relay import Relay
 from heron_testing_servers.install import ServerNotInstalledError
 from heron_testing_servers.network import Network
 
-__all__ = ["Site", "SiteOf", "cgroup", "hosts", "machine", "memory_limits", "write"]
+__all__ = ["Site", "SiteOf", "cgroup", "full_outlets", "hosts", "machine", "memory_limits", "write"]
 
 _CONTAINERS = 3  # with container 0
 _LIMITED = 2
 _WINDOW_BYTES = 65_536
+_HIGH_BYTES, _LOW_BYTES = 262_144, 16_384
 _MOUNTS = Path("/sys/fs/cgroup")
 _GONE_S, _POLL_S = 5.0, 0.1
 
@@ -55,6 +56,12 @@ SiteOf = Callable[[Path], AbstractContextManager[Site]]
 def machine(folder: Path) -> Iterator[Site]:
     """All containers run on this machine, without limits."""
     yield Site()
+
+
+@contextlib.contextmanager
+def full_outlets(folder: Path) -> Iterator[Site]:
+    """As `machine`; a slow task soon holds its spouts up, and works off for long what it has got until then."""
+    yield Site(engine={"heron.stmgr.high.watermark.bytes": _HIGH_BYTES, "heron.stmgr.low.watermark.bytes": _LOW_BYTES})
 
 
 @contextlib.contextmanager

@@ -14,9 +14,9 @@ from heron.clock import monotonic_s
 from heron.spi.health import HealthPolicy
 from heron.spi.health_values import Diagnosis, Observation
 from heron_health_manager.diagnosing.policy_round import Round, run_round
+from heron_health_manager.diagnosing.thresholds import REPORTED
 
 __all__ = [
-    "REPORTED",
     "Alarm",
     "Said",
     "TimedWindow",
@@ -29,9 +29,6 @@ __all__ = [
     "watch",
     "windows_of",
 ]
-
-REPORTED = 0.5
-"""The confidence from which a finding counts as a diagnosis. Those below say that something else explains more."""
 
 _PERIOD_S = 1.5  # at most, between two observations
 _LONGEST_BEFORE_S = 60.0  # the start of a topology, and what else the machine does, must have passed
@@ -92,7 +89,12 @@ class Trial:
 
     @property
     def is_right(self) -> bool:
-        """Whether the first diagnosis that came first is right, and the others followed in time."""
+        """Whether the first diagnosis that came first is right, and the others followed in time.
+
+        Without a right diagnosis, each one is wrong.
+        """
+        if not self.right:
+            return not self.said
         return bool(self.said) and self.said[0].first in self.right and self.complete_s is not None
 
 
@@ -187,6 +189,8 @@ def _before(windows: Iterator[Window], policy: HealthPolicy, before_s: float, se
 
 def _complete(reported: tuple[str, ...], right: frozenset[str]) -> bool:
     """Whether a right diagnosis stands first, and the others of different names stand somewhere."""
+    if not right:
+        return not reported
     names = {each.partition(" ")[0] for each in right}
     found = {each.partition(" ")[0] for each in reported if each in right}
     return bool(reported) and reported[0] in right and found == names

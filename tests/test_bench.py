@@ -227,12 +227,12 @@ def test_a_quick_bench_counts_right_and_writes_its_rows(tmp_path: Path) -> None:
 _MECHANISMS = """
 import zmq
 from heron.ipc.guarded_hub import open_guarded_hub
-from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.keys import ClientKind, new_keys
 from heron.ipc.socket import SocketContext
 
 sockets, keys = SocketContext(), new_keys()
-hub = open_guarded_hub(sockets, "127.0.0.1", keys.listening_to(Speaker.MEMBER))
-peer = sockets.client_of(hub.endpoint, b"c1-0-1", keys=keys.connecting_as(Speaker.MEMBER))
+hub = open_guarded_hub(sockets, "127.0.0.1", keys.listening_to(ClientKind.MEMBER))
+peer = sockets.client_of(hub.endpoint, b"c1-0-1", keys=keys.connecting_as(ClientKind.MEMBER))
 print(hub.raw.getsockopt(zmq.MECHANISM), peer.raw.getsockopt(zmq.MECHANISM))
 sockets.close()
 """

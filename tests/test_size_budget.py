@@ -33,7 +33,7 @@ LARGE_CLASSES = {
     # a dict, whose methods are those of a dict
     "StoredEntries": 24,
     # one subject each, on the tuple path or in the shell of a process
-    "BoltRunner": 34,  # what a bolt does with each thing that arrives; the parts that decide are objects of `input`
+    "BoltRunner": 26,  # what a bolt does with each thing that arrives; the parts that decide are objects of `input`
     "ComponentRunner": 41,  # the life of a component, of which a plan, a checkpoint and a removal are steps
     "Emitter": 21,
     "SpoutRunner": 32,  # when `next_tuple` may be called; the roots and the pace are objects of `acks` and `pacing`

@@ -91,6 +91,9 @@ class Enrich(Bolt):
         """Call the service, and emit the order."""
         factor, *of_tasks = self.switches.numbers("slow") or [1.0]
         slower = factor if not of_tasks or self.task in of_tasks else 1.0
+        times, *keys = (self.switches.text("slow-key") or "1").split()
+        if tup.values[0] in keys:
+            slower = float(times)
         time.sleep(self.call_s * slower)
         work(self.work_s * slower)
         self.misbehave()
@@ -129,14 +132,14 @@ def main() -> None:
     parser.add_argument("--enrich", type=int, default=4, help="tasks of enrich")
     parser.add_argument("--call", type=float, default=0.02, help="seconds that a task waits for the service")
     parser.add_argument("--work", type=float, default=0.0, help="seconds of processor time")
+    parser.add_argument("--shuffle", action="store_true", help="orders without keys")
     parser.add_argument("--acks", action="store_true", help="at-least-once delivery")
     options = parser.parse_args()
     config = vars(options)
     builder = TopologyBuilder("orders")
     orders = builder.add_spout("orders", Orders, par=1, config=config)
-    enrich = builder.add_bolt(
-        "enrich", Enrich, par=options.enrich, inputs={orders: Grouping.fields("customer")}, config=config
-    )
+    grouping = Grouping.SHUFFLE if options.shuffle else Grouping.fields("customer")
+    enrich = builder.add_bolt("enrich", Enrich, par=options.enrich, inputs={orders: grouping}, config=config)
     builder.add_bolt("store", Store, par=1, inputs={enrich: Grouping.SHUFFLE})
     delivery = TopologyReliabilityMode.ATLEAST_ONCE if options.acks else TopologyReliabilityMode.ATMOST_ONCE
     builder.set_config({"topology.stmgrs": 2, "topology.reliability.mode": delivery})

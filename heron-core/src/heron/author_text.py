@@ -2,12 +2,16 @@
 
 No method of a value's own class runs, because a `__repr__` may raise, recurse, take minutes or make megabytes. The text
 of an exception is its author's, so `__str__` is called, and may raise.
+
+Error texts reach logs and pages. So a value whose name names a secret is hidden, and a tuple is shown without its
+values.
 """
 
 from __future__ import annotations
 
 import datetime
 import decimal
+import re
 import sys
 import traceback
 import types
@@ -17,13 +21,30 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, cast
 
-__all__ = ["class_name", "error_text", "named_error", "raised_lines", "short_text", "traceback_text"]
+__all__ = [
+    "HIDDEN",
+    "Described",
+    "class_name",
+    "error_text",
+    "named_error",
+    "names_secret",
+    "raised_lines",
+    "short_text",
+    "traceback_text",
+]
+
+HIDDEN = "(hidden)"
 
 SHORT = 80
 _LONGEST_ERROR = 2_000  # characters; a message may hold a whole record
 _LONGEST_TRACE = 20_000
 _ENTRIES = 12
 _DEEPEST = 4
+_SECRET_NAME = re.compile(
+    r"secret|password|passwd|passphrase|pwd|token|credential|private|api.?key|access.?key|authorization|cookie",
+    re.IGNORECASE,
+)
+_WORKING_FOLDERS = frozenset({"PWD", "OLDPWD"})  # variables of every shell
 _MOST_BITS = 1_024  # Python refuses to write far longer integers, and long ones take long
 _Cut = Callable[[object, slice], object]
 _TEXTS: tuple[tuple[type, _Cut], ...] = (
@@ -48,6 +69,17 @@ _CONTAINERS: tuple[tuple[type, str, str], ...] = (
     (frozenset, "frozenset({", "})"),
     (deque, "deque([", "])"),
 )
+
+
+class Described(str):
+    """A text of the engine about records, without their values."""
+
+    __slots__ = ()
+
+
+def names_secret(name: str) -> bool:
+    """Whether a key, a field or a variable of this name probably has a secret as its value."""
+    return name not in _WORKING_FOLDERS and bool(_SECRET_NAME.search(name))
 
 
 def short_text(value: object, most: int = SHORT) -> str:
@@ -128,7 +160,7 @@ def _pieces(value: object, depth: int, most: int) -> Iterator[str]:
             yield ", " if number else ""
             yield from _pieces(key, depth + 1, most)
             yield ": "
-            yield from _pieces(held, depth + 1, most)
+            yield from _named(key, held, depth, most)
         yield _more(dict.__len__(mapping), "}")
     elif (found := next((each for each in _CONTAINERS if issubclass(kind, each[0])), None)) is not None:
         yield from _sequence(value, found, depth, most)
@@ -136,6 +168,13 @@ def _pieces(value: object, depth: int, most: int) -> Iterator[str]:
         yield repr(value)
     else:
         yield from _object(value, depth, most)
+
+
+def _named(name: object, held: object, depth: int, most: int) -> Iterator[str]:
+    if type(name) is str and names_secret(name):
+        yield HIDDEN
+    else:
+        yield from _pieces(held, depth + 1, most)
 
 
 def _sequence(value: object, found: tuple[type, str, str], depth: int, most: int) -> Iterator[str]:
@@ -186,15 +225,15 @@ def _object(value: object, depth: int, most: int) -> Iterator[str]:
         yield f"{class_name(value)}("
         for number, (name, held) in enumerate(_attributes(value)):
             yield f"{', ' if number else ''}{name}="
-            yield from _pieces(held, depth + 1, most)
+            yield from _named(name, held, depth, most)
         yield ")"
 
 
 def _attributes(value: object) -> Iterable[tuple[str, object]]:
     """The attributes of an object that has a dict, and what a tuple of the engine shows.
 
-    Error texts reach logs and pages, so what a class keeps to itself is left out: names that begin with an underscore,
-    and fields of a dataclass with `repr=False`.
+    What a class keeps to itself is left out: names that begin with an underscore, and fields of a dataclass with
+    `repr=False`.
     """
     bases = [type.__getattribute__(base, "__dict__") for base in type.__getattribute__(type(value), "__mro__")]
     names = next((found["_shown"] for found in bases if found.get("_shown")), None)

@@ -69,7 +69,7 @@ def loop() -> Node:
         (threading.Lock(), "lock()"),
         (
             Tuple.source("w", "default", 1)(values=("a",)),
-            "Tuple(component='w', stream='default', task=1, values=('a',))",
+            "Tuple(component='w', stream='default', task=1)",
         ),
     ],
 )
@@ -119,3 +119,14 @@ def test_what_a_class_does_not_show_is_not_shown() -> None:
             self._token = "hunter2"
 
     assert short_text(User("ada", "hunter2")) == "User(name='ada')"
+
+
+def test_a_value_whose_name_names_a_secret_is_hidden() -> None:
+    """The names are those that hide a field of a tuple in `heron inspect`."""
+
+    class Login:
+        def __init__(self) -> None:
+            self.name, self.api_key = "ada", "hunter2"
+
+    shown = short_text({"Password": "hunter2", "login": Login()})
+    assert shown == "{'Password': (hidden), 'login': Login(name='ada', api_key=(hidden))}"

@@ -189,7 +189,7 @@ def test_a_killed_server_leaves_its_processes_and_the_next_is_a_new_interpreter(
         'start("role_stand_in", "exit")',
         "print(json.dumps([first, end(), server.pid]))",
     )
-    assert found == [[-15, "killed by SIGTERM (by its executor): waits"], [7, "exit code 7"], 0]
+    assert found == [[-15, "killed by SIGTERM (by its executor)"], [7, "exit code 7"], 0]
 
 
 def test_a_stopped_server_does_not_stop_its_executor(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from heron.executor.container_keys import ContainerKeys
-from heron.ipc.keys import KeyRing, Speaker, new_keys
+from heron.ipc.keys import ClientKind, KeyRing, new_keys
 from heron.spi.statemgr import Versioned
 from heron.state_nodes.topology_keys import encode_keys
 
@@ -20,8 +20,8 @@ def test_each_step_of_a_rotation_is_taken_once() -> None:
     assert keys.of_server(new.server.public) is None
     assert keys.follow(Versioned(encode_keys(old), 1), "wc") is None
     assert keys.follow(Versioned(encode_keys(both), 2), "wc") == old
-    assert keys.of_server(old.server.public) == old.connecting_as(Speaker.MEMBER)
-    assert keys.of_server(new.server.public) == new.connecting_as(Speaker.MEMBER)
+    assert keys.of_server(old.server.public) == old.connecting_as(ClientKind.MEMBER)
+    assert keys.of_server(new.server.public) == new.connecting_as(ClientKind.MEMBER)
     assert keys.follow(Versioned(encode_keys(old), 1), "wc") is None
     assert keys.follow(Versioned(encode_keys(both.completed()), 3), "wc") == both
     assert (keys.ring, keys.version) == (both.completed(), 3)

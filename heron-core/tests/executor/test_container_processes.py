@@ -9,7 +9,7 @@ import pytest
 
 from heron.errors import StateError, UsageError
 from heron.executor.container_processes import container_processes, output_file, role_spec
-from heron.ipc.keys import KeyRing, Speaker, new_keys
+from heron.ipc.keys import ClientKind, KeyRing, new_keys
 from heron.kernel.role_spec import (
     InstanceSpec,
     MetricsmgrSpec,
@@ -89,7 +89,9 @@ def test_each_role_receives_only_what_it_needs(packing: PackingPlan, tmp_path: P
         assert b"statemgr" not in path.read_bytes() or process.name == "metricsmgr"
         assert secrets_in(path) == secrets_of[process.role]
     tmanager = role_spec(container_processes(0, packing)[0], SPEC, KEYS, (), 7, tmp_path)
-    assert tmanager == TManagerSpec("wc", "wc-1", 1, 7, "/run", "/log", REF, KEYS.listening_to(*Speaker), SPEC.settings)
+    assert tmanager == TManagerSpec(
+        "wc", "wc-1", 1, 7, "/run", "/log", REF, KEYS.listening_to(*ClientKind), SPEC.settings
+    )
 
 
 def test_the_checkpoint_store_reaches_instances_and_topology_managers(packing: PackingPlan, tmp_path: Path) -> None:

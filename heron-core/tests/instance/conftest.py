@@ -294,7 +294,7 @@ class BoltTask(EmittingTask):
         self.tracker.settle(self.emitter.acked, self.emitter.failed, self._pool)
 
     def flush(self) -> None:
-        """`BoltRunner._flush`."""
+        """`BoltOutput.flush`."""
         self.settle()
         self.emitter.flush()
         self.tracker.flush()

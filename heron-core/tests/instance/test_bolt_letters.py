@@ -211,10 +211,9 @@ def test_a_file_that_others_can_write_is_not_loaded(tmp_path: Path) -> None:
     running = Running(tmp_path)
     running.run(lambda: running.put(1), lambda: running.checkpoint(1))
     running.letters.file.path.chmod(0o666)
-    take_letters = BoltRunner(running.task, UntilRead(running.gateway), Check).take_letters
-    assert take_letters is not None
+    task = BoltRunner(running.task, UntilRead(running.gateway), Check).task
     with pytest.raises(HeronError, match=r"cannot be changed: .*its mode is 0666; `chmod 600"):
-        take_letters(["2-c1-1"], drop=False)
+        task.take_letters(["2-c1-1"], drop=False)
 
 
 class CheckColumns(Bolt):
@@ -233,7 +232,7 @@ def test_a_batch_of_columns_is_one_letter(tmp_path: Path) -> None:
     """It comes back as a batch."""
     running = Running(tmp_path)
     runner = BoltRunner(running.task, UntilRead(running.gateway), Check)
-    acks, batch = runner._acks, pa.record_batch({"v": [1, 2, 3]})
+    acks, batch = runner._output.acks, pa.record_batch({"v": [1, 2, 3]})
     assert isinstance(acks, LetterAcks)
     acks.begin_columns(batch, None, (), ("spout", "blocks"))
     acks.blame(batch, "process_columns", ValueError("poison"))
@@ -255,7 +254,7 @@ def test_a_batch_of_columns_that_is_failed_before_its_exception_is_one_letter(tm
     """As a tuple: a component calls `fail`, and raises after it. The letter has the reason."""
     running = Running(tmp_path)
     runner = BoltRunner(running.task, UntilRead(running.gateway), Check)
-    acks, batch = runner._acks, pa.record_batch({"v": [1, 2, 3]})
+    acks, batch = runner._output.acks, pa.record_batch({"v": [1, 2, 3]})
     acks.begin_columns(batch, None, (), ("spout", "blocks"))
     acks.settle_columns(batch, acked=False)
     acks.blame(batch, "process_columns", ValueError("poison"))

@@ -411,7 +411,8 @@ class Slow(Bolt):
 def slow_clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     """The clock that the runner reads, and that `Slow` advances."""
     Slow.clock = FakeClock()
-    monkeypatch.setattr("heron.instance.bolt_runner.monotonic_s", Slow.clock.monotonic_s)
+    for module in ("batch_processor", "bolt_output", "bolt_runner"):
+        monkeypatch.setattr(f"heron.instance.{module}.monotonic_s", Slow.clock.monotonic_s)
     return Slow.clock
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, cast
@@ -20,6 +20,7 @@ from heron.api.api_constants import (
 )
 from heron.api.dead_letter import DeadLetter
 from heron.api.spout import Spout
+from heron.errors import HeronError
 from heron.instance.acks.pending_roots import PendingRoots
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.queues.data_queue import LettersAsked
@@ -156,18 +157,22 @@ def test_a_root_that_the_author_does_not_let_out_again_becomes_a_dead_letter() -
     store.stored.append(letter_line(letter, "1-0-1", "lines"))
     assert replays.take_letters(["1-0-1"], drop=False) == {"1-0-1": "LookupError: no such shard"}
     assert [each.id for each in store.stored] == ["1-0-1"], "it stays"
+    store.is_full = True
+    with pytest.raises(HeronError, match=r"are lost \(1-0-1: LookupError: no such shard\); see the task's log"):
+        replays.take_letters(["1-0-1"], drop=False)
 
 
 class Kept:
     """The letters of one task, in memory."""
 
     dropped = 0
+    is_full = False
 
     def __init__(self) -> None:
         self.letters: list[DeadLetter] = []
         self.stored: list[LetterLine] = []
 
-    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
+    def add(self, letters: Mapping[str, DeadLetter]) -> None:
         """Keep them."""
         self.letters += letters.values()
 
@@ -176,9 +181,12 @@ class Kept:
         taken, self.stored = [each for each in self.stored if each.id in ids], []
         return taken
 
-    def put_back(self, line: LetterLine) -> None:
-        """Keep it again."""
-        self.stored.append(line)
+    def put_back(self, lines: Sequence[LetterLine]) -> list[str]:
+        """Keep them again."""
+        if self.is_full:
+            return [each.id for each in lines]
+        self.stored += lines
+        return []
 
 
 def test_a_full_budget_stops_new_roots_and_drops_nothing(tmp_path: Path) -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
 from heron.clock import monotonic_s
 from heron.errors import HeronError
 from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
-from heron.ipc.keys import ClientKeys, Speaker, TopologyKeys, new_keys
+from heron.ipc.keys import ClientKeys, ClientKind, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
-from heron.ipc.socket import Channel, SocketContext
+from heron.ipc.socket import HANDSHAKE_S, Channel, SocketContext
 from heron_testing.relay import Relay
 
 MAX_BYTES = 100_000
+_GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"CURVE".ljust(20, b"\0") + bytes(32)  # of ZMTP 3.1
+_LONG_COMMAND, _LONG_MESSAGE = 6, 2  # flags of ZMTP
 
 
 class Guarded:
@@ -26,11 +30,11 @@ class Guarded:
         self.reactor = Reactor()
         self.sockets = SocketContext(max_frame_bytes=MAX_BYTES, link_timeout_s=0.3)
         self.clients = SocketContext(link_timeout_s=0.3)
-        keys = self.keys.listening_to(Speaker.MEMBER, Speaker.READER)
+        keys = self.keys.listening_to(ClientKind.MEMBER, ClientKind.READER)
         self.hub: GuardedHub = open_guarded_hub(self.sockets, host, keys)
         self.reactor.guard(self.hub)
         self.reactor.on_readable(self.hub, self._read)
-        self.heard: list[tuple[bytes, bytes, Speaker]] = []
+        self.heard: list[tuple[bytes, bytes, ClientKind]] = []
 
     def _read(self) -> None:
         while (message := self.hub.receive_from()) is not None:
@@ -61,12 +65,12 @@ def guarded() -> Iterator[Guarded]:
 
 def test_known_keys_are_accepted_and_each_frame_carries_the_owner_of_the_key(guarded: Guarded) -> None:
     """The rights of a client depend on it."""
-    for speaker in (Speaker.MEMBER, Speaker.READER):
-        client = guarded.client(guarded.keys.connecting_as(speaker), speaker.value.encode())
+    for kind in (ClientKind.MEMBER, ClientKind.READER):
+        client = guarded.client(guarded.keys.connecting_as(kind), kind.value.encode())
         client.send(b"hello")
         guarded.until(lambda: guarded.heard)
-        assert guarded.heard.pop() == (speaker.value.encode(), b"hello", speaker)
-        assert guarded.hub.send(speaker.value.encode(), b"answer")
+        assert guarded.heard.pop() == (kind.value.encode(), b"hello", kind)
+        assert guarded.hub.send(kind.value.encode(), b"answer")
         assert client.wait(10)
         assert client.receive() == b"answer"
     assert not any(guarded.hub.gate.refused().values())
@@ -96,7 +100,7 @@ def test_a_network_address_without_keys_is_refused_on_both_sides(guarded: Guarde
 
 def test_a_frame_above_the_limit_ends_the_connection_of_its_sender(guarded: Guarded) -> None:
     """The connection ends before the frame is in memory, and the sender notices it like any other break."""
-    client = guarded.client(guarded.keys.connecting_as(Speaker.MEMBER))
+    client = guarded.client(guarded.keys.connecting_as(ClientKind.MEMBER))
     gone: list[bool] = []
     guarded.reactor.on_disconnect(client, lambda: gone.append(True))
     client.send(b"hello")
@@ -107,11 +111,47 @@ def test_a_frame_above_the_limit_ends_the_connection_of_its_sender(guarded: Guar
     guarded.reactor.forget(client)
 
 
+def test_a_stranger_who_sends_more_than_a_handshake_is_cut_off(guarded: Guarded) -> None:
+    """ZeroMQ gives every connection the memory of the largest frame, also before its peer has proved a key."""
+    host, _, port = guarded.hub.endpoint.removeprefix("tcp://").partition(":")
+    for flags in (_LONG_COMMAND, _LONG_MESSAGE):
+        with socket.create_connection((host, int(port))) as stranger:
+            stranger.setblocking(False)
+            begun_s = monotonic_s()
+            stranger.sendall(_GREETING + struct.pack(">BQ", flags, MAX_BYTES) + b"x" * (MAX_BYTES - 1))
+            guarded.until(partial(_is_closed, stranger))
+            assert monotonic_s() - begun_s < HANDSHAKE_S / 2
+    guarded.until(lambda: sum(guarded.hub.gate.refused().values()) == 2)
+
+
+def test_a_peer_that_has_proved_its_key_may_send_a_large_frame_at_once(guarded: Guarded) -> None:
+    """What it sends right behind the handshake counts for no limit of strangers, and it is watched no more."""
+    client = guarded.client(guarded.keys.connecting_as(ClientKind.MEMBER))
+    client.send(b"x" * (MAX_BYTES - 1000))  # encryption adds some bytes
+    guarded.until(lambda: guarded.heard)
+    guarded.until(lambda: guarded.hub.serve() is None)
+    assert not any(guarded.hub.gate.refused().values())
+    idle = guarded.client(guarded.keys.connecting_as(ClientKind.READER))
+    guarded.until(guarded.hub.gate.unproved.end_large)
+    guarded.until(lambda: guarded.hub.serve() is None)
+    idle.send(b"hello")
+    guarded.until(lambda: len(guarded.heard) == 2)
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    try:
+        return not connection.recv(1000)
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
 def test_a_silent_link_counts_as_broken(guarded: Guarded) -> None:
     """A pulled cable ends no connection, so idle links are pinged. A broken connection does not resume."""
     host, _, port = guarded.hub.endpoint.removeprefix("tcp://").partition(":")
     relay = Relay((host, int(port)))
-    keys = guarded.keys.connecting_as(Speaker.MEMBER)
+    keys = guarded.keys.connecting_as(ClientKind.MEMBER)
     client = guarded.clients.client_of("tcp://{}:{}".format(*relay.address), keys=keys)
     gone: list[bool] = []
     try:
@@ -137,7 +177,7 @@ def test_a_connection_attempt_without_answer_ends_soon(guarded: Guarded) -> None
         listener.listen(0)
         first.connect(listener.getsockname())  # the backlog has room for one connection; further ones get no answer
         endpoint = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
-        client = guarded.clients.client_of(endpoint, keys=guarded.keys.connecting_as(Speaker.MEMBER))
+        client = guarded.clients.client_of(endpoint, keys=guarded.keys.connecting_as(ClientKind.MEMBER))
         gone: list[bool] = []
         guarded.reactor.on_disconnect(client, lambda: gone.append(True))
         guarded.until(lambda: gone)
@@ -149,7 +189,7 @@ def test_a_hub_can_listen_on_an_interface() -> None:
     made = Guarded("lo")
     try:
         assert made.hub.endpoint.startswith("tcp://127.0.0.1:")
-        made.client(made.keys.connecting_as(Speaker.MEMBER)).send(b"hello")
+        made.client(made.keys.connecting_as(ClientKind.MEMBER)).send(b"hello")
         made.until(lambda: made.heard)
     finally:
         made.close()
@@ -159,7 +199,7 @@ def test_no_peer_is_accepted_before_the_gate_is_served(guarded: Guarded) -> None
     """ZeroMQ accepts every key without a handler. Here a handler always exists, even while it does not answer."""
     guarded.reactor.forget(guarded.hub)
     guarded.reactor.on_readable(guarded.hub, guarded._read)  # as in the fixture
-    client = guarded.client(guarded.keys.connecting_as(Speaker.MEMBER))
+    client = guarded.client(guarded.keys.connecting_as(ClientKind.MEMBER))
     client.send(b"hello")
     for _ in range(5):
         guarded.reactor.run_once(0.02)

@@ -7,21 +7,23 @@ from dataclasses import replace
 
 import pytest
 
-from heron.ipc.keys import ClientKeys, KeyPair, KeyRing, ServerKeys, Speaker, keys_of_server, new_keys
+from heron.ipc.keys import ClientKeys, ClientKind, KeyPair, KeyRing, ServerKeys, keys_of_server, new_keys
 
 
 def test_each_process_gets_only_the_keys_it_needs() -> None:
     """A server has no secret of a client, a client none of the server, and a reader no other secret."""
     keys = new_keys()
-    server = keys.listening_to(Speaker.MEMBER, Speaker.READER)
-    assert server == ServerKeys(keys.server, {keys.member.public: Speaker.MEMBER, keys.reader.public: Speaker.READER})
-    assert keys.connecting_as(Speaker.CONTROL) == ClientKeys(keys.server.public, keys.control)
+    server = keys.listening_to(ClientKind.MEMBER, ClientKind.READER)
+    assert server == ServerKeys(
+        keys.server, {keys.member.public: ClientKind.MEMBER, keys.reader.public: ClientKind.READER}
+    )
+    assert keys.connecting_as(ClientKind.CONTROL) == ClientKeys(keys.server.public, keys.control)
 
 
 def test_no_log_or_message_shows_a_secret(caplog: pytest.LogCaptureFixture) -> None:
     """An object that holds keys may end up in a traceback, a log line or an assertion."""
     keys = new_keys()
-    server, client = keys.listening_to(*Speaker), keys.connecting_as(Speaker.MEMBER)
+    server, client = keys.listening_to(*ClientKind), keys.connecting_as(ClientKind.MEMBER)
     with caplog.at_level(logging.INFO):
         logging.getLogger("test").info("%s %r", keys, [server, {"client": client}])
     shown = f"{caplog.text} {keys} {server!r} {client}"
@@ -54,7 +56,7 @@ def test_a_rotation_has_both_sets_and_then_the_new_one() -> None:
 
 def test_the_public_key_of_a_server_selects_the_keys_of_its_set() -> None:
     """A location of an earlier version names no key, and means the first set."""
-    known = [new_keys().connecting_as(Speaker.MEMBER) for _ in range(2)]
+    known = [new_keys().connecting_as(ClientKind.MEMBER) for _ in range(2)]
     assert [keys_of_server(each.server_public, known) for each in known] == known
     assert keys_of_server("", known) == known[0]
     assert keys_of_server(new_keys().server.public, known) is None

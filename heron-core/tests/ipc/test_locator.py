@@ -13,7 +13,7 @@ from heron.executor.container_keys import ContainerKeys
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.guarded_hub import open_guarded_hub
-from heron.ipc.keys import KeyRing, Speaker, new_keys
+from heron.ipc.keys import ClientKind, KeyRing, new_keys
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
@@ -165,7 +165,7 @@ def test_keys_that_cannot_be_taken_do_not_hide_the_location(
 
 def test_a_broken_connection_is_replaced_with_a_new_hello(environment: Environment) -> None:
     """The topology manager identifies a process by its connection, and cannot answer before the hello."""
-    hub = open_guarded_hub(environment.sockets, "127.0.0.1", environment.keys.listening_to(Speaker.MEMBER))
+    hub = open_guarded_hub(environment.sockets, "127.0.0.1", environment.keys.listening_to(ClientKind.MEMBER))
     environment.reactor.guard(hub)
     host, _, port = hub.endpoint.removeprefix("tcp://").partition(":")
     relay = Relay((host, int(port)))
@@ -198,3 +198,14 @@ def test_a_leader_with_unknown_keys_is_reached_when_the_keys_come(environment: E
     environment.executor.send(environment.client, frame)
     environment.read(environment.tmanagers[0])
     assert environment.connected == 1
+
+
+def test_a_leader_with_new_keys_at_the_same_endpoint_is_another_server(environment: Environment) -> None:
+    """Its port may be fixed. The former connection has the former keys, and would be tried for ever."""
+    new = new_keys()
+    environment.source.ring = environment.source.ring.beginning(new)
+    for epoch, keys in enumerate((environment.keys, new), 1):
+        location = pb.TManagerLocation(endpoint=environment.endpoints[0], epoch=epoch, server_key=keys.server.public)
+        environment.executor.send(environment.client, control_frame(Envelope(tmanager_location=location)))
+        environment.read(environment.tmanagers[0])
+        assert environment.connected == epoch

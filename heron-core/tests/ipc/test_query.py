@@ -16,7 +16,7 @@ from heron.ipc.documents.metrics_table import MetricsRow, MetricsSeries, Metrics
 from heron.ipc.documents.status import TopologyStatus, encode_status
 from heron.ipc.envelope import Envelope, control_frame, parse_control
 from heron.ipc.guarded_hub import open_guarded_hub
-from heron.ipc.keys import ClientKeys, Speaker, new_keys
+from heron.ipc.keys import ClientKeys, ClientKind, new_keys
 from heron.ipc.query import TManagerClient
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
@@ -58,7 +58,7 @@ class TManager:
         self.heard = threading.Event()
         self._reactor = Reactor()
         self._sockets = SocketContext()
-        self._hub = open_guarded_hub(self._sockets, "127.0.0.1", self.keys.listening_to(*Speaker))
+        self._hub = open_guarded_hub(self._sockets, "127.0.0.1", self.keys.listening_to(*ClientKind))
         self.endpoint = self._hub.endpoint
         self._reactor.guard(self._hub)
         self._reactor.on_readable(self._hub, self._read)
@@ -68,7 +68,7 @@ class TManager:
 
     def client(self, keys: ClientKeys | None = None) -> TManagerClient:
         """A client as a command uses it."""
-        return TManagerClient(self.endpoint, keys or self.keys.connecting_as(Speaker.CONTROL))
+        return TManagerClient(self.endpoint, keys or self.keys.connecting_as(ClientKind.CONTROL))
 
     def say(self, frame: bytes) -> None:
         """Sends a frame to the last client."""
@@ -138,7 +138,7 @@ def test_metrics_of_some_names_are_read_one_by_one(tmanager: TManager) -> None:
 
 def test_an_unknown_key_and_another_server_key_have_different_errors(tmanager: TManager) -> None:
     """Both errors come at once, because waiting does not help. Their remedies differ."""
-    stranger, own = new_keys().connecting_as(Speaker.CONTROL), tmanager.keys.connecting_as(Speaker.CONTROL)
+    stranger, own = new_keys().connecting_as(ClientKind.CONTROL), tmanager.keys.connecting_as(ClientKind.CONTROL)
     for keys, why in (
         (replace(own, pair=stranger.pair), "it does not know this key"),
         (replace(own, server_public=stranger.server_public), "the process that listens there has other keys"),
@@ -157,7 +157,7 @@ def test_an_endpoint_without_a_process_fails_at_once() -> None:
         taken.bind(("127.0.0.1", 0))
         endpoint = f"tcp://127.0.0.1:{taken.getsockname()[1]}"  # bound, but it does not listen
         with (
-            TManagerClient(endpoint, new_keys().connecting_as(Speaker.READER)) as client,
+            TManagerClient(endpoint, new_keys().connecting_as(ClientKind.READER)) as client,
             pytest.raises(UnreachableError, match="no process listens there"),
         ):
             client.status(LONG_S)
@@ -168,7 +168,7 @@ def test_the_last_reply_before_the_end_of_a_connection_is_received() -> None:
     for _ in range(20):
         tmanager = TManager(linger_s=LONG_S)
         sockets = SocketContext()
-        channel = open_watched_channel(sockets, tmanager.endpoint, tmanager.keys.connecting_as(Speaker.CONTROL))
+        channel = open_watched_channel(sockets, tmanager.endpoint, tmanager.keys.connecting_as(ClientKind.CONTROL))
         try:
             channel.send(control_frame(Envelope(status_request=pb.StatusRequest(request_id=1))))
             assert tmanager.heard.wait(LONG_S)
@@ -207,7 +207,7 @@ def test_a_silent_topology_manager_fails_after_the_time_limit(tmanager: TManager
     with socket.create_server(("127.0.0.1", 0)) as foreign:
         endpoint = f"tcp://127.0.0.1:{foreign.getsockname()[1]}"
         with (
-            TManagerClient(endpoint, tmanager.keys.connecting_as(Speaker.READER)) as client,
+            TManagerClient(endpoint, tmanager.keys.connecting_as(ClientKind.READER)) as client,
             pytest.raises(UnreachableError, match=r"nothing came within 0\.2 s"),
         ):
             client.status(0.2)

@@ -8,7 +8,7 @@ import pytest
 
 from heron.clock import monotonic_s
 from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
-from heron.ipc.keys import ClientKeys, ServerKeys, Speaker, TopologyKeys, new_keys
+from heron.ipc.keys import ClientKeys, ClientKind, ServerKeys, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, SocketContext
 
@@ -17,7 +17,7 @@ WAIT_S = 20.0
 
 def members(keys: TopologyKeys) -> ServerKeys:
     """The keys of a hub that accepts the members of this set."""
-    return keys.listening_to(Speaker.MEMBER)
+    return keys.listening_to(ClientKind.MEMBER)
 
 
 class TwoPorts:

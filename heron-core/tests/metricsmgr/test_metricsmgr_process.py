@@ -14,7 +14,7 @@ import pytest
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.keys import ClientKind, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
 from heron.kernel.process_keys import ProcessKeys
@@ -42,7 +42,7 @@ def metricsmgr(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
             "metricsink", "file", "heron_metricsink_file.sink:FileSink", {"directory": str(tmp_path / "metrics")}
         ),
     )
-    keys = (new_keys().connecting_as(Speaker.MEMBER),)
+    keys = (new_keys().connecting_as(ClientKind.MEMBER),)
     spec = MetricsmgrSpec("wc", 1, 1, str(tmp_path), str(tmp_path), keys, sinks, {"heron.metrics.export.s": 0.1})
     write_spec(tmp_path / "spec.json", spec)
     process = subprocess.Popen([sys.executable, "-m", "heron.metricsmgr.main", str(tmp_path / "spec.json")])
@@ -56,7 +56,7 @@ def test_records_that_have_arrived_are_processed_after_the_time_to_drain(
 ) -> None:
     """On a busy machine the time may pass before the metrics manager runs."""
     (tmp_path / "c1").mkdir()
-    keys = (new_keys().connecting_as(Speaker.MEMBER),)
+    keys = (new_keys().connecting_as(ClientKind.MEMBER),)
     reactor = Reactor()
     spec = MetricsmgrSpec("wc", 1, 1, str(tmp_path), str(tmp_path), keys, (), {})
     manager = collect(spec, reactor, sockets, ProcessKeys(spec, lambda: spec))

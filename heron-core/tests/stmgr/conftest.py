@@ -34,7 +34,7 @@ from heron.ipc.frames.frame import (
     segment_routes,
 )
 from heron.ipc.frames.frame_limits import FrameLimits
-from heron.ipc.keys import Speaker, TopologyKeys, new_keys
+from heron.ipc.keys import ClientKind, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Channel, Hub, SocketContext
 from heron.kernel.role_spec import StmgrSpec
@@ -106,8 +106,8 @@ class Stmgr:
             str(run_dir),
             str(run_dir),
             TASKS[container],
-            (keys.connecting_as(Speaker.MEMBER),),
-            (keys.listening_to(Speaker.MEMBER),),
+            (keys.connecting_as(ClientKind.MEMBER),),
+            (keys.listening_to(ClientKind.MEMBER),),
         )
         self.spec = spec
         self.sockets = SocketContext(max_frame_bytes=FrameLimits(settings.frame_max_bytes).socket_bytes)
@@ -163,9 +163,9 @@ class Stmgr:
     def take_keys(self, version: int, *sets: TopologyKeys) -> None:
         """As if the executor had these sets of keys now; waits for the hello."""
         if sets:
-            own = tuple(each.connecting_as(Speaker.MEMBER) for each in sets)
+            own = tuple(each.connecting_as(ClientKind.MEMBER) for each in sets)
             self.spec = replace(
-                self.spec, keys=own, peer_keys=tuple(each.listening_to(Speaker.MEMBER) for each in sets)
+                self.spec, keys=own, peer_keys=tuple(each.listening_to(ClientKind.MEMBER) for each in sets)
             )
         location = pb.TManagerLocation(endpoint=self.tmanager_at, epoch=1, keys=version)
         self.executor.send(self._executor_client, control_frame(Envelope(tmanager_location=location)))
@@ -377,7 +377,7 @@ class Site:
 
     def peer(self, container: int, identity: bytes) -> Channel:
         """A channel to the socket for peers of a stream manager, with a member's keys."""
-        endpoint, keys = self.stmgrs[container].endpoint, self.keys.connecting_as(Speaker.MEMBER)
+        endpoint, keys = self.stmgrs[container].endpoint, self.keys.connecting_as(ClientKind.MEMBER)
         return self.sockets.client_of(endpoint, identity, keys=keys)
 
     def close(self) -> None:

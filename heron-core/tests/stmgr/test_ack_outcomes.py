@@ -80,6 +80,18 @@ def test_complete_roots_around_failed_ones_are_a_range() -> None:
     assert (outcomes.in_flight(), outcomes.counters.late_acks) == (0, 0)
 
 
+def test_the_ack_of_a_batch_leaves_out_the_roots_that_failed_in_front_of_it() -> None:
+    """The others are complete, as if they were listed, and none of their acks is late."""
+    outcomes = outcomes_with(6)
+    whole = ack_range((SPOUT << COUNTER_BITS) | 100, KEY, BOLT, 6, failed=2)
+    for data in (next(iter(fails(roots(101, 104)))), whole):
+        outcomes.take(data, 0, SPOUT, 1.0)
+    assert outcomes.counters.settled[RootOutcome.COMPLETE] == 4
+    assert (outcomes.in_flight(), outcomes.counters.late_acks) == (0, 0)
+    outcomes.take(whole, 0, SPOUT, 1.0)
+    assert outcomes.counters.late_acks == 4
+
+
 @pytest.mark.parametrize("acked", [[0, 2, 3], [3, 2, 0], [0, 5]])
 def test_complete_roots_are_listed_if_others_between_them_have_not_ended(acked: list[int]) -> None:
     """A range would complete them too."""
@@ -278,7 +290,7 @@ def test_the_cause_of_a_fail_reaches_the_task_in_front_of_it() -> None:
     """Also if the root is not in flight: only the task knows its roots."""
     outcomes = AckOutcomes()
     outcomes.take(new_roots_derived(SPOUT, 100, KEY, 2, (BOLT,)), 0, SPOUT, 0.0)
-    (cause,) = causes(roots(101), b"why")
+    (cause,) = causes(roots(101), [b"why"])
     (fail,) = fails(roots(101))
     for data in (cause, fail):
         outcomes.take(data, 0, SPOUT, 0.0)

@@ -22,7 +22,7 @@ from heron.ipc.frames.frame import (
 )
 from heron.ipc.frames.metrics_codec import record_of
 from heron.ipc.frames.tracking import COUNTER_BITS, RootOutcome, ack_range, new_roots_derived, parse_settled
-from heron.ipc.keys import ClientKeys, Speaker, new_keys
+from heron.ipc.keys import ClientKeys, ClientKind, new_keys
 from heron.ipc.socket import Inbox
 from heron.spi.metricsink import Histogram
 from heron_testing.relay import Relay
@@ -202,10 +202,10 @@ def test_a_scan_of_the_port_has_no_effect_and_is_counted(site: Site) -> None:
                 pass
     keys = new_keys()
     wrong = [
-        keys.connecting_as(Speaker.MEMBER),
+        keys.connecting_as(ClientKind.MEMBER),
         ClientKeys(site.keys.server.public, keys.member),
-        site.keys.connecting_as(Speaker.CONTROL),
-        site.keys.connecting_as(Speaker.READER),
+        site.keys.connecting_as(ClientKind.CONTROL),
+        site.keys.connecting_as(ClientKind.READER),
     ]
     for number, each in enumerate(wrong):
         site.sockets.client_of(there.endpoint, b"w%d" % number, keys=each).send(b"let me in")

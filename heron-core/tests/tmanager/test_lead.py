@@ -11,7 +11,7 @@ import pytest
 from heron.api.definition import TopologyDefinition
 from heron.driver_kit.loading import open_driver
 from heron.errors import StateConflictError
-from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.keys import ClientKind, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.role_spec import TManagerSpec
@@ -39,7 +39,7 @@ def test_a_deposed_leader_that_has_nothing_to_write_ends(
     state, reactor, sockets = open_driver(ref, StateManager), Reactor(), SocketContext()
     state.set(NodeKind.TOPOLOGY, "wc", encode_plan(definition))
     state.set(NodeKind.PACKING_PLAN, "wc", encode_plan(packing))
-    keys = new_keys().listening_to(*Speaker)
+    keys = new_keys().listening_to(*ClientKind)
     spec = TManagerSpec("wc", "wc-1", 0, 1, run_dir, run_dir, ref, keys, {"heron.heartbeat.s": 0.01})
     try:
         lease = lead(spec, state, reactor, sockets, NoHooks(), lambda: False)

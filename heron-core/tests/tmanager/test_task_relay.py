@@ -9,9 +9,9 @@ import pytest
 from heron.errors import HeronError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
-from heron.ipc.keys import Speaker
+from heron.ipc.keys import ClientKind
 from heron.ipc.reactor import Reactor
-from heron.tmanager.messages import check_speaker
+from heron.tmanager.messages import check_permission
 from heron.tmanager.state.containers import Containers
 from heron.tmanager.task_relay import AskedTask, TaskRelay
 
@@ -27,7 +27,7 @@ def test_a_request_has_one_to_a_thousand_dead_letters(count: int) -> None:
 
 def test_dead_letters_are_changed_with_the_control_key_only() -> None:
     """The reader's key may ask about a task, and change nothing."""
-    check_speaker(Speaker.READER, "stack_request")
-    check_speaker(Speaker.CONTROL, "letters_request")
+    check_permission(ClientKind.READER, "stack_request")
+    check_permission(ClientKind.CONTROL, "letters_request")
     with pytest.raises(HeronError, match="letters_request is not for the topology's read-only key"):
-        check_speaker(Speaker.READER, "letters_request")
+        check_permission(ClientKind.READER, "letters_request")

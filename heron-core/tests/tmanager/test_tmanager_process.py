@@ -23,7 +23,7 @@ from heron.errors import AccessError, HeronError, RefusedError, UnreachableError
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.status import decode_status
 from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
-from heron.ipc.keys import ClientKeys, Speaker, new_keys
+from heron.ipc.keys import ClientKeys, ClientKind, new_keys
 from heron.ipc.query import TManagerClient
 from heron.ipc.socket import Channel, SocketContext
 from heron.kernel.role_spec import TManagerSpec, write_spec
@@ -98,7 +98,7 @@ class Run:
 
     def start(self, incarnation: int) -> subprocess.Popen[bytes]:
         """Starts a topology manager."""
-        keys = self.keys.listening_to(*Speaker)
+        keys = self.keys.listening_to(*ClientKind)
         spec = TManagerSpec("wc", "wc-1", 0, incarnation, str(self.folder), str(self.folder), self.ref, keys)
         path = self.folder / f"tmanager-{incarnation}.json"
         write_spec(path, spec)
@@ -112,12 +112,12 @@ class Run:
 
     def peer(self, location: TManagerLocation) -> Peer:
         """A new peer of this topology manager."""
-        self.peers.append(Peer(self.sockets, location, self.keys.connecting_as(Speaker.MEMBER)))
+        self.peers.append(Peer(self.sockets, location, self.keys.connecting_as(ClientKind.MEMBER)))
         return self.peers[-1]
 
-    def client(self, location: TManagerLocation, speaker: Speaker = Speaker.CONTROL) -> TManagerClient:
+    def client(self, location: TManagerLocation, kind: ClientKind = ClientKind.CONTROL) -> TManagerClient:
         """A client of this topology manager."""
-        return TManagerClient(location.endpoint, self.keys.connecting_as(speaker))
+        return TManagerClient(location.endpoint, self.keys.connecting_as(kind))
 
     def close(self) -> None:
         """Ends all processes and closes the sockets."""
@@ -289,20 +289,20 @@ def test_commands_are_answered(run: Run, leader_of: Callable[[int], TManagerLoca
 def test_each_key_allows_only_its_own_requests(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
     """A read-only key cannot change the state, and a command cannot act as a process of the topology."""
     location = leader_of(1)
-    with run.client(location, Speaker.READER) as reader:
+    with run.client(location, ClientKind.READER) as reader:
         assert reader.status(5.0).topology_id == "wc-1"
         with pytest.raises(HeronError, match="not for the topology's read-only key; use its control key"):
             reader.change_state("killed", 5.0)
         assert reader.status(5.0).state == "running"
-    for speaker in (Speaker.READER, Speaker.CONTROL):
-        intruder = Peer(run.sockets, location, run.keys.connecting_as(speaker))
+    for kind in (ClientKind.READER, ClientKind.CONTROL):
+        intruder = Peer(run.sockets, location, run.keys.connecting_as(kind))
         intruder.register(1)
         refusal = intruder.expect("refused").refused.reason
-        assert refusal == f"stmgr_hello is only for the topology's own processes, not for its {speaker.value} key"
+        assert refusal == f"stmgr_hello is only for the topology's own processes, not for its {kind.value} key"
     strange = new_keys()
     for keys, why in (
-        (strange.connecting_as(Speaker.CONTROL), "the process that listens there has other keys"),
-        (replace(run.keys, control=strange.control).connecting_as(Speaker.CONTROL), "it does not know this key"),
+        (strange.connecting_as(ClientKind.CONTROL), "the process that listens there has other keys"),
+        (replace(run.keys, control=strange.control).connecting_as(ClientKind.CONTROL), "it does not know this key"),
     ):
         with TManagerClient(location.endpoint, keys) as stranger, pytest.raises(AccessError, match=why):
             stranger.change_state("killed", 5.0)
@@ -368,7 +368,7 @@ def test_processes_and_metrics_are_reported(run: Run, leader_of: Callable[[int],
         executor.send(Envelope(metrics_publish=record))
     executor.send(Envelope(status_request=pb.StatusRequest(request_id=1)))
     executor.expect("status_reply")  # all messages have arrived
-    with run.client(location, Speaker.READER) as client:
+    with run.client(location, ClientKind.READER) as client:
         processes = client.status(5.0).processes
         assert [(each.process, each.state, each.pid, each.host) for each in processes] == [
             ("executor", "running", 7, "here"),
@@ -454,7 +454,7 @@ def test_a_question_about_a_task_goes_to_its_stream_manager(
     started = pb.ProcessReport(container_id=2, process="count-3", task_id=3, phase=pb.PROCESS_PHASE_STARTED, pid=77)
     executor.send(Envelope(process_report=started))
     executor.expect("container_tasks")
-    with run.client(location, Speaker.READER) as client, ThreadPoolExecutor(1) as pool:
+    with run.client(location, ClientKind.READER) as client, ThreadPoolExecutor(1) as pool:
         asked = pool.submit(client.stacks, "count", 3, 5.0)
         question = second.expect("stack_request").stack_request
         stacks = TaskStacks("wc", "count", 3, 2, 1, 77, "there", 0.0, ())
@@ -468,8 +468,8 @@ def test_a_question_about_a_task_goes_to_its_stream_manager(
             asked.result()
 
         assert client.stacks("count", 3, 0.1) == (
-            "task count/3 has not answered within 0.1 s: its process (pid 77 on there) is stopped, or native code "
-            "holds the interpreter lock"
+            "task count/3 has not answered within 0.1 s: its process (pid 77 on there) is stopped, gets no "
+            "processor, or native code holds the interpreter lock"
         )
         second.expect("stack_request")  # of the question that was given up
         with pytest.raises(RefusedError, match="task 9 is unknown; known: 1, 2, 3"):

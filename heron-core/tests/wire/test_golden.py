@@ -255,7 +255,7 @@ TRACKING: dict[str, bytes] = {
     "ack-derived": ack_range((5 << 48) | 1000, 2**63 + 1, 6, 3),
     "ack-listed": b"".join(acks(_ROOTS, _XORS)),
     "fail": b"".join(fails(_ROOTS)),
-    "cause": b"".join(causes(_ROOTS, b'{"component":"count","task_id":3}')),
+    "cause": b"".join(causes(_ROOTS, [b'{"component":"count","task_id":3}'] * 3)),
     "settled-derived": b"".join(settled(5, RootOutcome.COMPLETE, np.array([7, 8, 9]))),
     "settled-listed": b"".join(settled(5, RootOutcome.EXPIRED, np.array([9, 7]))),
     "edge-keys": b"".join(edge_keys_of_range(2**63 + 1, 4, task).tobytes() for task in (6, 9)),
@@ -344,8 +344,9 @@ def test_tracking_segments_decode() -> None:
     assert (first.roots.tolist(), first.xors.tolist()) == ([7, 9], [1, 2**63])
     assert [parse_fail(*each).tolist() for each in heads("fail")] == [[7, 9], [7]]
     for data, head in heads("cause"):
-        counters, document = parse_cause(data, head)
-        assert (len(counters), document) == (head.rows, b'{"component":"count","task_id":3}')
+        counters, documents = parse_cause(data, head)
+        assert len(counters) == head.rows
+        assert documents == [b'{"component":"count","task_id":3}', b""][: head.rows]
     assert parse_settled(*heads("settled-derived")[0]) == (RootOutcome.COMPLETE, range(7, 10))
     assert parse_settled(*heads("settled-listed")[0]) == (RootOutcome.EXPIRED, [9, 7])
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from pathlib import Path
 from typing import Any
 
+from heron.errors import CheckpointError
 from heron_engine_spark.driver_spout import BatchDriver
 from heron_engine_spark.failures import Failures, StoppedError
 from heron_streamlet.failures import OperatorError, Step, failed_at
@@ -20,7 +22,9 @@ class Reporting(BatchDriver):
         self.reported: list[Any] = []
         self.letters, self.failures, self.batches = deque(), deque(), deque()
         self.stored, self.over = threading.Event(), threading.Event()
+        self.closed, self.stopping = threading.Event(), threading.Event()
         self.ended, self.thread, self.error = False, threading.Thread(), None
+        self.session, self.scratch = None, Path("there-is-no-such-folder")
 
     def report_error(self, error: Exception) -> None:
         """Keep it."""
@@ -41,6 +45,23 @@ def test_the_job_waits_until_its_letters_are_stored() -> None:
     assert error.stops is False
     assert [each.step for each in error.letters] == ["divide", "divide"]
     assert error.letters[0].values == [1]
+
+
+def test_a_task_that_closes_ends_the_wait_and_the_batch_is_not_complete() -> None:
+    """While a topology is paused, `next_tuple` is not called; its end must not wait for it."""
+    driver, raised = Reporting(), []
+
+    def work() -> None:
+        try:
+            driver.keep([b"letter"])
+        except CheckpointError as error:
+            raised.append(str(error))
+
+    job = threading.Thread(target=work, daemon=True)
+    job.start()
+    driver.close()
+    job.join(10)
+    assert raised == ["1 dead letters are not stored, because the task ends; their batch is repeated"]
 
 
 def test_the_newest_letters_of_a_task_stay() -> None:

@@ -134,6 +134,4 @@ def test_an_accumulator_that_cannot_travel_fails_its_window() -> None:
     run = run_of(builder)
     assert sorted(run.lines) == ["('a', 12)", "('b', 3)"]
     assert run.failed == 1
-    assert (
-        "of the key 'a' has no result, because a function failed: TypeError: it stays here" in run.failures[0].message
-    )
+    assert "of a key has no result, because a function failed: TypeError: it stays here" in run.failures[0].message

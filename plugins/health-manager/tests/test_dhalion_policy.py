@@ -109,7 +109,9 @@ def test_one_long_queue_is_a_slow_task_or_skew(rate: float, diagnosis: str) -> N
         if sample.name == "in-queue-bytes":
             return structs.replace(sample, value=1e7 if sample.task_id == 2 else 100.0)
         if sample.name == "execute-count" and sample.task_id == 2:
-            return structs.replace(sample, rate_per_s=rate)
+            return structs.replace(sample, value=1e3 * rate, rate_per_s=rate)
+        if sample.name == "consumed-bytes" and sample.task_id == 2:
+            return structs.replace(sample, value=1e4 * rate)
         return sample
 
     window = [replace(each, samples=tuple(map(changed, each.samples))) for each in busy_topology()]

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from heron.spi.health_values import Measurement, Measurements, Subject, TopologyShape
+from heron_health_manager.diagnosing.thresholds import REPORTED
 from heron_health_manager.ds2_policy import Ds2Policy
 
 FILES = sorted((Path(__file__).parent / "recorded").glob("*.json"))
-REPORTED = 0.5
 
 
 class Recorded(msgspec.Struct):

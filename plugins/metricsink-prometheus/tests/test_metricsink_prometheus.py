@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from heron.errors import ConfigError, SinkError
 from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRecord, Source
-from heron_metricsink_prometheus import PrometheusSink
+from heron_metricsink_prometheus import PrometheusSink, page_server
 from heron_metricsink_prometheus.collector import SeriesCollector
 from heron_metricsink_prometheus.names import family_name, labels_of
 from heron_metricsink_prometheus.sink import PrometheusOptions
@@ -221,6 +221,29 @@ def test_silent_readers_do_not_block_the_sink(sink: PrometheusSink) -> None:
     assert silent[-1].recv(1) == b""  # rejected
     sink.process(MetricsRecord(SOURCE, AT_S + 1, (EMITTED,)))
     for each in silent:
+        each.close()
+
+
+def test_readers_that_send_a_byte_now_and_then_are_disconnected(
+    sink: PrometheusSink, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    """The page has eight readers at a time, so eight of them would keep Prometheus away for ever."""
+    monkeypatch.setattr(page_server, "_TIMEOUT_S", 0.3)
+    sink.process(MetricsRecord(SOURCE, AT_S, (EMITTED,)))
+    slow = [socket.create_connection(("127.0.0.1", sink.port), 10) for _ in range(page_server._READERS)]
+    ended = set()
+
+    def all_ended() -> bool:
+        for number, each in enumerate(slow):
+            try:
+                each.sendall(b"x")
+            except OSError:
+                ended.add(number)
+        return len(ended) == len(slow)
+
+    eventually(all_ended)
+    assert values(page(sink))["heron_emitted_total"] == 12.0
+    for each in slow:
         each.close()
 
 

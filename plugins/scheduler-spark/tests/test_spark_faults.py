@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from heron.clock import monotonic_s
-from heron.driver_kit.links import SocketContext, Speaker, WatchedChannel, decode_keys, open_watched_channel
+from heron.driver_kit.links import ClientKind, SocketContext, WatchedChannel, decode_keys, open_watched_channel
 from heron.spi.scheduler import ContainerStatus
 from heron_scheduler_spark.messages.task_messages import DriverCommand, Order, TaskHeartbeat, TaskHello, TaskMessage
 from heron_scheduler_spark.scheduler import SparkScheduler
@@ -215,7 +215,7 @@ def test_a_container_whose_executor_cannot_be_recorded_is_not_started(job: Spark
 def channel(job: SparklessJob) -> Iterator[WatchedChannel]:
     """A connection to the driver, with the keys that tasks have."""
     order = job.order()
-    keys = decode_keys(Path(order.key_file).read_bytes(), "the test").connecting_as(Speaker.MEMBER)
+    keys = decode_keys(Path(order.key_file).read_bytes(), "the test").connecting_as(ClientKind.MEMBER)
     sockets = SocketContext()
     opened = open_watched_channel(sockets, order.endpoint, keys)
     yield opened

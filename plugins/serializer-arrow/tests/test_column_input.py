@@ -42,19 +42,24 @@ def test_a_record_that_does_not_fit_is_lost_alone_and_named() -> None:
     columns = ColumnInput(SERIALIZER)
     found = columns.columns_of(received(("a", 1), ("b", "two"), (3, 3), ("c", None)))
     assert found.batch.to_pylist() == [{"word": "a", "n": 1}, {"word": "c", "n": None}]
-    assert [(each.place, each.values) for each in found.lost] == [(1, ("b", "two")), (2, (3, 3))]
-    assert "field 'n': 'two' of type str does not fit int64, the type of the first batch" in str(found.lost[0].reason)
+    assert [(each.place, each.values) for each in found.undecodable] == [
+        (1, {"word": "b", "n": "two"}),
+        (2, {"word": 3, "n": 3}),
+    ]
+    assert "field 'n': a value of type str does not fit int64, the type of the first batch" in str(
+        found.undecodable[0].reason
+    )
     nothing = columns.columns_of(received((1, 1), (2, 2)))
     assert nothing.batch.num_rows == 0
     assert types_of(nothing) == ["string", "int64"]
-    assert [each.place for each in nothing.lost] == [0, 1]
+    assert [each.place for each in nothing.undecodable] == [0, 1]
 
 
 def test_an_object_without_a_type_is_lost_alone() -> None:
     """Rows of the same batch arrive."""
     found = ColumnInput(SERIALIZER).columns_of(received(("a", object()), ("b", 2)))
     assert found.batch.to_pylist() == [{"word": "b", "n": 2}]
-    assert [each.place for each in found.lost] == [0]
+    assert [each.place for each in found.undecodable] == [0]
 
 
 def test_columns_arrive_as_they_were_sent() -> None:
@@ -71,9 +76,9 @@ def test_a_value_that_python_lacks_is_lost_alone_where_rows_are_read() -> None:
     batch = pa.record_batch({"word": ["a", "b", "c"], "n": days})
     received = ReceivedBatch(SOURCE, 3, None, batch, SERIALIZER)
     assert "undecodable date32[day]" in repr(received.first_rows(2))
-    assert ColumnInput(SERIALIZER).columns_of(received).lost == ()
+    assert ColumnInput(SERIALIZER).columns_of(received).undecodable == ()
     assert [row[0] for row in received.decoded(received.values())] == ["a", "c"]
-    ((place, reason),) = [(each.place, each.reason) for each in received.lost]
+    ((place, reason),) = [(each.place, each.reason) for each in received.undecodable]
     assert place == 1
     assert "a value of type date32[day] cannot be decoded (ArrowSerializer): " in str(reason)
 
@@ -82,12 +87,14 @@ def test_rows_that_do_not_decode_are_lost_beside_those_that_do_not_fit() -> None
     """Places count all rows of the segment."""
     bad = UndecodableValue("app.Bad", ValueError("no"), "")
     values: list[list[object]] = [["a", bad, "c", bad, "e"], [1, 2, "three", 4, 5]]
-    lost = undecodable_rows(SOURCE, values, PICKLE)
+    undecodable = undecodable_rows(SOURCE, values, PICKLE)
     columns = ColumnInput(SERIALIZER)
-    found = columns.columns_of(ReceivedBatch(SOURCE, 5, list(values), lost=lost))
+    found = columns.columns_of(ReceivedBatch(SOURCE, 5, list(values), undecodable=undecodable))
     assert found.batch.to_pylist() == [{"word": "a", "n": 1}, {"word": "e", "n": 5}]
-    assert sorted(each.place for each in found.lost) == [1, 2, 3]
+    assert sorted(each.place for each in found.undecodable) == [1, 2, 3]
     values = [[bad], [1]]
-    nothing = columns.columns_of(ReceivedBatch(SOURCE, 1, list(values), lost=undecodable_rows(SOURCE, values, PICKLE)))
+    nothing = columns.columns_of(
+        ReceivedBatch(SOURCE, 1, list(values), undecodable=undecodable_rows(SOURCE, values, PICKLE))
+    )
     assert nothing.batch.num_rows == 0
-    assert [each.place for each in nothing.lost] == [0]
+    assert [each.place for each in nothing.undecodable] == [0]

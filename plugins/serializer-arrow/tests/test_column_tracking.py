@@ -113,7 +113,7 @@ class Bolt:
         self.flush()
 
     def process_rows(self, received: ReceivedBatch, tracked: object) -> None:
-        """`BoltRunner._process_batch`."""
+        """`BatchProcessor.process_rows`."""
         pool = received.source.pool
         tuples = pool.take(received.rows)
         self.acks.begin(tracked, tuples)  # type: ignore[arg-type]  # a tracked batch or None
@@ -164,7 +164,7 @@ class Bolt:
             net.open[uid] -= 1
 
     def flush(self) -> None:
-        """`BoltRunner._flush`."""
+        """`BoltOutput.flush`."""
         self.acks.settle()
         self.emitter.flush()
         self.acks.flush()

@@ -10,9 +10,10 @@ import socket
 from contextlib import suppress
 
 import pytest
-from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 
 from heron_service_tracker import service
+from heron_service_tracker.http import bounded_protocol
 from heron_service_tracker.http.address import Address
 
 DEADLINE_S = 20.0
@@ -38,12 +39,18 @@ def test_a_client_that_takes_nothing_of_an_answer_is_disconnected(monkeypatch: p
 def test_connections_above_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has a buffer and a file descriptor; the client learns that it may ask later."""
     monkeypatch.setattr(service, "_MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(bounded_protocol, "_SHARE", 1)  # all come from one address
     monkeypatch.setattr(service, "_TICK_S", 2 * DEADLINE_S)  # a signal ends the server, and not the end of a second
     seconds: list[int] = []
+    ended = asyncio.Event()
+
+    async def busy(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"begun", "more_body": True})
+        await ended.wait()
 
     async def run() -> list[bytes]:
-        ended = asyncio.Event()
-        server = service._Server(service._config(PlainTextResponse("fine")), ended, lambda: seconds.append(1))
+        server = service._Server(service._config(busy), ended, lambda: seconds.append(1))
         with service._listening(Address("127.0.0.1", 0)) as listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             host, port = listener.getsockname()

@@ -12,8 +12,9 @@ import pytest
 from heron.api.bolt import BaseBolt
 from heron.instance.output.emitter import Emitter
 from heron_testing.hostile_arguments.arguments import ARGUMENTS
+from heron_testing.hostile_arguments.author_file import line_of
 from heron_testing.hostile_arguments.calls import CALLS, Call, Caller
-from heron_testing.hostile_arguments.cells import PLACES, Cell, Outcome, cells, judged
+from heron_testing.hostile_arguments.cells import PLACES, Cell, Outcome, cells, contradictions, judged
 from heron_testing.hostile_arguments.components import Place
 from heron_testing.hostile_arguments.simulated import verdict_of
 from heron_testing.hostile_arguments.table import matrix_text, read_matrix, sign_at, with_matrix
@@ -138,3 +139,15 @@ def test_an_error_without_the_authors_line_is_a_fault() -> None:
     assert judged(cell, [error.format("hostile", "/a/emitter.py")]).outcome is Outcome.FAULT
     assert judged(cell, [error.format("source", "/a/hostile_author.py")]).outcome is Outcome.FAULT
     assert judged(cell, ["it failed"]).outcome is Outcome.FAULT
+
+
+def test_the_errors_of_many_cells_are_compared_with_their_outcomes() -> None:
+    """A task that ran them all names each refused call at its line, and no other one."""
+    first, second = (Cell(call, "None", Place.PROCESS) for call in CALLS[:2])
+    place = f"/a/hostile_author.py, line {line_of(first.call)}"
+    error = f"topology 'hostile', component 'hostile', task 2: process raised TypeError: no; at {place}; it goes on"
+    assert contradictions({first: Outcome.REFUSED, second: Outcome.WORKS}, [error]) == []
+    (missing,) = contradictions({first: Outcome.REFUSED, second: Outcome.REFUSED}, [error])
+    assert missing.endswith("no error instead of refused")
+    (surplus,) = contradictions({first: Outcome.WORKS, second: Outcome.WORKS}, [error])
+    assert "refused instead of works" in surplus

@@ -63,6 +63,13 @@ def test_a_batch_that_no_root_has_sent_is_an_anchor() -> None:
     assert simulated_differences(Program(seed=172, mode="ATLEAST_ONCE", spouts=(spout,), bolts=(bolt,))) == []
 
 
+def test_a_second_ack_of_a_tuple_does_not_ack_its_neighbour() -> None:
+    """The smallest form of program 3000453: two of three tuples of a batch are acked twice, and the third one fails."""
+    spout = SpoutProgram(name="spout0", tasks=2, calls=(Call(emits=(Emit(),) * 3, form="batch"),))
+    bolt = BoltProgram(name="bolt0", inputs=(Input(component="spout0"),), fails=1, raises=20, acks_twice=True)
+    assert simulated_differences(Program(seed=1, mode="ATLEAST_ONCE", spouts=(spout,), bolts=(bolt,))) == []
+
+
 @pytest.mark.matrix
 @pytest.mark.timeout(1800)
 def test_many_programs_give_what_they_mean() -> None:
@@ -92,6 +99,15 @@ def test_a_seed_gives_the_same_program_which_json_and_a_file_keep() -> None:
         names: dict[str, Any] = {}
         exec(program_text(program, ["a 'difference'\\"]), names)  # noqa: S102  # its own text
         assert names["PROGRAM"] == program
+
+
+def test_updates_remove_tasks_while_calls_last() -> None:
+    """What slower tasks send behind the first PLAN marker is lost if a removed task ends at this marker."""
+    programs = [random_program(seed, Choices(updates=True)) for seed in range(100)]
+    slow = [each for each in programs if any(call.lasts_s for spout in each.spouts for call in spout.calls)]
+    removing = [each for each in slow if any(1 in update.tasks.values() for update in each.updates)]
+    assert {each.mode for each in removing} == {"ATMOST_ONCE", "ATLEAST_ONCE"}
+    assert not any(call.lasts_s for spout in random_program(3).spouts for call in spout.calls)
 
 
 def test_choices_bound_programs() -> None:

@@ -84,7 +84,7 @@ def test_a_component_that_cannot_go_on_fails_the_run(sandbox: Sandbox, where: st
     [
         (
             "exit",
-            "process with Tuple(component='numbers', stream='default', task=1, values=(7,)) raised SystemExit: 3;",
+            "process with Tuple(component='numbers', stream='default', task=1, values=(hidden)) raised SystemExit: 3;",
         ),
         ("thread", "ends after 2 s without waiting for the threads 'poller' (at "),
         ("os", "exit code 3 (not given by Heron)"),

@@ -79,6 +79,26 @@ def test_a_stopped_task_is_told_from_a_slow_service(sandbox: Sandbox) -> None:
     run.wait()
 
 
+def test_a_slow_task_of_a_shuffle_is_not_called_skew(sandbox: Sandbox) -> None:
+    """It works off its backlog while its siblings idle behind the held spout, so it executes far more than they do."""
+    marks = (
+        "--set",
+        "engine.heron.stmgr.high.watermark.bytes=65536",
+        "--set",
+        "engine.heron.stmgr.low.watermark.bytes=0",
+    )
+    run = sandbox.start("held_siblings.py", *marks)
+    run.until((sandbox.home / ".heron" / "state" / "pplans" / "held_siblings").exists, "its topology manager leads")
+    run.until(lambda: bool(sandbox.status("held_siblings")["backpressure"]), "the slow task holds the spout")
+    document = json.loads(sandbox.output_of("explain", "held_siblings", "--json"))
+    found = [(each["kind"], each["subject"]) for each in document["problems"]]
+    assert ("slow-task", "work/2") in found
+    assert not {"data-skew", "hot-key", "hot-key-group"} & {kind for kind, _ in found}
+    assert "--rebalance" not in json.dumps(document)
+    sandbox.output_of("kill", "held_siblings")
+    run.wait()
+
+
 def test_a_failed_run_is_explained_by_what_ended_it(sandbox: Sandbox) -> None:
     """Its state is removed with it, so the logs of the run have to tell."""
     run = sandbox.run("broken.py", args=("--where", "initialize"))

@@ -22,7 +22,18 @@ if TYPE_CHECKING:
 FRAME = (
     """[...document.querySelectorAll("h1, .summary dl, nav.tabs, main h2")].map((each) => each.tagName).slice(0, 4)"""
 )
-VIEWS = ("", "/tasks", "/timelines", "/traces", "/containers", "/plans", "/problems", "/health", "/task/3")
+VIEWS = (
+    "",
+    "/tasks",
+    "/timelines",
+    "/traces",
+    "/checkpoints",
+    "/containers",
+    "/plans",
+    "/problems",
+    "/health",
+    "/task/3",
+)
 
 
 @pytest.fixture
@@ -256,6 +267,13 @@ def test_a_topology_is_paused_with_the_token_and_its_name(sandbox: Sandbox, watc
     button.click()
     expect(page.get_by_role("cell", name="it was running, and is paused")).to_be_visible()
     expect(page.locator(".title .state-paused")).to_be_visible()
+    page.get_by_role("combobox", name="Action").select_option("kill")
+    expect(page.locator("form.action .notice.bad")).to_contain_text("The topology steady ends for good")
+    expect(page.locator("button.danger")).to_have_text("Kill the topology")
+    page.get_by_role("combobox", name="Action").select_option("update")
+    page.get_by_role("spinbutton", name="Tasks").fill("3")
+    expect(page.locator("form.action > .notice")).to_contain_text("has 1 task and would have 3: 2 tasks would start")
+    expect(page.locator("button.danger")).to_have_count(0)
     page.get_by_role("combobox", name="Action").select_option("activate")
     page.get_by_label("Repeat the name of the topology").fill("steady")
     page.get_by_role("button", name="Resume the spouts").click()

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from heron.clock import wall_s
 from heron_testing_servers.chromium import ChromiumBrowser
-from watched_pages import HOSTILE, WAIT_MS, WatchedPage, answering, start_ui
+from watched_pages import HOSTILE, SHOWN, WAIT_MS, WatchedPage, answering, start_ui
 
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
@@ -50,11 +50,8 @@ def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, wat
         "reason": "its effect was seen",
         "undoes": 0,
     }
-    answering(
-        page,
-        f"{place}/health",
-        {"mode": "act", "paused": False, "problem": "", "items": [decision], "total": 1, **LISTED},
-    )
+    health = {"mode": "act", "paused": False, "problem": "", "total": 1, **LISTED}
+    answering(page, f"{place}/health", {**health, "items": [decision]})
     page.goto(f"{url}/local/steady/health")
     expect(page.locator(".decisions li")).to_contain_text("4 tasks for count")
     expect(page.locator(".decisions li")).to_contain_text("slow-task of " + HOSTILE[:20])
@@ -72,6 +69,13 @@ def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, wat
     assert page.evaluate("window.hacked") is None
     assert watched.faults() == []
 
+    end_s = int(wall_s()) // 10 * 10  # charts that stand still, with the decision in their middle
+    points = [{"at_s": at_s, "value": 5.0, "most": 5.0} for at_s in range(end_s - 590, end_s, 10)]
+    series = [{"component": "numbers", "task_id": 0, "metric": "emit-count", "points": points}]
+    times = {"start_s": end_s - 900, "end_s": end_s, "step_s": 10}
+    history = {**times, "series": series, "events": [], "age_s": 0.0, "error": "", "prometheus_error": ""}
+    answering(page, f"{place}/history", history)
+    answering(page, f"{place}/health", {**health, "items": [{**decision, "at_s": end_s - 300}]})
     page.goto(f"{url}/local/steady/timelines")
     over = page.locator(".chart .u-over").first
     expect(over).to_be_visible()
@@ -79,10 +83,7 @@ def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, wat
     said = page.locator(".at-cursor", has_text="health manager, effective: 4 tasks for count")
     box = over.bounding_box()
     assert box is not None
-    for at in range(int(box["width"]) - 1, 0, -3):  # where the mark is depends on the age of the topology
-        page.mouse.move(box["x"] + at, box["y"] + 20)
-        if said.is_visible():
-            break
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
     expect(said).to_be_visible()
     (run.out / "stop").touch()
     run.finished()
@@ -156,7 +157,10 @@ def test_four_components_in_a_line_fit_and_the_memory_of_a_leak_stands_out(
 
 
 def test_hostile_texts_are_shown_as_they_are(sandbox: Sandbox, watched: WatchedPage) -> None:
-    """A name, an error and a cluster's message become text, whatever they contain; nothing leaves its place."""
+    """A name, an error and a cluster's message become text, whatever they contain; nothing leaves its place.
+
+    A mark of direction, which shows a text in another order than it has, is shown as a sign. Paths keep it.
+    """
     _, url = start_ui(sandbox)
     page = watched.page
     item = {
@@ -180,18 +184,78 @@ def test_hostile_texts_are_shown_as_they_are(sandbox: Sandbox, watched: WatchedP
     away = {"name": HOSTILE, "topologies": 0, "age_s": None, "error": HOSTILE}
     answering(page, "/topologies", {"items": [item], "total": 1, "next_offset": None, "away": [away], "age_s": 0.0})
     page.goto(f"{url}/")
-    expect(page.get_by_role("link", name=HOSTILE)).to_have_count(2)  # the name, and the trouble
-    link = page.get_by_role("rowheader").get_by_role("link", name=HOSTILE)
+    expect(page.get_by_role("link", name=SHOWN)).to_have_count(2)  # the name, and the trouble
+    link = page.get_by_role("rowheader").get_by_role("link", name=SHOWN)
     expect(link).to_be_visible()
     assert link.get_attribute("href", timeout=WAIT_MS) is not None
     assert "<" not in str(link.get_attribute("href"))
     assert page.locator("main script").count() == 0
     assert page.evaluate("window.hacked") is None
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert "%E2%80%AE" in str(link.get_attribute("href"))
+    assert "\u202e" not in page.locator("main").inner_text()
     link.click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
+    expect(page.get_by_role("heading", level=1)).to_have_text(SHOWN)
+    expect(page).to_have_title(re.compile(f"^{re.escape(SHOWN)} . Heron$"))
     assert page.evaluate("window.hacked") is None
     assert watched.faults() == []
+
+
+def test_a_wrong_token_is_told_and_nothing_is_asked_with_it(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """A page that asks again every second would fill a log, and a person would wait for values that never come."""
+    sandbox.environ["UI_TOKEN"] = "a-token-of-the-tests"
+    _, url = start_ui(sandbox, "--token-env", "UI_TOKEN")
+    page = watched.page
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/api/" in request.url else None)
+    page.clock.install()
+    page.goto(f"{url}/")
+    page.get_by_label("Token").fill("not-the-token-of-tests")
+    page.get_by_role("button", name="Show the pages").click()
+    expect(page.get_by_role("alert")).to_have_text("The server does not accept the token that you gave.")
+    first = len(asked)
+    page.clock.run_for(60_000)
+    assert len(asked) == first > 0
+    page.get_by_label("Token").fill("a-token-of-the-tests")
+    page.get_by_role("button", name="Show the pages").click()
+    expect(page.get_by_text("No topology runs.")).to_be_visible()
+
+
+def test_what_is_unknown_is_told_once_and_actions_say_what_allows_them(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """Each view of an unknown topology would repeat the same sentence."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    page.goto(f"{url}/nowhere/steady/tasks")
+    expect(page.get_by_text("cluster 'nowhere' is unknown; known: ")).to_have_count(1)
+    expect(page.locator("nav.tabs")).to_have_count(0)
+    page.goto(f"{url}/local/steady/actions")
+    expect(page.get_by_text("start it with --allow-actions and --token-file FILE")).to_be_visible()
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_values_that_are_old_say_since_when_without_the_reason(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """The reason has addresses and limits, which a person opens if needed."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    page.goto(f"{url}/local/steady")
+    expect(page.locator(".title .state-running")).to_be_visible()
+    (manager,) = run.processes("tmanager")
+    manager.suspend()
+    try:
+        told = page.locator(".notice.bad", has_text="These values are of ")
+        expect(told).to_contain_text(re.compile(r", \d+ s ago\. Newer ones could not be read since\."))
+        expect(page.get_by_text("newer values cannot be read", exact=True)).to_be_visible()
+        reason = page.get_by_text("did not answer: nothing came within")
+        expect(reason).not_to_be_visible()
+        told.get_by_text("Reason").click()
+        expect(reason).to_be_visible()
+    finally:
+        manager.resume()
+    (run.out / "stop").touch()
+    run.finished()
 
 
 def row_of_task(task_id: int, component: str, **changes: object) -> dict[str, object]:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-__all__ = ["HOSTILE", "WAIT_MS", "WatchedPage", "answering", "start_ui"]
+__all__ = ["HOSTILE", "SHOWN", "WAIT_MS", "WatchedPage", "answering", "start_ui"]
 
+SHOWN = "<script>window.hacked=1</script>" + "\ufffd" + "x" * 168  # what a page shows of it
 HOSTILE = "<script>window.hacked=1</script>" + "\u202e" + "x" * 168
 WAIT_MS = 60_000.0  # a topology that starts on a busy machine
 AXE = """() => axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations

@@ -14,7 +14,7 @@ from decoders import data_frames, golden
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import open_driver
 from heron.ipc.frames.frame import FrameKind, frame_header
-from heron.ipc.keys import Speaker, TopologyKeys
+from heron.ipc.keys import ClientKind, TopologyKeys
 from heron.ipc.query import TManagerClient
 from heron.ipc.socket import SocketContext
 from heron.spi.driver import DriverRef
@@ -113,7 +113,7 @@ def _targets(
             found.append((sockets.push_to(f"ipc://{path}").send, everything))
         elif path.name.startswith("i"):
             found.append((sockets.channel_to(f"ipc://{path}").send, everything))
-    reader, member = keys.connecting_as(Speaker.READER), keys.connecting_as(Speaker.MEMBER)
+    reader, member = keys.connecting_as(ClientKind.READER), keys.connecting_as(ClientKind.MEMBER)
     found.append((sockets.client_of(endpoint, keys=reader).send, everything))
     found += [(sockets.client_of(each, keys=member).send, no_control) for each in (endpoint, *peers)]
     return found
@@ -155,7 +155,7 @@ def _violations(keys: TopologyKeys, endpoint: str, run: HeronRun) -> dict[tuple[
     found: dict[tuple[str, str], float] = {}
 
     def look() -> bool:
-        with TManagerClient(endpoint, keys.connecting_as(Speaker.READER)) as reader:
+        with TManagerClient(endpoint, keys.connecting_as(ClientKind.READER)) as reader:
             for row in reader.metrics("", 0, by_task=True, timeout_s=20.0):
                 if row.name == "protocol-violations":
                     found[row.process.partition("-")[0], row.labels["kind"]] = row.value

@@ -12,7 +12,7 @@ from heron.driver_kit.loading import open_driver
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.metric_names import CONNECTIONS_REFUSED
 from heron.ipc.envelope import Envelope, control_frame, parse_control
-from heron.ipc.keys import KeyPair, Speaker, TopologyKeys, new_keys
+from heron.ipc.keys import ClientKind, KeyPair, TopologyKeys, new_keys
 from heron.ipc.query import TManagerClient
 from heron.ipc.socket import SocketContext
 from heron.spi.driver import DriverRef
@@ -56,11 +56,11 @@ def test_strangers_get_nothing_and_change_nothing_at_any_port(sandbox: Sandbox) 
     assert {port.role for port in ports} == _GUARDED | _HTTP
     assert {port.address for port in ports} == {"127.0.0.1"}
     guarded = [port for port in ports if port.role in _GUARDED]
-    with TManagerClient(endpoint, keys.connecting_as(Speaker.READER)) as reader:
+    with TManagerClient(endpoint, keys.connecting_as(ClientKind.READER)) as reader:
         before = reader.status(_ANSWER_S)
         tried = _try_all(guarded, keys)
         run.until(lambda: _refused(reader) >= tried, f"{tried} refusals in the metrics")
-        _try_every_message(endpoint, keys, Speaker.READER, _QUESTIONS)
+        _try_every_message(endpoint, keys, ClientKind.READER, _QUESTIONS)
         after = reader.status(_ANSWER_S)
         assert (after.state, after.plan_version, after.errors) == ("running", before.plan_version, ())
         assert {each.pid for each in after.processes} == {each.pid for each in before.processes}
@@ -86,7 +86,7 @@ def _try_all(ports: list[Port], keys: TopologyKeys) -> Counter[str]:
         for pair in pairs:
             _prove(port, keys.server.public, pair)
         _prove(port, other.server.public, keys.member)  # the key of this topology, for a server of another
-        sent, answered = recorded_handshake(port.number, keys.connecting_as(Speaker.MEMBER), _QUESTION)
+        sent, answered = recorded_handshake(port.number, keys.connecting_as(ClientKind.MEMBER), _QUESTION)
         assert b"\x05READY" in answered, f"the true handshake at {port}"
         for replayed in (sent, sent[GREETING_BYTES:], sent[: len(sent) // 2]):
             answer = answer_to(port.number, replayed)
@@ -111,13 +111,13 @@ def _refused(reader: TManagerClient) -> Counter[str]:
     return found
 
 
-def _try_every_message(endpoint: str, keys: TopologyKeys, speaker: Speaker, allowed: frozenset[str]) -> None:
+def _try_every_message(endpoint: str, keys: TopologyKeys, kind: ClientKind, allowed: frozenset[str]) -> None:
     """Send every message of the protocol; all but the allowed ones are refused."""
     refused, bodies = set(), {field.name: field for field in pb.Envelope.DESCRIPTOR.oneofs_by_name["body"].fields}
     context = SocketContext()
     try:
         for name in sorted(bodies.keys() - allowed):
-            channel = context.client_of(endpoint, keys=keys.connecting_as(speaker))
+            channel = context.client_of(endpoint, keys=keys.connecting_as(kind))
             envelope = Envelope()
             getattr(envelope, name).SetInParent()
             channel.send(control_frame(envelope))

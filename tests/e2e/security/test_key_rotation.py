@@ -11,7 +11,7 @@ from secret_places import keys_of
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import open_driver
 from heron.errors import AccessError, UnreachableError
-from heron.ipc.keys import Speaker, TopologyKeys
+from heron.ipc.keys import ClientKind, TopologyKeys
 from heron.ipc.query import TManagerClient
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
@@ -47,10 +47,10 @@ def flows(run: HeronRun, sandbox: Sandbox) -> None:
     run.grows(lambda: sandbox.executed(_NAME, "tally"), "numbers", 10_000)
 
 
-def refused(endpoint: str, keys: TopologyKeys, speaker: Speaker) -> bool:
+def refused(endpoint: str, keys: TopologyKeys, kind: ClientKind) -> bool:
     """Whether a connection with these keys is refused."""
     try:
-        with TManagerClient(endpoint, keys.connecting_as(speaker)) as client:
+        with TManagerClient(endpoint, keys.connecting_as(kind)) as client:
             client.status(5.0)
     except (AccessError, UnreachableError):
         return True
@@ -75,10 +75,10 @@ def test_keys_rotate_under_full_load_without_a_lost_tuple_or_a_pause(sandbox: Sa
     assert shown == {"topology": _NAME, "rotating": False, "server_keys": [new.server.public], "waits_for": []}
     assert new.server != old.server
     assert not set(endpoints) & set(present)
-    assert not refused(present[0], new, Speaker.READER)
+    assert not refused(present[0], new, ClientKind.READER)
     for endpoint in (*endpoints, *present):
-        for speaker in Speaker:
-            assert refused(endpoint, old, speaker)
+        for kind in ClientKind:
+            assert refused(endpoint, old, kind)
     assert {process.pid for process in (*run.processes("instance"), *run.processes("stmgr"))} == instances
     (run.out / "stop").touch()
     report = run.finished()

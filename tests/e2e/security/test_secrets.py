@@ -14,7 +14,7 @@ from secret_places import files_with, keys_of, talkative
 
 from heron.driver_kit.loading import open_driver
 from heron.errors import AccessError, HeronError
-from heron.ipc.keys import Speaker, new_keys
+from heron.ipc.keys import ClientKind, new_keys
 from heron.ipc.query import TManagerClient
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
@@ -46,10 +46,10 @@ def test_no_secret_is_visible_and_no_foreign_connection_is_accepted(sandbox: San
     finally:
         state.close()
     _bother(_ports(run))
-    strange = new_keys().connecting_as(Speaker.CONTROL)
+    strange = new_keys().connecting_as(ClientKind.CONTROL)
     with TManagerClient(endpoint, strange) as stranger, pytest.raises(AccessError, match="has other keys"):
         stranger.change_state("killed", 5.0)
-    with TManagerClient(endpoint, keys.connecting_as(Speaker.READER)) as reader:
+    with TManagerClient(endpoint, keys.connecting_as(ClientKind.READER)) as reader:
         with pytest.raises(HeronError, match="read-only"):
             reader.change_state("killed", 5.0)
         assert reader.status(5.0).state == "running"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol
 
 from heron.api.columns import Columns
 from heron.api.tuple import Tuple
-from heron.author_text import short_text
+from heron.author_text import class_name, short_text
 from heron.errors import EmitError, UsageError, known, nearest
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class UnboundCollector:
         Raises:
             EmitError: always.
         """
-        self._refuse(f"emit({short_text(values, 60)})")
+        self._refuse(f"emit of a {class_name(values)}")
 
     def emit_columns(self, batch: Columns, *_: object, **__: object) -> NoReturn:
         """Refuse.
@@ -211,7 +211,7 @@ class UnboundCollector:
         Raises:
             EmitError: always.
         """
-        self._refuse(f"ack({short_text(tup, 60)})")
+        self._refuse(f"ack of a {class_name(tup)}")
 
     def fail(self, tup: Tuple | RecordBatch) -> NoReturn:
         """Refuse.
@@ -219,7 +219,7 @@ class UnboundCollector:
         Raises:
             EmitError: always.
         """
-        self._refuse(f"fail({short_text(tup, 60)})")
+        self._refuse(f"fail of a {class_name(tup)}")
 
     def end(self) -> NoReturn:
         """Refuse.

@@ -123,6 +123,11 @@ class TopologyDefinition:
                 return component
         raise KeyError(name)
 
+    def fields_of(self, component: str, stream: str) -> tuple[str, ...]:
+        """Return the fields of a stream; none for a stream that no component declares, such as that of ticks."""
+        outputs = (each.output(stream) for each in self.components if each.name == component)
+        return next((each.fields for each in outputs if each is not None), ())
+
     def consumers(self, component: str, stream: str) -> Iterator[tuple[ComponentDefinition, InputDefinition]]:
         """Yield each bolt that subscribes to that stream, with its subscription, in the order of declaration."""
         for consumer in self.components:

@@ -29,8 +29,8 @@ class Tuple:
 
     __slots__ = ("_index", "id", "values")
 
-    _shown: ClassVar[tuple[str, ...]] = ("component", "stream", "task", "values")
-    """What error messages show of a tuple (`heron.author_text`)."""
+    _shown: ClassVar[tuple[str, ...]] = ("component", "stream", "task")
+    """What error messages show of a tuple (`heron.author_text`): its values are data."""
     component: ClassVar[str] = ""
     stream: ClassVar[str] = DEFAULT_STREAM
     task: ClassVar[int] = -1

@@ -8,7 +8,7 @@ without a known key. `open_watched_channel` connects and reports a broken connec
 from __future__ import annotations
 
 from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
-from heron.ipc.keys import ClientKeys, Speaker, TopologyKeys, new_keys
+from heron.ipc.keys import ClientKeys, ClientKind, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.wakeup import Wakeup
@@ -17,10 +17,10 @@ from heron.state_nodes.topology_keys import decode_keys, encode_keys
 
 __all__ = [
     "ClientKeys",
+    "ClientKind",
     "GuardedHub",
     "Reactor",
     "SocketContext",
-    "Speaker",
     "TopologyKeys",
     "Wakeup",
     "WatchedChannel",
@@ -30,3 +30,5 @@ __all__ = [
     "open_guarded_hub",
     "open_watched_channel",
 ]
+
+Speaker = ClientKind  # the former name, for drivers of the present contracts

@@ -5,21 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from heron.author_text import names_secret
+
 __all__ = ["add_command_secrets", "hide_url_passwords", "names_secret", "redact", "redact_for_command"]
 
 _MIN_CHARACTERS = 4  # a shorter text occurs in ordinary words, and could be guessed anyway
-_NAME = re.compile(
-    r"secret|password|passwd|passphrase|pwd|token|credential|private|api.?key|access.?key|authorization|cookie",
-    re.IGNORECASE,
-)
-_WORKING_FOLDERS = frozenset({"PWD", "OLDPWD"})  # variables of every shell
 _URL_PASSWORD = re.compile(r"(://[^\s/:@]*:)[^\s/]+@")
 _command_secrets: set[str] = set()
-
-
-def names_secret(name: str) -> bool:
-    """Return whether a key, a field or a variable of this name probably has a secret as its value."""
-    return name not in _WORKING_FOLDERS and bool(_NAME.search(name))
 
 
 def hide_url_passwords(text: str, shown: str = "(secret)") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from heron.errors import HeronError
-from heron.ipc.keys import ClientKeys, KeyRing, Speaker, keys_of_server
+from heron.ipc.keys import ClientKeys, ClientKind, KeyRing, keys_of_server
 from heron.spi.statemgr import Versioned
 from heron.state_nodes.topology_keys import decode_key_ring
 
@@ -23,7 +23,7 @@ class ContainerKeys:
 
     def of_server(self, server_public: str) -> ClientKeys | None:
         """The member's keys for the server with that public key; None when they are not on the ring."""
-        known = [keys.connecting_as(Speaker.MEMBER) for keys in self.ring.sets()]
+        known = [keys.connecting_as(ClientKind.MEMBER) for keys in self.ring.sets()]
         return keys_of_server(server_public, known)
 
     def take(self, version: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heron.errors import StateError, known
-from heron.ipc.keys import KeyRing, Speaker
+from heron.ipc.keys import ClientKind, KeyRing
 from heron.kernel.role_spec import InstanceSpec, MetricsmgrSpec, ServiceProcessSpec, StmgrSpec, TManagerSpec
 from heron.planner.packing_plan import InstancePlan, PackingPlan, standby_containers
 from heron.spi.scheduler import ContainerSpec, ServiceSpec
@@ -94,8 +94,8 @@ def role_spec(
             run_dir=container.run_dir,
             log_dir=container.log_dir,
             task_ids=task_ids,
-            keys=tuple(each.connecting_as(Speaker.MEMBER) for each in keys.sets()),
-            peer_keys=tuple(each.listening_to(Speaker.MEMBER) for each in keys.sets()),
+            keys=tuple(each.connecting_as(ClientKind.MEMBER) for each in keys.sets()),
+            peer_keys=tuple(each.listening_to(ClientKind.MEMBER) for each in keys.sets()),
             settings=container.settings,
         )
     if process.role == "tmanager":
@@ -107,7 +107,7 @@ def role_spec(
             run_dir=container.run_dir,
             log_dir=container.log_dir,
             statemgr=container.statemgr,
-            keys=keys.listening_to(*Speaker),
+            keys=keys.listening_to(*ClientKind),
             settings=container.settings,
             hooks=container.hooks,
             checkpoint=container.checkpoint,
@@ -118,7 +118,7 @@ def role_spec(
         incarnation=incarnation,
         run_dir=container.run_dir,
         log_dir=container.log_dir,
-        keys=tuple(each.connecting_as(Speaker.MEMBER) for each in keys.sets()),
+        keys=tuple(each.connecting_as(ClientKind.MEMBER) for each in keys.sets()),
         sinks=container.sinks,
         settings=container.settings,
     )
@@ -134,7 +134,7 @@ def _service_spec(
         incarnation=incarnation,
         run_dir=container.run_dir,
         log_dir=container.log_dir,
-        keys=keys.connecting_as(Speaker.CONTROL if service.control else Speaker.READER),
+        keys=keys.connecting_as(ClientKind.CONTROL if service.control else ClientKind.READER),
         control=service.control,
         drivers=service.drivers,
         options=service.options,

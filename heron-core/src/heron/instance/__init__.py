@@ -3,7 +3,8 @@
 Two threads: the gateway owns the sockets, the task thread runs the author's component. They exchange data through the
 queues only. The rooms, from the one that knows all others to those that know none:
 
-- `main`, then `spout_runner` and `bolt_runner` on `runner`: the loops that call user code; `task`: what a runner uses;
+- `main`, then `spout_runner` and `bolt_runner` on `runner`: the loops that call user code; `batch_processor`: the calls
+  for a batch; `bolt_output`: what they emitted and acked, until it is flushed; `task`: what a runner uses;
   `task_telemetry`: what it tells others; `pacing` and `garbage`: when it flushes, and when Python looks for cycles
 - `gateway`: the sockets
 - `inspection`: answers commands that look inside the task

@@ -23,7 +23,7 @@ from heron.errors import HeronError
 from heron.instance.acks.failed_rows import FailedRows
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.input.bolt_acks import BoltAcks
-from heron.instance.input.undecodable_rows import LostRow
+from heron.instance.input.undecodable_rows import UndecodableRow
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.replay.failure_cause import decode_cause
@@ -38,7 +38,7 @@ from heron.spi.metricsink import Metric, MetricKind
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-__all__ = ["LetterAcks"]
+__all__ = ["LetterAcks", "Works"]
 
 Works = Callable[[], Bolt | None]
 
@@ -74,7 +74,7 @@ class LetterAcks(BoltAcks):
             file = DeadLetterFile.of_task(Path(spec.log_dir), spec.task_id, size_bytes)
             checkpoints.letters = HeldLetters(file, spec.task_id, task.errors.report)
         acks = cls(emitter, task.metrics, checkpoints.letters, FailedRows(spec.component, spec.task_id), works)
-        task.metrics.replays = acks
+        task.metrics.replays, task.take_letters = acks, acks.take_letters
         return acks
 
     def blame(self, failed: Tuple | RecordBatch, doing: str, error: BaseException) -> None:
@@ -106,7 +106,7 @@ class LetterAcks(BoltAcks):
         self,
         record_batch: RecordBatch,
         batch: TrackedBatch | None,
-        lost: Sequence[LostRow],
+        undecodable: Sequence[UndecodableRow],
         source: tuple[str, str] = ("", ""),
     ) -> None:
         """`BoltAcks.begin_columns`."""

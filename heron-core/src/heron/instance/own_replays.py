@@ -42,7 +42,7 @@ class OwnReplays:
         return most_s
 
     def emit_due(self, most: float) -> None:
-        """Emits up to `most` of the roots that are due, and flushes them."""
+        """Emits up to `most` of the roots that are due; they leave with the next flush."""
 
     def forget(self) -> None:
         """Drops what waits: the component is constructed again, from a state that is older."""

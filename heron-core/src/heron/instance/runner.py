@@ -26,8 +26,7 @@ from heron.driver_kit.signals import Signals
 from heron.errors import KeyedStateError, UserCodeError
 from heron.instance.output.emitter import Emitter
 from heron.instance.queues.data_queue import Command, FramesRefused, LettersAsked, PlanReceived, SessionOpened
-from heron.instance.task import Task, letters_of
-from heron.instance.task_telemetry import TakeLetters
+from heron.instance.task import Task
 from heron.instance.user.user_component import initialise
 from heron.ipc import control_pb2 as pb
 from heron.ipc.frames.frame import Marker
@@ -71,7 +70,6 @@ class ComponentRunner(ABC):
         self._class = component_class
         task.errors.locate(component_class)
         self._stops_on_error = task.config.get(TOPOLOGY_ON_ERROR) == "stop"
-        self.take_letters: TakeLetters | None = None  # of a task with other letters than those of steps
         self._has_left = False
         self.ended = False
         emitter.put = _outlet(task)
@@ -132,7 +130,7 @@ class ComponentRunner(ABC):
         elif isinstance(command, FramesRefused):
             self.task.frames_refused(command.reason, command.rows)
         elif isinstance(command, LettersAsked):
-            self.task.telemetry.answer_letters(command, self.take_letters or letters_of(self.task).take_of_steps)
+            self.task.telemetry.answer_letters(command, self.task.take_letters)
 
     def end(self) -> None:
         """Ends the task: sends END markers downstream, and reports to the topology manager."""

@@ -83,13 +83,15 @@ class SpoutReplays(OwnReplays):
         return min(most_s, max(0.0, self.replayer.due_s - self._clock()))
 
     def emit_due(self, most: float) -> None:
-        """`OwnReplays.emit_due`."""
+        """`OwnReplays.emit_due`. A flush for each few roots would cost more than they do."""
+        full = self.replayer.is_full()
         for root in self.replayer.take_due(most):
             try:
                 self._emit(root)
             except Exception as error:  # its stream or its direct task is gone, or the author's grouping raised
                 self._not_emitted(root, error)
-        self._emitter.flush()
+        if full:  # the flush counts the bytes: without it, new roots would take the room
+            self._emitter.flush()
 
     def forget(self) -> None:
         """`OwnReplays.forget`."""
@@ -99,18 +101,21 @@ class SpoutReplays(OwnReplays):
         """Drops stored dead letters, or emits them again; returns the ids that were found, with why they stay.
 
         Raises:
-            HeronError: when their file cannot be changed.
+            HeronError: when their file cannot be changed; it names the letters that are lost by it.
         """
         try:
             lines = self._store.take(ids)
-            found = {each.id: "" if drop else self._emit_letter(each) for each in lines}
-            for each in lines:
-                if found[each.id]:
-                    self._store.put_back(each)
         except OSError as error:
             msg = f"the dead letters of task {self._spout.task_id} cannot be changed: {error}"
             raise HeronError(msg) from error
+        found = {each.id: "" if drop else self._emit_letter(each) for each in lines}
         self._emitter.flush()
+        if lost := self._store.put_back([each for each in lines if found[each.id]]):
+            reasons = "; ".join(f"{each}: {found[each]}" for each in lost)
+            msg = (
+                f"dead letters cannot be emitted again, nor written back, and are lost ({reasons}); see the task's log"
+            )
+            raise HeronError(msg)
         return found
 
     def _emit_letter(self, line: LetterLine) -> str:
@@ -169,7 +174,7 @@ class SpoutReplays(OwnReplays):
                 self._emitter.emit(values, self.replayer.letter_id(), DEAD_LETTERS)
             return
         name = f"{self._spout.task_id}-{self._spout.incarnation}"
-        self._store.keep({f"{name}-{number}": letter for number, letter in enumerate(letters, first)})
+        self._store.add({f"{name}-{number}": letter for number, letter in enumerate(letters, first)})
 
     def _letter(self, given_up: GivenUp) -> DeadLetter:
         root, replay, now_s = given_up.root, given_up.replay, wall_s()

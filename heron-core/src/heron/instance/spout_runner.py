@@ -1,6 +1,6 @@
 """The loop of a spout task: calls `next_tuple` as long as it emits and there is room, and flushes what it emitted.
 
-No call follows `end`, except at least once for failed roots that the spout has queued (`heron.instance.acks.replays`).
+No call follows `end`, except at least once for failed roots that the spout has queued (`acks.owed_replays`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class SpoutRunner(ComponentRunner):
 
             self._replays = replays = SpoutReplays.of_task(policy, task, self._spout_emitter, self._roots)
             self._callbacks.replayer, self._replay_letters = replays.replayer, replays.take_letters
-            self.take_letters = self._take_letters
+            task.take_letters = self._take_letters
         self._immediate: ImmediateAcks | None = None
         batch_rows, linger_s = task.settings.batch_rows, task.settings.linger_s
         if task.tracks_acks:
@@ -180,7 +180,7 @@ class SpoutRunner(ComponentRunner):
     def _reset(self) -> None:
         """`ComponentRunner._reset`."""
         self._spout_emitter.ending = False
-        self._roots.replays.forget()
+        self._roots.owed_replays.forget()
         self._replays.forget()
         self._spout_emitter.watermark_us = None  # the new component may begin at an earlier time
         self._quiet = False
@@ -219,19 +219,19 @@ class SpoutRunner(ComponentRunner):
         return self._quota.most - self._roots.in_flight - self.emitter.pending_rows()
 
     def _call_fail(self, tup_id: object) -> None:
-        self._roots.replays.fail(self._component.fail, tup_id, self._emitted)
+        self._roots.owed_replays.fail(self._component.fail, tup_id, self._emitted)
 
     def _owes_replays(self) -> bool:
         """After `end`: whether the spout must be called once more, because it has queued failed roots."""
-        if self._roots.replays:
+        if self._roots.owed_replays:
             self.emitter.flush()  # a root that waits for its flush is no longer owed
-        return bool(self._roots.replays)
+        return bool(self._roots.owed_replays)
 
     def _is_done(self) -> bool:
         """Whether `end` was called and the task may end: at least once, all trees are complete or given up."""
         if not self._spout_emitter.ending:
             return False
-        return not (self._roots.in_flight or self._roots.replays or self._replays.waiting)
+        return not (self._roots.in_flight or self._roots.owed_replays or self._replays.waiting)
 
     def _end_or_wait(self) -> None:
         """Ends, unless trees are in flight: their roots may fail, and be emitted again."""
@@ -245,7 +245,7 @@ class SpoutRunner(ComponentRunner):
 
     def _emit_for_a_while(self, free: float) -> None:
         before = self._emitted()
-        owed = len(self._roots.replays) if self._spout_emitter.ending else 0
+        owed = len(self._roots.owed_replays) if self._spout_emitter.ending else 0
         calls = 0
         failed = again = False
         if free != math.inf:
@@ -258,7 +258,7 @@ class SpoutRunner(ComponentRunner):
                     self._call_next_tuple()
         except BaseException as error:
             failed = True
-            again = not self._spout_emitter.ending or bool(self._roots.replays)
+            again = not self._spout_emitter.ending or bool(self._roots.owed_replays)
             remedy = f"it is called again after {self._backoff.wait_s:g} s" if again else "it has called end()"
             self.user_failed("next_tuple", error, remedy)
         if self._immediate is not None:
@@ -281,9 +281,9 @@ class SpoutRunner(ComponentRunner):
     def _note_replays(self, owed: int, calls: int) -> None:
         self.emitter.flush()  # it takes the ids of new roots from those that are owed
         if not self._quiet:
-            self._roots.replays.called(owed, calls)
+            self._roots.owed_replays.called(owed, calls)
         elif not self._roots.in_flight:
-            self._roots.replays.forget()
+            self._roots.owed_replays.forget()
 
     def _limit_batches(self, free: int) -> None:
         """The batches of all streams together must not exceed the free roots."""

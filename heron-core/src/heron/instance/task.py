@@ -10,7 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heron.api.api_constants import TOPOLOGY_COMPONENT_OUTPUT_BPS, TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode
+from heron.api.api_constants import (
+    TOPOLOGY_COMPONENT_OUTPUT_BPS,
+    TOPOLOGY_INSPECT_TUPLES,
+    TOPOLOGY_RELIABILITY_MODE,
+    TopologyReliabilityMode,
+)
 from heron.api.config import merged_config, setting
 from heron.api.definition import ComponentDefinition, ComponentKind, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
@@ -26,7 +31,7 @@ from heron.instance.replay.replay_policy import replays_somewhere
 from heron.instance.state.keyed_state import KeyedStateStore
 from heron.instance.state.owned_groups import has_single_keys, receives_by_key
 from heron.instance.state.state_backends import task_store
-from heron.instance.task_telemetry import TaskTelemetry
+from heron.instance.task_telemetry import TakeLetters, TaskTelemetry
 from heron.instance.user.queued_collector import QueuedCollector, QueuedTarget
 from heron.instance.user.task_context import TaskContext
 from heron.instance.user.user_component import UserPackage
@@ -70,8 +75,11 @@ class Task:
         is_spout = self.definition.kind is ComponentKind.SPOUT
         self.telemetry = telemetry = TaskTelemetry(spec, settings, gateway, self._restores, is_spout=is_spout)
         self.metrics, self.errors, self.spans = telemetry.metrics, telemetry.errors, telemetry.spans
-        self.errors.keep_letter = lambda letter: letters_of(self).keep_of_step(letter)
+        self.errors.add_letter = lambda letter: letters_of(self).add_of_step(letter)
+        self.errors.shows_values = lambda: setting(self.config, TOPOLOGY_INSPECT_TUPLES) is True
+        self.errors.fields_of = plan.topology.fields_of
         self.letters: StoredLetters | None = None
+        self.take_letters: TakeLetters = lambda ids, *, drop: letters_of(self).take_of_steps(ids, drop=drop)
         groups, single = key_groups_of(plan.topology), has_single_keys(self.definition)
         store = task_store(spec, self.config)
         self.keyed = KeyedStateStore(spec.component, spec.task_id, groups, SystemClock(), single=single, store=store)
@@ -223,7 +231,7 @@ class Task:
 
     def _reject(self, stream: str, row: object, error: Exception) -> None:
         self.metrics.failed += 1
-        self.errors.report(f"emit on stream {stream!r}", error, "the tuple is dropped and the task continues", row)
+        self.errors.rejected(self.definition, stream, row, error)
 
 
 def letters_of(task: Task) -> StoredLetters:

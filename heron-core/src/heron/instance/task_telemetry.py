@@ -18,6 +18,7 @@ from heron.instance.user.user_errors import UserErrors
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.letter_line import encode_letters_answer
 from heron.ipc.documents.metric_names import (
+    CONSUMED_BYTES,
     HELD_BACK,
     IN_QUEUE_BYTES,
     IN_QUEUE_CAPACITY,
@@ -155,6 +156,8 @@ class TaskTelemetry:
         metrics.extend(self._gateway.violations.metrics())
         if self._is_spout:
             metrics.append(Metric(HELD_BACK, MetricKind.COUNTER, "s", self._gateway.throttle.total_s()))
+        else:
+            metrics.append(Metric(CONSUMED_BYTES, MetricKind.COUNTER, "bytes", data_in.consumed_bytes))
         metrics.extend(process_metrics())
         if final:
             self._events[:0] = [event for event in self._final_events if event not in self._events]

@@ -6,10 +6,14 @@ is bound before the hub is, and the hub is told to refuse every peer while there
 
 While keys rotate, a hub has a port for each set of keys. libzmq keeps the server key and the domain of each port as
 they were when it was bound, so the gate knows by the domain for which set a peer asks.
+
+ZeroMQ has one limit for messages, and it holds also before a peer has proved its key. A stranger could thus fill
+`MAXMSGSIZE` bytes of memory with each connection, so the gate ends connections that send more than a handshake.
 """
 
 from __future__ import annotations
 
+import socket
 import struct
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,15 +23,19 @@ from zmq.utils import z85
 
 from heron.clock import monotonic_s
 from heron.errors import HeronError
-from heron.ipc.keys import ServerKeys, Speaker
+from heron.ipc.keys import ClientKind, ServerKeys
 from heron.ipc.network import listen_endpoint
 from heron.ipc.socket import HANDSHAKE_S, Hub, SocketContext
 
-__all__ = ["Gate", "GuardedHub", "Handshakes", "open_guarded_hub"]
+__all__ = ["Gate", "GuardedHub", "Handshakes", "UnprovedPeers", "open_guarded_hub"]
 
 _ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 _MONITOR_ENDPOINT = "inproc://gate.monitor"
 _ZAP_VERSION = b"1.0"
+_LOOK_S = 0.05  # a stranger sends 100 MiB in this time on one machine, and far less over a network
+_HANDSHAKE_BYTES = 64 * 1024  # the greeting, HELLO and INITIATE have some hundreds
+_UNPROVED_BYTES = 256  # greeting and WELCOME have 234 bytes; READY, which only a proved peer gets, comes on top
+_TCP_BYTES = struct.Struct("=120xQQ")  # `struct tcp_info` of Linux: tcpi_bytes_acked, tcpi_bytes_received
 _EVENT = struct.Struct("=HI")  # event and value: the first part of a monitor's message
 _MONITORED = (
     zmq.EVENT_ACCEPTED
@@ -49,11 +57,11 @@ def open_guarded_hub(sockets: SocketContext, host: str, keys: ServerKeys, known_
         HeronError: when `host` is not an address, interface or name of this machine.
     """
     endpoint = listen_endpoint(host, anywhere=bool(known_as))
-    socket = sockets.server(zmq.ROUTER)
-    gate = Gate(socket, monotonic_s)
-    socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-    socket.setsockopt(zmq.IPV6, "[" in endpoint)
-    hub = GuardedHub(socket, gate, endpoint)
+    raw = sockets.server(zmq.ROUTER)
+    gate = Gate(raw, monotonic_s)
+    raw.setsockopt(zmq.ROUTER_MANDATORY, 1)
+    raw.setsockopt(zmq.IPV6, "[" in endpoint)
+    hub = GuardedHub(raw, gate, endpoint)
     hub.set_keys((keys,))
     if known_as not in {"", host}:
         port = hub.endpoint.rpartition(":")[2]
@@ -99,7 +107,7 @@ class GuardedHub(Hub):
             raise HeronError(msg) from error
         return self.raw.getsockopt_string(zmq.LAST_ENDPOINT, "ascii").rstrip("\0")
 
-    def receive_from(self) -> tuple[bytes, bytes, Speaker] | None:
+    def receive_from(self) -> tuple[bytes, bytes, ClientKind] | None:
         """``(identity, frame, owner of the proved key)``, or None when no frame has arrived."""
         while True:
             try:
@@ -108,16 +116,20 @@ class GuardedHub(Hub):
                 return None
             if len(parts) == 2:
                 identity, frame = parts
-                return identity.bytes, frame.bytes, Speaker(frame.get("User-Id"))
+                return identity.bytes, frame.bytes, ClientKind(frame.get("User-Id"))
 
     @property
     def attendants(self) -> tuple[zmq.Socket[bytes], ...]:
         return self.gate.requests, self.gate.events
 
-    def serve(self) -> None:
-        """Answers the requests of connecting peers; `Reactor.guard` calls it when a request or event arrives."""
+    def serve(self) -> float | None:
+        """Answers the requests of connecting peers; `Reactor.guard` calls it when a request or event arrives.
+
+        Returns after how many seconds it has to be called again; None when no peer is in a handshake.
+        """
         self.gate.answer()
         self.gate.count()
+        return _LOOK_S if self.gate.unproved.end_large() else None
 
     def close(self) -> None:
         if not self.raw.closed:
@@ -129,13 +141,14 @@ class GuardedHub(Hub):
 class Gate:
     """Answers for each connection whether its key is known, and counts the outcomes of connections."""
 
-    def __init__(self, socket: zmq.Socket[bytes], now_s: Callable[[], float]) -> None:
+    def __init__(self, raw: zmq.Socket[bytes], now_s: Callable[[], float]) -> None:
         """For a socket that is not bound yet. It knows no key before `set_keys`."""
-        context = socket.context
+        context = raw.context
         self.sets: tuple[ServerKeys, ...] = ()
-        self._known: dict[tuple[bytes, bytes], Speaker] = {}
+        self._known: dict[tuple[bytes, bytes], ClientKind] = {}
         self._now_s = now_s
         self._handshakes = Handshakes(HANDSHAKE_S)
+        self.unproved = UnprovedPeers()
         self.requests: zmq.Socket[bytes] = context.socket(zmq.REP)
         self.requests.setsockopt(zmq.LINGER, 0)
         self.requests.bind(_ZAP_ENDPOINT)
@@ -143,16 +156,16 @@ class Gate:
         self.events: zmq.Socket[bytes] = context.socket(zmq.PAIR)
         self.events.setsockopt(zmq.RCVHWM, 0)
         self.events.setsockopt(zmq.LINGER, 0)
-        socket.monitor(_MONITOR_ENDPOINT, _MONITORED)
+        raw.monitor(_MONITOR_ENDPOINT, _MONITORED)
         self.events.connect(_MONITOR_ENDPOINT)
 
     def set_keys(self, sets: Sequence[ServerKeys]) -> None:
         """From now on, it accepts the clients of these sets, each at the port of its set."""
         self.sets = tuple(sets)
         self._known = {
-            (keys.pair.public.encode("ascii"), z85.decode(public)): speaker
+            (keys.pair.public.encode("ascii"), z85.decode(public)): kind
             for keys in sets
-            for public, speaker in keys.clients.items()
+            for public, kind in keys.clients.items()
         }
 
     def answer(self) -> None:
@@ -186,19 +199,21 @@ class Gate:
     def _verdict(self, request: list[bytes]) -> list[bytes]:
         # version, request id, domain, address, routing id, mechanism, credentials
         request_id = request[1] if len(request) > 1 else b""
-        speaker: Speaker | None = None
+        kind: ClientKind | None = None
         if len(request) == 7 and request[0] == _ZAP_VERSION and request[5] == b"CURVE":
-            speaker = self._known.get((request[2], request[6]))
-        if speaker is None:
+            kind = self._known.get((request[2], request[6]))
+        if kind is None:
             return [_ZAP_VERSION, request_id, b"400", b"unknown key", b"", b""]
-        return [_ZAP_VERSION, request_id, b"200", b"OK", speaker.value.encode("ascii"), b""]
+        return [_ZAP_VERSION, request_id, b"200", b"OK", kind.value.encode("ascii"), b""]
 
     def _count(self, event: int, value: int) -> None:
         handshakes = self._handshakes
         if event == zmq.EVENT_ACCEPTED:
             handshakes.accepted(value, self._now_s())
+            self.unproved.accepted(value)
         elif event == zmq.EVENT_DISCONNECTED:
             handshakes.disconnected(value)
+            self.unproved.disconnected(value)
         elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             handshakes.succeeded()
         elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
@@ -207,6 +222,46 @@ class Gate:
             handshakes.failed("protocol")
         else:
             handshakes.failed("unfinished")
+
+
+class UnprovedPeers:
+    """Ends connections that have sent more than a handshake without having proved a key.
+
+    The kernel says what a connection has sent and received. Only a peer that has proved its key gets the last message
+    of a handshake, and cannot send a frame before it has it. No event of ZeroMQ says which connection that is.
+    """
+
+    def __init__(self) -> None:
+        self._descriptors: set[int] = set()
+
+    def accepted(self, descriptor: int) -> None:
+        """Begins to look at a connection."""
+        self._descriptors.add(descriptor)
+
+    def disconnected(self, descriptor: int) -> None:
+        """Forgets a connection that is closed."""
+        self._descriptors.discard(descriptor)
+
+    def end_large(self) -> bool:
+        """Ends the connections of those that have sent too much; whether others are still in a handshake."""
+        self._descriptors = {each for each in self._descriptors if _in_handshake(each)}
+        return bool(self._descriptors)
+
+
+def _in_handshake(descriptor: int) -> bool:
+    """Whether its peer can still prove a key. ZeroMQ may have closed it, and another file may have its number."""
+    try:
+        with socket.fromfd(descriptor, socket.AF_INET, socket.SOCK_STREAM) as peer:  # a copy of the descriptor
+            info = peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_BYTES.size)
+            taken_bytes, sent_bytes = _TCP_BYTES.unpack(info)
+            if taken_bytes > _UNPROVED_BYTES:
+                return False
+            if sent_bytes <= _HANDSHAKE_BYTES:
+                return True
+            peer.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # it is closed, which an event will say
+    return False
 
 
 class Handshakes:

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 
 import zmq
 
-__all__ = ["ClientKeys", "KeyPair", "KeyRing", "ServerKeys", "Speaker", "TopologyKeys", "keys_of_server", "new_keys"]
+__all__ = ["ClientKeys", "ClientKind", "KeyPair", "KeyRing", "ServerKeys", "TopologyKeys", "keys_of_server", "new_keys"]
 
 _KEY_LENGTH = 40  # 32 bytes in Z85
 
 
-class Speaker(enum.Enum):
+class ClientKind(enum.Enum):
     """A kind of client: a process of the topology, a command that may change it, a command that may only read."""
 
     MEMBER = "member"
@@ -50,7 +50,7 @@ class ServerKeys:
     """The keys of a socket that listens: its own pair, and the owner of each public key that it accepts."""
 
     pair: KeyPair
-    clients: dict[str, Speaker]
+    clients: dict[str, ClientKind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +70,17 @@ class TopologyKeys:
     control: KeyPair
     reader: KeyPair
 
-    def listening_to(self, *speakers: Speaker) -> ServerKeys:
+    def listening_to(self, *kinds: ClientKind) -> ServerKeys:
         """The keys of a socket that accepts only these clients."""
-        return ServerKeys(self.server, {self._pair(speaker).public: speaker for speaker in speakers})
+        return ServerKeys(self.server, {self._pair(kind).public: kind for kind in kinds})
 
-    def connecting_as(self, speaker: Speaker) -> ClientKeys:
+    def connecting_as(self, kind: ClientKind) -> ClientKeys:
         """The keys of a socket that connects as this client."""
-        return ClientKeys(self.server.public, self._pair(speaker))
+        return ClientKeys(self.server.public, self._pair(kind))
 
-    def _pair(self, speaker: Speaker) -> KeyPair:
-        pairs = {Speaker.MEMBER: self.member, Speaker.CONTROL: self.control, Speaker.READER: self.reader}
-        return pairs[speaker]
+    def _pair(self, kind: ClientKind) -> KeyPair:
+        pairs = {ClientKind.MEMBER: self.member, ClientKind.CONTROL: self.control, ClientKind.READER: self.reader}
+        return pairs[kind]
 
 
 @dataclass(frozen=True, slots=True)

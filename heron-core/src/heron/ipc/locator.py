@@ -104,7 +104,8 @@ class TManagerChannel:
                 self._violations.note("executor", violation_of(error), message)
 
     def _locate(self, location: pb.TManagerLocation) -> None:
-        if location.epoch < self._epoch or (location.endpoint == self._endpoint and self._channel is not None):
+        is_known = (location.endpoint, location.server_key) == (self._endpoint, self._server_key)
+        if location.epoch < self._epoch or (is_known and self._channel is not None):
             return
         self._leave()
         self._endpoint, self._server_key = location.endpoint, location.server_key

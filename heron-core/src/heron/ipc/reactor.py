@@ -82,9 +82,18 @@ class Reactor:
 
     def guard(self, hub: GuardedHub) -> None:
         """Serves the gate of a hub on the network: checks the keys of peers that connect, and counts refused ones."""
-        for source in hub.attendants:
+        sources, again = hub.attendants, Timer(lambda: None, None)
+        again.cancel()
+
+        def serve() -> None:
+            nonlocal again
+            again.cancel()
+            if self._calls.get(sources[0]) is serve and (wait_s := hub.serve()) is not None:
+                again = self.after(wait_s, serve)
+
+        for source in sources:
             self._poller.register(source, zmq.POLLIN)
-            self._calls[source] = hub.serve
+            self._calls[source] = serve
 
     def pause(self, source: Channel) -> None:
         """Stops reading a source until `resume`."""

@@ -31,6 +31,7 @@ class DeadLetterFile:
         self.path = path
         self.older = path.with_name(f"{path.name}.1")
         self.dropped = 0
+        self.appended = 0
         self.part_bytes = most_bytes // 2
 
     @classmethod
@@ -44,19 +45,24 @@ class DeadLetterFile:
         return int(self.path.name.removeprefix(_PREFIX).removesuffix(_SUFFIX))
 
     def append(self, *letters: LetterLine) -> None:
-        """Adds letters. To open the file takes as long as to encode ten.
+        """Adds letters, and counts them in `appended`. To open the file takes as long as to encode ten.
 
         Raises:
-            OSError: when they cannot be written; some may have been.
+            OSError: when they cannot be written; the first ones may have been.
         """
-        part, room = b"", self.part_bytes - self._size_bytes()
+        waiting, room = list[bytes](), self.part_bytes - self._size_bytes()
         for line in map(_line_of, letters):
-            if part and len(part) + len(line) > room:
-                self._write(part)
-                part, room = b"", self.part_bytes - self._size_bytes()
-            part += line
-        if part:
-            self._write(part)
+            if waiting and len(line) > room:
+                self._append(waiting)
+                waiting, room = [], self.part_bytes - self._size_bytes()
+            waiting.append(line)
+            room -= len(line)
+        if waiting:
+            self._append(waiting)
+
+    def _append(self, lines: Sequence[bytes]) -> None:
+        self._write(b"".join(lines))
+        self.appended += len(lines)
 
     def append_once(self, letters: Sequence[LetterLine], checkpoint: int, *, search: bool) -> int:
         """Adds the letters of a checkpoint, and a line that says so; returns how many.

@@ -47,7 +47,10 @@ class AckOutcomes:
         ledger = self._ledgers.get(task_id, self._no_roots)
         if head.kind == SegmentKind.ACK:
             ack = parse_ack(data, head)
-            done = ledger.update_range(ack.base, ack.xors) if ack.roots is None else ledger.update(ack.roots, ack.xors)
+            if ack.roots is None:
+                done = ledger.update_range(ack.base, ack.xors, ack.acked)
+            else:
+                done = ledger.update(ack.roots, ack.xors)
             self._note_complete(task_id, ledger, done)
             self.counters.late_acks += ledger.take_missed()
         elif head.kind == SegmentKind.FAIL:

@@ -90,15 +90,18 @@ class Ledger:
             parts.append((number, done, hits))
         return self._settle(parts, len(roots))
 
-    def update_range(self, base: int, xors: U64) -> RootCounters:
-        """Applies one ack for each of base, base+1, ...; returns the roots that are complete now."""
+    def update_range(self, base: int, xors: U64, acked: int | None = None) -> RootCounters:
+        """Applies one ack for each of base, base+1, ...; returns the roots that are complete now.
+
+        If only `acked` of them are acked, the others have failed before.
+        """
         parts = []
         for number, start, end, offset in _parts(base, len(xors)):
             segment = self._segments.get(number)
             if segment is not None:
                 done, hits = segment.update_range(start, end, xors[offset : offset + end - start])
                 parts.append((number, done, hits))
-        return self._settle(parts, len(xors))
+        return self._settle(parts, len(xors) if acked is None else acked)
 
     def fail(self, roots: RootCounters) -> RootCounters:
         """Removes roots; returns those that were in flight."""

@@ -6,7 +6,7 @@ from heron.checkpoints.manifest import decode_snapshot
 from heron.errors import HeronError, RemoteProtocolError, Violation
 from heron.ipc import control_pb2 as pb
 from heron.ipc.frames.metrics_codec import record_of
-from heron.ipc.keys import Speaker
+from heron.ipc.keys import ClientKind
 from heron.ipc.task_question import TASK_COMMANDS, TASK_QUESTIONS
 from heron.planner.physical_plan import StreamManagerLocation
 from heron.spi.metricsink import MetricsRecord
@@ -16,8 +16,8 @@ from heron.tmanager.leader.process_reports import ProcessReport
 from heron.tmanager.leader.task_table import TaskEvent, TaskReport
 
 __all__ = [
+    "check_permission",
     "check_size",
-    "check_speaker",
     "checkpoint_report",
     "location_of",
     "long_call_report",
@@ -51,30 +51,30 @@ _CHECKPOINT_EVENTS: dict[int, CheckpointEvent] = {
 }
 
 
-def check_size(speaker: Speaker, size_bytes: int) -> None:
+def check_size(kind: ClientKind, size_bytes: int) -> None:
     """Checks the size of a frame before it is decoded: a question is short, and a decoded message takes more memory.
 
     Raises:
         RemoteProtocolError: when the frame of the read-only key has more than 64 KiB.
     """
-    if speaker is Speaker.READER and size_bytes > _QUESTION_MAX_BYTES:
+    if kind is ClientKind.READER and size_bytes > _QUESTION_MAX_BYTES:
         msg = f"frame of {size_bytes} bytes of the read-only key exceeds its limit of {_QUESTION_MAX_BYTES} bytes"
         raise RemoteProtocolError(msg, Violation.SIZE)
 
 
-def check_speaker(speaker: Speaker, body: str) -> None:
+def check_permission(kind: ClientKind, body: str) -> None:
     """Checks that a key may send this message: members may send any, the control key commands and questions, the
     read-only key questions.
 
     Raises:
         HeronError: when the key may not.
     """
-    if speaker is Speaker.MEMBER or body in _QUESTIONS:
+    if kind is ClientKind.MEMBER or body in _QUESTIONS:
         return
     if body not in _COMMANDS:
-        msg = f"{body} is only for the topology's own processes, not for its {speaker.value} key"
+        msg = f"{body} is only for the topology's own processes, not for its {kind.value} key"
         raise HeronError(msg)
-    if speaker is not Speaker.CONTROL:
+    if kind is not ClientKind.CONTROL:
         msg = f"{body} is not for the topology's read-only key; use its control key"
         raise HeronError(msg)
 

@@ -15,7 +15,7 @@ from heron.ipc.documents.metric_names import LEADER_EPOCH, TAKEOVERS, TRACE_GAPS
 from heron.ipc.envelope import Envelope, body_of, parse_control
 from heron.ipc.frames.metrics_codec import record_of
 from heron.ipc.guarded_hub import GuardedHub
-from heron.ipc.keys import Speaker
+from heron.ipc.keys import ClientKind
 from heron.ipc.process_metrics import connection_metrics
 from heron.ipc.reactor import Reactor
 from heron.ipc.task_question import TASK_REQUESTS
@@ -37,8 +37,8 @@ from heron.tmanager.leader.instructions import (
 from heron.tmanager.leader.leader import Leader
 from heron.tmanager.leader.topology_state import Takeover
 from heron.tmanager.messages import (
+    check_permission,
     check_size,
-    check_speaker,
     checkpoint_report,
     location_of,
     long_call_report,
@@ -148,10 +148,10 @@ class TopologyManager:
                 return
             self._handle(*message)
 
-    def _handle(self, identity: bytes, frame: bytes, speaker: Speaker) -> None:
+    def _handle(self, identity: bytes, frame: bytes, kind: ClientKind) -> None:
         request_id = 0
         try:
-            check_size(speaker, len(frame))
+            check_size(kind, len(frame))
             envelope = parse_control(frame)
             body = body_of(envelope)
             request_id = getattr(getattr(envelope, body), "request_id", 0)
@@ -159,20 +159,20 @@ class TopologyManager:
             if handler is None:
                 msg = f"{body} is not for a topology manager"
                 raise RemoteProtocolError(msg, Violation.KIND)
-            check_speaker(speaker, body)
+            check_permission(kind, body)
             instructions = handler(identity, envelope)
         except HeronError as error:
-            self._refuse(identity, request_id, speaker, error)
+            self._refuse(identity, request_id, kind, error)
             if isinstance(error, StateConflictError):
                 raise  # another topology manager leads; this one ends
             return
         self._carry_out(instructions)
 
-    def _refuse(self, identity: bytes, request_id: int, speaker: Speaker, error: HeronError) -> None:
+    def _refuse(self, identity: bytes, request_id: int, kind: ClientKind, error: HeronError) -> None:
         """Counts and answers a message that breaks the protocol, or a request that is not possible now."""
         self._refused += 1
         if isinstance(error, RemoteProtocolError):
-            self._violations.note(speaker.value, error.violation, f"refused: {error}", level=logging.WARNING)
+            self._violations.note(kind.value, error.violation, f"refused: {error}", level=logging.WARNING)
         else:
             _log.warning("refused: %s", error)
         if request_id or self._violations.may_answer(identity):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterable
+from itertools import accumulate
 
 import pytest
 
@@ -10,8 +12,9 @@ from heron.instance.acks.batch_arrays import BatchAcks
 from heron.instance.acks.failed_rows import FailedRows
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.replay.failure_cause import FailureCause, decode_cause, encode_cause
-from heron.ipc.frames.frame import parse_segment
+from heron.ipc.frames.frame import SegmentKind, parse_segment
 from heron.ipc.frames.tracking import COUNTER_BITS, MAX_CAUSE_BYTES, parse_cause
+from heron.ipc.frames.tracking_arrays import parse_fail
 
 SPOUT, BOLT = 2, 5
 
@@ -29,29 +32,36 @@ def batch(rows: int = 4, tuples: int | None = None, base: int = 100) -> TrackedB
     return made
 
 
-def told(rows: FailedRows, *failed: tuple[TrackedBatch, list[int]]) -> list[tuple[int, list[int], FailureCause]]:
-    """The task of the roots, their counters and the cause of each segment for these failed rows."""
-    found = []
-    by_cause = rows.take(failed).items()
-    for data in [each for cause, of_cause in by_cause for each in BatchAcks().cause_segments(of_cause, cause)]:
+def told(rows: FailedRows, *failed: tuple[TrackedBatch, list[int]]) -> list[tuple[int, int, FailureCause]]:
+    """The task, the counter and the cause of each root of these failed rows; each also fails, behind its cause."""
+    found, fails = [], []
+    for data in BatchAcks().fail_segments(list(failed), rows.take(failed)):
         head = parse_segment(data, 0)
-        counters, document = parse_cause(data, head)
-        found.append((head.destinations[0], counters, decode_cause(document)))
+        if head.kind == SegmentKind.FAIL:
+            fails += parse_fail(data, head).tolist()
+            continue
+        assert not fails
+        counters, documents = parse_cause(data, head)
+        causes: Iterable[bytes] = accumulate(documents, lambda before, cause: cause or before)
+        found += [(head.destinations[0], each, decode_cause(why)) for each, why in zip(counters, causes, strict=True)]
+    assert fails == [counter for _, counter, _ in found]
     return found
 
 
 def test_each_row_has_its_error_and_the_others_are_failed_by_the_component() -> None:
-    """One segment for each cause."""
+    """Whatever batch they are in."""
     rows, first, second = FailedRows("check", BOLT), batch(), batch(base=200)
     rows.blame(first, (1,), "process", ValueError("poison"))
     rows.blame(second, (0, 3), "process_columns", KeyError("k"))
-    by_error = {each[2].error: each for each in told(rows, (first, [1, 2]), (second, [0, 1, 3]))}
-    assert {error: (task, counters) for error, (task, counters, _) in by_error.items()} == {
-        "ValueError: poison": (SPOUT, [101]),
-        "KeyError: 'k'": (SPOUT, [200, 203]),
-        "": (SPOUT, [102, 201]),
-    }
-    plain = by_error[""][2]
+    found = told(rows, (first, [1, 2]), (second, [0, 1, 3]))
+    assert [(task, counter, cause.error) for task, counter, cause in found] == [
+        (SPOUT, 101, "ValueError: poison"),
+        (SPOUT, 102, ""),
+        (SPOUT, 200, "KeyError: 'k'"),
+        (SPOUT, 201, ""),
+        (SPOUT, 203, "KeyError: 'k'"),
+    ]
+    plain = found[1][2]
     assert (plain.component, plain.task_id, plain.doing, plain.trace) == ("check", BOLT, "fail", "")
     ((_, _, again),) = told(rows, (first, [1]))
     assert again.error == "", "an error is told once"
@@ -69,26 +79,26 @@ def poisoned(text: str, *, context: bool = False) -> Exception:
         return error
 
 
-def test_rows_with_one_message_from_one_line_share_a_segment() -> None:
-    """Other messages, and other causes behind the same message, do not."""
+def test_rows_from_one_line_have_their_own_message_and_the_cause_behind_it() -> None:
+    """All of them are in one segment."""
     rows, first = FailedRows("check", BOLT), batch(rows=6)
     for place, error in enumerate(
         [poisoned("a"), poisoned("a"), poisoned("b"), poisoned("c", context=True), poisoned("d", context=True)]
     ):
         rows.blame(first, (place,), "process", error)
     found = told(rows, (first, [0, 1, 2, 3, 4]))
-    assert [counters for _, counters, _ in found] == [[100, 101], [102], [103], [104]]
-    assert "KeyError: 'd'" in found[-1][2].trace
+    assert [cause.error[12:] for _, _, cause in found] == ["a", "a", "b", "same", "same"]
+    assert ["KeyError: 'd'" in cause.trace for _, _, cause in found] == [False] * 4 + [True]
 
 
-@pytest.mark.parametrize("text", ["second", "two\nlines", "", "x" * 1500, "first"])
+@pytest.mark.parametrize("text", ["second", "two\nlines", "", "x" * 1500, "first", "\x00", "\x01" * 900])
 def test_each_row_has_its_own_message_and_the_traceback_that_python_prints(text: str) -> None:
     """The lines of the traceback are formatted once, because that takes longer than the rest."""
     rows, first = FailedRows("check", BOLT), batch()
     errors = [poisoned("first"), poisoned(text)]
     for place, error in enumerate(errors):
         rows.blame(first, (place,), "process", error)
-    found = {counter: cause for _, counters, cause in told(rows, (first, [0, 1])) for counter in counters}
+    found = {counter: cause for _, counter, cause in told(rows, (first, [0, 1]))}
     for place, error in enumerate(errors):
         cause = found[100 + place]
         assert cause.trace == "".join(traceback.format_exception(error))
@@ -109,8 +119,30 @@ def test_the_tuples_of_a_unit_have_one_root() -> None:
     """A batch of columns with one id."""
     rows, unit = FailedRows("check", BOLT), batch(rows=1, tuples=3)
     rows.blame(unit, (2,), "process", ValueError("poison"))
-    ((_, counters, cause),) = told(rows, (unit, [0]))
-    assert (counters, cause.error) == ([100], "ValueError: poison")
+    ((_, counter, cause),) = told(rows, (unit, [0]))
+    assert (counter, cause.error) == (100, "ValueError: poison")
+
+
+def test_causes_are_divided_among_segments_of_bounded_size_and_tasks() -> None:
+    """Roots of several tasks may fail together, each of them with a long text."""
+    rows, first, second = FailedRows("check", BOLT), batch(rows=400), batch()
+    second.root_base = (SPOUT + 1) << COUNTER_BITS
+    for place in range(400):
+        rows.blame(first, (place,), "process", poisoned(f"{place} {'x' * 500}"))
+    rows.blame(second, (1,), "process", poisoned("other"))
+    failed = [(first, [*range(400)]), (second, [1])]
+    assert [(task, counter, cause.error.split()[1]) for task, counter, cause in told(rows, *failed)] == [
+        *((SPOUT, 100 + place, str(place)) for place in range(400)),
+        (SPOUT + 1, 1, "other"),
+    ]
+
+
+def test_a_message_that_is_no_valid_text_is_told_escaped() -> None:
+    """JSON has no lone surrogates."""
+    rows, first = FailedRows("check", BOLT), batch()
+    for place, text in enumerate(["a", "\ud800"]):
+        rows.blame(first, (place,), "process", poisoned(text))
+    assert [cause.error for _, _, cause in told(rows, (first, [0, 1]))] == ["ValueError: a", "ValueError: \\ud800"]
 
 
 def test_an_error_that_cannot_be_shown_and_one_that_is_large_are_told_within_the_limit() -> None:

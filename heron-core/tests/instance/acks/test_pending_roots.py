@@ -227,7 +227,7 @@ def test_a_cause_does_not_outlive_its_root() -> None:
     kept.size_bytes = calls.replayer.kept(3, 30)
     base = pending.open(["a", "b", "c"], kept)
     complete, failed = RootOutcome.COMPLETE, RootOutcome.FAILED
-    calls.settle(RootsSettled(((complete, [base]),), (([base, base + 1], b"why"), ([base + 7], b"unknown"))))
+    calls.settle(RootsSettled(((complete, [base]),), (([base, base + 1], [b"why", b""]), ([base + 7], [b"unknown"]))))
     assert calls._causes == {base + 1: b"why"}
     calls.settle(RootsSettled(((failed, [base + 1, base + 2]),)))
     assert [each.root for each in given_up] == [

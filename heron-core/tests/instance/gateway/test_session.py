@@ -30,7 +30,7 @@ from heron.ipc.frames.tracking import (
     COUNTER_BITS,
     DERIVED,
     LISTED,
-    MAX_CAUSE_BYTES,
+    MAX_CAUSES_BYTES,
     RootOutcome,
     ack_range,
     tracking_segment,
@@ -231,12 +231,14 @@ def test_why_roots_failed_reaches_the_task_with_their_outcome() -> None:
     data_in = queue_in()
     session = Session(4, 100, data_in, LIMITS)
     roots = np.array([(7 << COUNTER_BITS) | 9, (7 << COUNTER_BITS) | 2], dtype=np.uint64)
-    session.handle(acks(4, *causes(roots, b"why"), *settled(7, RootOutcome.FAILED, np.array([9, 2]))), data_in)
-    assert data_in.get() == RootsSettled(((RootOutcome.FAILED, [9, 2]),), (([9, 2], b"why"),))
+    why = causes(roots, [b"why", b"why"])
+    session.handle(acks(4, *why, *settled(7, RootOutcome.FAILED, np.array([9, 2]))), data_in)
+    assert data_in.get() == RootsSettled(((RootOutcome.FAILED, [9, 2]),), (([9, 2], [b"why", b""]),))
 
 
 GARBLED = {
-    "a cause that is too long": tracking_segment(7, SegmentKind.CAUSE, LISTED, 1, bytes(8 + MAX_CAUSE_BYTES + 1)),
+    "a cause that is too long": tracking_segment(7, SegmentKind.CAUSE, LISTED, 1, bytes(8 + MAX_CAUSES_BYTES + 1)),
+    "fewer causes than counters": tracking_segment(7, SegmentKind.CAUSE, LISTED, 2, bytes(16) + b"{}"),
     "a cause of fewer counters than it says": tracking_segment(7, SegmentKind.CAUSE, LISTED, 2, bytes(15)),
     "an outcome that nobody knows": tracking_segment(7, SegmentKind.SETTLED, DERIVED, 1, b"\0" * 8, stream=9),
     "fewer counters than it says": tracking_segment(7, SegmentKind.SETTLED, LISTED, 2, b"\0" * 8),

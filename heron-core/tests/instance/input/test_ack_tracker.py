@@ -94,7 +94,7 @@ def test_what_is_not_a_tuple_settles_nothing_and_is_named(wrong: object) -> None
     work.settle(acked=[work.pool[0], wrong, work.pool[1]], failed=[wrong, work.pool[2]])  # type: ignore[list-item]
     assert [str(each).partition(" ")[0] for each in work.tracker.wrong] == ["fail", "ack"]
     assert all("give what was received" in str(each) for each in work.tracker.wrong)
-    assert dict(work.sent()).keys() == {"ack", "fail"}
+    assert dict(work.sent()).keys() == {"fail", "range"}
 
 
 def test_a_copy_settles_nothing_and_is_named() -> None:
@@ -149,7 +149,7 @@ def test_in_one_call_a_fail_counts_before_an_ack() -> None:
 
 @pytest.mark.parametrize("failed", [[1], [0, 3], [3, 2, 0]])
 def test_the_others_of_a_batch_are_acked_behind_its_fails(failed: list[int]) -> None:
-    """A poison record must cost little for its neighbours; its own row still takes children."""
+    """A poison record must cost little for its neighbours: their ack is one range. Its own row takes children."""
     work, before = Work(4), Work(1, base=50)
     kept = before.pool[0]
     kept.id = before.batch
@@ -157,7 +157,7 @@ def test_the_others_of_a_batch_are_acked_behind_its_fails(failed: list[int]) -> 
     work.settle([work.pool[place] for place in left], [*[work.pool[place] for place in failed], kept])
     assert work.sent() == [
         ("fail", [*[100 + place for place in failed], 50]),
-        ("ack", {100 + place: key_of(place) for place in left}),
+        ("range", (100, len(left))),
     ]
     assert [place for place in range(4) if work.batch.takes_children(place)] == sorted(failed)
     assert work.tracker.ignored == 0

@@ -49,7 +49,7 @@ def test_rows_that_are_lost_are_no_keys() -> None:
     sample = new()
     for _ in range(10):
         columns: list[Sequence[object]] = [["a"] * 10, [bad, "good"] * 5]
-        sample.look(ReceivedBatch(SOURCE, 10, columns, lost=undecodable_rows(SOURCE, columns, PICKLE)))
+        sample.look(ReceivedBatch(SOURCE, 10, columns, undecodable=undecodable_rows(SOURCE, columns, PICKLE)))
     assert shares(sample)["hot-key-share"] == ("good", 1.0)
 
 

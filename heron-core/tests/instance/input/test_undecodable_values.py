@@ -15,7 +15,7 @@ from heron.instance.codec.batch_codec import decode_columns, decode_values
 from heron.instance.codec.plain import PlainSerializer
 from heron.instance.codec.serializers import PICKLE, Serializers
 from heron.instance.input.batch_reader import BatchReader, ReceivedBatch
-from heron.instance.input.undecodable_rows import report_lost
+from heron.instance.input.undecodable_rows import report_undecodable
 from heron.instance.user.user_errors import UserErrors
 from heron.ipc.frames.frame import Encoding, parse_segment
 from heron.planner.physical_plan import PlanIndex
@@ -216,11 +216,11 @@ def test_a_payload_of_plain_that_is_cut_is_lost_whole() -> None:
 def test_a_batch_has_its_lost_rows() -> None:
     """Its readers skip them: places count all rows that were received."""
     batch = batch_of(encoded([[0, 1, 2, 3], [Stubborn(), "b", TwoArgumentsError(1, "x"), "d"]]), 4)
-    assert [each.place for each in batch.lost] == [0, 2]
+    assert [each.place for each in batch.undecodable] == [0, 2]
     assert list(batch.decoded(batch.values())) == [(1, "b"), (3, "d")]
     assert list(batch.decoded("cd", 2)) == ["d"]
-    assert batch.lost_among(0, 4) == 2
-    assert batch.lost_among(1, 2) == 1
+    assert batch.undecodable_among(0, 4) == 2
+    assert batch.undecodable_among(1, 2) == 1
     assert "<undecodable" in repr(batch.first_rows(1))
 
 
@@ -230,7 +230,7 @@ def test_a_batch_that_decodes_the_second_time_has_no_lost_row() -> None:
     Moody.failures = failures
     batch = batch_of(encoded([[1], [Moody()]]), 1)
     assert not failures
-    assert batch.lost == ()
+    assert batch.undecodable == ()
     assert isinstance(batch.columns()[1][0], Moody)
 
 
@@ -252,13 +252,13 @@ def test_the_error_names_the_place_the_type_and_the_remedy(capsys: pytest.Captur
     errors = UserErrors("words", "count", 5)
     rows = 100
     batch = batch_of(encoded([list(range(rows)), [TwoArgumentsError(7, "seven")] * rows]), rows)
-    report_lost(batch.lost, errors)
+    report_undecodable(batch.undecodable, errors)
     assert errors.count == rows
     assert len(errors.take_events()) == 1
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("heron: ")]
     for part in (
         "topology 'words', component 'count', task 5: ",
-        f"decoding field 'value' ({HERE}.TwoArgumentsError) of stream 'default' of 'spout' with (0, ",
+        f"decoding field 'value' ({HERE}.TwoArgumentsError) of stream 'default' of 'spout' with (hidden) ",
         f"raised SerializationError: a value of type {HERE}.TwoArgumentsError cannot be decoded (PickleSerializer): "
         "TypeError: TwoArgumentsError.__init__() missing 1 required positional argument: 'text'; ",
         "pass all arguments to super().__init__",
@@ -271,9 +271,9 @@ def test_the_place_is_the_authors_line_if_it_raised(capsys: pytest.CaptureFixtur
     """And else the receiver's class: a line of the engine would not help."""
     errors = UserErrors("words", "count", 5)
     errors.locate(Swallowing)
-    report_lost(batch_of(encoded([[0], [Stubborn()]]), 1).lost, errors)
+    report_undecodable(batch_of(encoded([[0], [Stubborn()]]), 1).undecodable, errors)
     line = Stubborn.__setstate__.__code__.co_firstlineno + 1
     assert f"at {__file__}, line {line}; " in errors.last
-    report_lost(batch_of(encoded([[0], [TwoArgumentsError(1, "x")]]), 1).lost, errors)
+    report_undecodable(batch_of(encoded([[0], [TwoArgumentsError(1, "x")]]), 1).undecodable, errors)
     assert "or after (Swallowing); " in errors.last
     capsys.readouterr()

@@ -85,10 +85,10 @@ def test_a_tuple_whose_ack_has_left_is_no_anchor() -> None:
     ("anchors", "message"),
     [
         (pooled(1), r"anchors=Tuple\(.* is a tuple itself; give a list: anchors=\[tup\]"),
-        (7, r"anchors=7 is a int; give a list of received tuples, such as \[tup\]"),
-        (["word"], r"anchors has 'word', a str; give what was received"),
-        ([pooled(1), None], "anchors has None, a NoneType"),
-        ("w", "anchors has 'w', a str"),
+        (7, r"anchors is a int; give a list of received tuples, such as \[tup\]"),
+        (["word"], r"anchors has a str; give what was received"),
+        ([pooled(1), None], "anchors has a NoneType"),
+        ("w", "anchors has a str"),
     ],
 )
 def test_anchors_that_are_not_a_list_of_tuples_are_rejected(anchors: object, message: str) -> None:

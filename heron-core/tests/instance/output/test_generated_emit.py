@@ -12,10 +12,15 @@ from heron.api.definition import GroupingDefinition, GroupingKind, StreamDefinit
 from heron.api.stream import ICustomGrouping
 from heron.author_text import short_text
 from heron.errors import EmitError
+from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.output.generated_emit import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_routes import CheckedGrouping, routes_of
+from heron.instance.queues.data_queue import DataOut, Sleeper
 from heron.ipc.frames.frame import parse_segment
+from heron.ipc.frames.frame_limits import FrameLimits
+from heron.ipc.wakeup import Wakeup
+from heron.kernel.queue_capacity import QueueCapacity
 from heron.planner.key_group import key_group
 from heron.planner.key_owners import even_owners
 from heron_testing.builders import bolt, plan_index, spout, subscription, topology
@@ -33,6 +38,8 @@ class Chosen(ICustomGrouping):
 
     def choose_tasks(self, values: Sequence[object]) -> list[int]:
         positions = values[0] if values else (0,)
+        if isinstance(positions, str):
+            return [CONSUMER_TASKS[0]]
         assert isinstance(positions, tuple)
         return [CONSUMER_TASKS[position] if position < 3 else 99 for position in positions]
 
@@ -99,6 +106,34 @@ def test_wrong_values_are_rejected_and_leave_no_trace(arity: int, values: object
         add(values)
     add(fine)
     assert sum(map(len, rows_by_task(stream.flush()).values())) == 2 * (1 if arity else 3)
+
+
+@pytest.mark.parametrize("arity", [1, 2])
+@pytest.mark.parametrize(
+    "kinds",
+    [[GroupingKind.ALL], [GroupingKind.FIELDS], [GroupingKind.PARTIAL_KEY, GroupingKind.DIRECT], [GroupingKind.CUSTOM]],
+)
+def test_a_text_that_is_refused_is_not_sent(kinds: list[GroupingKind], arity: int) -> None:
+    """It fits as many fields as it has characters, and is found behind its append. Its id is not acked either."""
+    keyed = (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
+    stream = stream_of(*(GroupingDefinition(each, ("f0",) if each in keyed else ()) for each in kinds), arity=arity)
+    out = DataOut(Wakeup(), Sleeper(), QueueCapacity(1_000_000, 1_000_000, 0.1), FrameLimits(1_000_000))
+    emitter, ids = SpoutEmitter(stream.origin, out), list[object]()
+    emitter.set_streams([stream], ids=ids)
+    emit = emitter.specialised()
+    assert emit is not None
+    rows = [("before",) * arity, ("after",) * arity]
+    stream.limit = stream.full_limit
+    emit(rows[0], "before")
+    stream.limit = 0  # as when the linger is over
+    with pytest.raises(EmitError, match="emit of a str, not a list"):
+        emit("ab"[:arity], "refused")
+    stream.limit = stream.full_limit
+    emit(rows[1], "after")
+    sent = [row for found in rows_by_task(stream.flush()).values() for row in found]
+    copies = 3 if kinds == [GroupingKind.ALL] else 1
+    assert {row: sent.count(row) for row in sent} == dict.fromkeys(rows, copies)
+    assert ids == ["before", "after"]
 
 
 def test_fields_go_to_the_owner_of_their_key() -> None:

@@ -179,6 +179,28 @@ def test_a_rejected_emit_of_a_spout_leaves_no_id() -> None:
     assert [ids for ids, _ in stream.pending.settle_all()] == [["good"]]
 
 
+def test_a_text_that_is_refused_leaves_no_id_and_no_anchor() -> None:
+    """It is found behind its append. Otherwise each later row would get the id or anchor of another."""
+    spout, roots, _ = rooted(keyed())
+    bolt, rows = anchored(keyed())
+    emit_root, emit_row = spout.specialised(), EMITS[1](bolt)
+    assert emit_root is not None
+    for text, value in enumerate(("before", "after")):
+        roots.limit = rows.limit = 0 if text else 10
+        if text:
+            with pytest.raises(EmitError):
+                emit_root("a", "refused")
+            with pytest.raises(EmitError):
+                emit_row("a", anchors=[MAKE(None, (), 3)])
+        roots.limit = rows.limit = 10
+        emit_root([value], value)
+        emit_row([value], anchors=[MAKE(None, (), text)])
+    assert (roots.rows, roots.ids) == (["before", "after"], ["before", "after"])
+    assert (rows.rows, [each._index for each in rows.anchors.parents]) == (["before", "after"], [0, 1])  # type: ignore[union-attr]
+    roots.flush()
+    assert [ids for ids, _ in roots.pending.settle_all()] == [["before", "after"]]
+
+
 def test_a_root_that_cannot_be_encoded_fails_behind_its_announcement() -> None:
     """The other roots of its batch are sent."""
     emitter, _, out = rooted(StreamRoutes((2,)))

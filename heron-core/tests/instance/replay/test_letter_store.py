@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,10 +37,10 @@ def store_in(folder: Path, incarnation: int = 2) -> StoredLetters:
 def test_letters_of_steps_have_ids_of_their_own_and_are_counted_by_step(tmp_path: Path) -> None:
     """Beside those of a spout with replays in the same file, and of an earlier process of the task."""
     store, earlier = store_in(tmp_path), store_in(tmp_path, 1)
-    earlier.keep_of_step(of_step(0))
-    store.keep({"3-2-1": of_step(1)})
+    earlier.add_of_step(of_step(0))
+    store.add({"3-2-1": of_step(1)})
     for value, step in ((1, "map-1"), (2, "map-1"), (3, "map-2")):
-        store.keep_of_step(of_step(value, step))
+        store.add_of_step(of_step(value, step))
     lines = list(file_of(tmp_path).letters())
     assert [each.id for each in lines] == ["3-1-s1", "3-2-1", "3-2-s1", "3-2-s2", "3-2-s3"]
     assert (lines[-1].step, lines[-1].step_number, lines[-1].spout, lines[-1].shown) == ("map-2", 1, "stage", ("3",))
@@ -46,8 +51,8 @@ def test_letters_of_steps_have_ids_of_their_own_and_are_counted_by_step(tmp_path
 def test_a_letter_of_a_step_is_dropped_and_not_emitted(tmp_path: Path) -> None:
     """The refusal names the step; the letter stays."""
     store = store_in(tmp_path)
-    store.keep_of_step(of_step(1))
-    store.keep_of_step(of_step(2))
+    store.add_of_step(of_step(1))
+    store.add_of_step(of_step(2))
     found = store.take_of_steps(["3-2-s1", "3-2-s9"], drop=False)
     assert list(found) == ["3-2-s1"]
     assert "dead letter 3-2-s1 is of the step 'map-1', which cannot get it again" in found["3-2-s1"]
@@ -70,10 +75,50 @@ def test_a_letter_of_a_spout_whose_replays_were_switched_off_stays(tmp_path: Pat
     assert store.take_of_steps(["3-0-1"], drop=True) == {"3-0-1": ""}
 
 
+@contextmanager
+def files_of_at_most(size_bytes: int) -> Iterator[None]:
+    """A write beyond this size fails, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, former)
+
+
+def test_exactly_the_letters_that_are_not_written_are_reported(tmp_path: Path) -> None:
+    """The first letter is in a part of the file that was written before the disk was full."""
+    lost: list[object] = []
+    file = DeadLetterFile.of_task(tmp_path, 3, 20_000)
+    store = StoredLetters(file, TaskName("lines", 3, 2), lambda *told: lost.append(told[3]))
+    values = {"3-2-1": ["a"], "3-2-2": ["b" * 7200], "3-2-3": ["c"]}
+    letters = {number: replace(of_step(0), values=each, step="") for number, each in values.items()}
+    with files_of_at_most(5000):
+        store.add(letters)
+    assert lost == [values["3-2-2"], values["3-2-3"]]
+    assert [each.id for each in file.letters()] == ["3-2-1"]
+
+
+def test_letters_that_cannot_be_put_back_are_reported_and_named(tmp_path: Path) -> None:
+    """They are not in the file any more, so each is lost."""
+    lost: list[object] = []
+    file = DeadLetterFile.of_task(tmp_path, 3, 20_000)
+    store = StoredLetters(file, TaskName("lines", 3, 2), lambda *told: lost.append(told[3]))
+    store.add({"3-2-1": of_step("a"), "3-2-2": of_step("b" * 7200)})
+    taken = store.take(["3-2-1", "3-2-2"])
+    with files_of_at_most(5000):
+        assert store.put_back(taken) == ["3-2-2"]
+    assert lost == [taken[1].shown]
+    assert store.put_back([]) == []
+    assert [each.id for each in file.letters()] == ["3-2-1"]
+
+
 def test_a_reported_error_hands_over_its_letters() -> None:
     """Each time, although the error is shown once; the engine says where it was."""
     errors, kept = UserErrors("words", "count", 5), list[DeadLetter]()
-    errors.keep_letter = kept.append
+    errors.add_letter = kept.append
     for value in (1, 2):
         error = FailedRecordError("no")
         error.letters = (of_step(value),)

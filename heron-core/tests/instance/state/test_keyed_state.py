@@ -110,7 +110,7 @@ def test_a_key_of_another_task_is_refused() -> None:
     key = key_in(5)
     with pytest.raises(
         UsageError,
-        match=f"task 3 of 'count': keyed state 'counts': key '{key}' is in key group 5 of 8, .* use the key of",
+        match=r"task 3 of 'count': keyed state 'counts': a key of type str is in key group 5 of 8, .* use the key of",
     ):
         counts.add(key)
     with pytest.raises(
@@ -306,7 +306,7 @@ def test_a_value_that_cannot_be_pickled_fails_the_snapshot_and_nothing_else(*, c
     found.update(snapshot.next(1.0))
     with pytest.raises(
         SerializationError,
-        match=f"key group 1: keyed state 'values': the value of key '{key_in(1)}' is of type lock and cannot be",
+        match="key group 1: keyed state 'values': a key of type str or its value of type lock cannot be",
     ):
         snapshot.next(1.0)
     assert snapshot.done

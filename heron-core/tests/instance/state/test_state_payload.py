@@ -32,7 +32,7 @@ def test_a_value_that_cannot_be_pickled_is_named() -> None:
     state.put("bad", iter(lambda: 0, 1))
     with pytest.raises(
         SerializationError,
-        match=r"task 1: state: the value of key 'bad' is of type callable_iterator and cannot be .*; store",
+        match=r"task 1: state: a key of type str or its value of type callable_iterator cannot be .*; store",
     ):
         encode_operator_state(state, "task 1")
 

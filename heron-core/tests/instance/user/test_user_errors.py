@@ -9,12 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from heron.api.definition import ComponentDefinition, ComponentKind, StreamDefinition
+from heron.api.tuple import Tuple
+from heron.author_text import Described
 from heron.errors import UserCodeError
 from heron.instance.user.user_errors import UserErrors
 
 
-def errors_of() -> UserErrors:
-    return UserErrors("words", "count", 5)
+def errors_of(*, shows_values: bool = True) -> UserErrors:
+    errors = UserErrors("words", "count", 5)
+    errors.shows_values = lambda: shows_values
+    errors.fields_of = lambda _component, stream: ("name", "password") if stream == "logins" else ()
+    return errors
 
 
 def failure(action: str) -> Exception:
@@ -36,6 +42,43 @@ def test_the_line_has_task_record_place_and_remedy(capsys: pytest.CaptureFixture
     shown = capsys.readouterr().err
     assert shown.startswith(f"heron: {line}\nTraceback")
     assert errors.last == line
+
+
+def test_values_of_records_are_shown_only_where_they_may_be(capsys: pytest.CaptureFixture[str]) -> None:
+    """The description reaches pages and `heron status`, where `heron inspect` is refused. Its text is the author's."""
+    login = Tuple.source("web", "logins", 3)(values=("ada", "hunter2"))
+    columns = Described("a batch of 2 rows of (name, password)")
+    records = (login, ("ada", "hunter2"), {"name": "ada", "password": "hunter2"}, 7, columns)
+    shown = []
+    for errors in (errors_of(shows_values=False), errors_of()):
+        lines = [errors.report("process", failure("1 / 0"), "it goes on", each) for each in records]
+        shown.append([line.partition(" process with ")[2].partition(" raised ")[0] for line in lines])
+        assert all("ada" not in each for each in shown[0])
+    named = "{'name': 'ada', 'password': (hidden)}"
+    source = "Tuple(component='web', stream='logins', task=3, values="
+    assert shown == [
+        [f"{source}(hidden))", "(hidden)", "(hidden)", "(hidden)", columns],
+        [f"{source}{named})", "('ada', 'hunter2')", named, "7", columns],
+    ]
+    assert "ada" not in capsys.readouterr().err.partition("Traceback")[0]
+
+
+def test_a_rejected_row_has_the_names_of_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    """A row of a stream with one field is the value itself, also if the value is a tuple."""
+    streams = (StreamDefinition("logins", ("name", "password")), StreamDefinition("one", ("pair",)))
+    component = ComponentDefinition("web", ComponentKind.SPOUT, "m:C", 1, streams)
+    errors = errors_of()
+    shown = []
+    for stream, row in (
+        ("logins", ("ada", "hunter2")),
+        ("one", ("a", "b")),
+        ("one", "a"),
+        ("one", Described("2 rows")),
+    ):
+        errors.rejected(component, stream, row, ValueError("no"))
+        shown.append(errors.last.partition(" with ")[2].partition(" raised ")[0])
+    assert shown == ["{'name': 'ada', 'password': (hidden)}", "{'pair': ('a', 'b')}", "{'pair': 'a'}", "2 rows"]
+    assert capsys.readouterr().err
 
 
 def test_the_place_is_the_authors_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,7 @@ def garbled() -> dict[str, bytes]:
         ),
         "ack: short list": tracking_segment(TASK, ack, LISTED, 2, b"\0" * 31),
         "ack: long range": tracking_segment(TASK, ack, DERIVED, 2, struct.pack("<QQIQI", 1, KEY, 3, 2, 0)),
-        "ack: rows differ": tracking_segment(TASK, ack, DERIVED, 2, struct.pack("<QQIQ", 1, KEY, 3, 3)),
+        "ack: more acked than rows": tracking_segment(TASK, ack, DERIVED, 4, struct.pack("<QQIQ", 1, KEY, 3, 3)),
         "ack: counter too large": tracking_segment(TASK, ack, DERIVED, 2, too_far),
         "fail: odd length": tracking_segment(TASK, fail, LISTED, 2, b"\0" * 15),
         "settled: short list": tracking_segment(TASK, done, LISTED, 2, b"\0" * 8),

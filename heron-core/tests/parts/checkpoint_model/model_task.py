@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
-from heron.instance.input.batch_reader import MarkerAligner
 from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
+from heron.instance.input.marker_counter import MarkerCounter
 from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan, PlanIndex, UpdatePhase
 from heron.tmanager.leader.checkpoint_progress import CheckpointEvent, CheckpointReport
 from heron.tmanager.leader.task_table import TaskEvent, TaskReport
@@ -54,7 +54,7 @@ class ModelTask:
         self.saved = self.committed = 0
         self.saving: tuple[int, Saved] | None = None
         self.alignment = ChannelAlignment(1 << 30)
-        self.aligner = MarkerAligner(frozenset())
+        self.markers = MarkerCounter(frozenset())
         self.report: TaskReport | None = None
 
     @property
@@ -97,7 +97,7 @@ class ModelTask:
             self.align(segment)
         elif self.can_emit() and not self.inbox:
             self.emit_next()
-        if not self.is_spout and not self.ended and self.aligner.complete():
+        if not self.is_spout and not self.ended and self.markers.complete():
             self.end()
         while self.inbox and isinstance(plan := self.inbox[0], PhysicalPlan):
             self.inbox.popleft()
@@ -109,7 +109,7 @@ class ModelTask:
         self.orders = self.orders_of(index)
         self.saved = self.orders.number
         self.values, self.ended, self.saving = {}, False, None
-        self.aligner = MarkerAligner(index.upstream_tasks(self.component))
+        self.markers = MarkerCounter(index.upstream_tasks(self.component))
         self.alignment.restart(self.upstream(index), self.orders.number)
         source = self.orders.complete
         if source:
@@ -151,7 +151,7 @@ class ModelTask:
             return
         before, self.index = self.index.plan, PlanIndex(plan, self.task_id)
         if (plan.tasks, plan.update, plan.key_owners) != (before.tasks, before.update, before.key_owners):
-            self.aligner.set_upstream(self.index.upstream_tasks(self.component))
+            self.markers.set_upstream(self.index.upstream_tasks(self.component))
             self.alignment.set_upstream(self.upstream(self.index))
         if self.ended:
             self.mark("end")
@@ -182,7 +182,7 @@ class ModelTask:
             self.alignment.mark(segment.source, segment.number, 0.0)
             self.save_if_aligned()
         elif verdict is Verdict.PROCESS and segment.kind == "end":
-            self.aligner.end(segment.source)
+            self.markers.end(segment.source)
         elif verdict is Verdict.PROCESS:
             self.process(segment)
 

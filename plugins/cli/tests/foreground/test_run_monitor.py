@@ -16,8 +16,9 @@ from heron.ipc.documents.status import ComponentStatus, TaskStatus, TopologyStat
 from heron.spi.scheduler import SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState
+from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
 from heron_cli.foreground import run_monitor
-from heron_cli.foreground.run_monitor import Outputs, RunMonitor
+from heron_cli.foreground.run_monitor import Outputs, RunMonitor, StatusPoller
 from heron_cli.interrupts import Interrupts
 from heron_cli.topologies.environment import Environment
 from heron_cli.view.live.run_view import GuardedView
@@ -158,6 +159,33 @@ def test_the_report_of_another_run_does_not_count(
     scheduler.state = SchedulerState.ENDED
     with Interrupts() as interrupts:
         assert monitor.wait_for_end(interrupts, None).state == "failed"
+
+
+def test_a_topology_manager_with_new_keys_at_the_same_endpoint_is_connected_again(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its port may be fixed, and a connection with the former keys gets no answer."""
+    opened: list[str] = []
+
+    class Answering:
+        def status(self, _timeout_s: float) -> TopologyStatus:
+            return TopologyStatus("Words", "Words-1", "running", 0.0)
+
+        def close(self) -> None:
+            pass
+
+    def open_client(*_: object, server_key: str, **__: object) -> Answering:
+        opened.append(server_key)
+        return Answering()
+
+    monkeypatch.setattr(run_monitor, "open_tmanager_client", open_client)
+    environment.statemgr.set(NodeKind.KEYS, "Words", b"keys")
+    poller = StatusPoller(environment.statemgr, RUN)
+    for server_key in ("former", "new", "new"):
+        location = TManagerLocation("tcp://fixed", "Words-1", 1, "here", server_key=server_key)
+        environment.statemgr.set(NodeKind.TMANAGER_LOCATION, "Words", encode_tmanager_location(location))
+        assert poller.poll() is not None
+    assert opened == ["former", "new"]
 
 
 def test_a_timeout_kills_the_job(scheduler: IdleScheduler, monitor: RunMonitor) -> None:

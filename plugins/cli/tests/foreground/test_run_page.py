@@ -30,7 +30,7 @@ def test_the_command_sees_what_the_run_sees() -> None:
     """Another state manager by --set would be an empty page."""
     overrides = parse_overrides(("statemgr.root=/x", "topology.stmgrs=3"))
     words = ui_command(ProfileChoice("far", Path("/profiles"), overrides, ("file",)), Path("/history"))
-    assert words[3:] == [
+    assert words[4:] == [
         *("ui", "--of-run", "--address", "127.0.0.1:0", "--tuples", "--profile", "far", "--history", "/history"),
         *("--config-path", "/profiles"),
         *("--set", "statemgr.root=/x", "--without", "file"),

@@ -21,7 +21,7 @@ import cloudpickle
 
 from heron.api import AssignableMetrics, Spout, TopologyContext
 from heron.clock import monotonic_s
-from heron.errors import HeronError, UserCodeError
+from heron.errors import CheckpointError, HeronError, UserCodeError
 from heron_engine_spark.options import BatchOptions, StreamingOptions
 from heron_engine_spark.spark_plan import SparkPlan
 from heron_spark_kit.jvm_output import expect_end
@@ -104,7 +104,7 @@ class BatchDriver(Spout):
         self.failures: deque[OperatorError] = deque()
         self.batches: deque[tuple[int, int]] = deque()
         self.letters: deque[Sequence[bytes]] = deque()
-        self.stored = threading.Event()
+        self.stored, self.closed = threading.Event(), threading.Event()
         self.known: set[tuple[str, str]] = set()
         file = getattr(sys.modules["__main__"], "__file__", None)  # of the package, which is removed with the container
         self.scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=Path(file).parent if file else None))
@@ -119,10 +119,19 @@ class BatchDriver(Spout):
         print(line, flush=True)  # noqa: T201  # what `log` is for
 
     def keep(self, letters: Sequence[bytes]) -> None:
-        """Wait until `next_tuple` has stored dead letters: their batch may not be complete before them."""
+        """Wait until `next_tuple` has stored dead letters: their batch may not be complete before them.
+
+        A pause or back pressure may delay `next_tuple` for any time, so only the end of the task ends the wait.
+
+        Raises:
+            CheckpointError: when the task closes first; the batch is not complete and is repeated.
+        """
         self.stored.clear()
         self.letters.append(letters)
-        self.stored.wait()
+        while not self.stored.wait(_LOOK_S):
+            if self.closed.is_set():
+                msg = f"{len(letters)} dead letters are not stored, because the task ends; their batch is repeated"
+                raise CheckpointError(msg)
 
     def done(self, result: BatchResult) -> None:
         """Count a batch; `next_tuple` reports the failures that are new: an author's function failed in another way."""
@@ -172,6 +181,7 @@ class BatchDriver(Spout):
     def close(self) -> None:
         """Stop Spark."""
         self.stopping.set()
+        self.closed.set()
         if self.thread is not None:
             self.over.wait(_STOP_S)
         if self.session is not None and not _is_gone(self.session):

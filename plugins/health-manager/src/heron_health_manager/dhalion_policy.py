@@ -30,6 +30,7 @@ from heron.spi.options import decode_options
 from heron_health_manager.diagnosing.detectors import SkewDetector, ThresholdDetector, symptoms_of
 from heron_health_manager.diagnosing.resolvers import RestartResolver
 from heron_health_manager.sensors.flow_sensors import QueueSensor, SourceSensor
+from heron_health_manager.sensors.routed_sensor import RoutedSensor
 from heron_health_manager.sensors.task_sensors import TaskSensor
 from heron_health_manager.sizing.policy_options import RhythmOptions
 from heron_health_manager.sizing.provisioning import OVER, UNDER
@@ -140,7 +141,7 @@ class DhalionPolicy(HealthPolicy):
 
     def sensors(self) -> Sequence[Sensor]:
         """`HealthPolicy.sensors`."""
-        return TaskSensor(), QueueSensor(), SourceSensor(drain_s=600.0)
+        return TaskSensor(), QueueSensor(), RoutedSensor(), SourceSensor(drain_s=600.0)
 
     def detectors(self) -> Sequence[Detector]:
         """`HealthPolicy.detectors`."""

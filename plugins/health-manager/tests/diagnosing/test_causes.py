@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import pytest
 
 from heron.api.stream import Grouping
@@ -20,7 +23,7 @@ from heron_health_manager.diagnosing.detectors import DETECTORS
 from heron_health_manager.diagnosing.diagnosers import CAUSES
 from heron_health_manager.diagnosing.resolvers import RESOLVERS
 
-WORK = ComponentShape("work", "bolt", {2: 1, 3: 1, 4: 2, 5: 2}, (Subscription("source", "default"),))
+WORK = ComponentShape("work", "bolt", {2: 1, 3: 1, 4: 2, 5: 2}, (Subscription("source", "default"),), groups=1024)
 SHAPE = TopologyShape("words", (ComponentShape("source", "spout", {1: 1}), WORK))
 SOURCE = Subject("source"), Subject("source", 1)
 CONTAINER = ({"host-pressure-share": 0.0, "host-steal-share": 0.0, "memory-share": 0.0, "silent-s": 0.0},)
@@ -34,17 +37,26 @@ TASK = (
     "still-s",
     "came-bytes",
 )
-HEALTHY = {"useful-share": 0.6, "rate-in": 100.0, "true-rate": 166.0, "queue-bytes": 1000.0, "obstructed-share": 0.0}
+HEALTHY = {
+    "useful-share": 0.6,
+    "rate-in": 100.0,
+    "routed": 100.0,
+    "true-rate": 166.0,
+    "queue-bytes": 1000.0,
+    "obstructed-share": 0.0,
+}
+IDLE = {"useful-share": 0.0, "rate-in": 0.0, "true-rate": None, "life-rate": 166.0}
 
 
 def measured(
-    tasks: dict[int, dict[str, float]] | None = None, containers: dict[int, dict[str, float]] | None = None
+    tasks: Mapping[int, Mapping[str, float | None]] | None = None, containers: dict[int, dict[str, float]] | None = None
 ) -> Measurements:
     """Measurements of healthy tasks, with these in their place; and those of containers."""
     found = [
         Measurement(name, Subject("work", task), value)
         for task in WORK.tasks
-        for name, value in (HEALTHY | (tasks or {}).get(task, {})).items()
+        for name, value in {**HEALTHY, **(tasks or {}).get(task, {})}.items()
+        if value is not None
     ]
     found += [
         Measurement(name, Subject(container_id=container), value)
@@ -65,7 +77,7 @@ def hot(key_share: float, group_share: float) -> Measurements:
     """Task 3 has four times the input of the others, and these shares of it are in one key and in one key group."""
     subject = Subject("work", 3)
     return also(
-        measured({3: {"rate-in": 400.0, "useful-share": 0.98}}),
+        measured({3: {"routed": 400.0, "useful-share": 0.98}}),
         Measurement("hot-key-share", subject, key_share, "customer 7"),
         Measurement("hot-group-share", subject, group_share, "17"),
     )
@@ -106,16 +118,50 @@ def all_tasks(**values: float) -> dict[int, dict[str, float]]:
     return dict.fromkeys(WORK.tasks, values)
 
 
+def uneven(longest_s: float) -> dict[str, float]:
+    """A busy task that takes 20 ms for a tuple, and at most that long for 99 of 100 tuples."""
+    return {"true-rate": 50.0, "useful-share": 1.0, "execute-p99-s": longest_s}
+
+
 WAITING = {"cpu-wait-share": 0.5, "useful-share": 0.95, "true-rate": 60.0}
 
 CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
     "healthy": (measured(), []),
     "busy everywhere": (measured(all_tasks(**{"useful-share": 1.0, "pressure-share": 1.0})), []),
     "a hot key": (
-        measured({3: {"rate-in": 400.0, "useful-share": 0.98}}),
+        measured({3: {"routed": 400.0, "useful-share": 0.98}}),
         [("data-skew", "work/3")],
     ),
-    "skew that hurts nobody": (measured({3: {"rate-in": 400.0, "useful-share": 0.7}}), []),
+    "skew that hurts nobody": (measured({3: {"routed": 400.0, "useful-share": 0.7}}), []),
+    "a task that catches up executes more than is routed to it": (
+        measured({3: {"rate-in": 400.0, "useful-share": 0.98}}),
+        [],
+    ),
+    "a slow task works off its backlog, and the others idle": (
+        measured(
+            {
+                2: {"rate-in": 10.0, "true-rate": 10.0, "useful-share": 1.0, "pressure-share": 1.0},
+                **dict.fromkeys((3, 4, 5), IDLE),
+            }
+        ),
+        [("slow-task", "work/2")],
+    ),
+    "a slow task that now and then waits for a processor": (
+        measured({4: {"true-rate": 50.0, "useful-share": 1.0, "cpu-wait-share": 0.2, "pressure-share": 1.0}}),
+        [("slow-task", "work/4")],
+    ),
+    "a slow key": (
+        measured({**all_tasks(**{"execute-p99-s": 0.01}), 4: uneven(0.2)}),
+        [("slow-key", "work/4")],
+    ),
+    "a slow task with keys": (
+        measured({**all_tasks(**{"execute-p99-s": 0.01}), 4: uneven(0.03)}),
+        [("slow-task", "work/4")],
+    ),
+    "a slow task whose siblings have slow tuples too": (
+        measured({**all_tasks(**{"execute-p99-s": 0.1}), 4: uneven(0.2)}),
+        [("slow-task", "work/4")],
+    ),
     "a straggler": (
         measured({4: {"true-rate": 50.0, "useful-share": 1.0}}),
         [("slow-task", "work/4")],
@@ -307,6 +353,7 @@ def action_against(case: str) -> Action:
     [
         ("a straggler", ActionKind.RESTART, "heron restart words 2"),
         ("a stuck task", ActionKind.RESTART, "heron restart words 1"),
+        ("a slow key", ActionKind.ADVISE, ""),
         ("a busy host", ActionKind.RESTART, "heron restart words 2"),
         ("the only host is busy", ActionKind.ADVISE, ""),
         ("a limit of processors", ActionKind.ADVISE, ""),
@@ -348,6 +395,16 @@ def test_a_task_that_got_away_from_a_slow_host_waits_no_more(case: str) -> None:
     assert (expected.measurement, expected.subject) == ("cpu-wait-share", Subject("work", 4))
     assert not expected.holds(measurements.value(expected.measurement, expected.subject) or 0.0), "before the restart"
     assert expected.holds(0.1)
+
+
+def test_skew_without_keys_is_not_rebalanced() -> None:
+    """`heron update --rebalance` would be refused: without a fields grouping there are no key groups."""
+    shape = replace(SHAPE, components=(SHAPE.components[0], replace(WORK, groups=None)))
+    measurements = Measurements(shape, CASES["a hot key"][0].of("routed"))
+    found = Diagnosis("data-skew", Subject("work", 3), 0.9, ("work/3 gets 2.3 times the mean",))
+    action = next(each for one in RESOLVERS if (each := one.resolve(found, measurements)) is not None)
+    assert (action.kind, action.command) == (ActionKind.ADVISE, "")
+    assert "key" not in action.text
 
 
 def test_advice_has_the_line_to_change() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from heron.executor.process_restarts import describe_exit
-from heron.ipc.documents.status import ProcessStatus, TaskStatus, TopologyStatus
+from heron.ipc.documents.status import ComponentStatus, ProcessStatus, TaskStatus, TopologyStatus
 from heron_health_manager.explaining.death_reason import DeathKind, death_reason
 from heron_health_manager.explaining.explain import explain
 from heron_health_manager.explaining.explanation_text import MOST_LINES, explanation_lines
@@ -235,6 +235,20 @@ def test_errors_that_only_fail_tuples_are_told() -> None:
     (problem,) = explain(facts(event)).problems
     assert problem.what == "count/3 raises in its code"
     assert problem.why == ("process with Tuple(1) raised KeyError: 'a'; at a.py, line 3",)
+
+
+def test_errors_of_an_ended_topology_are_told_whenever_they_began() -> None:
+    """A task reports an error of a line once, and it may have failed tuples until the end."""
+    message = "topology 'words', component 'count', task 3: process with Tuple(1) raised KeyError: 'a'; at a.py, line 3"
+    event = PastEvent(NOW_S - 5000.0, "user-error", "task-3", 1, {"message": message})
+    failed = ComponentStatus("count", "bolt", 1, failed=1576), ComponentStatus("lines", "spout", 1, failed=1576)
+    status = replace(STATUS, state="finished", ended_at_s=NOW_S, components=failed)
+    (problem,) = explain(facts(event, status=status, running=False)).problems
+    assert problem.what == "count/3 raises in its code; 1,576 tuples of count failed"
+    assert problem.why[1] == "its log has each error once, with its traceback"
+    (unknown,) = explain(facts(status=status, running=False)).problems
+    assert unknown.what == "1,576 tuples of count failed"
+    assert explain(facts(event)).problems == (), "a running topology fails nothing now"
 
 
 @pytest.mark.parametrize(

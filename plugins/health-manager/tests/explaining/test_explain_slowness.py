@@ -77,7 +77,7 @@ def test_a_component_that_is_too_small_holds_its_source_up() -> None:
 
 def test_what_does_not_hold_is_not_ruled_out() -> None:
     """A cause that was not measured, or that is near, is left out."""
-    tasks = [Measurement("rate-in", Subject("work", task), 100.0 if task == 2 else 1.0) for task in (2, 3, 4, 5)]
+    tasks = [Measurement("routed", Subject("work", task), 100.0 if task == 2 else 1.0) for task in (2, 3, 4, 5)]
     (problem,) = explain(facts(with_finding("slow-task", Subject("work", 2), *tasks))).problems
     assert problem.ruled_out == ()
     service = [Measurement("blocked-share", Subject("work", 3), 0.1), Measurement("gc-share", Subject("work", 2), 0.3)]

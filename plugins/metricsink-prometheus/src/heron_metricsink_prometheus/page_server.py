@@ -8,13 +8,14 @@ import socket
 import socketserver
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.registry import Collector
 
-from heron.clock import Clock, SystemClock
+from heron.clock import Clock, SystemClock, monotonic_s
 from heron.errors import SinkError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PageServer", "Scrapes"]
 
-_TIMEOUT_S = 10.0  # to receive a request, and to send a page: the default timeout of a scrape is 10 s
+_TIMEOUT_S = 10.0  # from the connection to the end of the page: the default timeout of a scrape is 10 s
 _READERS = 8  # at the same time; further readers are rejected
 _CLOSE_S = 0.05
 _SCRAPE_HEADER = "HTTP_X_PROMETHEUS_SCRAPE_TIMEOUT_SECONDS"
@@ -88,6 +89,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
 
     def __init__(self, address: tuple[str, int], handler: type[WSGIRequestHandler]) -> None:
         self._readers = threading.BoundedSemaphore(_READERS)
+        self._until_s: dict[socket.socket | tuple[bytes, socket.socket], float] = {}
         super().__init__(address, handler)
 
     def server_bind(self) -> None:
@@ -98,6 +100,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
 
     def process_request(self, request: socket.socket | tuple[bytes, socket.socket], address: object) -> None:
         if self._readers.acquire(blocking=False):
+            self._until_s[request] = monotonic_s() + _TIMEOUT_S
             super().process_request(request, address)
         else:
             self.shutdown_request(request)
@@ -106,7 +109,16 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         try:
             super().process_request_thread(request, address)
         finally:
+            self._until_s.pop(request, None)
             self._readers.release()
+
+    def service_actions(self) -> None:
+        """Disconnect readers that are late, also those that send or take a byte now and then; the loop calls it."""
+        now_s = monotonic_s()
+        for request, until_s in self._until_s.copy().items():  # threads end readers meanwhile
+            if until_s < now_s and isinstance(request, socket.socket):
+                with suppress(OSError):  # it has ended meanwhile
+                    request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, _request: object, address: object) -> None:
         _log.debug("the reader of the page at %s has disconnected", address, exc_info=True)
@@ -117,8 +129,6 @@ class _Server6(_Server):
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = _TIMEOUT_S
-
     def log_message(self, *_: object) -> None:
         """Log no line per request."""
 

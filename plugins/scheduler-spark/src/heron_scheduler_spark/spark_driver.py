@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from heron.driver_kit.links import GuardedHub, Reactor, SocketContext, Speaker, Wakeup, open_guarded_hub
+from heron.driver_kit.links import ClientKind, GuardedHub, Reactor, SocketContext, Wakeup, open_guarded_hub
 from heron.driver_kit.log import configure
 from heron.driver_kit.parent_process import bind_to_parent
 from heron.driver_kit.scheduler_job import publish_job
@@ -78,7 +78,7 @@ def _serve(
     orders = Orders(folder, record, options, master)
     address = driver_address(options, master)
     sockets = SocketContext(max_frame_bytes=FRAME_BYTES, link_timeout_s=options.silence_s)
-    hub = open_guarded_hub(sockets, address.bind, orders.keys.listening_to(Speaker.MEMBER), address.host)
+    hub = open_guarded_hub(sockets, address.bind, orders.keys.listening_to(ClientKind.MEMBER), address.host)
     woken = Wakeup()
     requests = orders.requests()
     url = master_url(master, len(requests))

@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from heron.author_text import class_name, short_text
+from heron.author_text import class_name
 from heron.errors import SerializationError
 
 __all__ = ["from_values", "has_exact_type", "to_values", "values_of"]
@@ -87,10 +87,8 @@ def _misfit(field: str, values: Sequence[object], wanted: pa.DataType | None, er
     for value in values:
         try:
             found = pa.array([value], wanted)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as reason:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):  # its text has the value
             kind = "any type of Arrow" if wanted is None else f"{wanted}, the type of the first batch"
-            return SerializationError(
-                f"field {field!r}: {short_text(value, 60)} of type {class_name(value)} does not fit {kind}: {reason}"
-            )
+            return SerializationError(f"field {field!r}: a value of type {class_name(value)} does not fit {kind}")
         wanted = wanted or (None if pa.types.is_null(found.type) else found.type)
     return SerializationError(f"field {field!r}: {error}")

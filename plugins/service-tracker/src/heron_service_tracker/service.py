@@ -32,7 +32,8 @@ from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.http.access import Access
 from heron_service_tracker.http.address import Address
 from heron_service_tracker.http.application import Pages, application
-from heron_service_tracker.http.bounded_protocol import BoundedProtocol
+from heron_service_tracker.http.bounded_protocol import MOST_HEAD_BYTES, BoundedProtocol
+from heron_service_tracker.http.repeated_records import once_per_minute
 from heron_service_tracker.watches.cluster_watch import ClusterWatch
 from heron_service_tracker.watches.observations import METRICS_S, Observations
 
@@ -157,7 +158,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         ws="none",
         proxy_headers=False,
         timeout_graceful_shutdown=_STOP_S,
-        h11_max_incomplete_event_size=16 * 1024,
+        h11_max_incomplete_event_size=MOST_HEAD_BYTES,
         http=BoundedProtocol,
         limit_concurrency=_MOST_CONNECTIONS,
     )
@@ -171,6 +172,11 @@ class _Server(uvicorn.Server):
         self._ended = ended
         self._on_second = on_second
         self._exit_requested = asyncio.Event()
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal. Clients cause warnings of uvicorn and asyncio, so each kind is logged once a minute."""
+        with once_per_minute(("uvicorn.error", "asyncio"), SystemClock()):
+            await super().serve(sockets)
 
     async def main_loop(self) -> None:
         """Wait for the signal to end, and keep the date; uvicorn's own looks ten times a second for both."""

@@ -232,13 +232,26 @@ def test_an_ended_topology_has_only_the_reason_of_its_end(
     assert troubles(observations.topology("near", "words")) == (TroubleItem("run", "it failed: count/2 raised"),)
 
 
+def test_an_ended_topology_tells_what_failed_in_it(
+    observations: Observations, make_entry: Callable[..., object], make_status: Callable[..., TopologyStatus]
+) -> None:
+    """Each failed tuple of a bolt fails one of a spout too, which is told once."""
+    observations.put_list("near", [make_entry(state="finished")])  # type: ignore[list-item]
+    failed = ComponentStatus("lines", "spout", 1, failed=1576), ComponentStatus("count", "bolt", 1, failed=1576)
+    observations.put_status("near", make_status(state="finished", components=failed), None)
+    (told,) = troubles(observations.topology("near", "words"))
+    assert (told.kind, told.text, told.component) == (
+        "failures",
+        "1,576 tuples of count failed until it ended",
+        "count",
+    )
+
+
 def test_old_values_are_a_trouble(observations: Observations, clock: FakeClock) -> None:
-    """A page that is green because nobody answers would lie."""
+    """A page that is green because nobody answers would lie. The reason has addresses and time limits: see `error`."""
     clock.advance(9.0)
     observations.fail_topology("near", "words", "it does not answer")
-    assert troubles(observations.topology("near", "words")) == (
-        TroubleItem("away", "newer values cannot be read: it does not answer"),
-    )
+    assert troubles(observations.topology("near", "words")) == (TroubleItem("away", "newer values cannot be read"),)
 
 
 def test_a_thousand_troubles_are_twenty_sentences(seen: Seen) -> None:

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from starlette.routing import Route
 
+from heron.checkpoints.manifest import CheckpointId
 from heron.errors import HeronError, UnreachableError, UsageError
 from heron_cli.client import Client, RestartedContainer, StateChange
 from heron_service_tracker.calls import actions as actions_module
@@ -30,6 +31,7 @@ from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.http.access import Access
 from heron_service_tracker.http.address import Address
 from heron_service_tracker.http.application import application
+from heron_service_tracker.paths.openapi import ACTIONS_PATH
 from heron_service_tracker.watches.observations import Observations
 from heron_testing.fake_clock import FakeClock
 from heron_testing.waiting import wait_until
@@ -44,6 +46,7 @@ class Changing:
 
     def __init__(self) -> None:
         self.asked: list[tuple[object, ...]] = []
+        self.before = "running"
         self.error: HeronError | None = None
         self.held = threading.Event()
         self.held.set()
@@ -62,7 +65,12 @@ class Changing:
     def deactivate(self, name: str) -> StateChange:
         """Answer."""
         self._ask("deactivate", name)
-        return StateChange(name, "words-1", "running", "paused")
+        return StateChange(name, "words-1", self.before, "paused")
+
+    def take_checkpoint(self, name: str) -> CheckpointId:
+        """Answer."""
+        self._ask("checkpoint", name)
+        return CheckpointId("words-1", 7)
 
     def restart(self, name: str, container: int | None) -> tuple[RestartedContainer, ...]:
         """Answer."""
@@ -126,6 +134,7 @@ def ended(actions: Actions) -> None:
     [
         ({"action": "activate"}, ("activate", "words"), "it was paused, and is running"),
         ({"action": "deactivate"}, ("deactivate", "words"), "it was running, and is paused"),
+        ({"action": "checkpoint"}, ("checkpoint", "words"), "checkpoint words-1/7 is complete"),
         ({"action": "restart", "container": 2}, ("restart", "words", 2), "container 2 runs again after 2.5 s"),
         ({"action": "restart"}, ("restart", "words", None), "container 1 runs again after 2.5 s"),
         (
@@ -160,6 +169,35 @@ def test_an_action_is_done_listed_and_audited(
         ("near", "words", "done"),
     ]
     assert audit.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_repeated_action_says_that_nothing_changed(send: Send, actions: Actions, client: Changing) -> None:
+    """The first request may have had no answer; a second one must not look like a change."""
+    client.before = "paused"
+    send({"action": "deactivate", **CONFIRMED})
+    ended(actions)
+    assert actions.items("near", "words")[0].text == "it was paused already"
+
+
+def test_a_wrong_method_is_told_all_methods_of_the_path(observations: Observations, actions: Actions) -> None:
+    """Two routes of one path would name the methods of the first alone. PATCH is of no path."""
+    questions = Questions(lambda _: pytest.fail("nothing asks"), tuples_allowed=True, logs_allowed=True)
+    app = application(observations, Access(Address("127.0.0.1", 1)), asyncio.Event(), None, questions, actions=actions)
+    by_path: dict[str, set[str]] = {}
+    for route in app.routes:
+        if isinstance(route, Route):
+            by_path.setdefault(route.path, set()).update(route.methods or ())
+
+    async def allowed(path: str, method: str) -> set[str]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
+            answer = await client.request(method, path.format(cluster="near", topology="words", task=2, name="x"))
+        assert answer.status_code == 405
+        return set(answer.headers["allow"].split(", "))
+
+    assert by_path[ACTIONS_PATH] == {"GET", "HEAD", "POST"}
+    for path, methods in by_path.items():
+        assert asyncio.run(allowed(path, "PATCH")) == methods, path
+    assert asyncio.run(allowed(ACTIONS, "OPTIONS")) == asyncio.run(allowed(ACTIONS, "PUT")) == by_path[ACTIONS_PATH]
 
 
 def test_a_failure_is_told(send: Send, actions: Actions, client: Changing) -> None:
@@ -233,15 +271,17 @@ def test_what_cannot_be_audited_is_not_done(send: Send, client: Changing, tmp_pa
     assert client.asked == []
 
 
-def test_without_the_option_there_is_no_such_path(observations: Observations) -> None:
-    """A tracker changes nothing unless its operator says so."""
+def test_without_the_option_the_path_says_what_allows_actions(observations: Observations) -> None:
+    """A tracker changes nothing unless its operator says so, and an operator must not have to guess the option."""
 
     async def ask() -> httpx.Response:
         app = application(observations, Access(Address("127.0.0.1", 1)), asyncio.Event())
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
             return await client.post(ACTIONS, json={"action": "kill", **CONFIRMED})
 
-    assert asyncio.run(ask()).status_code == 404
+    refused = asyncio.run(ask())
+    assert refused.status_code == 403
+    assert "--allow-actions and --token-file FILE" in refused.json()["detail"]
 
 
 def test_no_other_path_changes_a_topology(observations: Observations, actions: Actions) -> None:

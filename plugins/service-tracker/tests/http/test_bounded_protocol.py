@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import httpx
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from heron_cli.client import Client
 from heron_service_tracker import service
@@ -256,5 +257,147 @@ def test_headers_that_two_programs_could_read_differently_are_refused(observatio
         return answer
 
     answer = served(observations, talk)
-    assert answer.split(b" ")[1] in {b"400", b"403"}
+    assert answer.split(b" ")[1] in {b"400", b"403", b"431"}
     assert b"words" not in answer
+
+
+@pytest.mark.parametrize(
+    ("head", "code"),
+    [
+        (b"GET /" + b"x" * 1_000_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 414),
+        (b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 414),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 1_000_000 + b"\r\n\r\n", 431),
+        (b"no request\r\n\r\n", 400),
+    ],
+    ids=["url", "name", "headers", "garbage"],
+)
+def test_what_is_no_request_gets_an_answer_and_no_reset(observations: Observations, head: bytes, code: int) -> None:
+    """A client sends all of its request before it reads: the server takes the rest, so that the answer arrives."""
+
+    async def talk(host: str, port: int) -> bytes:
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(head)
+        await writer.drain()
+        answer = await reader.read()  # to the end: a reset would be an error
+        writer.close()
+        return answer
+
+    head_lines, _, body = served(observations, talk).partition(b"\r\n\r\n")
+    assert int(head_lines.split(b" ")[1]) == code
+    assert b"application/problem+json" in head_lines
+    assert len(body) < 1_000
+
+
+def test_an_error_repeats_no_long_name(observations: Observations) -> None:
+    """The longest name that a request can have would be most of the answer, and of each line of a log."""
+
+    async def talk(host: str, port: int) -> list[httpx.Response]:
+        places = ("topologies/words/tasks/{}", "topologies/{}", "topologies/words/tasks?component={}")
+        near = f"http://{host}:{port}/api/v1/clusters/near"
+        async with httpx.AsyncClient() as client:
+            found = [await client.get(f"{near}/{each.format('x' * 15_000)}") for each in places]
+            return [*found, await client.get(f"http://{host}:{port}/api/v1/clusters/{'x' * 15_000}/topologies/words")]
+
+    for answer in served(observations, talk):
+        assert answer.status_code in {400, 404}
+        assert len(answer.content) < 1_500
+
+
+@pytest.mark.parametrize(("most", "idle"), [(40, 300), pytest.param(None, 2_000, marks=pytest.mark.soak)])
+def test_idle_connections_keep_nobody_out(
+    observations: Observations, monkeypatch: pytest.MonkeyPatch, most: int | None, idle: int
+) -> None:
+    """A new client takes the place of the connection that has waited longest; a half-sent request waits, too.
+
+    Without that, each request was refused for as long as the others stayed.
+    """
+    if most is not None:
+        monkeypatch.setattr(service, "_MOST_CONNECTIONS", most)
+    monkeypatch.setattr(bounded_protocol, "_REQUEST_S", 2 * DEADLINE_S)  # so none ends by its time
+
+    async def talk(host: str, port: int) -> tuple[list[int], int, int]:
+        writers, ends = [], []
+        for number in range(idle):
+            reader, writer = await asyncio.open_connection(host, port)
+            writer.write(b"GET / HT" if number % 2 else b"")
+            writers.append(writer)
+            ends.append(asyncio.create_task(everything(reader)))
+        async with httpx.AsyncClient() as friend:
+            codes = [(await friend.get(f"http://{host}:{port}/health")).status_code for _ in range(3)]
+        share = service._MOST_CONNECTIONS // 2
+        await asyncio.wait(ends[: idle - share])
+        staying = sum(not each.done() for each in ends)
+        for writer in writers:
+            writer.close()
+        await asyncio.gather(*ends)
+        return codes, staying, share
+
+    codes, staying, share = served(observations, talk, deadline_s=DEADLINE_S + idle / 40)
+    assert codes == [200, 200, 200]
+    assert staying == share - 1  # one place is the friend's
+
+
+def test_an_address_with_its_share_in_use_keeps_no_other_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Live streams wait for nothing, so none of them is ended: a further one is refused, and others are answered."""
+    monkeypatch.setattr(service, "_MOST_CONNECTIONS", 8)
+    held = asyncio.Event()
+
+    async def live(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"connection", b"close")]})
+        await send({"type": "http.response.body", "body": b"begun", "more_body": True})
+        await held.wait()
+
+    async def run() -> list[bytes]:
+        server = service._Server(service._config(live), held, lambda: None)
+        with service._listening(Address("127.0.0.1", 0)) as listener:
+            serving = asyncio.create_task(server.serve(sockets=[listener]))
+            host, port = listener.getsockname()
+            found, writers = [], []
+            async with asyncio.timeout(DEADLINE_S):
+                for source in (*["127.0.0.2"] * 5, "127.0.0.3"):
+                    reader, writer = await asyncio.open_connection(host, port, local_addr=(source, 0))
+                    writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    found.append((await reader.readline()).split()[1])
+                    writers.append(writer)
+                for each in writers:
+                    each.close()
+                server.handle_exit(signal.SIGTERM, None)
+                await serving
+        return found
+
+    assert asyncio.run(run()) == [b"200"] * 4 + [b"503", b"200"]
+
+
+def test_a_client_that_leaves_within_its_request_leaves_no_traceback(
+    observations: Observations, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is no failure of the tracker, and everybody can do it a thousand times."""
+
+    async def talk(host: str, port: int) -> None:
+        for body in (b'{"act', b""):
+            _, writer = await asyncio.open_connection(host, port)
+            writer.write(
+                b"POST " + ACTIONS.encode() + b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Authorization: Bearer " + TOKEN.encode() + b"\r\nContent-Length: 60\r\n\r\n" + body
+            )
+            await writer.drain()
+            writer.transport.abort()
+        async with httpx.AsyncClient() as friend:
+            await friend.get(f"http://{host}:{port}/health")
+
+    served(observations, talk, Access(Address("127.0.0.1", 1), TOKEN), tmp_path / "audit.jsonl")
+    assert caplog.text == ""
+
+
+def test_what_clients_cause_is_logged_once(observations: Observations, caplog: pytest.LogCaptureFixture) -> None:
+    """The log has one line a minute for each kind, so that no client fills a disk."""
+
+    async def talk(host: str, port: int) -> None:
+        for _ in range(20):
+            reader, writer = await asyncio.open_connection(host, port)
+            writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+            await reader.readline()
+            writer.close()
+
+    served(observations, talk)
+    assert caplog.text.count("Unsupported upgrade request.") == 1

@@ -18,10 +18,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from heron.checkpoints.manifest import CheckpointId
 from heron.ipc.documents.traces_table import TracesTable
 from heron.spi.task_memory import MemoryLook
 from heron_cli.client import (
     Client,
+    ListedCheckpoint,
     LogLine,
     StateChange,
     TaskMemory,
@@ -31,6 +33,7 @@ from heron_cli.client import (
     TopologyStatus,
 )
 from heron_service_tracker.answers.answers import HistoryAnswer
+from heron_service_tracker.answers.checkpoint_answers import StoredCheckpointsAnswer
 from heron_service_tracker.answers.flow_answers import (
     LogsAnswer,
     MemoryAnswer,
@@ -56,9 +59,11 @@ from heron_service_tracker.paths.openapi import (
     LETTERS_PATH,
     LOGS_PATH,
     MEMORY_PATH,
+    PROCESS_LOGS_PATH,
     PROFILE_PATH,
     QUERY_PATH,
     STACK_PATH,
+    STORED_PATH,
     TRACES_PATH,
     TUPLES_PATH,
     openapi_document,
@@ -82,6 +87,8 @@ TYPES: dict[tuple[str, str], type[msgspec.Struct]] = {
     (EXPLANATION_PATH, "get"): ExplanationAnswer,
     (TRACES_PATH, "get"): TracesAnswer,
     (LETTERS_PATH, "get"): DeadLettersAnswer,
+    (STORED_PATH, "get"): StoredCheckpointsAnswer,
+    (PROCESS_LOGS_PATH, "get"): LogsAnswer,
     (ACTIONS_PATH, "get"): ActionsAnswer,
     (ACTIONS_PATH, "post"): ActionItem,
 }
@@ -97,13 +104,17 @@ HOSTILE = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
     st.sampled_from(["", "0", "-1", "1e9", "9" * 400, "٣", "../..", "\x00", "<script>", "\u202e", "x" * 5000]),
 )
-KNOWN = {"cluster": ["near", "far"], "topology": ["words"], "task": ["1", "2"]}
+KNOWN = {"cluster": ["near", "far"], "topology": ["words"], "task": ["1", "2"], "process": ["stmgr-1"]}
 QUERIES = ["TS(count,*,execute-count)", "SUM(1,TS(lines,*,busy))", "RATE(", "PERCENTILE(99,TS(lines,*,emit-count))"]
 TEXTS = [*QUERIES, "count", "lines", "emit-count", "running", "near", "hello"]
 
 
 class Topology:
     """A client whose topology does whatever it is asked for at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "stmgr-1.log").write_text("{}\n", encoding="utf-8")
 
     def topology(self, _name: str, timeout_s: float) -> nullcontext[Topology]:
         """Return the connection, which is this object."""
@@ -128,9 +139,13 @@ class Topology:
         return TaskTuples("words", "count", task_id, 1, 1, 12, "h1", 5.0, seconds, tuples, (), ())
 
     def log_folder(self, _name: str, timeout_s: float) -> Path:
-        """Answer with a folder that has no letters."""
+        """Answer with a folder that has no letters, and the log of a stream manager."""
         assert timeout_s > 0
-        return Path(__file__).parent
+        return self.folder
+
+    def checkpoints(self, _name: str, _most: int) -> tuple[ListedCheckpoint, ...]:
+        """Answer with one that is damaged."""
+        return (ListedCheckpoint(CheckpointId("words-1", 7), None, "torn"),)
 
     def traces(self) -> TracesTable:
         """Answer."""
@@ -145,6 +160,10 @@ class Topology:
         return StateChange(name, "words-1", "paused", "running")
 
     deactivate = activate
+
+    def take_checkpoint(self, _name: str) -> CheckpointId:
+        """Answer."""
+        return CheckpointId("words-1", 8)
 
     def restart(self, _name: str, _container: int | None) -> tuple[()]:
         """Answer."""
@@ -186,7 +205,7 @@ def ask(
     if topology.plans is not None:
         shown = replace(topology.plans.definition, config={"topology.inspect.tuples": True})
         observations.put_plans("near", "words", replace(topology.plans, definition=shown, physical=None))
-    client = cast("Client", nullcontext(Topology()))
+    client = cast("Client", nullcontext(Topology(tmp_path)))
     explain = Explained(lambda _profile: ())
     questions = Questions(lambda _cluster: client, logs_allowed=True, tuples_allowed=True, explain=explain)
     actions = Actions(lambda _cluster: client, AuditFile(tmp_path / "audit.jsonl"), clock)
@@ -237,7 +256,7 @@ def requests(draw: st.DrawFn) -> tuple[str, str, str, dict[str, Any]]:
         body = st.dictionaries(
             st.sampled_from(["action", "confirm", "container", "parallelism", "x"]),
             st.one_of(
-                st.sampled_from(["activate", "restart", "update", "kill", "words"]),
+                st.sampled_from(["activate", "checkpoint", "restart", "update", "kill", "words"]),
                 st.none(),
                 st.integers(),
                 st.dictionaries(st.text(max_size=5), st.integers(-5, 10**6), max_size=2),
@@ -274,7 +293,7 @@ def test_the_document_has_a_type_for_every_path_that_answers_once() -> None:
 @pytest.mark.parametrize(("path", "method"), sorted(TYPES.keys() - OBSERVING.keys()))
 def test_every_path_answers_a_request_that_is_well_formed(ask: Ask, path: str, method: str) -> None:
     """Else the requests of the other test might all be refused."""
-    url = path.format(cluster="near", topology="words", task="2")
+    url = path.format(cluster="near", topology="words", task="2", process="stmgr-1")
     if path == QUERY_PATH:
         url += "?query=TS(lines,*,emit-count)&start=0&end=60"
     options = {"json": {"action": "activate", "confirm": "words"}} if method == "post" else {}

@@ -110,6 +110,13 @@ def test_a_stack_has_the_line_of_the_authors_code(ask: Ask) -> None:
     assert (frame["file"], frame["line"], frame["origin"]) == ("words.py", 3, "user")
 
 
+@pytest.mark.parametrize("task", ["00000000029", "02", "2" * 11, "0", "-2", "2%20", "\u0662", "2.0"])
+def test_a_task_has_one_path(ask: Ask, task: str) -> None:
+    """A path that names another task, or none, must not be answered with the data of task 2."""
+    answer = ask(f"/{task}/stack")
+    assert answer.status_code == 404
+
+
 def test_the_stack_of_an_instance_is_a_text_as_of_jstack(ask: Ask) -> None:
     """Scripts for Heron Tracker look for a function in it."""
     found = ask(HERON_JSTACK).json()

@@ -11,7 +11,7 @@ import pytest
 
 from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
-from heron.planner.physical_plan import TaskPlan, TopologyState
+from heron.planner.physical_plan import CheckpointPlan, RegionRestore, TaskPlan, TopologyState
 from heron_cli.client import TopologyEntry, TopologyPlans
 from heron_service_tracker.http.access import Access
 from heron_service_tracker.http.address import Address
@@ -109,16 +109,36 @@ def test_a_thousand_changes_are_bounded(plans: TopologyPlans) -> None:
 
 def test_versions_are_listed_newest_first_and_each_once(observations: Observations, plans: TopologyPlans) -> None:
     """The tracker reads plans again while they lag behind the status."""
-    for version in (1, 2, 2, 3):
-        observations.put_plans("near", "words", with_version(plans, version, state=TopologyState.PAUSED))
+    for version, state in ((1, "paused"), (2, "running"), (2, "running"), (3, "paused")):
+        observations.put_plans("near", "words", with_version(plans, version, state=TopologyState(state)))
     found = get(observations, VERSIONS).json()
-    assert [each["version"] for each in found["items"]] == [3, 2, 1]
-    assert [each["changes"] for each in found["items"]] == [[], [], []]
-    observations.put_plans("near", "words", with_version(plans, 4))
-    assert get(observations, f"{VERSIONS}?limit=1").json()["items"][0]["changes"] == [
-        "the state is running, before paused"
+    assert [(each["version"], each["changes"]) for each in found["items"]] == [
+        (3, ["the state is paused, before running"]),
+        (2, ["the state is running, before paused"]),
+        (1, []),
     ]
+    assert get(observations, f"{VERSIONS}?limit=1").json()["items"] == found["items"][:1]
     assert get(observations, f"{VERSIONS}?limit=0").status_code == 400
+
+
+def test_a_hundred_checkpoints_hide_no_change(observations: Observations, plans: TopologyPlans) -> None:
+    """Each orders one version and completes with another; a change of people stays in the list, and is an event."""
+    checkpoints = CheckpointPlan(source="words-0/3")
+    observations.put_plans("near", "words", with_version(plans, 2, state=TopologyState.PAUSED, checkpoints=checkpoints))
+    for version in range(3, 203):
+        checkpoints = CheckpointPlan(version, version - 1, source="words-0/3")
+        now = with_version(plans, version, state=TopologyState.PAUSED, checkpoints=checkpoints)
+        observations.put_plans("near", "words", now)
+    topology = observations.topology("near", "words")
+    assert [each.version for each in topology.versions] == [1, 2]
+    assert [(each.kind, each.text) for each in topology.events[1:]] == [
+        ("plan-changed", "plan 2: the state is paused, before running")
+    ]
+    restored = replace(checkpoints, restores=1, source="words-1/201")
+    of_region = replace(restored, regions=(RegionRestore("lines", 2, ""),))
+    steps = [with_version(plans, 300, checkpoints=each) for each in (checkpoints, restored, of_region)]
+    assert plan_changes(*steps[:2]) == ("all tasks return to checkpoint words-1/201",)
+    assert plan_changes(*steps[1:]) == ("the region of lines returns to the empty state",)
 
 
 def test_old_versions_and_those_of_another_run_are_forgotten(
@@ -126,7 +146,7 @@ def test_old_versions_and_those_of_another_run_are_forgotten(
 ) -> None:
     """Memory stays bounded, and two runs of a name are not compared."""
     for version in range(2, 200):
-        observations.put_plans("near", "words", with_version(plans, version))
+        observations.put_plans("near", "words", with_version(plans, version, epoch=version))
     assert len(observations.topology("near", "words").versions) == VERSIONS_KEPT
     observations.put_list("near", [replace(make_entry(), id="words-2")])
     observations.put_plans("near", "words", with_version(plans, 1))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from msgspec.structs import replace as replaced
 
-from heron.ipc.documents.status import Culprit, UpdateStatus
+from heron.ipc.documents.status import CheckpointStatus, Culprit, UpdateStatus
 from heron_cli.client import TopologyStatus
 from heron_service_tracker.observed.observed import EVENTS_KEPT
 from heron_service_tracker.watches.observations import Observations
@@ -30,7 +30,7 @@ def test_a_process_that_was_restarted_is_named_with_the_reason(make_status: Make
     assert events_between(before, now) == (StatusEvent("process-restarted", "count-2-1", "signal 9"),)
 
 
-def test_states_tasks_plans_and_leaders_that_change_are_events(make_status: MakeStatus) -> None:
+def test_states_tasks_and_leaders_that_change_are_events(make_status: MakeStatus) -> None:
     """Each is a mark on a timeline."""
     before = make_status()
     lines, count = before.tasks
@@ -38,7 +38,6 @@ def test_states_tasks_plans_and_leaders_that_change_are_events(make_status: Make
     now = replace(
         before,
         state="paused",
-        plan_version=2,
         leader=replace(before.leader, epoch=2),
         tasks=(lines, replaced(count, task_id=3)),
         errors=("it failed",),
@@ -46,7 +45,6 @@ def test_states_tasks_plans_and_leaders_that_change_are_events(make_status: Make
     kinds = [(each.kind, each.subject) for each in events_between(before, now)]
     assert kinds == [
         ("state-changed", ""),
-        ("plan-changed", ""),
         ("leader-changed", ""),
         ("task-added", "count-3"),
         ("task-removed", "count-2"),
@@ -100,4 +98,23 @@ def test_an_update_between_two_questions_began_and_ended(make_status: MakeStatus
     assert [(each.kind, each.text) for each in found] == [
         ("update-began", "update 4 to packing plan p2; tasks added: 0, removed: 0"),
         ("update-withdrawn", "update 4: task 8 did not start"),
+    ]
+
+
+def test_of_checkpoints_only_failures_and_restores_are_events(make_status: MakeStatus) -> None:
+    """A checkpoint changes the plan twice every few seconds, and would hide what people look for."""
+    steps = [
+        CheckpointStatus(number=4, complete=4, failed=1, last_error="before"),
+        CheckpointStatus(number=5, complete=5, failed=1, last_error="before"),
+        CheckpointStatus(number=6, complete=5, failed=2, last_error="task 2 did not save"),
+        CheckpointStatus(number=7, complete=7),  # another leader counts from 0
+        CheckpointStatus(number=7, complete=7, restores=1, source="words-1/7"),
+    ]
+    statuses = [make_status(checkpoints=each, plan_version=number) for number, each in enumerate(steps)]
+    found = [events_between(before, now) for before, now in itertools.pairwise(statuses)]
+    assert [[(each.kind, each.text) for each in events] for events in found] == [
+        [],
+        [("checkpoint-failed", "checkpoint 6: task 2 did not save")],
+        [],
+        [("restored", "from words-1/7")],
     ]

@@ -35,12 +35,12 @@ class Root:
 class Edge:
     """One copy of a tuple or batch on its way to one task; it is the id of the tuples that the task gets for it."""
 
-    __slots__ = ("left", "open", "roots")
+    __slots__ = ("open", "roots", "unacked")
 
     def __init__(self, roots: tuple[Root, ...]) -> None:
         self.roots = roots
         self.open = True
-        self.left = 1  # acks until it is acked
+        self.unacked = {0}  # places of its tuples in the batch; a batch of columns has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,10 @@ class AckLedger:
             root.pending += 1
         return Edge(roots)
 
-    def ack(self, edge: Edge) -> None:
-        """A task acked its copy, or a tuple of it; a further ack has no effect."""
-        edge.left -= 1
-        if edge.open and not edge.left:
+    def ack(self, edge: Edge, place: int = 0) -> None:
+        """A task acked its copy, or the tuple of it at this place; a further ack has no effect."""
+        edge.unacked.discard(place)
+        if edge.open and not edge.unacked:
             edge.open = False
             self.release(edge.roots)
 

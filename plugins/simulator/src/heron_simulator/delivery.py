@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.tuple import Tuple
 from heron.instance.acks.foreign_tuples import foreign_tuple
-from heron.instance.acks.replays import Replays
+from heron.instance.acks.owed_replays import OwedReplays
 from heron.instance.input.received_batches import ReceivedBatches
 from heron.instance.output.emitter import BoltEmitter, SpoutEmitter, check_ids
 from heron.instance.output.stream_origin import StreamOrigin
@@ -93,7 +93,7 @@ class Outbox:
 class TrackedSpoutEmitter(SpoutEmitter):
     """A spout's collector: opens a root for each emit that has an id."""
 
-    def __init__(self, origin: StreamOrigin, out: Outbox, ledger: AckLedger, replays: Replays) -> None:
+    def __init__(self, origin: StreamOrigin, out: Outbox, ledger: AckLedger, replays: OwedReplays) -> None:
         super().__init__(origin, out)
         self._outbox = out
         self._ledger = ledger
@@ -204,7 +204,7 @@ class TrackedBoltEmitter(BoltEmitter):
         """Acks a tuple or batch."""
         super().ack(tup)
         if isinstance(edge := self._edge_of(tup), Edge):
-            self._ledger.ack(edge)
+            self._ledger.ack(edge, tup._index if isinstance(tup, Tuple) else 0)
 
     def fail(self, tup: Tuple | RecordBatch) -> None:
         """Fails a tuple or batch."""

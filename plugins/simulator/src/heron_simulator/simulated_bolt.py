@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from heron.api.bolt import Bolt
 from heron.api.tuple import Tuple, TupleHelper
+from heron.author_text import Described
 from heron.errors import SerializationError, TopologyFailedError
 from heron.instance.acks.tracked_batch import UNTRACKED
-from heron.instance.input.batch_reader import BatchReader, MarkerAligner
+from heron.instance.input.batch_reader import BatchReader
 from heron.instance.input.column_input import ColumnInput, ReceivedColumns
-from heron.instance.input.undecodable_rows import LostRow, report_lost
+from heron.instance.input.marker_counter import MarkerCounter
+from heron.instance.input.undecodable_rows import UndecodableRow, report_undecodable
 from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, watermark_sources
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import TickTimer
@@ -45,7 +47,7 @@ class SimulatedBolt(SimulatedTask):
         )
         self._component = Bolt()
         self._reader = BatchReader(environment.index, environment.serializers)
-        self._aligner = MarkerAligner(environment.index.upstream_tasks(plan.component))
+        self._markers = MarkerCounter(environment.index.upstream_tasks(plan.component))
         self._watermark = TaskWatermark(watermark_sources(environment.index, plan.component))
         self._column_input: ColumnInput | None = None
         self._emitter.column_acks = self
@@ -87,7 +89,7 @@ class SimulatedBolt(SimulatedTask):
                 self._take(delivery)
                 worked = True
         worked = self._tick_if_due() or worked
-        if not self.ended and self._aligner.complete():
+        if not self.ended and self._markers.complete():
             self._queued.drain(self._queued_failed)
             self._finish()
             worked = True
@@ -99,7 +101,7 @@ class SimulatedBolt(SimulatedTask):
         """Returns whether the marker had an effect: time must pass although spouts repeat their watermarks."""
         head, now_s = delivery.head, self.environment.clock.monotonic_s()
         if head.stream == Marker.END:
-            self._aligner.end(head.source_task)
+            self._markers.end(head.source_task)
             self._advance_watermark(self._watermark.end(head.source_task, now_s))
             return True
         time_us, idle = marker_value(delivery.data, head), head.stream == Marker.IDLE
@@ -136,14 +138,14 @@ class SimulatedBolt(SimulatedTask):
             return
         source = batch.source
         if delivery.edge is not None:
-            delivery.edge.left = head.rows
-        self._lose(batch.lost, delivery.edge)
+            delivery.edge.unacked = set(range(head.rows))
+        self._fail_undecodable(batch.undecodable, delivery.edge)
         for tup, values in batch.decoded(zip(source.pool.take(head.rows), batch.values(), strict=False)):
             tup.values, tup.id = values, delivery.edge
             self._execute(tup)
         self._settle()
         source.pool.recycle(head.rows, delivery.edge)  # a tuple that the bolt keeps is acked later
-        executed = head.rows - len(batch.lost)
+        executed = head.rows - len(batch.undecodable)
         self.metrics.executed[source.key] = self.metrics.executed.get(source.key, 0) + executed
 
     def settle_columns(self, batch: RecordBatch, *, acked: bool) -> None:
@@ -153,7 +155,7 @@ class SimulatedBolt(SimulatedTask):
 
     def _process_columns(self, received: ReceivedColumns, edge: Edge | None) -> None:
         batch, emitter, key = received.batch, self._emitter, received.source.key
-        self._lose(received.lost, edge)
+        self._fail_undecodable(received.undecodable, edge)
         if isinstance(emitter, TrackedBoltEmitter):
             emitter.received.add(batch, UNTRACKED if edge is None else edge)
         self._component.received_from = received.received_from
@@ -163,15 +165,17 @@ class SimulatedBolt(SimulatedTask):
         except (Exception, SystemExit) as error:
             self.settle_columns(batch, acked=False)
             self._fail(edge, "process_columns", error)
-            self.user_failed("process_columns", error, "the batch is failed and the task continues", str(received))
+            self.user_failed(
+                "process_columns", error, "the batch is failed and the task continues", Described(received)
+            )
         self.metrics.executed[key] = self.metrics.executed.get(key, 0) + batch.num_rows
 
-    def _lose(self, lost: Sequence[LostRow], edge: Edge | None) -> None:
+    def _fail_undecodable(self, undecodable: Sequence[UndecodableRow], edge: Edge | None) -> None:
         """Fails rows that the component does not get."""
-        self.metrics.failed += len(lost)
-        report_lost(lost, self.errors)
-        if lost:
-            self._fail(edge, lost[0].doing, lost[0].reason)
+        self.metrics.failed += len(undecodable)
+        report_undecodable(undecodable, self.errors)
+        if undecodable:
+            self._fail(edge, undecodable[0].doing, undecodable[0].reason)
 
     def _execute(self, tup: Tuple) -> None:
         emitter = self._emitter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import cast
 
@@ -11,8 +11,8 @@ from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING
 from heron.api.config import setting
 from heron.api.dead_letter import DeadLetter
 from heron.api.spout import Spout
+from heron.instance.acks.owed_replays import OwedReplays
 from heron.instance.acks.pending_roots import ImmediateAcks, PendingRoots
-from heron.instance.acks.replays import Replays
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff
@@ -43,16 +43,17 @@ class KeptLetters:
     def __init__(self, letters: list[DeadLetter]) -> None:
         self.letters = letters
 
-    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
-        """`heron.instance.replay.letter_store.LetterStore.keep`."""
+    def add(self, letters: Mapping[str, DeadLetter]) -> None:
+        """`heron.instance.replay.letter_store.LetterStore.add`."""
         self.letters += letters.values()
 
     def take(self, ids: Collection[str]) -> list[LetterLine]:
         """`heron.instance.replay.letter_store.LetterStore.take`: no command asks a simulation."""
         return []
 
-    def put_back(self, line: LetterLine) -> None:
+    def put_back(self, lines: Sequence[LetterLine]) -> list[str]:
         """`heron.instance.replay.letter_store.LetterStore.put_back`: nothing was taken."""
+        return []
 
 
 class SimulatedSpout(SimulatedTask):
@@ -61,11 +62,11 @@ class SimulatedSpout(SimulatedTask):
     def __init__(self, environment: SimulationEnvironment, plan: TaskPlan, calls: int) -> None:
         super().__init__(environment, plan)
         ledger = environment.ledger
-        self._replays = Replays()
+        self._owed_replays = OwedReplays()
         self._replayer: Replayer | None = None
         self.letters = KeptLetters(self.dead_letters)
         self._emitter = (
-            TrackedSpoutEmitter(self.origin(), self.outbox, ledger, self._replays)
+            TrackedSpoutEmitter(self.origin(), self.outbox, ledger, self._owed_replays)
             if ledger
             else SpoutEmitter(self.origin(), self.outbox)
         )
@@ -128,27 +129,27 @@ class SimulatedSpout(SimulatedTask):
     def _call(self) -> bool:
         """Calls `next_tuple` once; returns whether to call it again."""
         before = self.emitted()
-        owed = len(self._replays) if self._emitter.ending else 0
+        owed = len(self._owed_replays) if self._emitter.ending else 0
         try:
             self._component.next_tuple()
         except (Exception, SystemExit) as error:
             wait_s = self._backoff.take()
             self._retry_s = self.environment.clock.monotonic_s() + wait_s
-            again = not self._emitter.ending or self._replays
+            again = not self._emitter.ending or self._owed_replays
             remedy = f"it is called again after {wait_s:g} s" if again else "it has called end()"
             self.user_failed("next_tuple", error, remedy)
             return False
         self._backoff.reset()
         quiet = self.emitted() == before
         if owed and not quiet:
-            self._replays.called(owed, 1)
+            self._owed_replays.called(owed, 1)
         elif owed and not self._has_trees():
-            self._replays.forget()
+            self._owed_replays.forget()
         return not quiet
 
     def _may_call(self) -> bool:
-        """Whether there is room, and after `end` whether the spout owes replays; see `heron.instance.acks.replays`."""
-        if self._emitter.ending and not self._replays:
+        """Whether there is room, and after `end` whether the spout owes replays; see `OwedReplays`."""
+        if self._emitter.ending and not self._owed_replays:
             return False
         return self._free_roots() > 0 and not self.replays.is_full()
 
@@ -170,7 +171,7 @@ class SimulatedSpout(SimulatedTask):
 
     def _is_done(self) -> bool:
         """Whether the task may end after `end` was called: at least once, all trees are complete or given up."""
-        return not (self._has_trees() or self._replays or self.replays.waiting)
+        return not (self._has_trees() or self._owed_replays or self.replays.waiting)
 
     def _has_trees(self) -> bool:
         """Whether a tree is in flight, or the spout has yet to hear its outcome."""
@@ -210,7 +211,7 @@ class SimulatedSpout(SimulatedTask):
         if type(self._component).fail is Spout.fail:
             fail(tup_id)  # it queues nothing
         else:
-            self._replays.fail(fail, tup_id, self.emitted)
+            self._owed_replays.fail(fail, tup_id, self.emitted)
 
     def _hook_calls(self) -> SpoutHookCalls:
         return SpoutHookCalls(self.emitter.hooks, self.plan.task_id)

@@ -83,9 +83,11 @@ class SimulatedTask(ABC):
         self.config = merged_config(topology.config, self.definition.config)
         self.metrics = TaskMetrics()
         self.errors = UserErrors(topology.name, plan.component, plan.task_id)
+        self.errors.shows_values = lambda: True  # nobody else sees the process of a simulation
+        self.errors.fields_of = topology.fields_of
         self.metrics.on_broken = self.errors.report
         self.dead_letters: list[DeadLetter] = []  # those that no bolt receives
-        self.errors.keep_letter = self.dead_letters.append
+        self.errors.add_letter = self.dead_letters.append
         self.outbox = Outbox(environment.inboxes, environment.ledger)
         self.ended = False
         self._target = QueuedTarget()
@@ -245,6 +247,6 @@ class SimulatedTask(ABC):
 
     def _reject(self, stream: str, row: object, error: Exception) -> None:
         self.metrics.failed += 1
-        self.errors.report(f"emit on stream {stream!r}", error, "the tuple is dropped and the task continues", row)
+        self.errors.rejected(self.definition, stream, row, error)
         if self.environment.ledger is not None:
             self.environment.ledger.fail_roots(self.outbox.roots)

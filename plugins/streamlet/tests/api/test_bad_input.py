@@ -254,9 +254,9 @@ def test_at_least_once_an_element_that_fails_is_not_sent_again(stage: str) -> No
 @pytest.mark.parametrize(
     ("time", "message"),
     [
-        (None, "event time None is neither a datetime with a time zone nor seconds"),
+        (None, "event time of type NoneType is neither a datetime with a time zone nor seconds"),
         (datetime(2026, 1, 1), "has no time zone"),  # noqa: DTZ001  # the mistake
-        ("today", "event time 'today' is neither"),
+        ("today", "event time of type str is neither"),
         (math.nan, "event time nan is neither"),
         (1.7e12, "are these milliseconds instead of seconds"),
         (datetime(2255, 6, 5, 23, 47, 34, 740992, tzinfo=UTC), "is beyond the years 1684 and 2255"),

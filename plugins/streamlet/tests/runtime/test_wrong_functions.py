@@ -84,7 +84,7 @@ WRONG: dict[Wrong, str] = {
     no_pair_for_sessions: r"operator 'map-1' \(.*\): TypeError: cannot unpack non-iterable int object",
     no_state: r"operator 'mapwithstate-1' \(.*\): TypeError: cannot unpack non-iterable int object",
     no_sum: r"operator 'reducebykey-1' \(.*\): TypeError: unsupported operand",
-    no_partition: r"operator 'repartition-1' \(.*\): the partition 'first' is not an integer from 0 to 1",
+    no_partition: r"operator 'repartition-1' \(.*\): the partition of type str is not an integer from 0 to 1",
     no_division: r"operator 'repartition-1' \(.*\): ZeroDivisionError",
     cannot_travel: r"component 'source-1-to-map-1', .*lock.* cannot be encoded",
 }

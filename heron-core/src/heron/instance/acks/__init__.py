@@ -4,5 +4,5 @@ In: the options of received segments, and the outcomes of roots. Out: the places
 author's `ack` and `fail`. Belongs to the task thread.
 
 Reading order: `tracked_batch` and `batch_arrays` (received), `pending_roots` (in flight), `held_acks` (they wait for a
-checkpoint), `replays` (they are emitted again).
+checkpoint), `owed_replays` (they are emitted again).
 """

@@ -6,7 +6,8 @@ Needs numpy, so it is loaded when a task first needs it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import cast
 
 import numpy as np
@@ -39,14 +40,17 @@ class BatchAcks:
             acks(*_joined(np.concatenate([each for each, _ in pairs]), np.concatenate([each for _, each in pairs])))
         )
 
-    def cause_segments(self, failed: list[tuple[TrackedBatch, list[int]]], cause: bytes) -> list[bytes]:
-        """Why these places of these batches fail."""
-        roots = [arrays_of(batch).pairs(row_places(places))[0] for batch, places in failed]
-        return list(causes(np.concatenate(roots), cause))
-
-    def fail_segments(self, failed: list[tuple[TrackedBatch, list[int]]]) -> list[bytes]:
-        """Fails of these places of these batches."""
-        return list(fails(np.concatenate([arrays_of(batch).pairs(row_places(places))[0] for batch, places in failed])))
+    def fail_segments(
+        self, failed: list[tuple[TrackedBatch, list[int]]], why: Sequence[bytes] | None = None
+    ) -> list[bytes]:
+        """Fails of these places of these batches, behind `why` each place fails, in this order, if that is known."""
+        parts = [_failed_roots(*each) for each in failed]
+        roots = np.concatenate([of_batch for of_batch, _ in parts])
+        if why is None:
+            return list(fails(roots))
+        starts = accumulate((len(places) for _, places in failed), initial=0)
+        which = [start + place for start, (_, of_batch) in zip(starts, parts, strict=False) for place in of_batch]
+        return [*causes(roots, [why[each] for each in which]), *fails(roots)]
 
 
 class BatchArrays:
@@ -110,6 +114,15 @@ def arrays_of(batch: TrackedBatch) -> BatchArrays:
 def row_places(numbers: Sequence[int]) -> Rows:
     """The numbers as an array, in half the time that numpy takes, because it checks the type of each element."""
     return np.frombuffer(struct.pack(f"<{len(numbers)}q", *numbers), "<i8")
+
+
+def _failed_roots(batch: TrackedBatch, places: list[int]) -> tuple[U64, Iterable[int]]:
+    """``(roots, which of the places)``. An ack of the other rows may be a range, so it makes no arrays of a range."""
+    rows = row_places(places)
+    if batch.root_base is not None and batch.is_range():
+        return rows.view(np.uint64) + np.uint64(batch.root_base), range(len(places))
+    roots, which = arrays_of(batch).roots_of(rows)
+    return roots, which.tolist()
 
 
 def _acked_places(acked: AckedRows) -> Rows | None:

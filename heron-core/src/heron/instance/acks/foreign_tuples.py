@@ -34,10 +34,7 @@ def only_tuples(given: list[Any], doing: str) -> list[UsageError]:
     wrong = [each for each in given if not isinstance(each, Tuple)]
     if wrong:
         given[:] = [each for each in given if isinstance(each, Tuple)]
-    return [
-        UsageError(f"{doing} of {short_text(each)}, a {class_name(each)}; give what was received")
-        for each in _distinct(wrong)
-    ]
+    return [UsageError(f"{doing} of a {class_name(each)}; give what was received") for each in _distinct(wrong)]
 
 
 def _distinct(objects: Sequence[object]) -> list[object]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import secrets
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
-from heron.instance.acks.replays import Replays
+from heron.instance.acks.owed_replays import OwedReplays
 from heron.instance.metrics.spans import SpanBuffer
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.queues.data_queue import RootsSettled
@@ -58,11 +59,12 @@ class _Page:
         elif isinstance(counters, range):
             start, end = counters[0] - self.base, counters[-1] - self.base + 1
             taken = self._ids[start:end]
-            if self.left == len(self._ids) == len(taken):
+            if self.left < len(self._ids):
+                taken = [tup_id for tup_id in taken if tup_id is not _SETTLED]
+            if self.left == len(taken):  # the usual case
                 self.left, self._ids = 0, []
                 return taken
-            if len(taken) < len(self._ids):
-                self._ids[start:end] = [_SETTLED] * (end - start)
+            self._ids[start:end] = [_SETTLED] * (end - start)
         else:
             taken = []
             ids, base = self._ids, self.base
@@ -80,13 +82,13 @@ class _Page:
             self.kept.release([counter - self.base for counter in counters])
         return fresh
 
-    def kept_roots(self, counters: range | list[int], causes: Mapping[int, bytes]) -> list[KeptRoot]:
-        """These roots of the page as far as they are not settled, with why they failed."""
+    def kept_roots(self, counters: range | list[int], causes: dict[int, bytes]) -> list[KeptRoot]:
+        """These roots of the page as far as they are not settled, with why they failed, which is taken."""
         kept, base = self.kept, self.base
         if kept is None:
             return []
         left = [counter for counter in dict.fromkeys(counters) if self.has(counter)]
-        return [kept.root(counter - base, self._id_of(counter), causes.get(counter, b"")) for counter in left]
+        return [kept.root(counter - base, self._id_of(counter), causes.pop(counter, b"")) for counter in left]
 
     def thin_out(self) -> None:
         """Keeps only the remaining ids if they are few: a root that is never acked must not hold a page's memory."""
@@ -126,12 +128,12 @@ class PendingRoots:
         self._old_pages = 0  # the number of first pages that were checked for thinning when they became old
         self.in_flight = 0
         self.freed_bytes = 0  # of kept rows whose roots were settled by `settle`
-        self.replays = Replays()
+        self.owed_replays = OwedReplays()
 
     def open(self, ids: list[object], kept: KeptRows | None = None) -> int:
         """Adds one root for each of these ids; returns the counter of the first. `kept` has their rows."""
-        if self.replays:
-            self.replays.opened(ids)
+        if self.owed_replays:
+            self.owed_replays.opened(ids)
         base = self._next
         self._next += len(ids)
         self.in_flight += len(ids)
@@ -153,10 +155,8 @@ class PendingRoots:
         self._forget_settled()
         return found
 
-    def settle_kept(
-        self, counters: range | list[int], causes: Mapping[int, bytes]
-    ) -> list[tuple[list[KeptRoot], float]]:
-        """`settle` for kept roots, which stay kept. `causes` has why they failed, by counter."""
+    def settle_kept(self, counters: range | list[int], causes: dict[int, bytes]) -> list[tuple[list[KeptRoot], float]]:
+        """`settle` for kept roots, which stay kept. Takes out of `causes` why they failed, by counter."""
         found: list[tuple[list[KeptRoot], float]] = []
         for page, part in self._parts(counters):
             if roots := page.kept_roots(part, causes):
@@ -241,6 +241,10 @@ class PendingRoots:
             self._old_pages = max(0, bisect_right(self._bases, self._next - self._young_roots) - 1)
 
 
+def _or_before(before: bytes, cause: bytes) -> bytes:
+    return cause or before
+
+
 class RootCallbacks:
     """Calls the author's `ack` and `fail` for settled roots, in the order of completion. Belongs to the task thread.
 
@@ -263,8 +267,8 @@ class RootCallbacks:
 
     def settle(self, settled: RootsSettled) -> None:
         """Handles the outcomes that the stream manager has sent."""
-        for failed, cause in settled.causes if self.replayer is not None else ():
-            self._causes.update(dict.fromkeys(failed, cause))
+        for failed, causes in settled.causes if self.replayer is not None else ():
+            self._causes.update(zip(failed, accumulate(causes, _or_before), strict=True))
         for outcome, counters in settled.outcomes:
             now_s = monotonic_s()
             if self.replayer is not None and outcome is not RootOutcome.COMPLETE:
@@ -307,6 +311,8 @@ class RootCallbacks:
 
     def _ack(self, ids: list[object], latency_s: float) -> None:
         self._metrics.acked += len(ids)
+        if self.on_ack is None and self.hook_calls is None:
+            return
         if self.replayer is not None:
             ids = self.replayer.heard(ids)
         self._call("ack", self.on_ack, ids)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from heron.author_text import named_error, short_text
+from heron.author_text import class_name, named_error
 from heron.errors import LimitExceededError, SerializationError
 from heron.instance.codec.serializers import PICKLE
 from heron.ipc.frames.frame import MOST_ROWS
@@ -111,7 +111,7 @@ def _unencodable(row: object, fields: Sequence[str], serializer: Serializer, err
             serializer.encode([(value,)])
         except Exception as reason:
             return SerializationError(
-                f"field {name!r}: {short_text(value)} of type {type(value).__name__} cannot be encoded "
+                f"field {name!r}: a value of type {class_name(value)} cannot be encoded "
                 f"({type(serializer).__name__}): {named_error(reason)}; emit plain data instead"
             )
     return SerializationError(f"tuple cannot be encoded ({type(serializer).__name__}): {named_error(error)}")

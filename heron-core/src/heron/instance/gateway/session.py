@@ -34,7 +34,7 @@ def settled_roots(frame: bytes) -> RootsSettled:
         RemoteProtocolError: when the frame is garbled.
     """
     heads = [parse_segment(frame, start) for start, _, _ in segment_routes(frame)]
-    causes: list[tuple[list[int], bytes]] = []
+    causes: list[tuple[list[int], list[bytes]]] = []
     outcomes = []
     for head in heads:
         if head.kind == SegmentKind.SETTLED:

@@ -1,9 +1,9 @@
 """From received segments to the tuples and batches of columns that a bolt is given, and the acks that it gives back.
 
-In: segments of the data-in queue. Out: rows for `process`, watermarks, aligned markers, acks. Belongs to the task
+In: segments of the data-in queue. Out: rows for `process`, watermarks, ends of inputs, acks. Belongs to the task
 thread; `bolt_runner` calls it.
 
 Reading order: `channel_alignment` (which segments are processed now), `batch_reader` (a segment becomes a batch),
 `undecodable_rows`, `tuple_pool` (the objects of its tuples), `column_input` and `received_batches` (columns),
-`bolt_acks` (what is settled), `watermarks`, `received_traces`, `key_sample`.
+`bolt_acks` (what is settled), `marker_counter`, `watermarks`, `received_traces`, `key_sample`.
 """

@@ -1,4 +1,4 @@
-"""From received segments to batches of rows, and the alignment of markers."""
+"""From received segments to batches of rows."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from heron.errors import RemoteProtocolError, SerializationError, Violation
 from heron.instance.codec.batch_codec import decode_columns, decode_values
 from heron.instance.codec.serializers import PICKLE, Serializers
 from heron.instance.input.tuple_pool import TupleSource, TupleSources
-from heron.instance.input.undecodable_rows import LostRow, undecodable_rows, values_of_each
+from heron.instance.input.undecodable_rows import UndecodableRow, undecodable_rows, values_of_each
 from heron.ipc.frames.frame import SegmentHead
-from heron.planner.physical_plan import PlanIndex, PlanUpdate
+from heron.planner.physical_plan import PlanIndex
 from heron.spi.column_serializer import ColumnSerializer
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-__all__ = ["BatchReader", "MarkerAligner", "ReceivedBatch"]
+__all__ = ["BatchReader", "ReceivedBatch"]
 
 
 _Item = TypeVar("_Item")
@@ -28,10 +28,10 @@ _Item = TypeVar("_Item")
 class ReceivedBatch:
     """A decoded segment: its source, the number of its rows, and their values in one of two forms.
 
-    `lost` are the rows with a value that does not decode, once `columns` was called.
+    `undecodable` are the rows with a value that does not decode, once `columns` was called.
     """
 
-    __slots__ = ("_columns", "_record_batch", "_serializer", "lost", "rows", "source")
+    __slots__ = ("_columns", "_record_batch", "_serializer", "rows", "source", "undecodable")
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class ReceivedBatch:
         columns: list[Sequence[object]] | None,
         record_batch: RecordBatch | None = None,
         serializer: ColumnSerializer | None = None,
-        lost: tuple[LostRow, ...] = (),
+        undecodable: tuple[UndecodableRow, ...] = (),
     ) -> None:
         """`columns` has one sequence of values for each field; without it there are a batch and its serializer."""
         self.source = source
@@ -48,7 +48,7 @@ class ReceivedBatch:
         self._columns = columns
         self._record_batch = record_batch
         self._serializer = serializer
-        self.lost = lost
+        self.undecodable = undecodable
 
     @property
     def record_batch(self) -> RecordBatch | None:
@@ -56,13 +56,13 @@ class ReceivedBatch:
         return self._record_batch
 
     def columns(self) -> list[Sequence[object]]:
-        """One sequence of Python values for each field; a lost row has an `UndecodableValue`."""
+        """One sequence of Python values for each field; an undecodable row has an `UndecodableValue`."""
         if self._columns is None and self._serializer is not None and self._record_batch is not None:
             try:
                 self._columns = self._serializer.to_columns(self._record_batch)
             except SerializationError:
                 self._columns = values_of_each(self._record_batch, self._serializer)
-                self.lost = undecodable_rows(self.source, self._columns, self._serializer)
+                self.undecodable = undecodable_rows(self.source, self._columns, self._serializer)
         return self._columns or []
 
     def first_rows(self, number: int) -> list[tuple[object, ...]]:
@@ -75,13 +75,13 @@ class ReceivedBatch:
         return [tuple(column[row] for column in columns) for row in range(min(number, self.rows))]
 
     def decoded(self, items: Iterable[_Item], first: int = 0) -> Iterator[_Item]:
-        """The items that belong to rows that are not lost; the first item belongs to the row with number `first`."""
-        lost = {each.place for each in self.lost}
-        return compress(items, (place not in lost for place in count(first)))
+        """The items of rows that the component gets; the first item belongs to the row with number `first`."""
+        undecodable = {each.place for each in self.undecodable}
+        return compress(items, (place not in undecodable for place in count(first)))
 
-    def lost_among(self, first: int, rows: int) -> int:
-        """How many of these rows are lost."""
-        return sum(first <= each.place < first + rows for each in self.lost)
+    def undecodable_among(self, first: int, rows: int) -> int:
+        """How many of these rows are undecodable."""
+        return sum(first <= each.place < first + rows for each in self.undecodable)
 
     def values(self) -> Iterator[tuple[object, ...]]:
         """The values of each row; an empty tuple for each row of a stream without fields."""
@@ -129,7 +129,7 @@ class BatchReader:
             _check_width(source, len(columns))
         except SerializationError:
             raise refused from refused.__cause__
-        return ReceivedBatch(source, head.rows, columns, lost=undecodable_rows(source, columns, serializer))
+        return ReceivedBatch(source, head.rows, columns, undecodable=undecodable_rows(source, columns, serializer))
 
     def described(self, head: SegmentHead) -> str:
         """A segment of tuples that cannot be read, for people."""
@@ -145,42 +145,3 @@ def _check_width(source: TupleSource, columns: int) -> None:
         component, stream = source.key
         msg = f"a batch of {columns} columns; stream {stream!r} of {component!r} has {len(source.fields)} fields"
         raise SerializationError(msg)
-
-
-class MarkerAligner:
-    """Counts END and PLAN markers by source task: the only place that aligns them.
-
-    `channel_alignment` aligns checkpoints, and `watermarks` combines watermarks. Repeated markers, and markers of
-    former upstream tasks, have no effect.
-    """
-
-    __slots__ = ("_ended", "_switched", "_upstream")
-
-    def __init__(self, upstream: frozenset[int]) -> None:
-        self._upstream = upstream
-        self._ended: set[int] = set()
-        self._switched: dict[int, int] = {}
-
-    def set_upstream(self, upstream: frozenset[int]) -> None:
-        """Replaces the upstream tasks by those of a new plan."""
-        self._upstream = upstream
-
-    def end(self, task_id: int) -> None:
-        """Counts an END marker of this task."""
-        self._ended.add(task_id)
-
-    def switch(self, task_id: int, update: int) -> None:
-        """Counts a PLAN marker of this task, with the number of an update."""
-        self._switched[task_id] = max(update, self._switched.get(task_id, 0))
-
-    def complete(self) -> bool:
-        """Whether every upstream task has ended."""
-        return self._upstream <= self._ended
-
-    def switched(self, update: PlanUpdate) -> bool:
-        """Whether every upstream task sends this task nothing more: its PLAN marker has come, or its END.
-
-        Each upstream task sends one at the switch, added tasks too. Absent tasks send nothing.
-        """
-        silent = self._ended.union(update.absent)
-        return all(self._switched.get(task, 0) >= update.number for task in self._upstream - silent)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from heron.api.columns import Columns
     from heron.instance.acks.batch_arrays import BatchAcks
     from heron.instance.acks.failed_rows import FailedRows
-    from heron.instance.input.undecodable_rows import LostRow
+    from heron.instance.input.undecodable_rows import UndecodableRow
 
 __all__ = ["AckOutput", "AckTracker", "BoltAcks", "FinishRoots", "TrackedBoltAcks"]
 
@@ -141,15 +141,14 @@ class AckTracker:
         self.waiting = 0
         segments, self.corrections = self.corrections, []
         if self._failed:  # in front of the acks, so that the outcomes of the others leave the stream manager as ranges
-            if self.failed_rows is not None:
-                for cause, rows in self.failed_rows.take(self._failed).items():
-                    segments += _batch_acks().cause_segments(rows, cause)
-            segments += _batch_acks().fail_segments(self._failed)
+            why = None if self.failed_rows is None else self.failed_rows.take(self._failed)
+            segments += _batch_acks().fail_segments(self._failed, why)
         others: list[AckedRows] = []
         for each in self._acked:
             batch = each.batch
-            if each.places is None and not each.failed and batch.root_base is not None and batch.is_range():
-                segments.append(ack_range(batch.root_base, batch.batch_key, batch.task_id, batch.rows))
+            if each.places is None and batch.root_base is not None and batch.is_range():
+                failed = len(each.failed)
+                segments.append(ack_range(batch.root_base, batch.batch_key, batch.task_id, batch.rows, failed))
             else:
                 others.append(each)
             batch.note_acks_sent(each.places, each.failed)
@@ -219,8 +218,10 @@ class BoltAcks:
         """
         return None
 
-    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple], lost: Sequence[LostRow] = ()) -> None:
-        """Work on a batch begins; `tuples` are the pooled objects for its rows, `lost` the rows that fail now."""
+    def begin(
+        self, batch: TrackedBatch | None, tuples: list[Tuple], undecodable: Sequence[UndecodableRow] = ()
+    ) -> None:
+        """Work on a batch begins; `tuples` are pooled objects for its rows, `undecodable` the rows that fail now."""
 
     def end(self, batch: TrackedBatch | None) -> None:
         """Work on a batch is over; its pooled tuples are reused after this."""
@@ -230,10 +231,10 @@ class BoltAcks:
         self,
         record_batch: RecordBatch,
         batch: TrackedBatch | None,
-        lost: Sequence[LostRow],
+        undecodable: Sequence[UndecodableRow],
         source: tuple[str, str] = ("", ""),
     ) -> None:
-        """Work on a batch of columns of a source begins; `lost` are the rows that it lacks."""
+        """Work on a batch of columns of a source begins; `undecodable` are the rows that it lacks."""
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
         """The component acked or failed a record batch."""
@@ -302,11 +303,13 @@ class TrackedBoltAcks(BoltAcks):
         """`BoltAcks.batch_of`."""
         return tracked_batch(head, self._task_id)
 
-    def begin(self, batch: TrackedBatch | None, tuples: list[Tuple], lost: Sequence[LostRow] = ()) -> None:
+    def begin(
+        self, batch: TrackedBatch | None, tuples: list[Tuple], undecodable: Sequence[UndecodableRow] = ()
+    ) -> None:
         """`BoltAcks.begin`."""
         self._tuples = tuples
         self._tracker.in_work = batch
-        self._fail_lost(batch, lost)
+        self._fail_undecodable(batch, undecodable)
 
     def end(self, batch: TrackedBatch | None) -> None:
         """`BoltAcks.end`."""
@@ -318,18 +321,18 @@ class TrackedBoltAcks(BoltAcks):
         self,
         record_batch: RecordBatch,
         batch: TrackedBatch | None,
-        lost: Sequence[LostRow],
+        undecodable: Sequence[UndecodableRow],
         source: tuple[str, str] = ("", ""),
     ) -> None:
         """`BoltAcks.begin_columns`."""
         self._tracker.follow(record_batch, batch)
-        self._fail_lost(batch, lost)
+        self._fail_undecodable(batch, undecodable)
 
-    def _fail_lost(self, batch: TrackedBatch | None, lost: Sequence[LostRow]) -> None:
-        if batch is not None and lost:
-            self._tracker.fail_places(batch, [each.place for each in lost])
+    def _fail_undecodable(self, batch: TrackedBatch | None, undecodable: Sequence[UndecodableRow]) -> None:
+        if batch is not None and undecodable:
+            self._tracker.fail_places(batch, [each.place for each in undecodable])
             if self._tracker.failed_rows is not None:
-                for each in lost:
+                for each in undecodable:
                     self._tracker.failed_rows.blame(batch, (each.place,), each.doing, each.reason)
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:

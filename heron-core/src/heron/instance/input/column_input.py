@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from heron.errors import SerializationError
 from heron.instance.input.batch_reader import ReceivedBatch
 from heron.instance.input.tuple_pool import TupleSource
-from heron.instance.input.undecodable_rows import LostRow
+from heron.instance.input.undecodable_rows import UndecodableRow
+from heron.instance.user.user_errors import named_values
 from heron.spi.column_serializer import ColumnSerializer
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class ReceivedColumns:
 
     source: TupleSource
     batch: RecordBatch
-    lost: Sequence[LostRow] = ()
+    undecodable: Sequence[UndecodableRow] = ()
 
     @property
     def received_from(self) -> tuple[str, str, int]:
@@ -48,13 +49,13 @@ class ColumnInput:
             return ReceivedColumns(received.source, received.record_batch)
         source, columns = received.source, received.columns()
         places: Sequence[int] = range(received.rows)
-        if received.lost:
+        if received.undecodable:
             columns = [list(received.decoded(column)) for column in columns]
             places = list(received.decoded(places))
         schema = self._schemas.get(source.key)
         try:
             batch = self._serializer.from_columns(columns, source.fields, schema)
-            found = ReceivedColumns(source, batch, received.lost)
+            found = ReceivedColumns(source, batch, received.undecodable)
         except SerializationError:
             found = self._fitting(received, columns, places, schema)
         if schema is None or schema != found.batch.schema:
@@ -72,14 +73,14 @@ class ColumnInput:
         source = received.source
         component, stream = source.key
         doing = f"building columns from stream {stream!r} of {component!r}"
-        fitting, lost = list[tuple[object, ...]](), list(received.lost)
+        fitting, undecodable = list[tuple[object, ...]](), list(received.undecodable)
         for place, values in zip(places, zip(*columns, strict=True), strict=True):
             try:
                 row = self._serializer.from_columns([(value,) for value in values], source.fields, schema)
             except SerializationError as error:
-                lost.append(LostRow(place, values, doing, error))
+                undecodable.append(UndecodableRow(place, named_values(source.fields, values), doing, error))
             else:
                 schema = row.schema
                 fitting.append(values)
         kept = list(zip(*fitting, strict=True)) if fitting else [()] * len(columns)
-        return ReceivedColumns(source, self._serializer.from_columns(kept, source.fields, schema), lost)
+        return ReceivedColumns(source, self._serializer.from_columns(kept, source.fields, schema), undecodable)

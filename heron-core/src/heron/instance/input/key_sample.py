@@ -66,8 +66,8 @@ class KeySample:
             return
         columns, step = batch.columns(), max(1, batch.rows // _ROWS_A_BATCH)
         rows: Sequence[int] = range(0, batch.rows, step)[: self._left]
-        if batch.lost:
-            lost = {each.place for each in batch.lost}
+        if batch.undecodable:
+            lost = {each.place for each in batch.undecodable}
             rows = [row for row in rows if row not in lost]
         self._left -= len(rows)
         try:

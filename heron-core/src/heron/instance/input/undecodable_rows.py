@@ -10,41 +10,43 @@ from heron.author_text import named_error
 from heron.driver_kit.code_origin import CodeOrigin, code_origin
 from heron.errors import SerializationError
 from heron.instance.input.tuple_pool import TupleSource
-from heron.instance.user.user_errors import UserErrors
+from heron.instance.user.user_errors import UserErrors, named_values
 from heron.spi.column_serializer import ColumnSerializer
 from heron.spi.serializer import Serializer, UndecodableValue
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-__all__ = ["LostRow", "report_lost", "undecodable_rows", "values_of_each"]
+__all__ = ["UndecodableRow", "report_undecodable", "undecodable_rows", "values_of_each"]
 
 _REMEDY_OF_COLUMNS = "cast the column to a type whose values Python has, before it is emitted"
 
 
 @dataclass(frozen=True, slots=True)
-class LostRow:
+class UndecodableRow:
     """A row that is not in the batch: its place among the rows that were received, its values, and the reason."""
 
     place: int
-    values: tuple[object, ...]
+    values: object
     doing: str
     reason: SerializationError
 
 
 def undecodable_rows(
     source: TupleSource, columns: Sequence[Sequence[object]], serializer: Serializer
-) -> tuple[LostRow, ...]:
+) -> tuple[UndecodableRow, ...]:
     """The rows that have an `UndecodableValue`; the reason names the first of each."""
     component, stream = source.key
-    lost = []
+    undecodable = []
     for place, values in enumerate(zip(*columns, strict=True)):
         for name, value in zip(source.fields, values, strict=False):
             if isinstance(value, UndecodableValue):
                 doing = f"decoding field {name!r} ({value.kind}) of stream {stream!r} of {component!r}"
-                lost.append(LostRow(place, values, doing, _reason(value, serializer)))
+                undecodable.append(
+                    UndecodableRow(place, named_values(source.fields, values), doing, _reason(value, serializer))
+                )
                 break
-    return tuple(lost)
+    return tuple(undecodable)
 
 
 def _reason(value: UndecodableValue, serializer: Serializer) -> SerializationError:
@@ -60,9 +62,9 @@ def _reason(value: UndecodableValue, serializer: Serializer) -> SerializationErr
     return reason.with_traceback(trace)
 
 
-def report_lost(lost: Sequence[LostRow], errors: UserErrors) -> None:
+def report_undecodable(undecodable: Sequence[UndecodableRow], errors: UserErrors) -> None:
     """Reports rows that the component does not get."""
-    for each in lost:
+    for each in undecodable:
         errors.note(each.doing, each.reason, "the tuple is failed and the task continues", each.values)
 
 

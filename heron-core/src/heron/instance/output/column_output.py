@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from heron.api.definition import StreamDefinition
+from heron.author_text import Described
 from heron.errors import EmitError, HeronError, LimitExceededError
 from heron.instance.metrics.spans import TracePoint
 from heron.instance.output.column_routes import ColumnPart, ColumnRoutes, Numbers
@@ -264,7 +265,7 @@ class ColumnOutput:
 
     def _reject(self, part: ColumnPart, error: Exception, bad: list[int]) -> None:
         bad.extend(map(int, part.numbers))
-        what = (
+        what = Described(
             f"{part.batch.num_rows} rows of ({', '.join(self._stream.definition.fields)}), from row {part.numbers[0]}"
         )
         self._stream.origin.rejected(self._stream.definition.name, what, error)

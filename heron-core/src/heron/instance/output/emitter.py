@@ -288,9 +288,13 @@ class Emitter:
 
     def _overflow_of(self, stream: OutStream) -> Callable[[object], None]:
         def overflow(values: object) -> None:
-            # A text of one character fits one field by luck. The first emit comes here too; checking each would cost.
+            # A text fits as many fields as it has characters. The first emit comes here too; checking each would cost.
             if isinstance(values, str | bytes):
-                raise stream.wrong_values(values)
+                with self.lock.held():
+                    taken_back = stream.take_back()
+                if taken_back:
+                    raise stream.wrong_values(values)
+                return
             if stream.traces is not None:
                 with self.lock.held():  # a flush by the gateway takes the traced rows, too
                     only_traced = stream.traces.passed(stream)
@@ -454,10 +458,7 @@ class BoltEmitter(Emitter):
 
     def _settle_columns(self, batch: RecordBatch, *, acked: bool) -> None:
         if self.column_acks is None or not hasattr(batch, "num_rows"):
-            msg = (
-                f"{'ack' if acked else 'fail'} of {short_text(batch, 60)}, a {type(batch).__name__}; give "
-                "what was received"
-            )
+            msg = f"{'ack' if acked else 'fail'} of a {class_name(batch)}; give what was received"
             raise UsageError(msg)
         self.column_acks.settle_columns(batch, acked=acked)
 

@@ -109,10 +109,10 @@ def _body(stream: OutStream, with_ids: bool) -> str:
     lines += [f"direct{number}_append(buffer.direct)" for number, _ in enumerate(routes.direct_picks)]
     if isinstance(stream, RootStream):
         lines.append("ids_append(tup_id)")
-    elif with_ids:
-        lines += ["if tup_id is not None:", "    ids_append(tup_id)"]
     lines += [f"rows_append({row})"]  # last: a flush takes as many entries of the other lists as there are rows
     lines += ["if len(rows) >= buffer.limit:", "    overflow(values)"]
+    if with_ids and not isinstance(stream, RootStream):
+        lines += ["if tup_id is not None:", "    ids_append(tup_id)"]
     return "".join(f"    {line}\n" for line in lines)
 
 

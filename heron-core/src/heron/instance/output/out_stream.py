@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from heron.api.definition import StreamDefinition
-from heron.author_text import short_text
 from heron.driver_kit.loading import load_object
 from heron.errors import EmitError
 from heron.instance.metrics.spans import SpanBuffer, TracePoint
@@ -135,6 +134,14 @@ class OutStream:
         self.count(len(rows))
         return rows
 
+    def take_back(self) -> bool:
+        """Removes the row of the last emit; returns whether it was there: the gateway may have flushed it."""
+        if not self.rows:
+            return False
+        self.rows.pop()
+        self.routes.take_back()
+        return True
+
     def limit_to(self, rows: int) -> None:
         """The next flush must take no more rows."""
         self.limit = min(self.limit, rows)
@@ -163,11 +170,11 @@ class OutStream:
             what = f"{len(values)} values"
         else:
             what = f"a {type(values).__name__}, not a list of values"
-        remedy = f"; emit [{short_text(values, 30)}] for one field" if isinstance(values, str | bytes) else ""
+        remedy = "; emit [value] for one field" if isinstance(values, str | bytes) else ""
         fields = ", ".join(self.definition.fields)
         return EmitError(
             f"stream {self.definition.name!r}: emit of {what}, the stream declares {self.arity} "
-            f"fields ({fields}); got {short_text(values)}{remedy}"
+            f"fields ({fields}){remedy}"
         )
 
     def _encode(

@@ -112,6 +112,14 @@ class StreamRoutes:
         """Whether nobody receives a row that names no task, because all consumers subscribe with Grouping.DIRECT."""
         return bool(self.direct_picks) and not self.whole and len(self.splitters) == len(self.direct_picks)
 
+    def take_back(self) -> None:
+        """Removes what the last emit has noted for its row."""
+        for edge in self.keyed:
+            if edge.picks is not None:
+                edge.picks.pop()
+        for picks in (*(picks for _, picks in self.choosers), *self.direct_picks):
+            picks.pop()
+
     @property
     def has_receivers(self) -> bool:
         """Whether any task may receive a row."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
-from heron.author_text import short_text
+from heron.author_text import class_name, short_text
 from heron.driver_kit.loading import load_object
 from heron.errors import EmitError, UsageError
 from heron.instance.acks.foreign_tuples import foreign_tuple
@@ -110,6 +110,12 @@ class RootStream(OutStream):
         whole = self._whole(rows, base) if self.routes.whole and not self.routes.splitters else None
         return whole if whole is not None else _flush_arrays().root_segments(self, rows, base, None)
 
+    def take_back(self) -> bool:
+        """`OutStream.take_back`."""
+        if taken := super().take_back():
+            self.ids.pop()
+        return taken
+
     def _open(self, ids: list[object]) -> int:
         """Opens a root for each of these ids; `heron.instance.output.kept_stream` keeps more of them."""
         return self.pending.open(ids)
@@ -188,6 +194,12 @@ class AnchoredStream(OutStream):
         self.tracker = tracker
         self.anchors = Anchors()
 
+    def take_back(self) -> bool:
+        """`OutStream.take_back`."""
+        if taken := super().take_back():
+            self.anchors.parents.pop()
+        return taken
+
     def anchor_tuples(self, anchors: object) -> tuple[Tuple, ...]:
         """The anchors of an emit; each record batch that the component received counts as the tuples of its rows.
 
@@ -261,7 +273,7 @@ def checked_anchors(anchors: object) -> tuple[Tuple, ...]:
     found = tuple(listed_anchors(anchors))
     for each in found:
         if not isinstance(each, Tuple):
-            msg = f"anchors has {short_text(each, 120)}, a {type(each).__name__}; give what was received, not a copy"
+            msg = f"anchors has a {class_name(each)}; give what was received, not a copy"
             raise EmitError(msg)
     return cast("tuple[Tuple, ...]", found)
 
@@ -276,10 +288,7 @@ def listed_anchors(anchors: object) -> Iterable[object]:
         msg = f"anchors={short_text(anchors, 120)} is a tuple itself; give a list: anchors=[tup]"
         raise EmitError(msg)
     if not isinstance(anchors, Iterable):
-        msg = (
-            f"anchors={short_text(anchors, 120)} is a {type(anchors).__name__}; give a list of received "
-            "tuples, such as [tup]"
-        )
+        msg = f"anchors is a {class_name(anchors)}; give a list of received tuples, such as [tup]"
         raise EmitError(msg)
     return anchors
 

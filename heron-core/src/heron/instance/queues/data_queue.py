@@ -63,10 +63,11 @@ class RootsSettled:
     """Outcomes of roots of this task with the counters of the roots, in the order of completion.
 
     `causes` has the counters of roots that failed, and why: documents of `heron.instance.replay.failure_cause`.
+    An empty document repeats the one before it.
     """
 
     outcomes: tuple[tuple[RootOutcome, range | list[int]], ...]
-    causes: tuple[tuple[list[int], bytes], ...] = ()
+    causes: tuple[tuple[list[int], list[bytes]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from heron.author_text import named_error, traceback_text
+from heron.author_text import class_name, named_error, traceback_text
 from heron.ipc.frames.tracking import MAX_CAUSE_BYTES
 
-__all__ = ["FailureCause", "decode_cause", "encode_cause", "stack_text"]
+__all__ = ["CauseTemplate", "FailureCause", "decode_cause", "encode_cause"]
 
 _ERROR_CHARACTERS = 1_000
 _TRACEBACK_CHARACTERS = 2_500  # a character takes up to four bytes, and six in JSON if it is a control character
+_PARTS = 3  # of a document around its two texts
 
 
 class FailureCause(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -23,18 +24,40 @@ class FailureCause(msgspec.Struct, frozen=True, omit_defaults=True):
     trace: str = ""
 
     @classmethod
-    def of(cls, component: str, task_id: int, doing: str, error: BaseException, trace: str = "") -> FailureCause:
-        """The cause of a tuple whose processing raised; `trace` is the traceback if it is known."""
-        trace = trace or traceback_text(error)
+    def of(cls, component: str, task_id: int, doing: str, error: BaseException) -> FailureCause:
+        """The cause of a tuple whose processing raised."""
+        trace = traceback_text(error)
         if len(trace) > _TRACEBACK_CHARACTERS:  # the last lines have the author's
             trace = f"...{trace[-_TRACEBACK_CHARACTERS:]}"
         return cls(component, task_id, doing, named_error(error)[:_ERROR_CHARACTERS], trace)
 
 
-def stack_text(error: BaseException, text: str) -> str:
-    """The traceback without the message, which ends it; empty if it does not, as that of a group of exceptions."""
-    trace = traceback_text(error)
-    return trace[: -len(text) - 1] if text and trace.endswith(f": {text}\n") else ""
+class CauseTemplate:
+    """The documents of exceptions that differ in their text only: of one class, raised at the same lines."""
+
+    def __init__(self, component: str, task_id: int, doing: str, error: BaseException, text: str) -> None:
+        self._error, trace = f"{class_name(error)}: ", traceback_text(error)
+        # a group of exceptions, for example, has a traceback that does not end with the text
+        self._stack = trace[: -len(text) - 1] if text and trace.endswith(f": {text}\n") else ""
+        mark = "\0"
+        document = encode_cause(FailureCause(component, task_id, doing, self._error + mark, f"{self._stack}{mark}\n"))
+        self._parts = document.split(_encoded(mark))
+
+    def document(self, text: str) -> bytes | None:
+        """The document of the exception with this text; None if it is not made of the same parts."""
+        longest = min(_ERROR_CHARACTERS - len(self._error), _TRACEBACK_CHARACTERS - len(self._stack) - 1)
+        if not self._stack or not 0 < len(text) <= longest or len(self._parts) != _PARTS:
+            return None
+        try:
+            document = _encoded(text).join(self._parts)
+        except UnicodeEncodeError:
+            return None
+        return document if len(document) <= MAX_CAUSE_BYTES else None
+
+
+def _encoded(text: str) -> bytes:
+    """The text as a part of a JSON string."""
+    return msgspec.json.encode(text)[1:-1]
 
 
 def encode_cause(cause: FailureCause) -> bytes:

@@ -72,12 +72,20 @@ def _pickled(values: object) -> bytes:
         return b""
 
 
+class _ShortRepr(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = _VALUE_CHARACTERS
+
+
+_SHORTEN = _ShortRepr()  # to make one takes as long as to use it
+
+
 def _texts(values: Iterable[object]) -> Iterable[str]:
-    shorten = reprlib.Repr()
-    shorten.maxstring = shorten.maxother = shorten.maxlong = _VALUE_CHARACTERS
     for each in values:
         try:
-            text = shorten.repr(each)
+            short = (type(each) is str and len(each) < _VALUE_CHARACTERS) or type(each) is int
+            text = repr(each) if short else _SHORTEN.repr(each)
         except Exception:  # a value of the author may do anything
             text = f"a {type(each).__name__} whose repr fails"
         yield text[:_VALUE_CHARACTERS].encode("utf-8", "backslashreplace").decode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
@@ -40,8 +40,8 @@ class LetterStore(Protocol):
         """Letters for which there was no room any more."""
         ...
 
-    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
-        """Keeps letters by their ids; reports them if that is not possible."""
+    def add(self, letters: Mapping[str, DeadLetter]) -> None:
+        """Adds letters by their ids; reports them if that is not possible."""
         ...
 
     def take(self, ids: Collection[str]) -> list[LetterLine]:
@@ -52,8 +52,8 @@ class LetterStore(Protocol):
         """
         ...
 
-    def put_back(self, line: LetterLine) -> None:
-        """Keeps a letter that was taken. Raises as `take`."""
+    def put_back(self, lines: Sequence[LetterLine]) -> list[str]:
+        """Keeps letters that were taken; returns the ids of those that cannot be kept, and reports them as lost."""
         ...
 
 
@@ -66,7 +66,6 @@ class StoredLetters:
         self._report = report
         self._of_steps: Counter[str] = Counter()
         self.take = file.take
-        self.put_back = file.append
 
     @classmethod
     def of_task(cls, spec: InstanceSpec, config: Mapping[str, object], report: Report) -> Self:
@@ -80,19 +79,31 @@ class StoredLetters:
         """`LetterStore.dropped`."""
         return self._file.dropped
 
-    def keep(self, letters: Mapping[str, DeadLetter]) -> None:
-        """`LetterStore.keep`."""
-        component = self.task.component
-        try:
-            self._file.append(*(letter_line(letter, number, component) for number, letter in letters.items()))
-        except OSError as error:
-            for letter in letters.values():
-                self._report("writing a dead letter", error, "the record is lost", letter.values)
+    def add(self, letters: Mapping[str, DeadLetter]) -> None:
+        """`LetterStore.add`."""
+        lines = [letter_line(letter, number, self.task.component) for number, letter in letters.items()]
+        self._append(lines, [each.values for each in letters.values()])
 
-    def keep_of_step(self, letter: DeadLetter) -> None:
-        """Keeps the letter of a step, as `keep` does, and counts it."""
+    def put_back(self, lines: Sequence[LetterLine]) -> list[str]:
+        """`LetterStore.put_back`."""
+        return self._append(lines, [each.shown for each in lines])
+
+    def _append(self, lines: Sequence[LetterLine], records: Sequence[object]) -> list[str]:
+        """Returns the ids of the letters that cannot be written; their records are reported."""
+        before = self._file.appended
+        try:
+            self._file.append(*lines)
+        except OSError as error:
+            written = self._file.appended - before
+            for record in records[written:]:
+                self._report("writing a dead letter", error, "the record is lost", record)
+            return [each.id for each in lines[written:]]
+        return []
+
+    def add_of_step(self, letter: DeadLetter) -> None:
+        """Adds the letter of a step, as `add` does, and counts it."""
         self._of_steps[letter.step] += 1
-        self.keep({f"{self.task.task_id}-{self.task.incarnation}-s{self._of_steps.total()}": letter})
+        self.add({f"{self.task.task_id}-{self.task.incarnation}-s{self._of_steps.total()}": letter})
 
     def take_of_steps(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
         """Drops letters of steps; returns the ids that were found, with why they stay: none is emitted again.

@@ -93,7 +93,8 @@ class Replayer:
                 self.kept_bytes -= root.size_bytes
                 given_up.append(GivenUp(root, replay, outcome))
             else:
-                self._wait(root._replace(tup_id=replay), now_s, self.policy.wait_s(replay.failures))
+                again = root if root.tup_id is replay else root._replace(tup_id=replay)
+                self._wait(again, now_s, self.policy.wait_s(replay.failures))
         if given_up:
             self._give_up(given_up)
         return [each.replay.tup_id for each in given_up if each.replay.heard]

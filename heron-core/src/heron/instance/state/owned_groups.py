@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heron.api.definition import ComponentDefinition, GroupingKind
-from heron.author_text import short_text
+from heron.author_text import class_name
 from heron.errors import EmitError, UsageError
 from heron.planner.key_encoding import encode_key
 from heron.planner.key_group import key_group
@@ -79,8 +79,9 @@ class OwnedGroups:
         group = self._place(name, key)
         if not self.has(group) and self._strict:
             msg = (
-                f"{self._owner}: keyed state {name!r}: key {short_text(key)} is in key group {group} of {self._count}, "
-                "which this task does not own; use the key of a fields grouping, and group every input by that key"
+                f"{self._owner}: keyed state {name!r}: a key of type {class_name(key)} is in key group {group} of "
+                f"{self._count}, which this task does not own; use the key of a fields grouping, and group "
+                "every input by that key"
             )
             raise UsageError(msg)
         return group

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from heron.api.state import HashMapState, State
-from heron.author_text import error_text, named_error, short_text
+from heron.author_text import class_name, error_text, named_error
 from heron.errors import CheckpointError, SerializationError
 
 __all__ = ["SavedEntries", "decode_group", "decode_operator_state", "encode_group", "encode_operator_state"]
@@ -108,7 +108,7 @@ def _check_entry(where: str, key: object, value: object) -> None:
         pickle.dumps((key, value), _PROTOCOL)
     except Exception as error:
         msg = (
-            f"{where}: the value of key {short_text(key)} is of type {type(value).__qualname__} and cannot be pickled: "
+            f"{where}: a key of type {class_name(key)} or its value of type {class_name(value)} cannot be pickled: "
             f"{error_text(error)}; store a value that pickle accepts"
         )
         raise SerializationError(msg) from error

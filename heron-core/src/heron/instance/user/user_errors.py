@@ -6,18 +6,20 @@ import itertools
 import logging
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
 
 from heron.api.dead_letter import DeadLetter, FailedRecordError
-from heron.author_text import class_name, named_error, raised_lines, short_text, traceback_text
+from heron.api.definition import ComponentDefinition
+from heron.api.tuple import Tuple
+from heron.author_text import HIDDEN, Described, class_name, named_error, raised_lines, short_text, traceback_text
 from heron.clock import wall_s
 from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
 from heron.errors import UserCodeError
 from heron.spi.metricsink import Event
 
-__all__ = ["UserErrors"]
+__all__ = ["UserErrors", "named_values"]
 
 _SHOWN_AT_MOST = 200  # distinct errors with their tracebacks; a failing task must not fill the disk
 _RECORD_CHARACTERS = 120
@@ -28,13 +30,17 @@ _log = logging.getLogger(__name__)
 class UserErrors:
     """Shows each distinct failure once, with its traceback, and counts the rest.
 
-    `keep_letter` receives the records that a failure gives to the dead letters.
+    `add_letter` receives the records that a failure gives to the dead letters. Descriptions reach the topology manager
+    and pages, so they have the values of a record only if `shows_values` allows it, as `heron inspect` does.
+    `fields_of` gives the names of the values that a stream of a component has.
     """
 
     def __init__(self, topology: str, component: str, task_id: int) -> None:
         self._subject = f"topology {topology!r}, component {component!r}, task {task_id}"
         self._component, self._task_id = component, task_id
-        self.keep_letter: Callable[[DeadLetter], object] | None = None
+        self.add_letter: Callable[[DeadLetter], object] | None = None
+        self.shows_values: Callable[[], bool] = lambda: False
+        self.fields_of: Callable[[str, str], Sequence[str]] = lambda _component, _stream: ()
         self._numbers = itertools.count(1)
         self._seen: dict[tuple[str, str, str], int] = {}
         self._events: deque[Event] = deque(maxlen=_SHOWN_AT_MOST)
@@ -73,16 +79,17 @@ class UserErrors:
     def report(self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = "") -> str:
         """Counts the failure, prints it if it is new, and returns its description of one line.
 
-        `place` is the author's line that led to it, if no line of the author is in the traceback.
+        `record` is the tuple of the failure, its values by their names, or `Described`. `place` is the author's line
+        that led to it, if no line of the author is in the traceback.
         """
         self.count += 1
-        if isinstance(error, FailedRecordError) and self.keep_letter is not None:
+        if isinstance(error, FailedRecordError) and self.add_letter is not None:
             for each in error.letters:
-                self.keep_letter(replace(each, component=self._component, task_id=self._task_id))
+                self.add_letter(replace(each, component=self._component, task_id=self._task_id))
         own = error if isinstance(error, UserCodeError) else UserCodeError()
         place = own.place or _place(error.__traceback__, place or self._home)
-        shown = f" with {short_text(record, _RECORD_CHARACTERS)}" if record is not None else ""
-        line = f"{self._subject}: {doing}{shown} raised {named_error(error)}; at {place}; {remedy}"
+        with_record = f" with {self._shown(record)}" if record is not None else ""
+        line = f"{self._subject}: {doing}{with_record} raised {named_error(error)}; at {place}; {remedy}"
         line = line.encode("utf-8", "backslashreplace").decode()  # a file name, for example, may not be valid text
         self.last = line
         key = (doing, own.part, f"{class_name(error)} at {place}")
@@ -93,11 +100,36 @@ class UserErrors:
             self._events.append(Event(event_id, "user-error", wall_s(), f"task-{self._task_id}", "", {"message": line}))
         return line
 
+    def _shown(self, record: object) -> str:
+        if isinstance(record, Described):
+            return record
+        if isinstance(record, Tuple):
+            values = self._text_of(named_values(self.fields_of(record.component, record.stream), record.values))
+            return f"{short_text(record, _RECORD_CHARACTERS)[:-1]}, values={values})"
+        return self._text_of(record)
+
+    def _text_of(self, values: object) -> str:
+        return short_text(values, _RECORD_CHARACTERS) if self.shows_values() else HIDDEN
+
+    def rejected(self, component: ComponentDefinition, stream: str, row: object, error: Exception) -> None:
+        """Reports an emitted row that cannot be sent; a row of a stream with one field is the value itself."""
+        output = component.output(stream)
+        fields = output.fields if output is not None else ()
+        if not isinstance(row, Described):
+            values = row if isinstance(row, tuple) and len(fields) != 1 else (row,)
+            row = named_values(fields, values)
+        self.report(f"emit on stream {stream!r}", error, "the tuple is dropped and the task continues", row)
+
     def take_events(self) -> tuple[Event, ...]:
         """The events of new failures since the last call."""
         events = tuple(self._events)
         self._events.clear()
         return events
+
+
+def named_values(fields: Sequence[str], values: Sequence[object]) -> object:
+    """The values of a tuple by the names of their fields; without names, the values."""
+    return dict(zip(fields, values, strict=True)) if len(fields) == len(values) else values
 
 
 def _place(trace: TracebackType | None, otherwise: str) -> str:

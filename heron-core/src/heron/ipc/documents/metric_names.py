@@ -14,6 +14,7 @@ __all__ = [
     "CHECKPOINT_NUMBER",
     "COMPLETE_LATENCY",
     "CONNECTIONS_REFUSED",
+    "CONSUMED_BYTES",
     "CONTAINER_MEMORY",
     "CONTAINER_MEMORY_LIMIT",
     "CONTAINER_THROTTLED",
@@ -101,6 +102,7 @@ IN_QUEUE_CAPACITY = "in-queue-capacity-bytes"  # gauge, bytes; see heron.kernel.
 OUT_QUEUE_CAPACITY = "out-queue-capacity-bytes"  # gauge, bytes
 OUTPUT_HELD = "output-held-s"  # counter, s; time for which topology.component.output.bps has delayed data
 IN_QUEUE_BYTES = "in-queue-bytes"  # gauge, bytes that wait for the task thread
+CONSUMED_BYTES = "consumed-bytes"  # counter, bytes; bolt: the data of the tuples that it has executed
 OUT_QUEUE_BYTES = "out-queue-bytes"  # gauge, bytes that wait for credit in the instance
 OUTLET_BYTES = "outlet-bytes"  # gauge, bytes; label task; the outlet of a task in a stream manager
 UNCONFIRMED_BYTES = "unconfirmed-bytes"  # gauge, bytes; label task; sent to it and not consumed; left out if 0

@@ -18,6 +18,7 @@ __all__ = [
     "COUNTER_BITS",
     "DERIVED",
     "LISTED",
+    "MAX_CAUSES_BYTES",
     "MAX_CAUSE_BYTES",
     "MAX_DERIVED_KEYS",
     "MAX_DERIVED_ROWS",
@@ -41,7 +42,10 @@ MAX_DERIVED_KEYS = 1 << 24
 """The limit of rows times tasks of the short form of ROOTS: the receiver computes a key for each, in 10 ns."""
 
 MAX_CAUSE_BYTES = 16 * 1024
-"""The most bytes of the document of a CAUSE segment."""
+"""The most bytes of the document of a cause."""
+
+MAX_CAUSES_BYTES = 128 * 1024
+"""The most bytes of all documents of a CAUSE segment."""
 
 _COUNTER_MASK = (1 << COUNTER_BITS) - 1
 
@@ -69,10 +73,13 @@ def new_roots_derived(task_id: int, base: int, batch_key: int, rows: int, tasks:
     return tracking_segment(task_id, SegmentKind.ROOTS, DERIVED, rows, payload)
 
 
-def ack_range(root_base: int, batch_key: int, task_id: int, rows: int) -> bytes:
-    """An ACK segment for a whole batch with one destination: row n has the root ``root_base + n``."""
+def ack_range(root_base: int, batch_key: int, task_id: int, rows: int, failed: int = 0) -> bytes:
+    """An ACK segment for a whole batch with one destination: row n has the root ``root_base + n``.
+
+    The `failed` rows among them were in a FAIL in front of it.
+    """
     task, base = root_base >> COUNTER_BITS, root_base & _COUNTER_MASK
-    return tracking_segment(task, SegmentKind.ACK, DERIVED, rows, RANGE.pack(base, batch_key, task_id, rows))
+    return tracking_segment(task, SegmentKind.ACK, DERIVED, rows - failed, RANGE.pack(base, batch_key, task_id, rows))
 
 
 def settled_range(task_id: int, outcome: RootOutcome, first: int, count: int) -> bytes:
@@ -98,22 +105,24 @@ def parse_settled(data: bytes, head: SegmentHead) -> tuple[RootOutcome, range | 
             msg = f"outcome of {head.rows} roots exceeds the limit of {MAX_DERIVED_ROWS} roots"
             raise RemoteProtocolError(msg, Violation.SIZE)
         first = int.from_bytes(payload, "little")
-        expect_counters(first, head)
+        expect_counters(first, head, head.rows)
         return outcome, range(first, first + head.rows)
     expect_length(len(payload) == _SIZE * head.rows, head)
     return outcome, list(struct.unpack(f"<{head.rows}q", payload))
 
 
-def parse_cause(data: bytes, head: SegmentHead) -> tuple[list[int], bytes]:
-    """The counters of a CAUSE segment, and its document.
+def parse_cause(data: bytes, head: SegmentHead) -> tuple[list[int], list[bytes]]:
+    """The counters of a CAUSE segment, and a document for each. An empty one repeats the one before it.
 
     Raises:
-        RemoteProtocolError: when its length is wrong.
+        RemoteProtocolError: when its length or the number of its documents is wrong.
     """
     payload = memoryview(data)[head.payload_start : head.end]
     listed = _SIZE * head.rows
-    expect_length(listed <= len(payload) <= listed + MAX_CAUSE_BYTES, head)
-    return list(struct.unpack(f"<{head.rows}q", payload[:listed])), bytes(payload[listed:])
+    expect_length(listed <= len(payload) <= listed + MAX_CAUSES_BYTES, head)
+    documents = bytes(payload[listed:]).split(b"\n")
+    expect_length(len(documents) == head.rows, head)
+    return list(struct.unpack(f"<{head.rows}q", payload[:listed])), documents
 
 
 def tracking_segment(task_id: int, kind: int, encoding: int, rows: int, payload: bytes, stream: int = 0) -> bytes:
@@ -131,14 +140,14 @@ def tracking_segment(task_id: int, kind: int, encoding: int, rows: int, payload:
     )
 
 
-def expect_counters(first: int, head: SegmentHead) -> None:
-    """Checks that the counters from `first` on fit into roots.
+def expect_counters(first: int, head: SegmentHead, rows: int) -> None:
+    """Checks that `rows` counters from `first` on fit into roots.
 
     Raises:
         RemoteProtocolError: when they do not fit.
     """
-    if first + head.rows > 1 << COUNTER_BITS:
-        msg = f"segment of kind {head.kind} for {head.rows} roots from counter {first} exceeds {COUNTER_BITS} bits"
+    if first + rows > 1 << COUNTER_BITS:
+        msg = f"segment of kind {head.kind} for {rows} roots from counter {first} exceeds {COUNTER_BITS} bits"
         raise RemoteProtocolError(msg)
 
 

@@ -21,6 +21,7 @@ from heron.ipc.frames.frame_limits import MOST_LISTED
 from heron.ipc.frames.tracking import (
     COUNTER_BITS,
     LISTED,
+    MAX_CAUSES_BYTES,
     MAX_DERIVED_KEYS,
     MAX_DERIVED_ROWS,
     RANGE,
@@ -98,11 +99,15 @@ class NewRoots:
 
 @dataclass(frozen=True, slots=True)
 class AckBatch:
-    """Acks of the roots of one task; `roots` is None for consecutive roots from `base` on."""
+    """Acks of the roots of one task; `roots` is None for consecutive roots from `base` on.
+
+    `acked` of these are acked; the others have failed in front of it.
+    """
 
     base: int
     roots: RootCounters | None
     xors: U64
+    acked: int
 
 
 def new_roots_listed(task_id: int, base: int, xors: U64) -> list[bytes]:
@@ -124,15 +129,15 @@ def parse_new_roots(data: bytes, head: SegmentHead) -> NewRoots:
     payload = memoryview(data)[head.payload_start : head.end]
     if head.encoding == LISTED:
         expect_length(len(payload) == _SIZE * (head.rows + 1), head)
-        return NewRoots(_counter(_BASE.unpack_from(payload)[0], head), words_of(payload[_SIZE:]))
+        return NewRoots(_counter(_BASE.unpack_from(payload)[0], head, head.rows), words_of(payload[_SIZE:]))
     expect_length(len(payload) >= RANGE.size, head)
     base, batch_key, count, rows = RANGE.unpack_from(payload)
     expect_length(rows == head.rows and len(payload) == RANGE.size + 4 * count, head)
-    _expect_few(head, count)
+    _expect_few(head, rows, count)
     xors = np.zeros(rows, dtype=np.uint64)
     for task_id in struct.unpack_from(f"<{count}I", payload, RANGE.size):
         xors ^= edge_keys_of_range(batch_key, rows, task_id)
-    return NewRoots(_counter(base, head), xors)
+    return NewRoots(_counter(base, head, rows), xors)
 
 
 def acks(roots: U64, xors: U64) -> Iterator[bytes]:
@@ -150,12 +155,12 @@ def parse_ack(data: bytes, head: SegmentHead) -> AckBatch:
     if head.encoding == LISTED:
         expect_length(len(payload) == 2 * _SIZE * head.rows, head)
         middle = _SIZE * head.rows
-        return AckBatch(0, words_of(payload[:middle]).view(np.int64), words_of(payload[middle:]))
+        return AckBatch(0, words_of(payload[:middle]).view(np.int64), words_of(payload[middle:]), head.rows)
     expect_length(len(payload) == RANGE.size, head)
     base, batch_key, task_id, rows = RANGE.unpack_from(payload)
-    expect_length(rows == head.rows, head)
-    _expect_few(head)
-    return AckBatch(_counter(base, head), None, edge_keys_of_range(batch_key, rows, task_id))
+    expect_length(rows >= head.rows, head)
+    _expect_few(head, rows)
+    return AckBatch(_counter(base, head, rows), None, edge_keys_of_range(batch_key, rows, task_id), head.rows)
 
 
 def fails(roots: U64) -> Iterator[bytes]:
@@ -167,13 +172,16 @@ def fails(roots: U64) -> Iterator[bytes]:
             yield tracking_segment(task_id, SegmentKind.FAIL, LISTED, len(listed), listed.tobytes())
 
 
-def causes(roots: U64, document: bytes) -> Iterator[bytes]:
-    """CAUSE segments: why these roots fail, for each task of the roots."""
+def causes(roots: U64, documents: Sequence[bytes]) -> Iterator[bytes]:
+    """CAUSE segments: why these roots fail, a document for each, for each task of the roots."""
     for task_id, chosen in _by_task(roots):
         counters = roots[chosen] & _COUNTER_MASK
-        for part in _slices(len(counters)):
+        own = (
+            documents if isinstance(chosen, slice) else [documents[place] for place in np.flatnonzero(chosen).tolist()]
+        )
+        for part, lines in _parts_of(own):
             listed = counters[part]
-            yield tracking_segment(task_id, SegmentKind.CAUSE, LISTED, len(listed), listed.tobytes() + document)
+            yield tracking_segment(task_id, SegmentKind.CAUSE, LISTED, len(listed), listed.tobytes() + lines)
 
 
 def parse_fail(data: bytes, head: SegmentHead) -> RootCounters:
@@ -207,18 +215,18 @@ def _settled(task_id: int, outcome: RootOutcome, roots: RootCounters) -> bytes:
     )
 
 
-def _counter(base: int, head: SegmentHead) -> int:
-    expect_counters(base, head)
+def _counter(base: int, head: SegmentHead, rows: int) -> int:
+    expect_counters(base, head, rows)
     return base
 
 
-def _expect_few(head: SegmentHead, tasks: int = 1) -> None:
-    if head.rows > MAX_DERIVED_ROWS:
-        msg = f"segment of kind {head.kind} derives {head.rows} roots; more than {MAX_DERIVED_ROWS} must be listed"
+def _expect_few(head: SegmentHead, rows: int, tasks: int = 1) -> None:
+    if rows > MAX_DERIVED_ROWS:
+        msg = f"segment of kind {head.kind} derives {rows} roots; more than {MAX_DERIVED_ROWS} must be listed"
         raise RemoteProtocolError(msg, Violation.SIZE)
-    if head.rows * tasks > MAX_DERIVED_KEYS:
+    if rows * tasks > MAX_DERIVED_KEYS:
         msg = (
-            f"segment of kind {head.kind} derives the keys of {head.rows} roots for {tasks} tasks; more than "
+            f"segment of kind {head.kind} derives the keys of {rows} roots for {tasks} tasks; more than "
             f"{MAX_DERIVED_KEYS} keys must be listed"
         )
         raise RemoteProtocolError(msg, Violation.SIZE)
@@ -229,6 +237,20 @@ def _slices(count: int) -> Sequence[slice]:
     if 0 < count <= MOST_LISTED:
         return (slice(0, count),)
     return [slice(at, min(at + MOST_LISTED, count)) for at in range(0, count, MOST_LISTED)]
+
+
+def _parts_of(documents: Sequence[bytes]) -> Iterator[tuple[slice, bytes]]:
+    """The documents as lines, in parts that one segment may have; a line that repeats the one before is empty."""
+    lines: list[bytes] = []
+    start, size_bytes, before = 0, 0, b""
+    for at, each in enumerate(documents):
+        if at > start and (size_bytes + len(each) >= MAX_CAUSES_BYTES or len(lines) == MOST_LISTED):
+            yield slice(start, at), b"\n".join(lines)
+            start, size_bytes, before, lines = at, 0, b"", []
+        lines.append(b"" if each == before else each)
+        size_bytes += len(lines[-1]) + 1
+        before = each
+    yield slice(start, len(documents)), b"\n".join(lines)
 
 
 def _by_task(roots: U64) -> Iterator[tuple[int, NDArray[np.bool_] | slice]]:

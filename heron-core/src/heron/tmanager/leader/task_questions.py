@@ -86,6 +86,6 @@ def silence_of(component: str, task_id: int, process: ProcessStatus | None, wait
     if process is None or not process.pid:
         return f"{what}: its process does not run"
     return (
-        f"{what}: its process (pid {process.pid} on {process.host or 'an unknown host'}) is stopped, or native code "
-        "holds the interpreter lock"
+        f"{what}: its process (pid {process.pid} on {process.host or 'an unknown host'}) is stopped, gets no "
+        "processor, or native code holds the interpreter lock"
     )

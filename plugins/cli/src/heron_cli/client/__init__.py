@@ -30,8 +30,10 @@ from heron_cli.client.sinks import metrics_sinks
 from heron_cli.client.speedscope import speedscope_file
 from heron_cli.client.traces import AssembledTrace, HopSummary, TraceStep, TraceSummary, assembled, summary_of
 from heron_cli.client.views import open_store
+from heron_cli.topologies.checkpoint_list import ListedCheckpoint
 from heron_cli.topologies.logs.dead_letters import stored_letters
 from heron_cli.topologies.logs.log_files import LogLine
+from heron_cli.topologies.logs.log_search import process_logs
 from heron_cli.topologies.package_store import PruneResult, StoredPackage
 from heron_cli.topologies.progress import Progress
 from heron_cli.topologies.running.remote_topology import RemoteTopology
@@ -52,6 +54,7 @@ __all__ = [
     "KillResult",
     "LetterLine",
     "LineTime",
+    "ListedCheckpoint",
     "LogLine",
     "MetricsReader",
     "MetricsRow",
@@ -83,6 +86,7 @@ __all__ = [
     "line_times",
     "metrics_sinks",
     "open_store",
+    "process_logs",
     "profiles_of",
     "speedscope_file",
     "stored_letters",

@@ -369,14 +369,14 @@ class Client:
         with self.topology(name, timeout_s=timeout_s) as topology:
             return change_config(self._statemgr, topology, changes, dry_run=dry_run)
 
-    def checkpoints(self, name: str) -> tuple[ListedCheckpoint, ...]:
-        """Return the complete checkpoints of all runs of a topology, newest first; it need not run.
+    def checkpoints(self, name: str, most: int | None = None) -> tuple[ListedCheckpoint, ...]:
+        """Return the complete checkpoints of all runs of a topology, or the `most` newest; newest first.
 
         Raises:
             ConfigError: when the profile has no checkpoint store.
             CheckpointError: when the store cannot list.
         """
-        return list_checkpoints(self._archive(name))
+        return list_checkpoints(self._archive(name), most)
 
     def checkpoint(self, name: str, checkpoint: str) -> CheckpointManifest:
         """Return what a checkpoint consists of; `checkpoint` is RUN/NUMBER or ``latest``. Raises as `checkpoints` does.

@@ -208,7 +208,7 @@ class StatusPoller:
     def __init__(self, statemgr: StateManager, run: ExecutionState) -> None:
         self._statemgr = statemgr
         self._run = run
-        self._endpoint = ""
+        self._server = ("", "")
         self._client: TManagerClient | None = None
 
     def poll(self) -> TopologyStatus | None:
@@ -232,7 +232,6 @@ class StatusPoller:
         if self._client:
             self._client.close()
         self._client = None
-        self._endpoint = ""
 
     def _ask(self) -> TopologyStatus | None:
         node = self._statemgr.get(NodeKind.TMANAGER_LOCATION, self._run.topology)
@@ -240,7 +239,8 @@ class StatusPoller:
             self.close()
             return None
         location = decode_tmanager_location(node.value, self._run.topology)
-        if self._client is None or location.endpoint != self._endpoint:
+        server = (location.endpoint, location.server_key)
+        if self._client is None or server != self._server:
             self.close()
             keys = self._statemgr.get(NodeKind.KEYS, self._run.topology)
             if keys is None:
@@ -248,7 +248,7 @@ class StatusPoller:
             self._client = open_tmanager_client(
                 location.endpoint, keys.value, self._run.topology, control=False, server_key=location.server_key
             )
-            self._endpoint = location.endpoint
+            self._server = server
         return self._ours(self._client.status(_ANSWER_S))
 
     def _ours(self, status: TopologyStatus) -> TopologyStatus | None:

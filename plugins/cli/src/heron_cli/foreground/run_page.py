@@ -44,7 +44,7 @@ def ui_command(choice: ProfileChoice, history: Path) -> list[str]:
 
     It shows tuples where the topology allows that, but no logs: every user of this machine reaches the page.
     """
-    words = [sys.executable, "-c", _HERON, "ui", "--of-run", "--address", "127.0.0.1:0", "--tuples"]
+    words = [sys.executable, "-P", "-c", _HERON, "ui", "--of-run", "--address", "127.0.0.1:0", "--tuples"]
     words += ["--profile", choice.name, "--history", str(history)]
     if choice.config_path is not None:
         words += ["--config-path", str(choice.config_path)]

@@ -60,15 +60,15 @@ def open_archive(profile: Profile, topology: str) -> CheckpointArchive:
     return CheckpointArchive(open_guarded(profile.checkpoint, CheckpointStore), topology)
 
 
-def list_checkpoints(archive: CheckpointArchive) -> tuple[ListedCheckpoint, ...]:
-    """Return the checkpoints of all runs, newest first. The newest one that can be read has `newest`.
+def list_checkpoints(archive: CheckpointArchive, most: int | None = None) -> tuple[ListedCheckpoint, ...]:
+    """Return the checkpoints of all runs, newest first, at most `most`. The newest one that can be read has `newest`.
 
     Raises:
         CheckpointError: when the store cannot list.
     """
     found: list[ListedCheckpoint] = []
     newest = True
-    for each in reversed(archive.checkpoints()):
+    for each in archive.checkpoints()[::-1][:most]:
         try:
             found.append(ListedCheckpoint(each, archive.manifest(each), newest=newest))
             newest = False

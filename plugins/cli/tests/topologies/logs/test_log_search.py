@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from heron.errors import UsageError
 from heron_cli.commands.logs import logs
 from heron_cli.topologies.logs.log_reader import last_logs
-from heron_cli.topologies.logs.log_search import search_logs
+from heron_cli.topologies.logs.log_search import process_logs, search_logs
 
 
 def engine_line(at: str, message: str, error: str = "") -> str:
@@ -55,6 +55,18 @@ def test_one_task_is_searched_and_a_task_without_logs_is_an_error(tmp_path: Path
     assert [each.who for each in search_logs(tmp_path, 4, "order", 10)] == ["count/4"]
     with pytest.raises(UsageError, match=r"task 9 has no logs in .*; tasks: count/3, count/4"):
         search_logs(tmp_path, 9, "order", 10)
+
+
+def test_one_process_has_its_own_files(tmp_path: Path) -> None:
+    """They are the log and the output of the process; a name is compared and is no path."""
+    for name in ("stmgr-1", "stmgr-11", "tmanager-1"):
+        (tmp_path / f"{name}.log").write_text(engine_line("2026-01-01T00:00:00", f"{name} began"), encoding="utf-8")
+    (tmp_path / "stmgr-1.out").write_text("printed\nhalf", encoding="utf-8")
+    assert [each.text for each in process_logs(tmp_path, "stmgr-1", 10)] == ["stmgr-1 began", "printed", "half"]
+    assert [each.text for each in process_logs(tmp_path, "stmgr-1", 10, "BEGAN")] == ["stmgr-1 began"]
+    for name in ("stmgr-2", "../stmgr-1", "stmgr"):
+        with pytest.raises(UsageError, match="has no logs in"):
+            process_logs(tmp_path, name, 10)
 
 
 def test_bytes_that_are_no_text_and_lines_without_an_end_are_searched(tmp_path: Path) -> None:

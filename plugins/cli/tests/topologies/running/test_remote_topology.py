@@ -48,9 +48,9 @@ class Scenario:
         status = TopologyStatus("words", topology_id, state, 1.0, error=error)
         self.state.set(NodeKind.REPORT, "words", encode_status(status))
 
-    def lead(self, endpoint: str) -> None:
+    def lead(self, endpoint: str, server_key: str = "") -> None:
         """Write where the topology manager is."""
-        location = encode_tmanager_location(TManagerLocation(endpoint, "words-1", 1, "here"))
+        location = encode_tmanager_location(TManagerLocation(endpoint, "words-1", 1, "here", server_key=server_key))
         self.state.set(NodeKind.TMANAGER_LOCATION, "words", location)
 
     def ask(self, timeout_s: float = LONG_S, name: str = "words") -> str:
@@ -211,6 +211,17 @@ def test_a_topology_manager_that_answers_is_looked_up_rarely(scenario: Scenario)
         scenario.lead("tcp://third")
         topology.change_state("paused")
         assert connections.opened == ["tcp://first", "tcp://second", "tcp://third"]
+
+
+def test_a_topology_manager_with_new_keys_at_the_same_endpoint_is_connected_again(scenario: Scenario) -> None:
+    """Its port may be fixed, and a connection with the former keys gets no answer."""
+    scenario.submit()
+    connections = Connections()
+    with RemoteTopology(scenario.state, scenario.scheduler, "words", LONG_S, client_of=connections.open) as topology:
+        for server_key in ("former", "new", "new"):
+            scenario.lead("tcp://fixed", server_key)
+            topology.change_state("paused")
+    assert connections.opened == ["tcp://fixed", "tcp://fixed"]
 
 
 def test_a_former_leader_answers_for_five_seconds(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ class BusyDetector(Detector):
 
 
 class SkewDetector(Detector):
-    """A task gets far more than its share of the input: the value is its rate as a multiple of the mean."""
+    """Far more data is routed to a task than to the others: the value is its size as a multiple of the mean."""
 
     def __init__(self, times: float) -> None:
         self._times = times
@@ -84,17 +84,20 @@ class SkewDetector(Detector):
     def detect(self, measurements: Measurements) -> Iterable[Symptom]:
         """`Detector.detect`."""
         for component in measurements.shape.components:
-            rates = measurements.of_tasks("rate-in", component.name)
-            mean = sum(rates.values()) / len(rates) if len(rates) >= _FEWEST else 0.0
+            routed = measurements.of_tasks("routed", component.name)
+            mean = sum(routed.values()) / len(routed) if len(routed) >= _FEWEST else 0.0
             if mean <= 0:
                 continue
-            for task, rate in rates.items():
-                if rate > self._times * mean:
-                    yield Symptom("input-skew", Subject(component.name, task), rate / mean, self._times)
+            for task, size in routed.items():
+                if size > self._times * mean:
+                    yield Symptom("input-skew", Subject(component.name, task), size / mean, self._times)
 
 
 class StragglerDetector(Detector):
-    """A task with another speed than its siblings: its true rate as a share of their median."""
+    """A task with another speed than its siblings: its true rate as a share of their median.
+
+    A sibling that executes nothing now has the true rate of its life: back pressure of the slow task makes it idle.
+    """
 
     def __init__(self, share: float) -> None:
         self._share = share
@@ -103,7 +106,8 @@ class StragglerDetector(Detector):
         """`Detector.detect`."""
         for component in measurements.shape.components:
             rates = measurements.of_tasks("true-rate", component.name)
-            ascending = sorted(rates.values())
+            speeds = measurements.of_tasks("life-rate", component.name) | rates
+            ascending = sorted(speeds.values())
             for task, rate in rates.items():
                 median = _median_without(ascending, rate)
                 if median > 0 and rate < self._share * median:

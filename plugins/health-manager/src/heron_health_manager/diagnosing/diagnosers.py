@@ -37,6 +37,7 @@ EXPLAINED = frozenset(
         SMALL_BATCHES,
         "slow-external-service",
         "slow-host",
+        "slow-key",
         "slow-link",
         "slow-stream-manager",
         "slow-task",

@@ -20,7 +20,7 @@ _SHARES = (
     "obstructed-share",
     "memory-share",
 )
-_RATES = ("rate-in", "rate-out", "true-rate", "source-rate", "target-rate", "backlog", "queue-bytes")
+_RATES = ("rate-in", "rate-out", "routed", "true-rate", "source-rate", "target-rate", "backlog", "queue-bytes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,12 +82,14 @@ def _container_of(subject: Subject, measurements: Measurements) -> int:
 
 
 class RebalanceResolver(Resolver):
-    """Moves key groups of a component with skewed input to its idle tasks."""
+    """Moves key groups of a component with skewed input to its idle tasks. Without a fields grouping it has none."""
 
     def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
         """`Resolver.resolve`."""
         component = diagnosis.subject.component
         if diagnosis.name not in ("data-skew", "hot-key-group") or not component:
+            return None
+        if measurements.shape.component(component).groups is None:
             return None
         return Action(
             ActionKind.REBALANCE,
@@ -131,6 +133,8 @@ class AdviceResolver(Resolver):
         "restart-loop": "look at the last error of {} in `heron status`, and correct it",
         "hot-key": "let two tasks share the key that keeps {0} busy: in the inputs of {0.component}, write "
         "Grouping.PARTIAL_KEY(...) instead of Grouping.fields(...)",
+        "data-skew": "change the grouping of {0.component}, which sends {0} more tuples than the other tasks",
+        "slow-key": "look for the key whose tuples take long in {}; a restart does not help",
         "memory-growth": "look for what {} keeps for each tuple",
         "stalled-source": "look at the source of {}: it does not give what waits there",
         "slow-link": "look at the network between {} and the others, or raise heron.link.window.bytes",

@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 _MB = 1e6
+_UNEVEN = 4.0  # times the mean: the 99th percentile of the time for a tuple where only some tuples are slow
 _TOGETHER = 0.8  # of a component's tasks: then the cause is not one of the tasks
 
 
@@ -43,35 +44,55 @@ def _hot(measurements: Measurements, subject: Subject) -> tuple[str, ...]:
 
     It is one key if the key alone is at least half of what the task gets beyond the mean of the others.
     """
-    rates = measurements.of_tasks("rate-in", subject.component)
-    others = [rate for task, rate in rates.items() if task != subject.task_id]
-    excess = rates[subject.task_id] - sum(others) / len(others)
+    routed = measurements.of_tasks("routed", subject.component)
+    others = [size for task, size in routed.items() if task != subject.task_id]
+    excess = routed[subject.task_id] - sum(others) / len(others)
     for name, measurement, what in (
         ("hot-key", "hot-key-share", "the key"),
         ("hot-key-group", "hot-group-share", "the key group"),
     ):
         for each in measurements.of(measurement):
-            if each.subject == subject and each.value * rates[subject.task_id] >= 0.5 * excess:
+            if each.subject == subject and each.value * routed[subject.task_id] >= 0.5 * excess:
                 return name, f"{each.value:.0%} of its input has {what} {each.detail}"
     return ("data-skew",)
 
 
 class SlowTask(Diagnoser):
-    """A task is slower than its siblings with the same kind of input, and neither its host nor garbage explains it."""
+    """A task is slower than its siblings with the same kind of input, and neither its host nor garbage explains it.
+
+    Of a task with keys that is slow for few tuples, one of the keys may be slow. A restart would not help against that.
+    """
 
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
-        busy = symptoms_of(symptoms, "busy")
+        busy = symptoms_of(symptoms, "busy") | symptoms_of(symptoms, "back-pressure")
         other = symptoms_of(symptoms, "waits-for-processor") | symptoms_of(symptoms, "collects-garbage")
         for subject, slow in symptoms_of(symptoms, "slow-speed").items():
             if subject not in busy or subject in other:
                 continue
             rate = measurements.value("true-rate", subject) or 0.0
-            evidence = [f"{subject} can do {rate:,.0f} tuples/s, {slow.value:.0%} of the median of the other tasks"]
+            share = f"{slow.value:.0%}" if slow.value >= 0.01 else "less than 1%"
+            evidence = [f"{subject} can do {rate:,.0f} tuples/s, {share} of the median of the other tasks"]
             blocked = measurements.value("blocked-share", subject) or 0.0
             if blocked > 0.5:
                 evidence.append(f"it is blocked in its code for {blocked:.0%} of the time; the others are not")
-            yield Diagnosis("slow-task", subject, 0.85, tuple(evidence))
+            if few := _few_slow_tuples(measurements, subject):
+                yield Diagnosis("slow-key", subject, 0.6, (evidence[0], few, *evidence[1:]))
+            else:
+                yield Diagnosis("slow-task", subject, 0.85, tuple(evidence))
+
+
+def _few_slow_tuples(measurements: Measurements, subject: Subject) -> str:
+    """That few tuples take most of the time of a task with keys, and of none of its siblings; "" otherwise."""
+    if measurements.shape.component(subject.component).groups is None:
+        return ""
+    longest = measurements.of_tasks("execute-p99-s", subject.component)
+    rates = measurements.of_tasks("true-rate", subject.component)
+    uneven = [task for task, longest_s in longest.items() if longest_s * rates.get(task, 0.0) >= _UNEVEN]
+    if uneven != [subject.task_id]:
+        return ""
+    longest_ms, mean_ms = 1000 * longest[subject.task_id], 1000 / rates[subject.task_id]
+    return f"few of its tuples are slow: the slowest take {longest_ms:,.0f} ms, all take {mean_ms:,.0f} ms on average"
 
 
 class SlowExternalService(Diagnoser):

@@ -49,9 +49,9 @@ def _most_of_containers(name: str) -> Callable[[Measurements, ComponentShape], f
 
 
 def _skew(measurements: Measurements, shape: ComponentShape) -> float | None:
-    rates = measurements.of_tasks("rate-in", shape.name).values()
-    mean = sum(rates) / len(rates) if len(rates) >= _FEWEST else 0.0
-    return max(rates) / mean if mean > 0 else None
+    routed = measurements.of_tasks("routed", shape.name).values()
+    mean = sum(routed) / len(routed) if len(routed) >= _FEWEST else 0.0
+    return max(routed) / mean if mean > 0 else None
 
 
 def _slowest(measurements: Measurements, shape: ComponentShape) -> float | None:

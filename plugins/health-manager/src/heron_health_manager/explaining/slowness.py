@@ -8,6 +8,7 @@ from heron.ipc.documents.status import Culprit, LongCallStatus
 from heron.spi.health_values import Diagnosis, Measurements, Subject, TopologyShape
 from heron_health_manager.diagnosing.diagnosers import EXPLAINED
 from heron_health_manager.diagnosing.policy_round import Finding
+from heron_health_manager.diagnosing.thresholds import REPORTED
 from heron_health_manager.explaining.exclusions import exclusions
 from heron_health_manager.explaining.explanation import Problem
 from heron_health_manager.explaining.facts import Facts
@@ -18,7 +19,6 @@ __all__ = ["slowness_problems"]
 
 _SLOW, _SPARE = 40.0, 0.0  # gravity
 _HELD = 1.05  # a source whose target is that many times its rate is held up
-_SURE = 0.5  # a diagnosis below it follows from another one
 
 _STATES = {
     UNDER: "{} has too few tasks for its load",
@@ -28,6 +28,7 @@ _STATES = {
     "hot-key-group": "{} is busy with the keys of one group",
     "too-few-pending": "{} waits for acks, and may have more tuples in flight",
     "small-batches": "the engine needs most of the time of {}, for batches of few tuples",
+    "slow-key": "{} is slow for a few of its tuples, perhaps those of one key",
     "slow-task": "{} is slower than the other tasks of its component",
     "slow-host": "the tasks of {} wait for a processor",
     "slow-external-service": "{} waits for something outside of the topology",
@@ -49,10 +50,10 @@ def slowness_problems(facts: Facts) -> Iterator[Problem]:
     if facts.found is None or facts.found.measurements.shape.changing:
         return
     findings = facts.found.findings
-    causes = {each.diagnosis.name for each in findings} & EXPLAINED
+    causes = {each.diagnosis.name for each in findings if each.diagnosis.confidence >= REPORTED} & EXPLAINED
     by_remedy: dict[str, list[Finding]] = {}
     for each in findings:
-        if causes and each.diagnosis.confidence < _SURE and each.diagnosis.name in (UNDER, OVER):
+        if causes and each.diagnosis.confidence < REPORTED and each.diagnosis.name in (UNDER, OVER):
             continue
         diagnosis, action = each.diagnosis, each.action
         key = action.command if action and action.command and diagnosis.name in (UNDER, OVER) else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from heron_health_manager.explaining.explanation import Problem
 from heron_health_manager.explaining.facts import Facts
@@ -15,11 +15,14 @@ _SUBJECT = re.compile(r"component '(?P<component>[^']+)', task (?P<task>\d+)[^:]
 
 
 def error_problems(facts: Facts) -> Iterator[Problem]:
-    """A problem for each task whose calls raised: the history has the time, the status only the message."""
+    """A problem for each task whose calls raised: the history has the time, the status only the message.
+
+    A task reports an error of one line once. So in a topology that has ended, also what began before is told.
+    """
     messages: dict[tuple[str, int], tuple[str, float | None]] = {}
     if facts.events is not None:
         for event in facts.events:
-            if event.name == "user-error" and event.at_s >= facts.since_s:
+            if event.name == "user-error" and (event.at_s >= facts.since_s or not facts.running):
                 _take(messages, event.attributes.get("message", ""), event.at_s)
     elif facts.status is not None:
         for error in facts.status.errors:
@@ -33,13 +36,29 @@ def error_problems(facts: Facts) -> Iterator[Problem]:
             subject=f"{component}/{task}",
             what=f"{component}/{task} raises in its code"
             + (f"; {count:,} tuples of {component} failed" if count else ""),
-            why=(message,),
+            why=(message, *(("its log has each error once, with its traceback",) if count > 1 else ())),
             since_s=at_s,
-            ruled_out=("a death of its process (it runs on)",),
+            ruled_out=("a death of its process (it runs on)",) if facts.running else (),
             action="correct the error",
             command=f"heron logs {facts.topology} --task {task}",
             gravity=_FAILING if count else _SHOWN,
         )
+    yield from _failures_without_error(facts, {component for component, _ in messages})
+
+
+def _failures_without_error(facts: Facts, known: Collection[str]) -> Iterator[Problem]:
+    """Tuples that failed in a topology that has ended, of components whose errors are not known."""
+    for each in facts.status.components if facts.status and not facts.running else ():
+        if each.failed and each.kind != "spout" and each.name not in known:
+            yield Problem(
+                kind="failures",
+                subject=each.name,
+                what=f"{each.failed:,} tuples of {each.name} failed",
+                why=("no error is recorded: its code calls fail(), or its log has the error",),
+                action="look at what fails them",
+                command=f"heron logs {facts.topology}",
+                gravity=_SHOWN,
+            )
 
 
 def _take(messages: dict[tuple[str, int], tuple[str, float | None]], message: str, at_s: float | None) -> None:

@@ -4,5 +4,5 @@ In: the observations of the look-back window. Out: measurements; `docs/health.md
 each sensor, in the thread of the round.
 
 Reading order: `window` (averages over the observations of the present plan), `task_sensors`, `flow_sensors`,
-`host_sensor`, `cause_sensors`, `latency_sensor`, and `sensors`, the list that the policies share.
+`routed_sensor`, `host_sensor`, `cause_sensors`, `latency_sensor`, and `sensors`, the list that the policies share.
 """

@@ -13,6 +13,7 @@ from heron_health_manager.sensors.cause_sensors import (
 from heron_health_manager.sensors.flow_sensors import QueueSensor, RestartSensor
 from heron_health_manager.sensors.host_sensor import HostSensor
 from heron_health_manager.sensors.latency_sensor import LatencySensor
+from heron_health_manager.sensors.routed_sensor import RoutedSensor
 from heron_health_manager.sensors.task_sensors import BatchSensor, StreamSensor, TaskSensor
 
 __all__ = ["SENSORS"]
@@ -22,6 +23,7 @@ SENSORS: tuple[Sensor, ...] = (
     StreamSensor(),
     BatchSensor(),
     QueueSensor(),
+    RoutedSensor(),
     RestartSensor(),
     HostSensor(),
     ProgressSensor(),

@@ -19,7 +19,7 @@ import msgspec
 from heron.clock import monotonic_s
 from heron.driver_kit.child_processes import ProcessIdentity
 from heron.driver_kit.large_values import open_statemgr
-from heron.driver_kit.links import ClientKeys, Speaker, decode_keys
+from heron.driver_kit.links import ClientKeys, ClientKind, decode_keys
 from heron.driver_kit.private_files import write_private
 from heron.errors import HeronError, StateError
 from heron.spi.driver import DriverRef
@@ -175,7 +175,7 @@ def _keys(order: Order, spec: Spec) -> ClientKeys:
             )
             raise StateError(msg)
         data = node.value
-    return decode_keys(data, topology).connecting_as(Speaker.MEMBER)
+    return decode_keys(data, topology).connecting_as(ClientKind.MEMBER)
 
 
 def _spec(order: Order) -> Spec:

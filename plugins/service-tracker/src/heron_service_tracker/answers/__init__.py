@@ -5,5 +5,6 @@ no socket. `paths` calls it on the event loop; a watch makes the flow of a topol
 
 Reading order: `answers` (the types) with `answer_parts` (how they are made); `flow_answers` with `flow` (the graph and
 the rows of tasks); `trouble` (what is wrong, in sentences); `health_answer` (decisions of the health manager);
-`traces_answer`; `letters_answer` (dead letters); `heron_answers` (the same values as Heron Tracker answers with them).
+`traces_answer`; `letters_answer` (dead letters); `checkpoint_answers`; `heron_answers` (the same values as
+Heron Tracker answers with them).
 """

@@ -79,7 +79,7 @@ class TroubleItem(msgspec.Struct, frozen=True):
     """Something that is wrong, as a sentence, and what it concerns: "" and 0 where that is nothing.
 
     `kind` is ``run``, ``away``, ``process-down``, ``process-restarting``, ``back-pressure``, ``behind``,
-    ``long-call``, ``container-unreached``, ``sink-outage``, ``memory``, ``failures`` or ``more``.
+    ``long-call``, ``container-unreached``, ``sink-outage``, ``checkpoint``, ``memory``, ``failures`` or ``more``.
     """
 
     kind: str

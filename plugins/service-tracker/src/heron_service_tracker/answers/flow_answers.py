@@ -79,7 +79,7 @@ class TuplesAnswer(msgspec.Struct, frozen=True):
 
 
 class LogsAnswer(msgspec.Struct, frozen=True):
-    """The last lines of a task's logs: first those of the engine, by time, then those of its code."""
+    """The last lines of the logs of a task or process: first those of the engine, by time, then printed lines."""
 
     items: tuple[LogLine, ...]
     age_s: float = 0.0

@@ -26,6 +26,8 @@ def troubles(topology: ObservedTopology) -> tuple[TroubleItem, ...]:
     status = topology.status
     if status is not None and status.state not in _ENDED and topology.entry.state not in _ENDED:
         found += _of_a_running_one(status)
+        if topology.checkpoints and (newest := topology.checkpoints[-1]).error:
+            found.append(TroubleItem("checkpoint", f"checkpoint {newest.number} failed: {newest.error}"))
         found += _of_tasks_behind(status, topology.figures)
         found += _of_large_tasks(topology.figures)
         found += _of_growing_tasks(topology)
@@ -33,6 +35,8 @@ def troubles(topology: ObservedTopology) -> tuple[TroubleItem, ...]:
             TroubleItem("failures", f"{number} tuples of {name} have failed in the last {RECENT_MINUTES} minutes", name)
             for name, number in recently_failed(topology.failures).items()
         ]
+    elif status is not None:
+        found += _of_failed_tuples(status)
     told: dict[str, TroubleItem] = {}
     for each in found:
         told.setdefault(each.text, each)
@@ -48,7 +52,7 @@ def _of_the_run(topology: ObservedTopology) -> Iterator[TroubleItem]:
     for error in topology.entry.errors:
         yield TroubleItem("run", error)
     if topology.error and topology.entry.state not in _ENDED:
-        yield TroubleItem("away", f"newer values cannot be read: {topology.error}")
+        yield TroubleItem("away", "newer values cannot be read")
 
 
 def _of_a_running_one(status: TopologyStatus) -> Iterator[TroubleItem]:
@@ -66,6 +70,13 @@ def _of_a_running_one(status: TopologyStatus) -> Iterator[TroubleItem]:
     for sink in status.outages:
         text = f"the sink {sink.sink} of container {sink.container_id} has delivered nothing for {sink.outage_s:.0f} s"
         yield TroubleItem("sink-outage", f"{text}{_because(sink.reason)}", container_id=sink.container_id)
+
+
+def _of_failed_tuples(status: TopologyStatus) -> Iterator[TroubleItem]:
+    """What failed in a topology that has ended: nobody has to act at once, but not all of its work was done."""
+    for each in status.components:
+        if each.failed and each.kind != "spout":
+            yield TroubleItem("failures", f"{each.failed:,} tuples of {each.name} failed until it ended", each.name)
 
 
 def _of_tasks_behind(status: TopologyStatus, figures: FiguresOfTasks) -> Iterator[TroubleItem]:

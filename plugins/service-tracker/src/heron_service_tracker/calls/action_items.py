@@ -14,7 +14,7 @@ __all__ = ["ActionItem", "ActionRequest", "ActionsAnswer", "decode_request"]
 
 _MOST_TASKS = 100_000  # of a component; the planner has its own limits
 
-Name = Literal["activate", "deactivate", "restart", "update", "kill"]
+Name = Literal["activate", "deactivate", "checkpoint", "restart", "update", "kill"]
 
 
 class ActionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

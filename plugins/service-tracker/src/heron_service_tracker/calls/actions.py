@@ -101,7 +101,10 @@ def _carried_out(client: Client, topology: str, request: ActionRequest) -> str:
     """Do it, and return the outcome for people."""
     if request.action in {"activate", "deactivate"}:
         change = client.activate(topology) if request.action == "activate" else client.deactivate(topology)
-        return f"it was {change.before}, and is {change.state}"
+        same = change.before == change.state
+        return f"it was {change.state} already" if same else f"it was {change.before}, and is {change.state}"
+    if request.action == "checkpoint":
+        return f"checkpoint {client.take_checkpoint(topology)} is complete"
     if request.action == "restart":
         done = client.restart(topology, request.container)
         return ", ".join(f"container {each.container_id} runs again after {each.took_s:.1f} s" for each in done)

@@ -70,7 +70,7 @@ class ExplainCommand:
         if not explain_installed():
             msg = "`heron explain` is not installed: `pip install heron-health-manager`"
             raise NotYetKnownError(msg)
-        words = [sys.executable, "-c", _HERON, "explain", "--json", *self._options_of(cluster), "--", topology]
+        words = [sys.executable, "-P", "-c", _HERON, "explain", "--json", *self._options_of(cluster), "--", topology]
         try:
             ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_MOST_S, check=False)
         except subprocess.TimeoutExpired as error:

@@ -1,4 +1,4 @@
-"""Questions that a request sends to one task or topology: the stack of a task, its logs, traces, an explanation.
+"""Questions that a request sends to a task, a topology, a store or files: a stack, logs, traces, an explanation.
 
 Everything else is answered from memory. A question waits for a topology, so it runs in a thread with its own client.
 Few run at a time: requests that are too many wait here, and delay no other request.
@@ -14,7 +14,8 @@ from typing import TypeVar
 from msgspec.structs import replace as replaced
 
 from heron.clock import monotonic_s
-from heron_cli.client import stored_letters
+from heron_cli.client import ListedCheckpoint, process_logs, stored_letters
+from heron_service_tracker.answers.checkpoint_answers import StoredCheckpointsAnswer, stored_answer
 from heron_service_tracker.answers.flow_answers import LogsAnswer, StackAnswer
 from heron_service_tracker.answers.letters_answer import DeadLettersAnswer, letters_answer, shown_in
 from heron_service_tracker.answers.traces_answer import TracesAnswer, traces_answer
@@ -31,6 +32,8 @@ _TRACED = 100  # topologies; four of them are read at a time
 _TRACES_KEPT_S = 4.0  # a page asks every 5 s, and a hundred pages cost what one page costs
 _TIMEOUT_S = 5.0  # as `heron stack`: a task that does not answer by then is held by native code
 
+_STORED = 20  # checkpoints: each is a read of the store
+_STORED_KEPT_S = 4.0  # a page asks every 5 s
 _LETTERS = 100  # of a topology, at most: what a page shows
 _LONGEST = 10_000  # characters of a line; a printed value may have megabytes, and a page shows hundreds of lines
 
@@ -68,13 +71,22 @@ class Questions:
             kept_s=_TRACES_KEPT_S,
         )
 
+        self._stored = SharedAnswers(
+            lambda cluster, topology: self._ask(lambda: self._read_checkpoints(cluster, topology)),
+            at_a_time=_TRACED,
+            kept_s=_STORED_KEPT_S,
+        )
+
     async def stack(self, cluster: str, topology: str, task_id: int) -> StackAnswer:
         """Return the threads of a task."""
         return await self._ask(lambda: self._stack(cluster, topology, task_id))
 
-    async def logs(self, cluster: str, topology: str, task_id: int, lines: int, search: str) -> LogsAnswer:
-        """Return the last lines of a task's logs that contain a text ("" is in all), of the files of this machine."""
-        return await self._ask(lambda: self._logs(cluster, topology, task_id, lines, search))
+    async def logs(self, cluster: str, topology: str, of: int | str, lines: int, search: str) -> LogsAnswer:
+        """Return the last lines of a task's or a process's logs that contain a text ("" is in all).
+
+        The files are those of this machine. A process is named by its container, such as ``stmgr-1``.
+        """
+        return await self._ask(lambda: self._logs(cluster, topology, of, lines, search))
 
     async def traces(self, cluster: str, topology: str, limit: int) -> TracesAnswer:
         """Return where the time of traced tuples goes, with at most `limit` traces."""
@@ -85,6 +97,11 @@ class Questions:
         """Return the newest dead letters in the files of this machine, with the values of these sources."""
         read_at_s, answer = await self._letters.get(cluster, topology)
         return replaced(shown_in(answer, limit, sources), age_s=age_s(read_at_s, monotonic_s()))
+
+    async def stored_checkpoints(self, cluster: str, topology: str, wanted: str) -> StoredCheckpointsAnswer:
+        """Return the newest checkpoints in the store, with the tasks of the wanted one ("": the newest)."""
+        read_at_s, found = await self._stored.get(cluster, topology)
+        return replaced(stored_answer(found, wanted), age_s=age_s(read_at_s, monotonic_s()))
 
     async def explanation(self, cluster: str, topology: str) -> ExplanationAnswer:
         """Return what suffers in a topology, and why; it takes some seconds. Few topologies are explained at a time."""
@@ -107,9 +124,16 @@ class Questions:
             letters = stored_letters(client.log_folder(topology, timeout_s=_TIMEOUT_S))
         return monotonic_s(), letters_answer(letters, _LETTERS)
 
-    def _logs(self, cluster: str, topology: str, task_id: int, lines: int, search: str) -> LogsAnswer:
+    def _read_checkpoints(self, cluster: str, topology: str) -> tuple[float, tuple[ListedCheckpoint, ...]]:
         with self._open_cluster(cluster) as client:
-            found = client.logs(topology, task_id=task_id, lines=lines, search=search, timeout_s=_TIMEOUT_S)
+            return monotonic_s(), client.checkpoints(topology, _STORED)
+
+    def _logs(self, cluster: str, topology: str, of: int | str, lines: int, search: str) -> LogsAnswer:
+        with self._open_cluster(cluster) as client:
+            if isinstance(of, int):
+                found = client.logs(topology, task_id=of, lines=lines, search=search, timeout_s=_TIMEOUT_S)
+            else:
+                found = process_logs(client.log_folder(topology, timeout_s=_TIMEOUT_S), of, lines, search)
         return LogsAnswer(tuple(replace(each, text=_cut(each.text), error=_cut(each.error)) for each in found))
 
 

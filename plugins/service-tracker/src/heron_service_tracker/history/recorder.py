@@ -32,7 +32,6 @@ _PRUNE_S = 60.0
 _JOIN_S = 10.0
 _FILE = "history.db"
 _MOST_PLACES = 10_000  # topologies whose events are known to be recorded
-_FREQUENT = frozenset({"checkpoint-completed"})  # events that a chart does not show
 
 _log = logging.getLogger(__name__)
 
@@ -79,7 +78,7 @@ class Recorder:
             if len(self._seen) > _MOST_PLACES:
                 del self._seen[next(iter(self._seen))]
             if topology.events_seen > last:
-                fresh = [each for each in topology.events if each.number > last and each.kind not in _FREQUENT]
+                fresh = [each for each in topology.events if each.number > last]
                 self._events += [StoredEvent(place, each) for each in fresh]
 
     def for_reader(self) -> HistoryFile:

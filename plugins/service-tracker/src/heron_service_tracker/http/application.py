@@ -12,7 +12,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
@@ -72,7 +72,8 @@ def application(
 ) -> Starlette:
     """The application for a server. `ended` ends the live streams, which a server would wait for.
 
-    Without `questions` there are no paths that ask tasks, and without `actions` nothing changes a topology.
+    Without `questions` there are no paths that ask tasks. Without `actions` nothing changes a topology, and their path
+    says what allows them.
     """
     document = openapi_document()
 
@@ -97,14 +98,19 @@ def application(
         Route(QUERY_PATH, _query_endpoint(observations, recorder), methods=["GET"]),
         *heron_routes(observations, recorder, questions),
         *(task_routes(observations, questions) if questions else ()),
-        *(action_routes(observations, actions) if actions else ()),
+        *action_routes(observations, actions),
         *pages.routes,
         *(Route(each.path, _endpoint(observations, each), methods=["GET"]) for each in OPERATIONS),
     ]
     return Starlette(
         routes=routes,
         middleware=[Middleware(AccessCheck, access=access, open_paths=pages.open_paths)],
-        exception_handlers={HTTPException: _problem, HeronError: _problem, Exception: _failure},
+        exception_handlers={
+            HTTPException: _problem,
+            HeronError: _problem,
+            ClientDisconnect: _disconnected,
+            Exception: _failure,
+        },
     )
 
 
@@ -184,6 +190,10 @@ async def _problem(_request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):  # of the router: an unknown path or another method
         return problem_response(error.status_code, str(error.detail), dict(error.headers or {}))
     return problem_response(status_of(error) if isinstance(error, HeronError) else 500, str(error))
+
+
+async def _disconnected(_request: Request, _error: Exception) -> Response:
+    return Response(status_code=400)  # nobody reads it, and a client that left is no failure
 
 
 async def _failure(request: Request, _error: Exception) -> Response:

@@ -13,6 +13,7 @@ from heron_cli.client import HealthRecords, MetricsRow, TopologyEntry, TopologyP
 from heron_service_tracker.observed.flow_items import FlowEdge, FlowNode, TaskRow
 from heron_service_tracker.observed.recent_failures import Failures
 from heron_service_tracker.observed.recent_memory import RecentMemory
+from heron_service_tracker.observed.seen_checkpoints import SeenCheckpoints
 from heron_service_tracker.observed.task_figures import FiguresOfTasks
 
 __all__ = [
@@ -80,6 +81,7 @@ class ObservedTopology:
     then why. `observed_at_s` is the time of the status. `metrics_at_s` is that of the metrics, which are read only
     while somebody looks at them. `figures_at_s` is that of the figures, which are made of them or of a part of them.
     `failures` are the tuples that have failed in the last minutes, and `memory` is what its tasks needed then.
+    `checkpoints` are those that were seen.
     `made` is kept with the value: a value that replaces it begins with nothing made.
     `health` are the decisions of its health manager, None before they were read. `links` are pages of its scheduler.
     """
@@ -96,6 +98,7 @@ class ObservedTopology:
     versions: tuple[ObservedVersion, ...] = ()
     failures: Failures = field(default_factory=dict)
     memory: RecentMemory = field(default_factory=RecentMemory)
+    checkpoints: SeenCheckpoints = ()
     health: HealthRecords | None = None
     links: tuple[JobLink, ...] = ()
     events: tuple[ObservedEvent, ...] = ()

@@ -1,4 +1,4 @@
-"""The path of the actions on a topology. It exists only where the operator allows actions."""
+"""The path of the actions on a topology. It refuses them unless the operator allows actions."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from heron_service_tracker.calls.daemon_thread import in_daemon
 from heron_service_tracker.paths.openapi import ACTIONS_PATH
 from heron_service_tracker.paths.parameters import parsed
 from heron_service_tracker.paths.problems import problem_response
+from heron_service_tracker.request_errors import RefusedByOperatorError
 from heron_service_tracker.watches.observations import Observations
 
 __all__ = ["action_routes"]
@@ -23,8 +24,10 @@ _JSON = "application/json"
 _MOST_BYTES = 64 * 1024  # the parallelism of a thousand components
 
 
-def action_routes(observations: Observations, actions: Actions) -> list[Route]:
-    """The routes of the application."""
+def action_routes(observations: Observations, actions: Actions | None) -> list[Route]:
+    """The routes of the application. Without `actions` they refuse, and say what allows them."""
+    if actions is None:
+        return [Route(ACTIONS_PATH, _refused, methods=["GET", "POST"])]
 
     async def listed(request: Request) -> Response:
         parsed((), request.query_params.multi_items())
@@ -45,10 +48,15 @@ def action_routes(observations: Observations, actions: Actions) -> list[Route]:
         item = await in_daemon(lambda: actions.begin(*place, wanted, sender), "action request")
         return Response(msgspec.json.encode(item), HTTPStatus.ACCEPTED, media_type=_JSON)
 
-    return [
-        Route(ACTIONS_PATH, listed, methods=["GET"]),
-        Route(ACTIONS_PATH, begun, methods=["POST"]),
-    ]
+    async def answer(request: Request) -> Response:
+        return await (begun if request.method == "POST" else listed)(request)
+
+    return [Route(ACTIONS_PATH, answer, methods=["GET", "POST"])]  # one route: a refused method gets both names
+
+
+async def _refused(_request: Request) -> Response:
+    msg = "this server changes no topologies; start it with --allow-actions and --token-file FILE"
+    raise RefusedByOperatorError(msg)
 
 
 def _known(observations: Observations, request: Request) -> tuple[str, str]:

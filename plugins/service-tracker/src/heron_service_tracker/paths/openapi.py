@@ -8,6 +8,7 @@ import msgspec
 
 from heron.driver_kit.core_version import core_version
 from heron_service_tracker.answers.answers import HistoryAnswer
+from heron_service_tracker.answers.checkpoint_answers import StoredCheckpointsAnswer
 from heron_service_tracker.answers.flow_answers import (
     LogsAnswer,
     MemoryAnswer,
@@ -35,10 +36,13 @@ __all__ = [
     "LOGS_PATH",
     "MEMORY_PARAMETERS",
     "MEMORY_PATH",
+    "PROCESS_LOGS_PATH",
     "PROFILE_PARAMETERS",
     "PROFILE_PATH",
     "QUERY_PATH",
     "STACK_PATH",
+    "STORED_PARAMETERS",
+    "STORED_PATH",
     "TRACES_PARAMETERS",
     "TRACES_PATH",
     "TUPLES_PARAMETERS",
@@ -55,9 +59,12 @@ PROFILE_PATH = f"{_TASK}/profile"
 MEMORY_PATH = f"{_TASK}/memory"
 TUPLES_PATH = f"{_TASK}/tuples"
 LOGS_PATH = f"{_TASK}/logs"
+PROCESS_LOGS_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/processes/{{process}}/logs"
 QUERY_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/query"
 TRACES_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/traces"
 LETTERS_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/dead-letters"
+STORED_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/stored-checkpoints"
+STORED_PARAMETERS = (Parameter("tasks_of", "the checkpoint whose tasks are shown, RUN/NUMBER; else the newest one"),)
 LETTERS_PARAMETERS = (Parameter("limit", "the greatest number of letters", "integer", 20, 1, 100),)
 TRACES_PARAMETERS = (Parameter("limit", "the greatest number of traces", "integer", 10, 1, 100),)
 EXPLANATION_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/explanation"
@@ -84,6 +91,7 @@ _OTHERS: tuple[type[msgspec.Struct], ...] = (
     ExplanationAnswer,
     TracesAnswer,
     DeadLettersAnswer,
+    StoredCheckpointsAnswer,
     ActionsAnswer,
     ActionItem,
     ActionRequest,
@@ -104,6 +112,8 @@ def openapi_document() -> bytes:
     found[QUERY_PATH] = _path(QUERY_PATH, "Evaluates a query over the history", QUERY_PARAMETERS, by_type[QueryAnswer])
     found[STACK_PATH] = _path(STACK_PATH, "Shows the threads of a task, as it answers", (), by_type[StackAnswer])
     found[LOGS_PATH] = _path(LOGS_PATH, "Shows the end of a task's logs", LOGS_PARAMETERS, by_type[LogsAnswer])
+    summary = "Shows the end of the logs of a process of the engine, or of a task"
+    found[PROCESS_LOGS_PATH] = _path(PROCESS_LOGS_PATH, summary, LOGS_PARAMETERS, by_type[LogsAnswer])
     found[PROFILE_PATH] = _observed(
         PROFILE_PATH, "Samples where a task spends its time", PROFILE_PARAMETERS, by_type[ProfileAnswer]
     )
@@ -119,6 +129,8 @@ def openapi_document() -> bytes:
     found[TRACES_PATH] = _shared(TRACES_PATH, traced, TRACES_PARAMETERS, by_type[TracesAnswer])
     letters = "Shows the newest dead letters; their values only with --tuples"
     found[LETTERS_PATH] = _shared(LETTERS_PATH, letters, LETTERS_PARAMETERS, by_type[DeadLettersAnswer])
+    stored = "Lists the newest checkpoints in the store, with the tasks of one of them"
+    found[STORED_PATH] = _shared(STORED_PATH, stored, STORED_PARAMETERS, by_type[StoredCheckpointsAnswer])
     found[_LIVE] = _live()
     listed = _path(ACTIONS_PATH, "Lists the newest actions", (), by_type[ActionsAnswer])
     found[ACTIONS_PATH] = {**listed, "post": _begun(by_type[ActionRequest], by_type[ActionItem])}

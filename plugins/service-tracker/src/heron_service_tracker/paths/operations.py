@@ -36,6 +36,7 @@ from heron_service_tracker.answers.answers import (
     TopologiesAnswer,
     TopologyAnswer,
 )
+from heron_service_tracker.answers.checkpoint_answers import CheckpointsAnswer, checkpoint_item
 from heron_service_tracker.answers.flow import flow, task_rows
 from heron_service_tracker.answers.flow_answers import FlowAnswer, TasksAnswer
 from heron_service_tracker.answers.health_answer import HealthDecisionsAnswer, decision_items
@@ -167,6 +168,13 @@ def _events(observations: Observations, cluster: str, topology: str, values: Val
     return EventsAnswer(items, last, max(0, first - after - 1), *_freshness(observations, found))
 
 
+def _checkpoints(observations: Observations, cluster: str, topology: str, values: Values) -> CheckpointsAnswer:
+    found = observations.topology(cluster, topology)
+    rows = tuple(map(checkpoint_item, reversed(found.checkpoints)))
+    items, after = page(rows, values.integer("offset"), values.integer("limit"))
+    return CheckpointsAnswer(items, len(rows), after, *_freshness(observations, found))
+
+
 def _health(observations: Observations, cluster: str, topology: str, values: Values) -> HealthDecisionsAnswer:
     found = observations.topology(cluster, topology)
     rows = decision_items(found)
@@ -263,6 +271,13 @@ OPERATIONS = (
         _events,
         EventsAnswer,
         (Parameter("after", "only events with a greater number", "integer", 0, 0, 10**15 - 1), _LIMIT),
+    ),
+    Operation(
+        f"{_TOPOLOGY}/checkpoints",
+        "Lists the complete and failed checkpoints that were seen, newest first",
+        _checkpoints,
+        CheckpointsAnswer,
+        (_LIMIT, _OFFSET),
     ),
     Operation(
         f"{_TOPOLOGY}/health",

@@ -13,6 +13,8 @@ __all__ = ["Problem", "problem_response", "status_of"]
 
 PROBLEM_TYPE = "application/problem+json"
 
+_MOST_CHARACTERS = 1_000  # an error quotes names of the request, which may have thousands
+
 _TITLES = {
     400: "malformed query",
     401: "a token is needed",
@@ -21,7 +23,9 @@ _TITLES = {
     405: "method not allowed",
     409: "busy",
     413: "too long",
+    414: "too long",
     415: "not JSON",
+    431: "too long",
     500: "the tracker failed",
     503: "not known yet",
 }
@@ -52,5 +56,7 @@ def status_of(error: HeronError) -> int:
 def problem_response(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
     """A problem document as a response, without the secrets of the profiles, which errors of drivers may quote."""
     shown = redact_for_command(detail)
+    if len(shown) > _MOST_CHARACTERS:
+        shown = f"{shown[: _MOST_CHARACTERS - 1]}…"
     body = msgspec.json.encode(Problem(title=_TITLES.get(status, "failed"), status=status, detail=shown))
     return Response(body, status, headers, PROBLEM_TYPE)

@@ -1,7 +1,8 @@
-"""The paths for which a request waits: of a task, traces, letters, the explanation. Everything else is in memory."""
+"""The paths for which a request waits: they ask a task, a store or files. Everything else is in memory."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 
 import msgspec
@@ -20,9 +21,12 @@ from heron_service_tracker.paths.openapi import (
     LOGS_PATH,
     MEMORY_PARAMETERS,
     MEMORY_PATH,
+    PROCESS_LOGS_PATH,
     PROFILE_PARAMETERS,
     PROFILE_PATH,
     STACK_PATH,
+    STORED_PARAMETERS,
+    STORED_PATH,
     TRACES_PARAMETERS,
     TRACES_PATH,
     TUPLES_PARAMETERS,
@@ -34,7 +38,7 @@ from heron_service_tracker.watches.observations import Observations
 
 __all__ = ["task_routes"]
 
-_MOST = 10**9  # the greatest number of a task
+_TASK = re.compile(r"[1-9][0-9]{0,9}")  # one path for each task, so without zeros before it
 
 Ask = Callable[[str, str, int, Values], Awaitable[msgspec.Struct]]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -48,10 +52,7 @@ def task_routes(observations: Observations, questions: Questions) -> list[Route]
         return await questions.stack(cluster, topology, task_id)
 
     async def logs(cluster: str, topology: str, task_id: int, values: Values) -> msgspec.Struct:
-        if not questions.logs_allowed:
-            command = f"heron logs {topology} --task {task_id}"
-            msg = f"this server shows no logs, which `heron tracker --logs` and `heron ui --logs` do; `{command}`"
-            raise RefusedByOperatorError(msg)
+        _check_logs(questions, f"heron logs {topology} --task {task_id}")
         return await questions.logs(cluster, topology, task_id, values.integer("lines"), values.text("search"))
 
     async def profile(cluster: str, topology: str, task_id: int, values: Values) -> msgspec.Struct:
@@ -104,11 +105,33 @@ def _topology_routes(observations: Observations, questions: Questions) -> list[R
         shown = components_with_tuples(plans) if questions.observers.tuples_allowed else ()
         return await _answered(questions.letters(cluster, topology, values.integer("limit"), shown))
 
+    async def stored(request: Request) -> Response:
+        values = parsed(STORED_PARAMETERS, request.query_params.multi_items())
+        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
+        observations.topology(cluster, topology)  # refuses an unknown one
+        return await _answered(questions.stored_checkpoints(cluster, topology, values.text("tasks_of")))
+
+    async def logs(request: Request) -> Response:
+        values = parsed(LOGS_PARAMETERS, request.query_params.multi_items())
+        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
+        observations.topology(cluster, topology)  # refuses an unknown one
+        _check_logs(questions, f"heron logs {topology}")
+        process, lines, search = request.path_params["process"], values.integer("lines"), values.text("search")
+        return await _answered(questions.logs(cluster, topology, process, lines, search))
+
     return [
+        Route(STORED_PATH, stored, methods=["GET"]),
+        Route(PROCESS_LOGS_PATH, logs, methods=["GET"]),
         Route(LETTERS_PATH, letters, methods=["GET"]),
         Route(EXPLANATION_PATH, explanation, methods=["GET"]),
         Route(TRACES_PATH, traces, methods=["GET"]),
     ]
+
+
+def _check_logs(questions: Questions, command: str) -> None:
+    if not questions.logs_allowed:
+        msg = f"this server shows no logs, which `heron tracker --logs` and `heron ui --logs` do; `{command}`"
+        raise RefusedByOperatorError(msg)
 
 
 def _endpoint(observations: Observations, ask: Ask, parameters: tuple[Parameter, ...]) -> Endpoint:
@@ -138,7 +161,7 @@ async def _answered(question: Awaitable[msgspec.Struct]) -> Response:
 
 
 def _task_of(text: str) -> int:
-    if text.isascii() and text.isdigit() and 0 < int(text[:10]) <= _MOST:
-        return int(text[:10])
+    if _TASK.fullmatch(text):
+        return int(text)
     msg = f"{text[:50]!r} is not the number of a task"
     raise UnknownPlaceError(msg)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import enum
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 from heron.clock import Clock
 from heron.errors import known, nearest
@@ -26,10 +26,11 @@ from heron_service_tracker.observed.observed import (
 )
 from heron_service_tracker.observed.recent_failures import failures_after
 from heron_service_tracker.observed.recent_memory import memory_after
+from heron_service_tracker.observed.seen_checkpoints import checkpoints_after
 from heron_service_tracker.observed.task_figures import FiguresOfTasks, figures_of_tasks
 from heron_service_tracker.request_errors import UnknownPlaceError
 from heron_service_tracker.watches.plan_changes import new_versions
-from heron_service_tracker.watches.status_events import events_between
+from heron_service_tracker.watches.status_events import StatusEvent, events_between, plan_event
 
 __all__ = ["METRICS_S", "Observations", "Reading"]
 
@@ -38,6 +39,7 @@ Listener = Callable[[ObservedTopology], None]
 METRICS_S = 10.0
 """The period of figures that nobody looks at, in seconds; the history of tasks has buckets of a minute."""
 
+_SHOWN = 100  # characters of a name that is not known
 _LOOKED_S = 30.0  # a page asks every second, and nothing while it is hidden
 _NEVER = float("-inf")
 
@@ -88,6 +90,7 @@ class Observations:
             if name in self._clusters:
                 self._listed_at_s[name] = self.clock.monotonic_s()
                 return self._clusters[name]
+            name = name[:_SHOWN]
             msg = f"cluster {name!r} is unknown{nearest(name, self._clusters)}; known: {known(self._clusters)}"
             raise UnknownPlaceError(msg)
 
@@ -98,6 +101,7 @@ class Observations:
             return found
         names = of_cluster.topologies
         why = f"; the cluster does not answer: {of_cluster.error}" if of_cluster.error else ""
+        name = name[:_SHOWN]
         msg = f"cluster {cluster!r} has no topology {name!r}{nearest(name, names)}; known: {known(names)}{why}"
         raise UnknownPlaceError(msg)
 
@@ -193,14 +197,9 @@ class Observations:
             former = topologies.get(status.topology)
             if former is None or former.entry.id != status.topology_id:
                 return  # the list decides which run has the name
-            found = events_between(former.status, status)
             at_s, now_s = self.clock.wall_s(), self.clock.monotonic_s()
-            numbered = tuple(
-                ObservedEvent(number, at_s, each.kind, each.subject, each.text)
-                for number, each in enumerate(found, former.events_seen + 1)
-            )
             changed = replace(
-                former,
+                _with_events(former, events_between(former.status, status), at_s),
                 revision=former.revision + 1,
                 status=status,
                 metrics=former.metrics if metrics is None else metrics,
@@ -210,8 +209,7 @@ class Observations:
                 observed_at_s=now_s,
                 failures=failures_after(former.failures, former.status, status, now_s),
                 memory=former.memory if figures is None else memory_after(former.memory, figures, now_s),
-                events=(*former.events, *numbered)[-EVENTS_KEPT:] if numbered else former.events,
-                events_seen=former.events_seen + len(numbered),
+                checkpoints=checkpoints_after(former.checkpoints, former.status, status, at_s),
                 error="",
             )
             if made is not None:
@@ -224,7 +222,7 @@ class Observations:
     def put_plans(
         self, cluster: str, topology: str, plans: TopologyPlans, links: tuple[JobLink, ...] | None = None
     ) -> None:
-        """Take the plans of a topology; a version that is new is kept with its differences from the former one.
+        """Take the plans of a topology; a version in which people see a change is kept with its changes, as an event.
 
         `links` are the pages of its scheduler; None keeps those that are known.
         """
@@ -233,8 +231,9 @@ class Observations:
             if former is None:
                 return
             found = new_versions(former, plans, self.clock.wall_s())
+            events = [plan_event(each) for each in found if each.changes]
             changed = replace(
-                former,
+                _with_events(former, events, self.clock.wall_s()),
                 revision=former.revision + 1,
                 plans=plans,
                 links=former.links if links is None else links,
@@ -284,6 +283,16 @@ class Observations:
         topologies = {**of_cluster.topologies, changed.name: changed}
         self._clusters[changed.cluster] = replace(of_cluster, topologies=topologies)
         return tuple(self._listeners.get((changed.cluster, changed.name), ()))
+
+
+def _with_events(topology: ObservedTopology, found: Sequence[StatusEvent], at_s: float) -> ObservedTopology:
+    """The topology with more events, which get the next numbers."""
+    if not found:
+        return topology
+    first = topology.events_seen + 1
+    numbered = (ObservedEvent(number, at_s, *astuple(each)) for number, each in enumerate(found, first))
+    events = (*topology.events, *numbered)[-EVENTS_KEPT:]
+    return replace(topology, events=events, events_seen=topology.events_seen + len(found))
 
 
 def _tell(listeners: tuple[Listener, ...], changed: ObservedTopology) -> None:

@@ -21,7 +21,11 @@ _MOST = 50  # sentences; a new packing of a thousand tasks is one decision
 
 
 def new_versions(topology: ObservedTopology, plans: TopologyPlans, at_s: float) -> tuple[ObservedVersion, ...]:
-    """Return the version of the plans, with what has changed; nothing when it is the one that is known."""
+    """Return the version of the plans, with what has changed.
+
+    Nothing is returned when it is the one that is known, or when people see no change, as in a version that orders a
+    checkpoint.
+    """
     physical = plans.physical
     if physical is None:
         return ()
@@ -29,6 +33,8 @@ def new_versions(topology: ObservedTopology, plans: TopologyPlans, at_s: float) 
     if known is not None and (known.version, known.epoch) == (physical.version, physical.epoch):
         return ()
     changes = plan_changes(topology.plans, plans) if topology.plans and known else ()
+    if known and not changes:
+        return ()
     state = physical.state.value
     return (ObservedVersion(physical.version, physical.epoch, plans.packing.id, state, at_s, changes),)
 
@@ -104,6 +110,7 @@ def _of_physical_plans(before: TopologyPlans, now: TopologyPlans) -> Iterator[st
         yield f"the state is {new.state.value}, before {old.state.value}"
     if old.epoch != new.epoch:
         yield f"another topology manager leads, epoch {new.epoch}"
+    yield from _restores(before, now)
     for component in _changed(old.key_owners, new.key_owners):
         yield f"key groups of {component} have other owners"
     former = {each.container_id: each for each in old.stmgrs}
@@ -113,6 +120,17 @@ def _of_physical_plans(before: TopologyPlans, now: TopologyPlans) -> Iterator[st
             yield f"the stream manager of container {each.container_id} registered, on {each.host}"
         elif (known.incarnation, known.pid, known.host) != (each.incarnation, each.pid, each.host):
             yield f"the stream manager of container {each.container_id} is another process, on {each.host}"
+
+
+def _restores(before: TopologyPlans, now: TopologyPlans) -> Iterator[str]:
+    old, new = (each.physical.checkpoints if each.physical is not None else None for each in (before, now))
+    if old is None or new is None or new.all_restores() == old.all_restores():
+        return
+    regions = [each for each in new.regions if each not in old.regions]
+    for source in dict.fromkeys([each.source for each in regions] or [new.source]):
+        names = ", ".join(each.region for each in regions if each.source == source)
+        what = f"the region of {names} returns" if names else "all tasks return"
+        yield f"{what} to {f'checkpoint {source}' if source else 'the empty state'}"
 
 
 def _changed(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:

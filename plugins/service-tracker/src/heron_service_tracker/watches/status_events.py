@@ -1,4 +1,7 @@
-"""Events from two statuses of a topology, one after the other. Pure."""
+"""Events from two statuses of a topology, one after the other, and from a version of its plans. Pure.
+
+Each checkpoint makes a new version of the plan, so neither a version nor a complete checkpoint is an event by itself.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from heron_cli.client import TopologyStatus
+from heron_service_tracker.observed.observed import ObservedVersion
 
-__all__ = ["StatusEvent", "events_between"]
-
+__all__ = ["StatusEvent", "events_between", "plan_event"]
 
 _ENDED_UPDATES = frozenset({"complete", "withdrawn"})
+_CHANGES = 3  # sentences of a version in the text of its event; the list of versions has all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +39,24 @@ def events_between(before: TopologyStatus | None, now: TopologyStatus) -> tuple[
     )
 
 
+def plan_event(version: ObservedVersion) -> StatusEvent:
+    """The event of a version of the plans in which people see a change."""
+    text = f"plan {version.version}: {'; '.join(version.changes[:_CHANGES])}"
+    more = len(version.changes) - _CHANGES
+    return StatusEvent("plan-changed", "", f"{text}; and {more} more changes" if more > 0 else text)
+
+
 def _topology(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEvent]:
     if before.state != now.state:
         yield StatusEvent("state-changed", "", f"from {before.state} to {now.state}")
-    if before.plan_version != now.plan_version:
-        yield StatusEvent("plan-changed", "", f"plan {now.plan_version} replaces plan {before.plan_version}")
     yield from _update(before, now)
     if before.leader and now.leader and before.leader.epoch != now.leader.epoch:
         place = f"container {now.leader.container_id} on {now.leader.host}"
         yield StatusEvent("leader-changed", "", f"the topology manager of {place} leads, epoch {now.leader.epoch}")
     if before.checkpoints and now.checkpoints:
-        if now.checkpoints.complete > before.checkpoints.complete:
-            yield StatusEvent("checkpoint-completed", "", f"checkpoint {now.checkpoints.complete}")
+        if now.checkpoints.failed and now.checkpoints.failed != before.checkpoints.failed:  # a new leader counts from 0
+            number, why = now.checkpoints.number, now.checkpoints.last_error
+            yield StatusEvent("checkpoint-failed", "", f"checkpoint {number}: {why}")
         if now.checkpoints.restores > before.checkpoints.restores:
             yield StatusEvent("restored", "", f"from {now.checkpoints.source or 'the empty state'}")
 

@@ -1,9 +1,11 @@
 // The entry of the pages: which view a URL shows, and the frame around it.
 
-import { html, render, useEffect, useErrorBoundary, useState } from "./vendor/htm-preact.js";
+import { render, useEffect, useErrorBoundary, useState } from "./vendor/htm-preact.js";
+import { html, plain } from "./html.js";
 import { TopologiesPage } from "./topologies_page.js";
 import { TopologyPage } from "./topology_page.js";
-import { NEEDS_TOKEN, forgetToken, hasToken, setToken } from "./tracker_api.js";
+import { viewPath } from "./pieces.js";
+import { NEEDS_TOKEN, TOKEN_REFUSED, forgetToken, hasToken, setToken } from "./tracker_api.js";
 
 const ROOT = "/ui/";
 const THEME_KEY = "heron-theme";
@@ -33,6 +35,7 @@ function followed(event, go) {
 function App() {
   const [view, setView] = useState(currentView);
   const [error, resetError] = useErrorBoundary();
+  const [refused, setRefused] = useState(false);
   function show() {
     resetError();
     setView(currentView());
@@ -49,25 +52,35 @@ function App() {
     addEventListener("popstate", show);
     return () => removeEventListener("popstate", show);
   }, []);
-  const name = view.parts && view.parts[1];
   useEffect(() => {
-    document.title = name ? `${name} – Heron` : "Heron";
-  }, [name]);
+    const ask = () => setRefused(true); // the views go away, so nothing is asked until there is another token
+    addEventListener(TOKEN_REFUSED, ask);
+    return () => removeEventListener(TOKEN_REFUSED, ask);
+  }, []);
+  const title = titleOf(view.parts || []);
+  useEffect(() => {
+    document.title = plain(title);
+  }, [title]);
   return html`<div class="frame" onClick=${(event) => followed(event, go)}>
     <a class="skip" href="#main">Skip to the content</a>
     <header>
       <nav aria-label="Place">
         <a class="home" href=${ROOT}>Heron</a>
-        ${view.parts && view.parts.length > 1 && html`<span aria-hidden="true"> / </span><span>${view.parts[0]}</span>`}
+        ${view.parts && view.parts.length > 1 && html`<span aria-hidden="true"> / </span><span>${view.parts[0]}</span><span aria-hidden="true"> / </span><a href=${viewPath(view.parts[0], view.parts[1])}>${view.parts[1]}</a>`}
       </nav>
       <${Theme} />
     </header>
-    <main id="main" tabindex="-1">${error ? html`<${Broken} error=${error} />` : content(view, go)}</main>
+    <main id="main" tabindex="-1">${error ? html`<${Broken} error=${error} />` : content(view, go, refused)}</main>
   </div>`;
 }
 
-function content({ parts, query }, go) {
-  if (!hasToken()) return html`<${TokenForm} />`;
+// What tells the tabs of a browser apart: the view first, such as "task 3 – words – Heron".
+function titleOf([, topology, view = "graph", ...rest]) {
+  return topology ? [[view, ...rest].join(" "), topology, "Heron"].join(" – ") : "Topologies – Heron";
+}
+
+function content({ parts, query }, go, refused) {
+  if (!hasToken()) return html`<${TokenForm} refused=${refused} />`;
   if (parts && parts.length === 0) return html`<${TopologiesPage} />`;
   if (parts && parts.length > 1) {
     const [cluster, topology, view = "graph", ...rest] = parts;
@@ -76,9 +89,10 @@ function content({ parts, query }, go) {
   return html`<h1>There is no such page</h1><p><a href=${ROOT}>All topologies</a></p>`;
 }
 
-function TokenForm() {
+function TokenForm({ refused }) {
   const [text, setText] = useState("");
   return html`<h1>This address needs its token</h1>
+    ${refused && html`<p class="notice bad" role="alert">The server does not accept the token that you gave.</p>`}
     <form
       onSubmit=${(event) => {
         event.preventDefault();

@@ -1,9 +1,12 @@
 // One chart of lines by time, on a canvas, with marks. All charts of a page share the cursor.
 
-import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { MARKS } from "./chart_marks.js";
 
+const PAGE = 10; // steps of the keys Page Up and Page Down
+const BINARY = Array.from({ length: 45 }, (_, power) => 2 ** power); // steps of an axis of bytes
 const COLORS = 8; // of style.css
 const HEIGHT = 190;
 const NEAR = 6; // pixels between the cursor and a mark that it shows
@@ -15,6 +18,9 @@ export function Chart({ title, textOf, series, step, range, marks, onZoom, onAll
   const chart = useRef(null);
   const now = useRef(null);
   const [library, setLibrary] = useState(null);
+  const [at, setAt] = useState(null); // the time of a cursor that a key has moved
+  const [spoken, speak] = useState("");
+  const theme = useTheme();
   const names = series.map((each) => each.name);
   const key = names.join("\n");
   now.current = { marks, range, onZoom, onAll, onCursor };
@@ -33,14 +39,36 @@ export function Chart({ title, textOf, series, step, range, marks, onZoom, onAll
       made.destroy();
       chart.current = null;
     };
-  }, [library, key]);
+  }, [library, key, theme]);
   useEffect(() => {
     if (chart.current) chart.current.setData(columns(series, step, range));
   });
+  function pressed(event) {
+    const made = chart.current;
+    if (!made || event.ctrlKey || event.metaKey || event.altKey) return;
+    const [times, ...values] = made.data;
+    const here = at === null ? times.length : times.findIndex((each) => each >= at); // -1: it has left the chart
+    const index = nextIndex(event.key, here, times.length - 1);
+    if (index === undefined) return;
+    event.preventDefault();
+    if (index === null) {
+      made.setCursor({ left: -10, top: -10 }, true, true);
+      setAt(null);
+      speak("");
+      now.current.onCursor(null, 0);
+      return;
+    }
+    made.setCursor({ left: made.valToPos(times[index], "x"), top: made.over.clientHeight / 2 }, true, true);
+    setAt(times[index]);
+    speak([format.moment(times[index]), ...names.map((name, number) => `${name} ${textOf(values[number][index])}`)].join(", "));
+    now.current.onCursor(times[index], toleranceOf(made));
+  }
   const newest = series.map((each) => `${each.name} ${textOf(each.points[each.points.length - 1].value)}`).join(", ");
   return html`<figure class="chart">
     <figcaption>${title}</figcaption>
-    <div ref=${where} role="img" aria-label=${`${title} by time. Newest values: ${newest}`}></div>
+    <div ref=${where} class="keyed" role="slider" tabindex="0" aria-label=${`${title} by time; the arrow keys move the cursor. Newest values: ${newest}`}
+      aria-valuemin=${range[0]} aria-valuemax=${range[1]} aria-valuenow=${at ?? range[1]} aria-valuetext=${spoken || newest}
+      onKeyDown=${pressed}></div>
   </figure>`;
 }
 
@@ -74,7 +102,7 @@ function chartOptions(names, textOf, width, now) {
       bind: { dblclick: () => () => now.current.onAll() },
     },
     scales: { x: { time: true, range: () => now.current.range }, y: { range: (_chart, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },
-    axes: [axis, { ...axis, size: 76, values: (_chart, values) => values.map((each) => textOf(each)) }],
+    axes: [axis, { ...axis, ...(textOf === format.bytes ? { incrs: BINARY } : {}), size: 76, values: (_chart, values) => values.map((each) => textOf(each)) }],
     series: [
       { label: "time" },
       ...names.map((name, number) => ({
@@ -107,7 +135,34 @@ function follow(made, onCursor) {
   if (!made.cursor.event) return;
   const { left } = made.cursor;
   if (left < 0) onCursor(null, 0);
-  else onCursor(made.posToVal(left, "x"), Math.abs(made.posToVal(NEAR, "x") - made.posToVal(0, "x")));
+  else onCursor(made.posToVal(left, "x"), toleranceOf(made));
+}
+
+function toleranceOf(made) {
+  return Math.abs(made.posToVal(NEAR, "x") - made.posToVal(0, "x"));
+}
+
+// The index to which a key moves the cursor; null hides it, and undefined is no key of the chart.
+function nextIndex(key, here, last) {
+  const found = { ArrowLeft: here - 1, ArrowRight: here + 1, PageUp: here - PAGE, PageDown: here + PAGE, Home: 0, End: last, Escape: null }[key];
+  return found === null || found === undefined ? found : Math.max(0, Math.min(last, found));
+}
+
+// A new value when the colours change, by the choice of the page or by the system.
+function useTheme() {
+  const [theme, setTheme] = useState(0);
+  useEffect(() => {
+    const change = () => setTheme((former) => former + 1);
+    const watcher = new MutationObserver(change);
+    watcher.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    const system = matchMedia("(prefers-color-scheme: dark)");
+    system.addEventListener("change", change);
+    return () => {
+      watcher.disconnect();
+      system.removeEventListener("change", change);
+    };
+  }, []);
+  return theme;
 }
 
 function drawMarks(made, marks) {

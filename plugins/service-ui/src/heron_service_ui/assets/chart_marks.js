@@ -3,14 +3,14 @@
 // The letter above the line, what it stands for, and the gaps of the line: none is told by its colour alone.
 export const MARKS = {
   plan: ["P", "plan or state changed", [8, 3]],
-  death: ["D", "a process died", []],
+  death: ["D", "a process died, a checkpoint failed, or a restore", []],
   pressure: ["B", "back pressure", [2, 4]],
   health: ["H", "health decision", [10, 3, 2, 3]],
   other: ["E", "error or other event", [4, 4]],
 };
 const KINDS = [
   [/^(plan-changed|state-changed|update-|task-added|task-removed)/, "plan"],
-  [/^(process-|task-(failed|down|restarting)|leader-changed|restored)/, "death"],
+  [/^(process-|checkpoint-failed|task-(failed|down|restarting)|leader-changed|restored)/, "death"],
   [/^back-pressure-/, "pressure"],
 ];
 const HIDDEN = new Set(["topology-seen", "task-running", "task-starting", "process-running"]);

@@ -1,6 +1,6 @@
 // The containers of the packing plan: their tasks, where they run, and what they ask for.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Freshness, heat, strain, viewPath } from "./pieces.js";
 import { PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
@@ -12,17 +12,18 @@ export function ContainersView({ cluster, topology, status }) {
   if (!plan.data) return html`<${Freshness} polled=${plan} wanted="the packing plan" />`;
   const rows = new Map((tasks.data ? tasks.data.items : []).map((each) => [each.task_id, each]));
   const processes = status ? status.processes : [];
+  const logsOf = (each) => viewPath(cluster, topology, "process", `${each.process}-${each.container_id}`);
   return html`
     <h2>Containers</h2>
     <p class="legend">Packing plan ${plan.data.id}. The shade of a task is the share of time in which it is busy, of a spout without the time in which it is blocked.</p>
     <div class="cards">
-      <${Engine} processes=${processes.filter((each) => each.container_id === 0)} />
-      ${plan.data.containers.map((each) => html`<${Container} key=${each.container_id} container=${each} rows=${rows} processes=${processes.filter((process) => process.container_id === each.container_id)} pathOf=${(task) => viewPath(cluster, topology, "task", task)} />`)}
+      <${Engine} processes=${processes.filter((each) => each.container_id === 0)} logsOf=${logsOf} />
+      ${plan.data.containers.map((each) => html`<${Container} key=${each.container_id} container=${each} rows=${rows} processes=${processes.filter((process) => process.container_id === each.container_id)} pathOf=${(task) => viewPath(cluster, topology, "task", task)} logsOf=${logsOf} />`)}
     </div>
   `;
 }
 
-function Container({ container, rows, processes, pathOf }) {
+function Container({ container, rows, processes, pathOf, logsOf }) {
   const sum = (key) => container.tasks.reduce((total, each) => total + each[key], 0);
   const hosts = [...new Set(processes.map((each) => each.host).filter(Boolean))];
   const used = container.tasks.reduce((total, each) => total + ((rows.get(each.task_id) || {}).resident_bytes || 0), 0);
@@ -45,16 +46,16 @@ function Container({ container, rows, processes, pathOf }) {
         return html`<li key=${each.task_id}><a class=${`${heat(strain(row, row.busy, row.time))}${row.culprit ? " culprit" : ""}`} href=${pathOf(each.task_id)} title=${text} aria-label=${text}>${format.cut(each.component, 18)}/${each.task_id}</a></li>`;
       })}
     </ul>
-    <${Processes} processes=${processes.filter((each) => !each.task_id)} />
+    <${Processes} processes=${processes.filter((each) => !each.task_id)} logsOf=${logsOf} />
   </section>`;
 }
 
-function Engine({ processes }) {
-  return html`<section class="card" hidden=${!processes.length}><h3>Container 0</h3><p>Leads the topology; it has no tasks.</p><${Processes} processes=${processes} /></section>`;
+function Engine({ processes, logsOf }) {
+  return html`<section class="card" hidden=${!processes.length}><h3>Container 0</h3><p>Leads the topology; it has no tasks.</p><${Processes} processes=${processes} logsOf=${logsOf} /></section>`;
 }
 
-function Processes({ processes }) {
+function Processes({ processes, logsOf }) {
   return html`<ul class="plain">
-    ${processes.map((each) => html`<li key=${each.process}>${each.process}: ${each.state}${each.pid ? `, process ${each.pid}` : ""}${each.restarts ? `, ${format.plural(each.restarts, "restart")}` : ""}${each.last_error ? ` (${each.last_error})` : ""}</li>`)}
+    ${processes.map((each) => html`<li key=${each.process}><a href=${logsOf(each)} title="its logs">${each.process}</a>: ${each.state}${each.pid ? `, process ${each.pid}` : ""}${each.restarts ? `, ${format.plural(each.restarts, "restart")}` : ""}${each.last_error ? ` (${each.last_error})` : ""}</li>`)}
   </ul>`;
 }

@@ -1,6 +1,7 @@
 // What suffers in a topology, since when and why, as `heron explain` finds it out in some seconds.
 
-import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { concernedPath } from "./pieces.js";
 import { placeOf, read } from "./tracker_api.js";

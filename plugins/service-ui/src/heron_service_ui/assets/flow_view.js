@@ -1,6 +1,7 @@
 // The graph of a topology with its present rates, and the same values as a table.
 
-import { html, useEffect, useMemo, useState } from "./vendor/htm-preact.js";
+import { useEffect, useMemo, useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Freshness, Scrolled, heat, strain, viewPath, withQuery, worse } from "./pieces.js";
 import { PERIOD_S, placeOf, read, usePolled } from "./tracker_api.js";
@@ -132,7 +133,7 @@ function Node({ node, at, path }) {
     <text x=${left + 14} y=${top + 42}>${format.rate(node.rate_per_s)} · ${node.parallelism} × ${node.kind}</text>
     <text x=${left + 14} y=${top + 60}>busy ${busy}</text>
     <text class=${excess(node) >= MUCH ? "much" : ""} x=${left + 14} y=${top + 78}>${node.parallelism > 1 ? "largest task" : "memory"} ${format.bytes(node.resident_bytes_most)}</text>
-    <text class="note" x=${left + 14} y=${top + 97}>${format.cut(note(node) || `queue ${format.bytes(node.queue_bytes)}`, 32)}</text>
+    <text class="note" x=${left + 14} y=${top + 97}>${format.cut(note(node) || `queue ${format.bytes(node.queue_bytes)}`, 26)}</text>
   </a>`;
 }
 
@@ -147,6 +148,7 @@ function Components({ nodes, pathOf }) {
       <thead>
         <tr>
           <th scope="col">component</th>
+          <th scope="col">note</th>
           <th scope="col">kind</th>
           <th scope="col" class="number">tasks</th>
           <th scope="col" class="number">tuples</th>
@@ -159,13 +161,13 @@ function Components({ nodes, pathOf }) {
           <th scope="col" class="number">mean time</th>
           <th scope="col" class="number">failed</th>
           <th scope="col" class="number">restarts</th>
-          <th scope="col">note</th>
         </tr>
       </thead>
       <tbody>
         ${nodes.map(
           (each) => html`<tr key=${each.name}>
             <th scope="row"><a href=${pathOf(each.name)}>${each.name}</a></th>
+            <td class="note">${note(each)}${each.causes.length ? `: ${each.causes.join("; ")}` : ""}</td>
             <td>${each.kind}</td>
             <td class="number">${each.running < each.parallelism ? `${each.running} of ${each.parallelism}` : each.parallelism}</td>
             <td class="number">${format.rate(each.rate_per_s)}</td>
@@ -178,7 +180,6 @@ function Components({ nodes, pathOf }) {
             <td class="number">${each.kind === "bolt" ? format.latency(each.latency_s) : "–"}</td>
             <td class="number">${format.count(each.failed)}</td>
             <td class="number">${each.restarts}</td>
-            <td class="words">${note(each)}${each.causes.length ? `: ${each.causes.join("; ")}` : ""}</td>
           </tr>`,
         )}
       </tbody>

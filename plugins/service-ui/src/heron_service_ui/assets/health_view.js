@@ -1,6 +1,6 @@
 // The decisions of the health manager, each with its cause, the evidence and the reason, newest first.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Freshness, State } from "./pieces.js";
 import { PERIOD_S, placeOf, readAll, usePolled } from "./tracker_api.js";

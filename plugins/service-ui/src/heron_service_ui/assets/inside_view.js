@@ -1,7 +1,8 @@
 // What a task shows when it is asked: where its time goes, what its memory holds, its tuples. A task is observed once
 // at a time, so a second request is refused with the time that the first one still takes.
 
-import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import { Memory } from "./memory_view.js";
 import { Profile } from "./profile_view.js";
 import { TUPLES_SHOWN, send } from "./tracker_api.js";

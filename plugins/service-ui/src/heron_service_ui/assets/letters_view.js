@@ -1,6 +1,6 @@
 // The records that a topology has given up: how many by component, and the newest with their errors and values.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Scrolled } from "./pieces.js";
 import { placeOf, read, usePolled } from "./tracker_api.js";

@@ -1,6 +1,6 @@
 // The memory of a task: the lines that allocate, what holds it, its types, and its large buffers.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Scrolled, shortPath } from "./pieces.js";
 

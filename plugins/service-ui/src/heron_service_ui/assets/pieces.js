@@ -1,6 +1,6 @@
 // Pieces that several views share.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { OF_RUN, PERIOD_S, useSeconds } from "./tracker_api.js";
 
@@ -26,17 +26,19 @@ export function isOld(ageS, sinceS) {
   return ageS + sinceS > 2 * PERIOD_S + 1; // an answer itself takes up to a second on a busy machine
 }
 
-// An old state may have changed since.
-export function State({ state, old = false }) {
-  return old ? html`<span class="state">was ${state}</span>` : html`<span class=${`state state-${state}`}>${state}</span>`;
+// An old state may have changed since. A topology in trouble is not green, whatever its state is.
+export function State({ state, old = false, trouble = false }) {
+  return old ? html`<span class="state">was ${state}</span>` : html`<span class=${`state state-${state}${trouble ? " troubled" : ""}`}>${state}</span>`;
 }
 
 // How old the values of a view are, and why there are no newer ones. `polled` is what a hook of tracker_api returns.
 // The element is always there: a screen reader announces what changes in it, and Preact keeps the order of its siblings.
 export function Freshness({ polled, ended, wanted }) {
   const since = useSeconds(polled.at);
-  const [text, bad] = freshness(polled, ended, wanted, since);
-  return html`<div role="status">${text && html`<p class=${bad ? "notice bad" : "notice"}>${text}</p>`}</div>`;
+  const [text, bad, reason] = freshness(polled, ended, wanted, since);
+  return html`<div role="status">
+    ${text && html`<div class=${bad ? "notice bad" : "notice"}>${text}${reason && html`<details><summary>Reason</summary><p>${reason}</p></details>`}</div>`}
+  </div>`;
 }
 
 function freshness(polled, ended, wanted, since) {
@@ -46,8 +48,9 @@ function freshness(polled, ended, wanted, since) {
   if (!polled.problem && !isOld(polled.data.age_s || 0, since)) return ["", false];
   if (OF_RUN && polled.problem && !polled.problem.status)
     return [`The run has ended, or its page has failed: ${polled.problem.message}. These values are ${format.duration(age)} old.`, true];
-  const why = polled.problem ? polled.problem.message : polled.data.error;
-  return [`These values are ${format.duration(age)} old${why ? `: ${why}` : "."}`, true];
+  if (polled.problem) return [`These values are ${format.duration(age)} old: ${polled.problem.message}`, true];
+  const moment = format.moment(Date.now() / 1000 - age);
+  return [`These values are of ${moment}, ${format.duration(age)} ago. Newer ones could not be read since.`, true, polled.data.error];
 }
 
 export function useOld(polled) {
@@ -55,8 +58,9 @@ export function useOld(polled) {
   return !polled.data || Boolean(polled.problem && since > PERIOD_S * 2) || isOld(polled.data.age_s || 0, since);
 }
 
-// The view of what a sentence concerns: a task, a component or the containers; "" for the topology.
-export function concernedPath(cluster, topology, { component, task_id: task, container_id: container }) {
+// The view of what a sentence concerns: a task, a component, the containers or the checkpoints; "" for the topology.
+export function concernedPath(cluster, topology, { kind, component, task_id: task, container_id: container }) {
+  if (kind === "checkpoint") return viewPath(cluster, topology, "checkpoints");
   if (task) return viewPath(cluster, topology, "task", task);
   if (component) return withQuery(viewPath(cluster, topology, "tasks"), { component });
   return container ? viewPath(cluster, topology, "containers") : "";

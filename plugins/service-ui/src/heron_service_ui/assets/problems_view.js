@@ -1,6 +1,6 @@
 // What went wrong: calls that do not return, errors with the author's line, processes that died, and events.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Freshness, Scrolled, viewPath } from "./pieces.js";
 import { placeOf, readAll, usePolled } from "./tracker_api.js";
@@ -13,7 +13,7 @@ export function ProblemsView({ cluster, topology, status, ended }) {
   const events = usePolled((signal) => readEvents(place, signal), 2, [place]);
   const taskPath = (task) => viewPath(cluster, topology, "task", task);
   const calls = status && !ended ? status.long_calls : [];
-  const died = status ? status.processes.filter((each) => each.restarts || each.state !== "running") : [];
+  const died = status ? status.processes.filter((each) => each.last_error) : [];
   return html`
     <h2>Calls that do not return</h2>
     ${calls.length

@@ -1,10 +1,12 @@
 // One task: its figures, all its metrics, the line in which each of its threads is, and its logs.
 
-import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Inside } from "./inside_view.js";
+import { Logs, NoLogs } from "./logs_view.js";
 import { Freshness, Scrolled, shortPath, State, viewPath, withQuery } from "./pieces.js";
-import { LOGS_SHOWN, OF_RUN, PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
+import { LOGS_SHOWN, PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
 
 // The uses of a task's time, as the metric task-time-s names them.
 const USES = {
@@ -18,9 +20,6 @@ const USES = {
   paused: "paused, or not in use",
 };
 const ROLES = { task: "runs the component", gateway: "serves the sockets" };
-const LOG_S = 2;
-const SEARCH_S = 10; // a search reads all files
-const MOST_MARKS = 200; // of a line
 
 export function TaskView({ cluster, topology, task, part, ended, old, query, go }) {
   const place = placeOf(cluster, topology);
@@ -51,17 +50,17 @@ export function TaskView({ cluster, topology, task, part, ended, old, query, go 
     html`<ul class="troubles">
       ${row.culprit && html`<li>It holds the spouts back: ${row.culprit}</li>`}
       ${row.long_call && html`<li>It has been in one call for long: ${row.long_call}</li>`}
-      ${row.last_error && html`<li>It last died: ${row.last_error}</li>`}
+      ${row.last_error && html`<li>Its last error: ${row.last_error}</li>`}
     </ul>`}
     <${Time} time=${row.time} />
     ${!ended && html`<${Stack} place=${place} topology=${topology} task=${task} visit=${part === "stack" && query} />`}
     ${!ended && html`<${Inside} place=${place} topology=${topology} row=${row} part=${part} visit=${query} />`}
     <h3>Logs</h3>
     ${part === "logs" && LOGS_SHOWN
-      ? html`<${Logs} place=${place} task=${task} search=${query.get("search") || ""} find=${(text) => go(withQuery(logs, { search: text }), { replace: true })} />`
+      ? html`<${Logs} of=${`task ${task}`} path=${`${place}/tasks/${task}/logs`} search=${query.get("search") || ""} find=${(text) => go(withQuery(logs, { search: text }), { replace: true })} />`
       : LOGS_SHOWN
         ? html`<p><a href=${logs}>Show the logs, and follow them</a></p>`
-        : html`<p>${OF_RUN ? "The page of a run shows no logs: the run prints the output of its tasks." : html`<code>heron ui --logs</code> shows them here.`} On the machine of the logs: <code>heron logs ${topology} --task ${task} --follow</code></p>`}
+        : html`<${NoLogs} command=${`heron logs ${topology} --task ${task} --follow`} />`}
     <h3>Metrics</h3>
     <${Metrics} place=${place} task=${task} />
   `;
@@ -133,50 +132,6 @@ function Thread({ thread }) {
   </section>`;
 }
 
-function Logs({ place, task, search, find }) {
-  const path = withQuery(`${place}/tasks/${task}/logs`, { lines: 500, search });
-  const logs = usePolled((signal) => read(path, signal), search ? SEARCH_S : LOG_S, [path]);
-  const [following, setFollowing] = useState(true);
-  const [wanted, setWanted] = useState(search);
-  const box = useRef(null);
-  const items = logs.data ? logs.data.items : [];
-  useEffect(() => {
-    if (following && box.current) box.current.scrollTop = box.current.scrollHeight;
-  });
-  return html`<div>
-    <form class="choices" role="search" onSubmit=${(event) => { event.preventDefault(); find(wanted); }}>
-      <label class="choice">Find in all lines <input type="search" maxlength="1000" value=${wanted} onInput=${(event) => setWanted(event.currentTarget.value)} /></label>
-      <button type="submit">Find</button>
-      ${search && html`<button type="button" onClick=${() => { setWanted(""); find(""); }}>Show all</button>`}
-    </form>
-    ${logs.data ? html`<${Lines} ...${{ logs, items, box, following, setFollowing, search }} />` : html`<${Freshness} polled=${logs} wanted="the logs" />`}
-  </div>`;
-}
-
-function Lines({ logs, items, box, following, setFollowing, search }) {
-  return html`<div>
-    <label class="choice"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.currentTarget.checked)} /> Follow</label>
-    ${logs.problem && html`<p class="notice bad" role="status">${logs.problem.message}</p>`}
-    <div class="log" ref=${box} tabindex="0" role="log" aria-label="Log of the task" aria-live="off">
-      ${items.map((each, number) => html`<div key=${number} class=${`line ${each.level.toLowerCase()}`}>${each.at ? `${each.at.slice(0, 23).replace("T", " ")} ${each.level} ` : ""}${marked(each.text, search)}${each.error ? ["\n", marked(each.error, search)] : ""}</div>`)}
-      ${!items.length && (search ? "No line has that text." : "The logs are empty.")}
-    </div>
-  </div>`;
-}
-
-// The text with each place of the searched one marked; both stay text.
-function marked(text, search) {
-  const [inText, inSearch] = [text.toLowerCase(), search.toLowerCase()];
-  if (!search || inText.length !== text.length) return text; // in some scripts, case changes the length
-  const parts = [];
-  let from = 0;
-  for (let at = inText.indexOf(inSearch); at >= 0 && parts.length < MOST_MARKS; at = inText.indexOf(inSearch, from)) {
-    parts.push(text.slice(from, at), html`<mark>${text.slice(at, at + search.length)}</mark>`);
-    from = at + search.length;
-  }
-  return [...parts, text.slice(from)];
-}
-
 function Metrics({ place, task }) {
   const metrics = usePolled((signal) => readAll(`${place}/metrics?task=${task}`, signal), 2 * PERIOD_S, [place, task]);
   if (!metrics.data) return html`<${Freshness} polled=${metrics} wanted="the metrics" />`;
@@ -189,7 +144,7 @@ function Metrics({ place, task }) {
         ${metrics.data.items.map(
           (row) => html`<tr key=${`${row.name} ${labels(row)}`}>
             <th scope="row">${row.name}</th><td>${labels(row)}</td>
-            <td class="number">${exact(row.value)}</td><td>${row.unit}</td>
+            <td class="number">${row.kind === "histogram" ? format.plural(row.value, "sample") : exact(row.value)}</td><td>${row.unit}</td>
             <td class="number">${exact(row.rate_per_s)}</td><td class="number">${exact(row.p50)}</td><td class="number">${exact(row.p99)}</td>
           </tr>`,
         )}
@@ -200,5 +155,6 @@ function Metrics({ place, task }) {
 
 function exact(value) {
   if (value === null || value === undefined) return "–";
-  return Number.isInteger(value) ? value.toLocaleString("en") : value.toPrecision(4);
+  if (Number.isInteger(value) || Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
+  return value.toPrecision(4);
 }

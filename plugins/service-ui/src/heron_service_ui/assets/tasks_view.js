@@ -1,6 +1,6 @@
 // Every task as a square of a heat map, and the tasks of the chosen components as a table.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Choice, Freshness, Scrolled, State, Troubles, heat, strain, viewPath, withQuery, worse } from "./pieces.js";
 import { PERIOD_S, placeOf, readAll, usePolled } from "./tracker_api.js";
@@ -115,7 +115,7 @@ export function findings(rows) {
     const usual = rate(each.rate_per_s);
     if (usual === null || !waited(each)) continue;
     const ratio = each.rate_per_s / Math.max(usual, 1);
-    if (ratio > 2) tell(each, `gets ${ratio.toFixed(1)} times the tuples of the others: the keys are skewed.`);
+    if (ratio > 2) tell(each, `executes ${ratio.toFixed(1)} times the tuples of the others now: it gets more of them, or works off what waits. heron explain tells which.`);
     if (ratio < 0.5 && usual > 1) tell(each, `does ${format.percent(ratio)} of the tuples of the others, although tuples wait for it: a straggler.`);
   }
   for (const each of rows) {

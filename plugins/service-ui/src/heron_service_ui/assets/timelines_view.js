@@ -1,7 +1,8 @@
 // Values by time from the tracker's history, with events and decisions marked on them. All charts have one cursor and
 // one range, which is part of the URL.
 
-import { html, useRef } from "./vendor/htm-preact.js";
+import { useRef } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Chart } from "./chart.js";
 import { MARKS, markOf, marksNear } from "./chart_marks.js";

@@ -1,6 +1,7 @@
 // The first page: every topology of every cluster, with what is wrong in words.
 
-import { html, useState } from "./vendor/htm-preact.js";
+import { useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Freshness, Scrolled, Sparkline, State, Trouble, hasEnded, isOld, viewPath } from "./pieces.js";
 import { PERIOD_S, placeOf, read, readAll, usePolled, useSeconds } from "./tracker_api.js";
@@ -29,17 +30,17 @@ export function TopologiesPage() {
     ${listed.data && !items.length && html`<p>No topology runs. Start one: <code>heron run FILE</code></p>`}
     ${shown.length > 0 &&
     html`<${Scrolled} label="Topologies">
-      <table>
+      <table class="topologies">
         <thead>
           <tr>
             <th scope="col">topology</th>
-            <th scope="col">cluster</th>
+            <th scope="col" class="wide">cluster</th>
             <th scope="col">state</th>
-            <th scope="col">since</th>
-            <th scope="col" class="number">tasks</th>
-            <th scope="col" class="number">spouts emit</th>
-            <th scope="col">15 minutes</th>
             <th scope="col">trouble</th>
+            <th scope="col" class="number">spouts emit</th>
+            <th scope="col" class="wide">15 minutes</th>
+            <th scope="col" class="wide">since</th>
+            <th scope="col" class="number wide">tasks</th>
           </tr>
         </thead>
         <tbody>
@@ -63,18 +64,18 @@ function Row({ item, at, line }) {
   const old = !ended && isOld(item.age_s, since);
   return html`<tr class=${old ? "old" : ""}>
     <th scope="row"><a href=${viewPath(item.cluster, item.name)}>${item.name}</a></th>
-    <td>${item.cluster}</td>
-    <td><${State} state=${item.state} old=${old} /></td>
-    <td title=${format.moment(item.since_s)}>${item.since_s === null ? "–" : format.duration(Date.now() / 1000 - item.since_s)}</td>
-    <td class="number">${item.tasks}</td>
+    <td class="wide">${item.cluster}</td>
+    <td><${State} state=${item.state} old=${old} trouble=${item.trouble.length > 0} /></td>
+    <td class="words">${item.trouble.length ? html`<${Trouble} cluster=${item.cluster} topology=${item.name} trouble=${item.trouble[0]} />` : html`<span class="none">none</span>`}
+      ${item.trouble.length > 1 && html` <a href=${viewPath(item.cluster, item.name)}>and ${item.trouble.length - 1} more</a>`}
+    </td>
     <td class="number">
       ${ended ? "–" : format.rate(item.rate_per_s)}
       ${old && html`<br /><small>${format.duration(item.age_s + since)} old</small>`}
     </td>
-    <td><${Sparkline} values=${line} label=${`tuples per second of ${item.name} in the last 15 minutes`} /></td>
-    <td class="words">${item.trouble.length ? html`<${Trouble} cluster=${item.cluster} topology=${item.name} trouble=${item.trouble[0]} />` : html`<span class="none">none</span>`}
-      ${item.trouble.length > 1 && html` <a href=${viewPath(item.cluster, item.name)}>and ${item.trouble.length - 1} more</a>`}
-    </td>
+    <td class="wide"><${Sparkline} values=${line} label=${`tuples per second of ${item.name} in the last 15 minutes`} /></td>
+    <td class="wide" title=${format.moment(item.since_s)}>${item.since_s === null ? "–" : format.duration(Date.now() / 1000 - item.since_s)}</td>
+    <td class="number wide">${format.count(item.tasks)}</td>
   </tr>`;
 }
 

@@ -1,12 +1,14 @@
 // The frame of a topology: its state, what is wrong, and the tabs of its views. One live stream serves them all.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { ActionsView } from "./actions_view.js";
+import { CheckpointsView } from "./checkpoints_view.js";
 import { ContainersView } from "./containers_view.js";
 import { Explanation } from "./explanation_view.js";
 import { FlowView } from "./flow_view.js";
 import { HealthView } from "./health_view.js";
+import { ProcessView } from "./logs_view.js";
 import { PlansView } from "./plans_view.js";
 import { ProblemsView } from "./problems_view.js";
 import { TaskView } from "./task_view.js";
@@ -21,12 +23,15 @@ const VIEWS = {
   tasks: ["Tasks", TasksView],
   timelines: ["Timelines", TimelinesView],
   traces: ["Traces", TracesView],
+  checkpoints: ["Checkpoints", CheckpointsView],
   containers: ["Containers", ContainersView],
   plans: ["Plans", PlansView],
   problems: ["Problems", ProblemsView],
   health: ["Health", HealthView],
   ...(ACTIONS_ALLOWED ? { actions: ["Actions", ActionsView] } : {}),
 };
+
+const NO_ACTIONS = "This server changes no topologies; start it with --allow-actions and --token-file FILE.";
 
 export function TopologyPage({ cluster, topology, view, rest, query, go }) {
   const live = useLive(cluster, topology);
@@ -36,18 +41,19 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
   const ended = Boolean(item && hasEnded(item.state));
   const shared = { cluster, topology, query, go, live, ended, status, old: old && !ended };
   const [, Shown] = VIEWS[view] || [];
+  const unknown = !live.data && live.problem && live.problem.status === 404; // the history may know it nevertheless
   return html`
     <div class="title">
       <h1>${topology}</h1>
-      ${item && html`<${State} state=${item.state} old=${shared.old} />`}
+      ${item && html`<${State} state=${item.state} old=${shared.old} trouble=${item.trouble.length > 0} />`}
     </div>
     <${Freshness} polled=${live} ended=${ended} wanted=${`topology ${topology} of cluster ${cluster}`} />
     ${item &&
     html`<div class=${shared.old ? "summary old" : "summary"}>
       <dl class="facts">
         <div><dt>spouts emit</dt><dd>${ended ? "–" : format.rate(item.rate_per_s)}</dd></div>
-        <div><dt>tasks</dt><dd>${item.tasks}</dd></div>
-        <div><dt>containers</dt><dd>${item.containers}</dd></div>
+        <div><dt>tasks</dt><dd>${format.count(item.tasks)}</dd></div>
+        <div><dt>containers</dt><dd>${format.count(item.containers)}</dd></div>
         <div><dt>since</dt><dd>${format.moment(item.since_s)}</dd></div>
         <div><dt>user</dt><dd>${item.user}</dd></div>
         <div><dt>run</dt><dd>${item.id}</dd></div>
@@ -57,7 +63,7 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
       ${item.health && html`<p class="notice">${sentence(item.health)} <a href=${viewPath(cluster, topology, "health")}>All decisions</a></p>`}
       ${EXPLAINS && html`<${Explanation} cluster=${cluster} topology=${topology} components=${status ? status.components.map((each) => each.name) : []} />`}
     </div>`}
-    <nav class="tabs" aria-label="Views of the topology">
+    ${(!unknown || view === "timelines") && html`<nav class="tabs" aria-label="Views of the topology">
       ${Object.entries(VIEWS).map(
         ([key, [title]]) => html`<a
           key=${key}
@@ -69,10 +75,12 @@ export function TopologyPage({ cluster, topology, view, rest, query, go }) {
     <div class=${shared.old ? "view old" : "view"}>
       ${view === "task"
         ? html`<${TaskView} key=${rest[0]} ...${shared} task=${rest[0] || ""} part=${rest[1] || ""} />`
-        : Shown
+        : view === "process"
+          ? html`<${ProcessView} key=${rest[0]} ...${shared} process=${rest[0] || ""} />`
+          : Shown
           ? html`<${Shown} ...${shared} />`
-          : html`<p>There is no view ${view}.</p>`}
-    </div>
+          : html`<p>${view === "actions" ? NO_ACTIONS : `There is no view ${view}.`}</p>`}
+    </div>`}
   `;
 }
 

@@ -1,18 +1,23 @@
 // Where the time of tuples goes: the shares of all traces, and the slowest of them as a waterfall.
 
-import { html, useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
-import { Freshness, Scrolled, viewPath } from "./pieces.js";
+import { Freshness, Scrolled, viewPath, withQuery } from "./pieces.js";
 import { placeOf, read, usePolled } from "./tracker_api.js";
 
 const PERIOD_S = 5; // a trace is complete some seconds after its root
 const MOST_STEPS = 200;
 const WIDTH = 1000; // of a bar, in units of its own
 
-export function TracesView({ cluster, topology, ended }) {
+const LINKED = 100; // traces that are asked for to find that of an address
+
+// The chosen trace is part of the URL.
+export function TracesView({ cluster, topology, query, go, ended }) {
   const place = placeOf(cluster, topology);
-  const traces = usePolled((signal) => read(`${place}/traces`, signal), PERIOD_S, [place]);
-  const [chosen, choose] = useState("");
+  const chosen = query.get("trace") || "";
+  const path = withQuery(`${place}/traces`, { limit: chosen && LINKED });
+  const traces = usePolled((signal) => read(path, signal), PERIOD_S, [path]);
+  const choose = (trace) => go(withQuery(viewPath(cluster, topology, "traces"), { trace }), { replace: true });
   if (!traces.data) return html`<${Freshness} polled=${traces} ended=${ended} wanted="the traces" />`;
   const { summary, slowest, refused } = traces.data;
   if (!slowest.length)
@@ -34,6 +39,7 @@ export function TracesView({ cluster, topology, ended }) {
         ${slowest.map((each) => html`<option key=${each.trace_id} value=${each.trace_id}>${format.latency(each.duration_s)}, ${format.moment(each.at_s)}</option>`)}
       </select></label>
     </p>
+    ${chosen && shown.trace_id !== chosen && html`<p class="notice" role="status">Trace ${chosen} is not among the slowest any more.</p>`}
     <${Waterfall} trace=${shown} cluster=${cluster} topology=${topology} />
   `;
 }

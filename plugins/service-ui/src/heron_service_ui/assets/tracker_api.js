@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
 
 const API = "/api/v1";
 const TOKEN_KEY = "heron-tracker-token";
+export const TOKEN_REFUSED = "heron-token-refused"; // an event of the window
 const SILENT_MS = 20_000; // the tracker sends at least a comment every 15 s
 
 export const PERIOD_S = Number(document.documentElement.dataset.periodS) || 1;
@@ -49,6 +50,10 @@ async function request(path, signal, options = {}) {
     throw new ApiError(0, "the server of these pages does not answer");
   }
   if (response.ok) return response;
+  if (response.status === 401 && NEEDS_TOKEN) {
+    forgetToken();
+    dispatchEvent(new Event(TOKEN_REFUSED));
+  }
   let detail = response.statusText;
   try {
     detail = (await response.json()).detail;

@@ -1,6 +1,6 @@
 // Tuples that a task has received and emitted: a table for each stream. Values are texts, and stay texts.
 
-import { html } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Scrolled } from "./pieces.js";
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from heron.author_text import short_text
+from heron.author_text import class_name
 from heron.errors import UserCodeError
 from heron_streamlet.failures import OperatorError, Step, in_one
 
@@ -78,10 +78,7 @@ class Gatherer:
         elif isinstance(record, Sequence) and not isinstance(record, (str, bytes)) and len(record) == len(self._schema):
             return tuple(record)
         names = ", ".join(self._schema.names)
-        msg = (
-            f"to_columns: {short_text(record, 200)} is no mapping with the names {names}, nor as many values in "
-            "this order"
-        )
+        msg = f"to_columns: a {class_name(record)} is no mapping of {names}, nor as many values in this order"
         raise UserCodeError(msg)
 
     def _batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
@@ -94,7 +91,7 @@ class Gatherer:
             try:
                 pa.array([value], field.type)
             except _UNFIT as error:
-                unfit = f"to_columns: {short_text(value, 200)} does not fit the column {field.name!r}: {error}"
+                unfit = f"to_columns: a {class_name(value)} does not fit the column {field.name!r} of type {field.type}"
                 record = dict(zip(self._schema.names, row, strict=True))
                 return OperatorError.of(self._operator, unfit, (record,), error)
         return None

@@ -208,7 +208,7 @@ def _plain(value: object) -> object:
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return value
     msg = (
-        f"{short_text(value, 60)} cannot be kept in a store: it is a {type(value).__name__}, and not int, float, "
+        f"a {type(value).__name__} cannot be kept in a store: it is not int, float, "
         "Decimal, str, bytes or a tuple of these; map values before they are aggregated, or write a Monoid"
     )
     raise UsageError(msg)

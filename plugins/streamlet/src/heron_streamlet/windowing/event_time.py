@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 
-from heron.author_text import short_text
+from heron.author_text import class_name, short_text
 from heron.clock import wall_s
 from heron.errors import UserCodeError
 
@@ -49,16 +49,14 @@ def event_time_us(time: object) -> int:
     """
     if isinstance(time, datetime):
         if time.tzinfo is None:
-            msg = (
-                f"event time {short_text(time, 60)} has no time zone; give datetime(..., tzinfo=UTC), or seconds "
-                "since 1970 in UTC"
-            )
+            msg = "the event time has no time zone; give datetime(..., tzinfo=UTC), or seconds since 1970 in UTC"
             raise UserCodeError(msg)
         us = (time - _EPOCH) // timedelta(microseconds=1)
     elif isinstance(time, (int, float)) and not isinstance(time, bool) and math.isfinite(time):
         us = round(time * 1_000_000)
     else:
-        msg = f"event time {short_text(time, 60)} is neither a datetime with a time zone nor seconds since 1970 in UTC"
+        shown = f"{time}" if type(time) is float else f"of type {class_name(time)}"
+        msg = f"event time {shown} is neither a datetime with a time zone nor seconds since 1970 in UTC"
         raise UserCodeError(msg)
     if abs(us) > LIMIT_US:
         msg = (

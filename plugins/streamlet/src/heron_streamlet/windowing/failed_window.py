@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from heron.author_text import short_text, traceback_text
+from heron.author_text import traceback_text
 from heron_streamlet.failures import OperatorError, author_place, error_text
 from heron_streamlet.windowing.fold import Fold
 
 __all__ = ["REPORTED", "FailedWindow", "GuardedFold", "WindowFailed", "failed_window", "has_failed", "window_error"]
 
 _TRACE_CHARACTERS = 4000  # it travels, once for each window
-_KEY_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def window_error(operator: object, key: object, window: object, failed: FailedWi
 
     `operator` is as in `OperatorError.of`; the window is a `Window`, or words.
     """
-    whose = f"{window} of the key {short_text(key, _KEY_CHARACTERS)}" if keyed else f"{window}"
+    whose = f"{window} of a key" if keyed else f"{window}"
     reason = f"{whose} has no result, because a function failed: {failed.reason}"
     found = OperatorError.of(operator, reason, (key, str(window)) if keyed else (str(window),), failed.trace)
     found.place = failed.place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from heron.errors import HeronError
@@ -13,7 +13,7 @@ from heron_testing.hostile_arguments.author_file import FILE_NAME, first_line_of
 from heron_testing.hostile_arguments.calls import CALLS, Call, Caller
 from heron_testing.hostile_arguments.components import Place
 
-__all__ = ["PLACES", "Cell", "Outcome", "Verdict", "cells", "judged"]
+__all__ = ["PLACES", "Cell", "Outcome", "Verdict", "cells", "contradictions", "judged"]
 
 PLACES: dict[Caller, tuple[Place, ...]] = {
     Caller.BOLT: tuple(Place),
@@ -26,6 +26,8 @@ PLACES: dict[Caller, tuple[Place, ...]] = {
 
 _LINE = re.compile(r"component '(\w+)', task \d+: (.*) raised (\w+)(?:: |;).*?; at (.*?), line (\d+)", re.DOTALL)
 _OWN = {"HostileError", "Failure"}
+_SHARED = ("context.register_metric(", "context.keyed_state(", "self.maps.")
+"""Calls that give otherwise where an earlier cell of the task has used the same name or key."""
 
 
 class Outcome(enum.StrEnum):
@@ -86,6 +88,31 @@ def judged(cell: Cell, errors: Sequence[str]) -> Verdict:
     if refused:
         return Verdict(Outcome.REFUSED, errors[0])
     return Verdict(Outcome.FAILS, errors[0]) if errors else Verdict(Outcome.WORKS)
+
+
+def contradictions(expected: Mapping[Cell, Outcome], errors: Sequence[str]) -> list[str]:
+    """What the errors of a task that ran many cells, one of each call, say otherwise than the expected outcomes.
+
+    An error at the line of a call belongs to its cell. An error that names a class of the author, as of a value that
+    cannot be encoded, belongs to one of the cells without an error at their line. Equal errors are shown once. Cells
+    that depend on earlier cells are left out.
+    """
+    at_lines: dict[int, list[str]] = {}
+    for error in errors:
+        at_lines.setdefault(int(found[5]) if (found := _LINE.search(error)) else 0, []).append(error)
+    of_classes = [error for line, each in at_lines.items() if line < first_line_of_calls() for error in each]
+    wrong, silent = [], []
+    for cell, outcome in expected.items():
+        if cell.call.line.startswith(_SHARED):
+            continue
+        verdict = judged(cell, at_lines.get(line_of(cell.call), ()))
+        if verdict.outcome is Outcome.WORKS and outcome is not Outcome.WORKS:
+            silent.append(cell)
+        elif verdict.outcome is not outcome:
+            wrong.append(f"{cell}: {verdict.outcome} instead of {outcome}; {verdict.reason}")
+    if silent and not of_classes:
+        wrong += [f"{cell}: no error instead of {expected[cell]}" for cell in silent]
+    return wrong
 
 
 def wrong_class(cell: Cell, name: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from heron_testing.hostile_arguments.author_file import FILE_NAME, author_text
 from heron_testing.hostile_arguments.calls import CALLS
-from heron_testing.hostile_arguments.cells import Cell, Outcome, judged
+from heron_testing.hostile_arguments.cells import Cell, Outcome, contradictions, judged
 from heron_testing.hostile_arguments.components import NEIGHBOURS
 from heron_testing.sandbox import Sandbox
 
@@ -25,11 +25,13 @@ topology_of(sys.modules[__name__], Place({place!r}), {cells!r}, out={out!r}).bui
 """
 
 
-def faults_of_processes(sandbox: Sandbox, cells: Sequence[Cell], *, timeout_s: float = 120.0) -> list[str]:
+def faults_of_processes(sandbox: Sandbox, expected: Mapping[Cell, Outcome], *, timeout_s: float = 120.0) -> list[str]:
     """Run cells of one place and one kind of component, one after the other, in one task; return what is wrong.
 
-    The same is required as of a cell in the simulator, except that a tuple of a cell may also be acked.
+    The same is required as of a cell in the simulator, except that a tuple of a cell may also be acked. The errors must
+    be those of the expected outcomes, of which each cell has another call.
     """
+    cells = list(expected)
     folder = sandbox.root / f"hostile{len(sandbox.runs)}"
     folder.mkdir()
     chosen = [(CALLS.index(cell.call), cell.argument) for cell in cells]
@@ -46,9 +48,9 @@ def faults_of_processes(sandbox: Sandbox, cells: Sequence[Cell], *, timeout_s: f
         faults.append(f"neighbours {neighbours} arrived as {arrived}")
     if sorted(found["acked"] + found["failed"]) != list(numbers):
         faults.append(f"the numbers were acked as {found['acked']}, and failed as {found['failed']}")
-    lines = {cell.call: cell for cell in cells}
-    for error in (line for line in run.stderr.splitlines() if line.startswith(_ERROR)):
-        verdicts = [judged(cell, [error]) for cell in lines.values()]
+    errors = [line for line in run.stdout.splitlines() if line.startswith(_ERROR)]
+    for error in errors:
+        verdicts = [judged(cell, [error]) for cell in cells]
         if all(verdict.outcome is Outcome.FAULT for verdict in verdicts):
             faults.append(verdicts[0].reason)
-    return faults
+    return [*faults, *contradictions(expected, errors)]

@@ -15,6 +15,8 @@ HASH_GROUPING = "custom heron_testing.random_topologies.grouped_by_hash:HashGrou
 _COLUMN_KEYS = 4
 _SIZES = (0, 1, 2, 60, 900, 20_000)
 _STREAMS = ("default", "other")
+_OF_ANY_TASKS = frozenset({"SHUFFLE", "NONE", "LOCAL_OR_SHUFFLE", "FIELDS", "PARTIAL_KEY", "LOWEST"})
+_LASTS_S = (0.0, 0.0, 0.05, 0.3)  # of a call
 _SMALL_LIMIT = 30_000  # bytes of a tuple: large ones cost little then
 
 
@@ -119,7 +121,7 @@ class _Drawing:
         program = replace(program, spouts=tuple(spouts), bolts=tuple(bolts), containers=containers)
         # A task that has ended cannot be updated, so all spouts must have calls to repeat.
         repeats = all(spout.calls and spout.end != "initialize" for spout in spouts)
-        return replace(program, updates=self.updates(program)) if self.choices.updates and repeats else program
+        return self.updated(program) if self.choices.updates and repeats else program
 
     def spout(self, name: str) -> SpoutProgram:
         chance = self.chance
@@ -195,6 +197,26 @@ class _Drawing:
             self.direct.add((component, stream))
         return found
 
+    def updated(self, program: Program) -> Program:
+        """The program with its updates, and with calls that last while other tasks have learned of an update."""
+        updates = self.updates(program)
+        return replace(
+            program,
+            updates=(*updates, *self.removals(program, updates)),
+            spouts=tuple(
+                replace(spout, calls=tuple(replace(call, lasts_s=self.chance.choice(_LASTS_S)) for call in spout.calls))
+                for spout in program.spouts
+            ),
+        )
+
+    def removals(self, program: Program, updates: Sequence[Update]) -> tuple[Update, ...]:
+        """An update after the others: all tasks but one of a bolt are removed."""
+        present = {bolt.name: bolt.tasks for bolt in program.bolts if self.may_change_tasks(program, bolt)}
+        for each in updates:
+            present |= each.tasks
+        able = [name for name, tasks in present.items() if tasks > 1]
+        return (Update(tasks={self.chance.choice(able): 1}),) if able and self.sometimes(0.7) else ()
+
     def updates(self, program: Program) -> tuple[Update, ...]:
         """One or two changes while the topology runs."""
         chance = self.chance
@@ -203,19 +225,20 @@ class _Drawing:
 
     def new_tasks(self, program: Program) -> Update:
         """Another number of tasks for a bolt whose inputs allow it."""
-        plain = {"SHUFFLE", "NONE", "LOCAL_OR_SHUFFLE", "FIELDS", "PARTIAL_KEY", "LOWEST"}
-        able = [
-            bolt.name
-            for bolt in program.bolts
-            if program.mode != "EFFECTIVELY_ONCE"
-            and bolt.moment in ("process", "queued")
-            and all(each.grouping in plain for each in bolt.inputs)
-        ]
+        able = [bolt.name for bolt in program.bolts if self.may_change_tasks(program, bolt)]
         if not able:
             return self.pause(program)
         name = self.chance.choice(able)
         others = [tasks for tasks in range(1, 4) if tasks != program.tasks(name)]
         return Update(tasks={name: self.chance.choice(others)})
+
+    def may_change_tasks(self, program: Program, bolt: BoltProgram) -> bool:
+        """Whether the oracle knows what a bolt receives although its number of tasks changes."""
+        return (
+            program.mode != "EFFECTIVELY_ONCE"
+            and bolt.moment in ("process", "queued")
+            and all(each.grouping in _OF_ANY_TASKS for each in bolt.inputs)
+        )
 
     def new_containers(self, program: Program) -> Update:
         """Another number of containers; without checkpoints, only one more."""

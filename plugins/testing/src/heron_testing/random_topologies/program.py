@@ -38,11 +38,13 @@ class Call:
         form: ``rows``; ``batch`` for one batch of columns for each stream, which is one root; ``ids`` for the same with
             an id for each row.
         raises: whether it raises after its emits.
+        lasts_s: how long it takes, in pauses before its emits; only on processes, with updates.
     """
 
     emits: tuple[Emit, ...] = ()
     form: str = "rows"
     raises: bool = False
+    lasts_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,17 +69,23 @@ class ProgramSpout(Remembering, Spout):
         is_last = self.is_over()
         if is_last and self.own.end == "before":
             self.end_now()
-        for root in roots_of(self.own, self.task.index, number):
+        roots = list(roots_of(self.own, self.task.index, number))
+        for root in roots:
+            self.pause(call.lasts_s / len(roots))
             self.send(root)
         if is_last and self.own.end == "after":
             self.end_now()
         elif is_last and self.own.end == "thread":
             self.context.threadsafe_collector().end()
             self.ended = True
-        if self.go is not None:
-            threading.Event().wait(_PAUSE_S)
+        self.pause(_PAUSE_S if roots else max(_PAUSE_S, call.lasts_s))
         if call.raises:
             raise RaisedByProgram(f"call {number}")  # noqa: EM102
+
+    def pause(self, seconds: float) -> None:
+        """Wait, where calls are repeated."""
+        if self.go is not None:
+            threading.Event().wait(seconds)
 
     def is_over(self) -> bool:
         """Whether all calls are made."""

@@ -32,18 +32,20 @@ _LINE_BYTES = 1 << 20  # a longer line without an end is returned in pieces of t
 
 
 class LogFolder:
-    """The files of a log folder, or those of one task; it includes files that appear later."""
+    """The files of a log folder, or those of one task or process; it includes files that appear later."""
 
-    def __init__(self, folder: Path, task_id: int | None = None) -> None:
+    def __init__(self, folder: Path, task_id: int | None = None, process: str = "") -> None:
+        """`process` is the name of its files without suffix, such as ``stmgr-1``."""
         self._folder = folder
         self._task_id = task_id
+        self._process = process
         self._files: dict[Path, LogFile] = {}
 
     def last(self, count: int) -> list[LogLine]:
         """Return the last lines of each file: those of the engine by time, then the output of the tasks, by task.
 
         Raises:
-            UsageError: when the task has no files here; names the tasks that have files.
+            UsageError: when the task or the process has no files here; names the tasks that have files.
         """
         engine: list[LogLine] = []
         printed: list[LogLine] = []
@@ -73,6 +75,9 @@ class LogFolder:
             tasks = ", ".join(sorted({who for who, task_id in map(_who, self._all()) if task_id})) or "none"
             msg = f"task {self._task_id} has no logs in {self._folder}; tasks: {tasks}"
             raise UsageError(msg)
+        if self._process and not paths:
+            msg = f"process {self._process!r:.80} has no logs in {self._folder}"
+            raise UsageError(msg)
         return paths
 
     @staticmethod
@@ -86,7 +91,8 @@ class LogFolder:
         return log_line(_who(path)[0], line, engine=cls.is_of_engine(path))
 
     def _paths(self) -> list[Path]:
-        return [path for path in self._all() if self._task_id in (None, _who(path)[1])]
+        paths = [path for path in self._all() if self._task_id in (None, _who(path)[1])]
+        return [path for path in paths if self._process in ("", path.stem)]
 
     def _all(self) -> list[Path]:
         return sorted(path for path in self._folder.iterdir() if path.suffix in _SUFFIXES)

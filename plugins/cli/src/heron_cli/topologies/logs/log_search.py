@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from heron.driver_kit.log import OLDER_FILES
 from heron_cli.topologies.logs.log_files import LogFolder, LogLine
 
-__all__ = ["search_logs"]
+__all__ = ["process_logs", "search_logs"]
 
 _LINE_BYTES = 1 << 20  # a longer line is searched in pieces of this size
 _ESCAPED = frozenset('"\\/<>')  # JSON may write these characters in more than one way
@@ -24,8 +25,20 @@ def search_logs(folder: Path, task_id: int | None, text: str, count: int) -> tup
     Raises:
         UsageError: when the task has no logs there.
     """
-    wanted = text.casefold()
-    logs = LogFolder(folder, task_id)
+    return _found(LogFolder(folder, task_id), text.casefold(), count)
+
+
+def process_logs(folder: Path, process: str, count: int, search: str = "") -> tuple[LogLine, ...]:
+    """Return the last `count` lines of each log of one process, such as ``stmgr-1``, that contain a text ("": any).
+
+    Raises:
+        UsageError: when the process has no logs there.
+    """
+    with closing(LogFolder(folder, process=process)) as logs:
+        return _found(logs, search.casefold(), count) if search else (*logs.last(count), *logs.new(final=True))
+
+
+def _found(logs: LogFolder, wanted: str, count: int) -> tuple[LogLine, ...]:
     engine: list[LogLine] = []
     printed: list[LogLine] = []
     for path in logs.paths():

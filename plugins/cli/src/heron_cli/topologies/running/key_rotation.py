@@ -56,7 +56,8 @@ def rotate_keys(
     Raises:
         UsageError: when the topology has ended, or its version of heron-core does not rotate keys; nothing was changed.
         StateConflictError: when another command changes the keys now.
-        UnreachableError: when a step is not completed in time. Both sets are accepted, and data flows on.
+        UnreachableError: when a step is not completed in time; the message names what is missing. After the first
+            step both sets are accepted, and data flows on. After the second one the old set is removed.
     """
     check_not_ended(topology.status(control=True))
     if (leader := topology.located()) and not leader.server_key:
@@ -72,7 +73,7 @@ def rotate_keys(
         on_step("every container uses the new keys; the old ones are removed")
         _write(topology, ring.completed(), version)
         ring, version = _ring(topology)
-    return _wait(topology, ring, after_s)
+    return _wait(topology, ring, None)
 
 
 def _ring(topology: RemoteTopology) -> tuple[KeyRing, int]:
@@ -121,11 +122,19 @@ def _wait(topology: RemoteTopology, ring: KeyRing, after_s: float | None) -> Hel
         if after_s is not None and waited_s >= after_s:
             return held
         if waited_s >= topology.timeout_s:
-            why = "; ".join(held.waits_for)
-            msg = (
-                f"the keys of topology {topology.name!r} still rotate after {topology.timeout_s:g} s, and data flows "
-                f"on: {why}; `heron keys rotate {topology.name}` goes on, and with --after without these containers"
-            )
-            raise UnreachableError(msg)
+            raise UnreachableError(_late(topology, ring, held))
         pause.wait(_POLL_S)
     return held
+
+
+def _late(topology: RemoteTopology, ring: KeyRing, held: HeldKeys) -> str:
+    name, timeout_s, why = topology.name, topology.timeout_s, "; ".join(held.waits_for)
+    if ring.next is None:
+        return (
+            f"the old keys of topology {name!r} are removed, but {timeout_s:g} s later not everywhere: {why}; "
+            f"connections with the old keys are broken until then; `heron keys {name}` shows what is missing"
+        )
+    return (
+        f"the keys of topology {name!r} still rotate after {timeout_s:g} s, and data flows on: {why}; "
+        f"`heron keys rotate {name}` goes on, and with --after without these containers"
+    )

@@ -127,7 +127,7 @@ class RemoteTopology:
         self._run: ExecutionState | None = None
         self._client: TManagerClient | None = None
         self._open_own = client_of
-        self._client_of: tuple[str, bool] | None = None
+        self._client_of: tuple[str, str, bool] | None = None
         self._located: TManagerLocation | None = None
         self._located_at_s = float("-inf")
 
@@ -326,7 +326,7 @@ class RemoteTopology:
         )
 
     def _connected(self, location: TManagerLocation, control: bool) -> TManagerClient:
-        wanted = (location.endpoint, control)
+        wanted = (location.endpoint, location.server_key, control)
         if self._client is None or self._client_of != wanted:
             self.close()
             if self._open_own is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heron.errors import UnreachableError
-from heron.ipc.keys import Speaker, keys_of_server
+from heron.ipc.keys import ClientKind, keys_of_server
 from heron.ipc.query import TManagerClient
 from heron.state_nodes.topology_keys import decode_key_ring
 
@@ -25,6 +25,6 @@ def open_tmanager_client(
     if server_key and server_key == ring.former:
         msg = f"the topology manager at {endpoint} starts again, with new keys"
         raise UnreachableError(msg)
-    speaker = Speaker.CONTROL if control else Speaker.READER
-    known = [each.connecting_as(speaker) for each in ring.sets()]
+    kind = ClientKind.CONTROL if control else ClientKind.READER
+    known = [each.connecting_as(kind) for each in ring.sets()]
     return TManagerClient(endpoint, keys_of_server(server_key, known) or known[0])

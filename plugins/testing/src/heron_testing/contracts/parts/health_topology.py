@@ -10,7 +10,16 @@ from heron.spi.health_values import ComponentShape, Observation, Sample, Subscri
 
 __all__ = ["busy_topology", "odd_topology"]
 
-_NAMES = ("task-time-s", "execute-count", "emit-count", "in-queue-bytes", "outlet-bytes", "backlog", "host-cpu-s")
+_NAMES = (
+    "task-time-s",
+    "execute-count",
+    "emit-count",
+    "consumed-bytes",
+    "in-queue-bytes",
+    "outlet-bytes",
+    "backlog",
+    "host-cpu-s",
+)
 
 
 def busy_topology(tasks: int = 4, moments: int = 4) -> list[Observation]:
@@ -38,6 +47,7 @@ def _samples(shape: TopologyShape) -> list[Sample]:
             if not spout:
                 labels = {"component": "source", "stream": "default"}
                 found.append(structs.replace(base, name="execute-count", labels=labels, rate_per_s=rate))
+                found.append(structs.replace(base, name="consumed-bytes", value=1e7, rate_per_s=10 * rate))
             found.append(structs.replace(base, name="in-queue-bytes", value=1e5))
     return found
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable
 
 from heron.author_text import class_name, short_text
 
-__all__ = ["Replays"]
+__all__ = ["OwedReplays"]
 
 _COMPARABLE = frozenset({int, str, bytes, float})
 _LONGEST_KEY = 400  # characters
 _MOST_IDS = 65_536  # as many as a spout has in flight by default; roots beyond it are only counted
 
 
-class Replays:
+class OwedReplays:
     """Failed roots that `fail` did not emit again, by their ids. Pure; belongs to the holder of the emit lock.
 
     A spout may fail roots for years without a replay, so the number of ids is bounded. Roots beyond the bound stay

@@ -1,0 +1,68 @@
+// The logs of a task or of another process, from the files of the server's machine: followed, and searched.
+
+import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { html } from "./html.js";
+import { Freshness, viewPath, withQuery } from "./pieces.js";
+import { LOGS_SHOWN, OF_RUN, placeOf, read, usePolled } from "./tracker_api.js";
+
+const LOG_S = 2;
+const SEARCH_S = 10; // a search reads all files
+const MOST_MARKS = 200; // of a line
+
+// The page of a process such as stmgr-1.
+export function ProcessView({ cluster, topology, process, query, go }) {
+  const path = viewPath(cluster, topology, "process", process);
+  return html`<h2>Logs of ${process}</h2>
+    ${LOGS_SHOWN
+      ? html`<${Logs} of=${process} path=${`${placeOf(cluster, topology)}/processes/${encodeURIComponent(process)}/logs`} search=${query.get("search") || ""} find=${(text) => go(withQuery(path, { search: text }), { replace: true })} />`
+      : html`<${NoLogs} command=${`heron logs ${topology} --follow`} />`}
+    <p><a href=${viewPath(cluster, topology, "containers")}>All processes, by container</a></p>`;
+}
+
+export function NoLogs({ command }) {
+  return html`<p>${OF_RUN ? "The page of a run shows no logs: the run prints the output of its tasks." : html`<code>heron ui --logs</code> shows them here.`} On the machine of the logs: <code>${command}</code></p>`;
+}
+
+export function Logs({ of, path: place, search, find }) {
+  const path = withQuery(place, { lines: 500, search });
+  const logs = usePolled((signal) => read(path, signal), search ? SEARCH_S : LOG_S, [path]);
+  const [following, setFollowing] = useState(true);
+  const [wanted, setWanted] = useState(search);
+  const box = useRef(null);
+  const items = logs.data ? logs.data.items : [];
+  useEffect(() => {
+    if (following && box.current) box.current.scrollTop = box.current.scrollHeight;
+  });
+  return html`<div>
+    <form class="choices" role="search" onSubmit=${(event) => { event.preventDefault(); find(wanted); }}>
+      <label class="choice">Find in all lines <input type="search" maxlength="1000" value=${wanted} onInput=${(event) => setWanted(event.currentTarget.value)} /></label>
+      <button type="submit">Find</button>
+      ${search && html`<button type="button" onClick=${() => { setWanted(""); find(""); }}>Show all</button>`}
+    </form>
+    ${logs.data ? html`<${Lines} ...${{ of, logs, items, box, following, setFollowing, search }} />` : html`<${Freshness} polled=${logs} wanted="the logs" />`}
+  </div>`;
+}
+
+function Lines({ of, logs, items, box, following, setFollowing, search }) {
+  return html`<div>
+    <label class="choice"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.currentTarget.checked)} /> Follow</label>
+    ${logs.problem && html`<p class="notice bad" role="status">${logs.problem.message}</p>`}
+    <div class="log" ref=${box} tabindex="0" role="log" aria-label=${`Log of ${of}`} aria-live="off">
+      ${items.map((each, number) => html`<div key=${number} class=${`line ${each.level.toLowerCase()}`}>${each.at ? `${each.at.slice(0, 23).replace("T", " ")} ${each.level} ` : ""}${marked(each.text, search)}${each.error ? ["\n", marked(each.error, search)] : ""}</div>`)}
+      ${!items.length && (search ? "No line has that text." : "The logs are empty.")}
+    </div>
+  </div>`;
+}
+
+// The text with each place of the searched one marked; both stay text.
+function marked(text, search) {
+  const [inText, inSearch] = [text.toLowerCase(), search.toLowerCase()];
+  if (!search || inText.length !== text.length) return text; // in some scripts, case changes the length
+  const parts = [];
+  let from = 0;
+  for (let at = inText.indexOf(inSearch); at >= 0 && parts.length < MOST_MARKS; at = inText.indexOf(inSearch, from)) {
+    parts.push(text.slice(from, at), html`<mark>${text.slice(at, at + search.length)}</mark>`);
+    from = at + search.length;
+  }
+  return [...parts, text.slice(from)];
+}
