@@ -162,6 +162,37 @@ def test_a_root_that_the_author_does_not_let_out_again_becomes_a_dead_letter() -
         replays.take_letters(["1-0-1"], drop=False)
 
 
+def test_a_replay_leaves_before_a_call_that_may_block(tmp_path: Path) -> None:
+    """The timer of the linger fires between the replay's emit and the next call, which may wait long for its source."""
+    emitters: list[SpoutEmitter] = []
+    waiting: list[int] = []
+    is_over = False
+
+    class Blocking(Numbers):
+        count = 1
+
+        def __init__(self, delegate: object = None) -> None:
+            super().__init__(delegate)
+            emitters.append(cast("SpoutEmitter", delegate))
+
+        def next_tuple(self) -> None:
+            if self.emitted < self.count:
+                super().next_tuple()
+            elif is_over:
+                waiting.append(emitters[0].pending_rows())
+                self.end()
+
+    def until(rest: Rest) -> bool:
+        nonlocal is_over
+        if emitters and emitters[0].pending_rows() and not is_over:
+            is_over = True
+            rest.gateway.data_out.end_linger()
+        return sent_end(rest)
+
+    run(Rest("spout", first_time("fail", 0), until, config=REPLAYS), tmp_path, Blocking)
+    assert waiting == [0]
+
+
 class Kept:
     """The letters of one task, in memory."""
 

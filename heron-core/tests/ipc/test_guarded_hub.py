@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import pytest
 
 from heron.clock import monotonic_s
 from heron.errors import HeronError
-from heron.ipc.guarded_hub import GuardedHub, open_guarded_hub
+from heron.ipc.guarded_hub import GuardedHub, UnprovedPeers, open_guarded_hub
 from heron.ipc.keys import ClientKeys, ClientKind, TopologyKeys, new_keys
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import HANDSHAKE_S, Channel, SocketContext
@@ -20,6 +22,14 @@ from heron_testing.relay import Relay
 MAX_BYTES = 100_000
 _GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"CURVE".ljust(20, b"\0") + bytes(32)  # of ZMTP 3.1
 _LONG_COMMAND, _LONG_MESSAGE = 6, 2  # flags of ZMTP
+
+
+def too_much(flags: int = _LONG_COMMAND) -> bytes:
+    """What no handshake has, as a command or message that has not ended yet."""
+    return struct.pack(">BQ", flags, MAX_BYTES) + b"x" * (MAX_BYTES - 1)
+
+
+TOO_MUCH = too_much()
 
 
 class Guarded:
@@ -113,12 +123,10 @@ def test_a_frame_above_the_limit_ends_the_connection_of_its_sender(guarded: Guar
 
 def test_a_stranger_who_sends_more_than_a_handshake_is_cut_off(guarded: Guarded) -> None:
     """ZeroMQ gives every connection the memory of the largest frame, also before its peer has proved a key."""
-    host, _, port = guarded.hub.endpoint.removeprefix("tcp://").partition(":")
     for flags in (_LONG_COMMAND, _LONG_MESSAGE):
-        with socket.create_connection((host, int(port))) as stranger:
-            stranger.setblocking(False)
+        with stranger_of(guarded) as stranger:
             begun_s = monotonic_s()
-            stranger.sendall(_GREETING + struct.pack(">BQ", flags, MAX_BYTES) + b"x" * (MAX_BYTES - 1))
+            stranger.sendall(too_much(flags))
             guarded.until(partial(_is_closed, stranger))
             assert monotonic_s() - begun_s < HANDSHAKE_S / 2
     guarded.until(lambda: sum(guarded.hub.gate.refused().values()) == 2)
@@ -128,14 +136,90 @@ def test_a_peer_that_has_proved_its_key_may_send_a_large_frame_at_once(guarded: 
     """What it sends right behind the handshake counts for no limit of strangers, and it is watched no more."""
     client = guarded.client(guarded.keys.connecting_as(ClientKind.MEMBER))
     client.send(b"x" * (MAX_BYTES - 1000))  # encryption adds some bytes
-    guarded.until(lambda: guarded.heard)
-    guarded.until(lambda: guarded.hub.serve() is None)
+    guarded.until(lambda: guarded.heard and not guarded.hub.gate.unproved)
     assert not any(guarded.hub.gate.refused().values())
     idle = guarded.client(guarded.keys.connecting_as(ClientKind.READER))
-    guarded.until(guarded.hub.gate.unproved.end_large)
-    guarded.until(lambda: guarded.hub.serve() is None)
     idle.send(b"hello")
-    guarded.until(lambda: len(guarded.heard) == 2)
+    guarded.until(lambda: len(guarded.heard) == 2 and not guarded.hub.gate.unproved)
+    idle.send(b"again")
+    guarded.until(lambda: len(guarded.heard) == 3)
+
+
+def test_a_stranger_is_watched_whoever_reads_the_counters(guarded: Guarded) -> None:
+    """Metrics are read between two rounds; the events of connections stay for the gate."""
+    with stranger_of(guarded) as stranger:
+        assert guarded.hub.gate.events.poll(10_000)
+        begun_s = monotonic_s()
+        assert not any(guarded.hub.gate.refused().values())
+        stranger.sendall(TOO_MUCH)
+        guarded.until(partial(_is_closed, stranger))
+        assert monotonic_s() - begun_s < HANDSHAKE_S / 2
+
+
+def test_a_request_or_event_is_no_reason_to_look(guarded: Guarded) -> None:
+    """A look costs time for each stranger, on the thread that routes data, and strangers can cause many events."""
+    with stranger_of(guarded) as stranger:
+        assert guarded.hub.gate.events.poll(10_000)
+        assert guarded.hub.serve()
+        stranger.sendall(TOO_MUCH)
+        for _ in range(3):
+            assert guarded.hub.serve()
+        guarded.until(lambda: not guarded.hub.look())
+        guarded.until(partial(_is_closed, stranger))
+
+
+@pytest.fixture
+def strangers() -> Iterator[list[tuple[socket.socket, socket.socket]]]:
+    """Both ends of three connections, the accepting end first."""
+    with ExitStack() as ends, socket.create_server(("127.0.0.1", 0)) as server:
+        made = []
+        for _ in range(3):
+            peer = ends.enter_context(socket.create_connection(server.getsockname()))
+            made.append((ends.enter_context(server.accept()[0]), peer))
+        yield made
+
+
+def test_each_stranger_has_its_turn(strangers: list[tuple[socket.socket, socket.socket]]) -> None:
+    """A look takes a bounded time, however many are in their handshake."""
+    unproved = UnprovedPeers(at_once=1)
+    for own, _ in strangers:
+        unproved.accepted(own.fileno())
+    strangers[-1][1].sendall(TOO_MUCH)
+    watched = []
+    for _ in range(4):
+        unproved.end_large()
+        watched.append(len(unproved))
+    assert watched == [3, 3, 2, 2]
+
+
+def test_strangers_are_watched_when_no_descriptor_is_left(strangers: list[tuple[socket.socket, socket.socket]]) -> None:
+    """They can use up the descriptors themselves. A descriptor that is no connection any more is forgotten."""
+    unproved, (own, peer), gone = UnprovedPeers(), strangers[0], strangers[1][0]
+    for each in (own, gone):
+        unproved.accepted(each.fileno())
+    gone.close()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        unproved.end_large()
+        watched = len(unproved)
+        peer.sendall(TOO_MUCH)
+        unproved.end_large()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (watched, len(unproved)) == (1, 0)
+    peer.settimeout(10)
+    with suppress(ConnectionResetError):
+        assert peer.recv(1) == b""
+
+
+def stranger_of(guarded: Guarded) -> socket.socket:
+    """A connection that has sent the greeting of CURVE."""
+    host, _, port = guarded.hub.endpoint.removeprefix("tcp://").partition(":")
+    made = socket.create_connection((host, int(port)))
+    made.setblocking(False)
+    made.sendall(_GREETING)
+    return made
 
 
 def _is_closed(connection: socket.socket) -> bool:

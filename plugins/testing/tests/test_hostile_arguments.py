@@ -12,7 +12,7 @@ import pytest
 from heron.api.bolt import BaseBolt
 from heron.instance.output.emitter import Emitter
 from heron_testing.hostile_arguments.arguments import ARGUMENTS
-from heron_testing.hostile_arguments.author_file import line_of
+from heron_testing.hostile_arguments.author_file import author_text, line_of
 from heron_testing.hostile_arguments.calls import CALLS, Call, Caller
 from heron_testing.hostile_arguments.cells import PLACES, Cell, Outcome, cells, contradictions, judged
 from heron_testing.hostile_arguments.components import Place
@@ -151,3 +151,21 @@ def test_the_errors_of_many_cells_are_compared_with_their_outcomes() -> None:
     assert missing.endswith("no error instead of refused")
     (surplus,) = contradictions({first: Outcome.WORKS, second: Outcome.WORKS}, [error])
     assert "refused instead of works" in surplus
+
+
+@pytest.mark.parametrize(
+    ("raised", "line", "argument"),
+    [
+        ("HostileError: none", "class RaisingHash:", "`__hash__` raises"),
+        ("SerializationError: a value of type function cannot be encoded", "class AuthorBolt(", "lambda"),
+        ("UsageError: ack of a generator; give what was received", "class AuthorBolt(", "generator"),
+        ("UsageError: its value <int of 16,610 bits> is not a number", "class AuthorBolt(", "huge"),
+    ],
+)
+def test_an_error_of_a_class_excuses_only_cells_whose_argument_it_names(raised: str, line: str, argument: str) -> None:
+    """Without a line of a call it could be of each of them; a refusal that went missing would not be noticed."""
+    number = author_text().partition(line)[0].count("\n") + 1
+    error = f"component 'hostile', task 2: process raised {raised}; at /a/hostile_author.py, line {number}; it goes on"
+    named, other = (Cell(CALLS[place], name, Place.PROCESS) for place, name in ((0, argument), (1, "object")))
+    (missing,) = contradictions({named: Outcome.REFUSED, other: Outcome.REFUSED}, [error])
+    assert missing == f"{other}: no error instead of refused"

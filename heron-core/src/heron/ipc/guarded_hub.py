@@ -13,10 +13,12 @@ ZeroMQ has one limit for messages, and it holds also before a peer has proved it
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 import zmq
 from zmq.utils import z85
@@ -32,10 +34,11 @@ __all__ = ["Gate", "GuardedHub", "Handshakes", "UnprovedPeers", "open_guarded_hu
 _ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 _MONITOR_ENDPOINT = "inproc://gate.monitor"
 _ZAP_VERSION = b"1.0"
-_LOOK_S = 0.05  # a stranger sends 100 MiB in this time on one machine, and far less over a network
+_LOOK_AT_MOST = 250  # connections: 1 ms for each `GuardedHub.LOOK_S`, on a thread that may route data
 _HANDSHAKE_BYTES = 64 * 1024  # the greeting, HELLO and INITIATE have some hundreds
 _UNPROVED_BYTES = 256  # greeting and WELCOME have 234 bytes; READY, which only a proved peer gets, comes on top
 _TCP_BYTES = struct.Struct("=120xQQ")  # `struct tcp_info` of Linux: tcpi_bytes_acked, tcpi_bytes_received
+_GONE = {errno.EBADF, errno.ENOTSOCK, errno.ENOTCONN, errno.EOPNOTSUPP, errno.ENOPROTOOPT}  # no TCP connection
 _EVENT = struct.Struct("=HI")  # event and value: the first part of a monitor's message
 _MONITORED = (
     zmq.EVENT_ACCEPTED
@@ -71,6 +74,9 @@ def open_guarded_hub(sockets: SocketContext, host: str, keys: ServerKeys, known_
 
 class GuardedHub(Hub):
     """A hub on the network whose peers have all proved a key; `endpoint` is the one of its oldest set of keys."""
+
+    LOOK_S = 0.05
+    """How often to call `look`. A stranger sends 100 MiB in this time on one machine, and far less over a network."""
 
     __slots__ = ("_listens_at", "endpoint", "endpoints", "gate")
 
@@ -122,14 +128,19 @@ class GuardedHub(Hub):
     def attendants(self) -> tuple[zmq.Socket[bytes], ...]:
         return self.gate.requests, self.gate.events
 
-    def serve(self) -> float | None:
+    def serve(self) -> bool:
         """Answers the requests of connecting peers; `Reactor.guard` calls it when a request or event arrives.
 
-        Returns after how many seconds it has to be called again; None when no peer is in a handshake.
+        Returns whether peers are in a handshake, so that `look` must be called every `LOOK_S`.
         """
         self.gate.answer()
         self.gate.count()
-        return _LOOK_S if self.gate.unproved.end_large() else None
+        return len(self.gate.unproved) > 0
+
+    def look(self) -> bool:
+        """Ends connections of peers that send too much in their handshake; whether to look again after `LOOK_S`."""
+        self.gate.unproved.end_large()
+        return len(self.gate.unproved) > 0
 
     def close(self) -> None:
         if not self.raw.closed:
@@ -187,8 +198,7 @@ class Gate:
             self._count(*_EVENT.unpack(parts[0]))
 
     def refused(self) -> dict[str, int]:
-        """The number of refused connections so far, by reason."""
-        self.count()
+        """The number of refused connections by reason, as far as their events were counted."""
         return self._handshakes.refused(self._now_s())
 
     def close(self) -> None:
@@ -231,37 +241,51 @@ class UnprovedPeers:
     of a handshake, and cannot send a frame before it has it. No event of ZeroMQ says which connection that is.
     """
 
-    def __init__(self) -> None:
-        self._descriptors: set[int] = set()
+    def __init__(self, at_once: int = _LOOK_AT_MOST) -> None:
+        self._at_once = at_once
+        self._descriptors: dict[int, None] = {}  # in the order in which it looks at them
+
+    def __len__(self) -> int:
+        """How many connections it watches."""
+        return len(self._descriptors)
 
     def accepted(self, descriptor: int) -> None:
-        """Begins to look at a connection."""
-        self._descriptors.add(descriptor)
+        """Begins to watch a connection."""
+        self._descriptors[descriptor] = None
 
     def disconnected(self, descriptor: int) -> None:
         """Forgets a connection that is closed."""
-        self._descriptors.discard(descriptor)
+        self._descriptors.pop(descriptor, None)
 
-    def end_large(self) -> bool:
-        """Ends the connections of those that have sent too much; whether others are still in a handshake."""
-        self._descriptors = {each for each in self._descriptors if _in_handshake(each)}
-        return bool(self._descriptors)
+    def end_large(self) -> None:
+        """Looks at the next connections, at most `at_once`, and ends those that have sent too much."""
+        for descriptor in list(islice(self._descriptors, self._at_once)):
+            del self._descriptors[descriptor]
+            if _in_handshake(descriptor):
+                self._descriptors[descriptor] = None
 
 
 def _in_handshake(descriptor: int) -> bool:
-    """Whether its peer can still prove a key. ZeroMQ may have closed it, and another file may have its number."""
+    """Whether its peer can still prove a key. ZeroMQ may have closed it, and another file may have its number.
+
+    It takes no descriptor of its own: a stranger could have used them up.
+    """
+    peer = None
     try:
-        with socket.fromfd(descriptor, socket.AF_INET, socket.SOCK_STREAM) as peer:  # a copy of the descriptor
-            info = peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_BYTES.size)
-            taken_bytes, sent_bytes = _TCP_BYTES.unpack(info)
-            if taken_bytes > _UNPROVED_BYTES:
-                return False
-            if sent_bytes <= _HANDSHAKE_BYTES:
-                return True
+        peer = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=descriptor)
+        info = peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_BYTES.size)
+        taken_bytes, sent_bytes = _TCP_BYTES.unpack(info)
+        if taken_bytes > _UNPROVED_BYTES:
+            return False
+        if sent_bytes > _HANDSHAKE_BYTES:
             peer.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # it is closed, which an event will say
-    return False
+            return False
+    except OSError as error:
+        return error.errno not in _GONE  # that it is closed, an event will say
+    finally:
+        if peer is not None:
+            peer.detach()  # ZeroMQ closes it
+    return True
 
 
 class Handshakes:

@@ -219,7 +219,7 @@ class TManagerClient:
             elif left_s <= 0:  # checked after the wait: the reply may have come while this process was stopped
                 break
         end = self._channel.end
-        why = end.value if end else f"nothing came within {round(timeout_s, 1):g} s"
+        why = end.value if end else f"nothing came within {round(timeout_s, 1 if timeout_s >= 1 else 3):g} s"
         if end in _OTHER_KEYS:
             msg = f"the topology manager at {self._endpoint} refuses this command: {why}"
             raise AccessError(msg)

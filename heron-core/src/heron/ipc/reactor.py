@@ -82,14 +82,19 @@ class Reactor:
 
     def guard(self, hub: GuardedHub) -> None:
         """Serves the gate of a hub on the network: checks the keys of peers that connect, and counts refused ones."""
-        sources, again = hub.attendants, Timer(lambda: None, None)
-        again.cancel()
+        sources, looks = hub.attendants, False
 
         def serve() -> None:
-            nonlocal again
-            again.cancel()
-            if self._calls.get(sources[0]) is serve and (wait_s := hub.serve()) is not None:
-                again = self.after(wait_s, serve)
+            nonlocal looks
+            if hub.serve() and not looks:  # a look for each event would cost as much as strangers like
+                looks = True
+                self.after(hub.LOOK_S, look)
+
+        def look() -> None:
+            nonlocal looks
+            looks = self._calls.get(sources[0]) is serve and hub.look()
+            if looks:
+                self.after(hub.LOOK_S, look)
 
         for source in sources:
             self._poller.register(source, zmq.POLLIN)

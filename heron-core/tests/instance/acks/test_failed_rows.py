@@ -44,6 +44,7 @@ def told(rows: FailedRows, *failed: tuple[TrackedBatch, list[int]]) -> list[tupl
         counters, documents = parse_cause(data, head)
         causes: Iterable[bytes] = accumulate(documents, lambda before, cause: cause or before)
         found += [(head.destinations[0], each, decode_cause(why)) for each, why in zip(counters, causes, strict=True)]
+    found.sort(key=lambda each: each[:2])
     assert fails == [counter for _, counter, _ in found]
     return found
 
@@ -65,6 +66,18 @@ def test_each_row_has_its_error_and_the_others_are_failed_by_the_component() -> 
     assert (plain.component, plain.task_id, plain.doing, plain.trace) == ("check", BOLT, "fail", "")
     ((_, _, again),) = told(rows, (first, [1]))
     assert again.error == "", "an error is told once"
+
+
+def test_a_document_is_sent_once_also_if_other_rows_are_between() -> None:
+    """Records with two faults, for example, alternate as they like."""
+    rows, failed = FailedRows("check", BOLT), batch(100)
+    rows.blame(failed, range(0, 100, 2), "process", ValueError("x"))
+    rows.blame(failed, range(1, 100, 2), "process", KeyError("y"))
+    all_rows = [(failed, [*range(100)])]
+    cause, _ = BatchAcks().fail_segments(all_rows, rows.take(all_rows))
+    counters, documents = parse_cause(cause, parse_segment(cause, 0))
+    assert counters == [*range(100, 200, 2), *range(101, 200, 2)]
+    assert [place for place, each in enumerate(documents) if each] == [0, 50]
 
 
 def poisoned(text: str, *, context: bool = False) -> Exception:

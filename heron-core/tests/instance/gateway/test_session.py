@@ -30,6 +30,7 @@ from heron.ipc.frames.tracking import (
     COUNTER_BITS,
     DERIVED,
     LISTED,
+    MAX_CAUSE_BYTES,
     MAX_CAUSES_BYTES,
     RootOutcome,
     ack_range,
@@ -238,6 +239,9 @@ def test_why_roots_failed_reaches_the_task_with_their_outcome() -> None:
 
 GARBLED = {
     "a cause that is too long": tracking_segment(7, SegmentKind.CAUSE, LISTED, 1, bytes(8 + MAX_CAUSES_BYTES + 1)),
+    "a document that is too long": tracking_segment(
+        7, SegmentKind.CAUSE, LISTED, 2, bytes(16) + b"{}\n" + b"x" * (MAX_CAUSE_BYTES + 1)
+    ),
     "fewer causes than counters": tracking_segment(7, SegmentKind.CAUSE, LISTED, 2, bytes(16) + b"{}"),
     "a cause of fewer counters than it says": tracking_segment(7, SegmentKind.CAUSE, LISTED, 2, bytes(15)),
     "an outcome that nobody knows": tracking_segment(7, SegmentKind.SETTLED, DERIVED, 1, b"\0" * 8, stream=9),

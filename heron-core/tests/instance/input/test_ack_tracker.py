@@ -22,7 +22,7 @@ MAKE = Tuple.source("c", "s", 1)
 
 
 class Out:
-    """Parses sent segments: ``("ack", {root: xor})``, ``("fail", roots)`` or ``("range", (base, rows))``."""
+    """Parses sent segments: ``("ack", {root: xor})``, ``("fail", roots)`` or ``("range", (base, rows, acked))``."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, object]] = []
@@ -36,7 +36,7 @@ class Out:
                 continue
             ack = parse_ack(data, head)
             if head.encoding == DERIVED:
-                self.sent.append(("range", (ack.base, head.rows)))
+                self.sent.append(("range", (ack.base, len(ack.xors), ack.acked)))
             else:
                 assert ack.roots is not None
                 self.sent.append(("ack", dict(zip(ack.roots.tolist(), ack.xors.tolist(), strict=True))))
@@ -114,7 +114,7 @@ def test_a_batch_acked_whole_is_one_range() -> None:
     work.settle(work.pool[:3])
     assert work.tracker.waiting == 3
     assert not work.out.sent
-    assert work.sent() == [("range", (100, 3))]
+    assert work.sent() == [("range", (100, 3, 3))]
     assert work.tracker.waiting == 0
     assert work.sent() == []
 
@@ -157,7 +157,7 @@ def test_the_others_of_a_batch_are_acked_behind_its_fails(failed: list[int]) -> 
     work.settle([work.pool[place] for place in left], [*[work.pool[place] for place in failed], kept])
     assert work.sent() == [
         ("fail", [*[100 + place for place in failed], 50]),
-        ("range", (100, len(left))),
+        ("range", (100, 4, len(left))),
     ]
     assert [place for place in range(4) if work.batch.takes_children(place)] == sorted(failed)
     assert work.tracker.ignored == 0
@@ -214,7 +214,7 @@ def test_whole_batches_may_be_settled_without_processing() -> None:
     work.tracker.fail_whole(ranged(2, base=300))
     work.tracker.ack_whole(ranged(3, base=400))
     assert work.tracker.waiting == 5
-    assert work.sent() == [("fail", [300, 301]), ("range", (400, 3))]
+    assert work.sent() == [("fail", [300, 301]), ("range", (400, 3, 3))]
 
 
 def test_a_tuple_takes_children_until_its_ack_has_left() -> None:

@@ -88,15 +88,33 @@ def test_the_gateway_flushes_only_while_the_authors_code_runs() -> None:
     emitter = SpoutEmitter(origin, out)
     emitter.set_streams([whole(origin)])
     emitter.emit([1])
-    emitter.flush_meanwhile()
-    assert not out.items
     with emitter.lock.released():
         emitter.emit([2])
+        assert not out.items
         emitter.flush_meanwhile()
         assert [head.rows for head in sent(out)] == [2]
     emitter.emit([3])
     emitter.flush_meanwhile()
     assert not out.items
+
+
+def test_rows_that_the_gateway_could_not_flush_leave_before_the_authors_code_runs() -> None:
+    """The timer of the linger fires once: if the task thread held the lock, the next call may block behind these rows.
+
+    Rows that are emitted after such a flush wait for the next linger.
+    """
+    out, origin = data_out(), origin_of()
+    emitter = SpoutEmitter(origin, out)
+    emitter.set_streams([whole(origin)])
+    emitter.emit([1])
+    out.end_linger()
+    assert not out.items
+    with emitter.lock.released():
+        assert [head.rows for head in sent(out)] == [1]
+        emitter.emit([2])
+        assert not out.items
+    with emitter.lock.released():
+        assert not out.items
 
 
 def test_rows_emitted_during_flushes_of_the_gateway_are_sent_in_order() -> None:

@@ -90,7 +90,7 @@ class Emitter:
         self._emitted_before: dict[str, int] = {}
         self._column_records: dict[str, ColumnRecord] = {}
         self.time = TaskTime()
-        self.lock = EmitLock(self.time)
+        self.lock = EmitLock(self.time, self.flush_meanwhile)
         self.stop_requested: Callable[[], bool] = _never  # an emit that waits for room gives up on a stop
         self.overflowed = False
         self.on_error: Callable[[Exception], None] = _raise  # the runner shows and counts errors
@@ -146,7 +146,7 @@ class Emitter:
         self.flush_meanwhile()
 
     def flush_meanwhile(self) -> None:
-        """Gateway: flushes if the task thread is in the author's code; otherwise its runner flushes soon."""
+        """Gateway: flushes if the task thread is in the author's code; otherwise `lock` calls it once that is so."""
         if self.pending_rows() and self.lock.try_acquire():
             try:
                 self.flush()

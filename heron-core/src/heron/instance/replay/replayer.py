@@ -93,7 +93,7 @@ class Replayer:
                 self.kept_bytes -= root.size_bytes
                 given_up.append(GivenUp(root, replay, outcome))
             else:
-                again = root if root.tup_id is replay else root._replace(tup_id=replay)
+                again = root._replace(tup_id=replay, cause=b"")  # only a letter needs it, and no budget counts it
                 self._wait(again, now_s, self.policy.wait_s(replay.failures))
         if given_up:
             self._give_up(given_up)

@@ -115,13 +115,13 @@ def parse_cause(data: bytes, head: SegmentHead) -> tuple[list[int], list[bytes]]
     """The counters of a CAUSE segment, and a document for each. An empty one repeats the one before it.
 
     Raises:
-        RemoteProtocolError: when its length or the number of its documents is wrong.
+        RemoteProtocolError: when its length, or the number or length of its documents is wrong.
     """
     payload = memoryview(data)[head.payload_start : head.end]
     listed = _SIZE * head.rows
     expect_length(listed <= len(payload) <= listed + MAX_CAUSES_BYTES, head)
     documents = bytes(payload[listed:]).split(b"\n")
-    expect_length(len(documents) == head.rows, head)
+    expect_length(len(documents) == head.rows and max(map(len, documents)) <= MAX_CAUSE_BYTES, head)
     return list(struct.unpack(f"<{head.rows}q", payload[:listed])), documents
 
 

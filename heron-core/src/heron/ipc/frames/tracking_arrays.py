@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,7 +174,13 @@ def fails(roots: U64) -> Iterator[bytes]:
 
 
 def causes(roots: U64, documents: Sequence[bytes]) -> Iterator[bytes]:
-    """CAUSE segments: why these roots fail, a document for each, for each task of the roots."""
+    """CAUSE segments: why these roots fail, a document for each, for each task of the roots.
+
+    Roots with equal documents come together, because a segment has a document only where another one begins.
+    """
+    if 1 < len(set(documents)) < len(documents):
+        order = _equal_together(documents)
+        roots, documents = roots[order], [documents[place] for place in order]
     for task_id, chosen in _by_task(roots):
         counters = roots[chosen] & _COUNTER_MASK
         own = (
@@ -237,6 +244,14 @@ def _slices(count: int) -> Sequence[slice]:
     if 0 < count <= MOST_LISTED:
         return (slice(0, count),)
     return [slice(at, min(at + MOST_LISTED, count)) for at in range(0, count, MOST_LISTED)]
+
+
+def _equal_together(documents: Sequence[bytes]) -> list[int]:
+    """The places of these documents; those of equal ones follow each other."""
+    places: dict[bytes, list[int]] = {}
+    for place, each in enumerate(documents):
+        places.setdefault(each, []).append(place)
+    return list(chain.from_iterable(places.values()))
 
 
 def _parts_of(documents: Sequence[bytes]) -> Iterator[tuple[slice, bytes]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import sys
 from functools import lru_cache
@@ -13,7 +14,7 @@ from heron_testing.hostile_arguments.calls import CALLS, Call, Caller
 
 FILE_NAME = "hostile_author.py"
 
-__all__ = ["FILE_NAME", "author_text", "first_line_of_calls", "line_of", "loaded"]
+__all__ = ["FILE_NAME", "author_text", "class_at", "first_line_of_calls", "line_of", "loaded"]
 
 _HEAD = '''"""Calls with arguments that no author means."""
 
@@ -80,6 +81,13 @@ def line_of(call: Call) -> int:
 def first_line_of_calls() -> int:
     """The number of the empty line above the first call."""
     return author_text().split("\n@CALLS.append")[0].count("\n") + 1
+
+
+@lru_cache
+def class_at(line: int) -> str:
+    """The name of the class of the file that has this line; empty if none has."""
+    classes = [each for each in ast.parse(author_text()).body if isinstance(each, ast.ClassDef)]
+    return next((each.name for each in classes if each.lineno <= line <= (each.end_lineno or 0)), "")
 
 
 def loaded(folder: Path) -> ModuleType:
