@@ -48,9 +48,7 @@ def gather(client: Client, name: str, policy: HealthPolicy, since: Since, timeou
         later = _ask(client, name, timeout_s)
         status = later.status if later.running and later.status is not None else status
     now_s = wall_s() if seen.running else _end_s(seen.status, events[-1].at_s if events else None)
-    facts = Facts(
-        name, now_s, since.before(now_s), seen.running, status, events, (), found, observed_s, tuple(unknown)
-    )
+    facts = Facts(name, now_s, since.before(now_s), seen.running, status, events, (), found, observed_s, tuple(unknown))
     facts = replace(facts, failing=grown(seen.status, status))
     if folder is None:
         return facts
