@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 from pathlib import Path
@@ -80,7 +81,7 @@ class _Session:
         click.echo(f"{cause.name}: {'right' if trial.is_right else 'WRONG'}: {said}")
         self.good &= trial.is_right
         recording.right = trial.right
-        self._keep(recording, trial.complete_s)
+        self._keep(recording, trial.complete_s if trial.right or trial.said else math.inf)
 
     def healthy(self, healthy: Healthy) -> None:
         """Watches a healthy load."""

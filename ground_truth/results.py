@@ -89,6 +89,8 @@ def _causes(results: Results) -> list[str]:
 def _row(cause: Cause, trial: Trial) -> tuple[str, ...]:
     first = trial.said[0] if trial.said else None
     complete = "never" if trial.complete_s is None else f"{trial.complete_s:.0f} s"
+    if not trial.right:  # the cause is over by itself
+        complete = ""
     wrong = "" if trial.is_right else " **(wrong)**"
     return (
         cause.text,

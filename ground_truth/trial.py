@@ -78,7 +78,8 @@ class Watched:
 class Trial:
     """The outcome: the right diagnoses, what stood first over time (only changes), and all that was found at the end.
 
-    `complete_s` is when all right diagnoses were found, with one of them first; None if that did not come.
+    `complete_s` is when all right diagnoses were found, with one of them first; None if that did not come, or
+    there is none.
     """
 
     cause: str
@@ -132,7 +133,7 @@ def judge(name: str, right: frozenset[str], policy: HealthPolicy, windows: Itera
         reported = _reported(policy, window)
         if reported and (not said or said[-1].first != reported[0]):
             said.append(Said(round(at_s, 1), reported[0]))
-        if complete_s is None and _complete(reported, right):
+        if right and complete_s is None and _complete(reported, right):
             complete_s = round(at_s, 1)
         if at_s >= _WITHIN_S:
             break
@@ -189,8 +190,6 @@ def _before(windows: Iterator[Window], policy: HealthPolicy, before_s: float, se
 
 def _complete(reported: tuple[str, ...], right: frozenset[str]) -> bool:
     """Whether a right diagnosis stands first, and the others of different names stand somewhere."""
-    if not right:
-        return not reported
     names = {each.partition(" ")[0] for each in right}
     found = {each.partition(" ")[0] for each in reported if each in right}
     return bool(reported) and reported[0] in right and found == names

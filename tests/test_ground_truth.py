@@ -43,16 +43,22 @@ def test_the_tables_show_wrong_and_missing_diagnoses() -> None:
     alarm = Alarm(3.0, "slow-host container 1", "why")
     lines = section(
         Results(
-            {"stopped-task": trial(Said(5.2, "slow-task enrich/4")), "slow-task": trial(complete_s=None, at_end=())},
+            {
+                "stopped-task": trial(Said(5.2, "slow-task enrich/4")),
+                "slow-task": trial(complete_s=None, at_end=()),
+                "paused-task": Trial("paused-task", (), (), None, ()),
+            },
             {"bursts": Watched(60.0, 58, (alarm, alarm), 0.95)},
             {"slow-link": "this machine has no network of hosts"},
         )
     )
-    assert lines[0] == "The right diagnosis came first in 0 of 2 causes."
+    assert lines[0] == "The right diagnosis came first in 1 of 3 causes."
     (wrong,) = [line for line in lines if "SIGSTOP" in line]
     assert wrong.endswith("| `slow-task enrich/4` **(wrong)** | 5 s | 11 s | `stuck-task enrich/2` |")
     (none,) = [line for line in lines if "4 times as long" in line]
     assert none.endswith("| `stuck-task` | none |  | never | none |")
+    (over,) = [line for line in lines if "stopped for 6 s" in line]
+    assert over.endswith("| none | none |  |  | none |"), "a cause that is over by itself has nothing to complete"
     assert "- slow-link: this machine has no network of hosts" in lines
     assert any(line.startswith("Not tried yet: `hanging-call`") for line in lines)
     assert lines[-1].endswith("| 60 s | 58 | 95% | `slow-host container 1` |")

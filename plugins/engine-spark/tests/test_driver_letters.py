@@ -64,6 +64,25 @@ def test_a_task_that_closes_ends_the_wait_and_the_batch_is_not_complete() -> Non
     assert raised == ["1 dead letters are not stored, because the task ends; their batch is repeated"]
 
 
+def test_letters_that_are_stored_while_the_task_closes_are_stored() -> None:
+    """The wait may run out just before: the batch must not be repeated, or its letters would be stored twice."""
+
+    class StoredLate(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            if self.is_set():
+                return True
+            driver.next_tuple()
+            driver.closed.set()
+            return False
+
+    driver = Reporting()
+    driver.stored = StoredLate()
+    failures = Failures({})
+    failures.add(failed_at(STEP, ValueError("no"), 1))
+    driver.keep(failures.counts(0).letters)
+    assert len(driver.reported) == 1
+
+
 def test_the_newest_letters_of_a_task_stay() -> None:
     """Within `topology.dead.letters.bytes`; the others are counted."""
     failures = Failures({"topology.dead.letters.bytes": 3_000})

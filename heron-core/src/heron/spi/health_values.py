@@ -87,7 +87,8 @@ class ComponentShape:
     `kind` is ``spout`` or ``bolt``. `tasks` is the container of each task. `most` includes the number of key groups
     where an input is grouped by key; None without a bound. `groups` is that number, which tasks divide evenly; None
     where no input is grouped by key. `most_pending` is the number of incomplete roots that each task of a spout may
-    have (`topology.max.spout.pending`); None of a bolt.
+    have (`topology.max.spout.pending`); None of a bolt. `keys_moved`: an update has moved key groups between tasks, so
+    their totals since their start do not compare.
     """
 
     name: str
@@ -98,6 +99,7 @@ class ComponentShape:
     most: int | None = None
     groups: int | None = None
     most_pending: int | None = None
+    keys_moved: bool = False
 
     @property
     def parallelism(self) -> int:
@@ -109,9 +111,9 @@ class ComponentShape:
 class TopologyShape:
     """The plan of a topology: its components, each behind those that it reads from.
 
-    `version` differs between plans with other tasks. `changing`: an update is under way, so rates say little about
-    either plan. `loses`: a process that ends loses the tuples that it has, because delivery is at most once.
-    `objectives` are those that the topology itself sets (``topology.objectives``), as text.
+    `version` differs between plans with other tasks, or other owners of key groups. `changing`: an update is under way,
+    so rates say little about either plan. `loses`: a process that ends loses the tuples that it has, because delivery
+    is at most once. `objectives` are those that the topology itself sets (``topology.objectives``), as text.
     """
 
     name: str

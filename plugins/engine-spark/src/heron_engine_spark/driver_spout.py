@@ -129,7 +129,7 @@ class BatchDriver(Spout):
         self.stored.clear()
         self.letters.append(letters)
         while not self.stored.wait(_LOOK_S):
-            if self.closed.is_set():
+            if self.closed.is_set() and not self.stored.is_set():  # they may be stored since the wait ended
                 msg = f"{len(letters)} dead letters are not stored, because the task ends; their batch is repeated"
                 raise CheckpointError(msg)
 

@@ -12,6 +12,7 @@ from heron_health_manager.explaining.death_reason import DeathKind, death_reason
 from heron_health_manager.explaining.explain import explain
 from heron_health_manager.explaining.explanation_text import MOST_LINES, explanation_lines
 from heron_health_manager.explaining.facts import Facts, PastEvent, PastGauges
+from heron_health_manager.explaining.gathering import grown
 
 MIB = 2**20
 NOW_S = 1_795_612_800.0  # 2026-11-25 13:20:00 UTC
@@ -249,6 +250,34 @@ def test_errors_of_an_ended_topology_are_told_whenever_they_began() -> None:
     (unknown,) = explain(facts(status=status, running=False)).problems
     assert unknown.what == "1,576 tuples of count failed"
     assert explain(facts(event)).problems == (), "a running topology fails nothing now"
+
+
+def test_an_error_that_began_long_ago_is_told_while_it_fails_tuples() -> None:
+    """Only of the component that fails them now; with the number of the observation."""
+    text = "topology 'words', component '{}', task {}: process with Tuple(1) raised KeyError: 'a'; at a.py, line 3"
+    subjects = ("count", 3), ("split", 4)
+    events = [
+        PastEvent(NOW_S - 5000.0, "user-error", f"task-{task}", 1, {"message": text.format(name, task)})
+        for name, task in subjects
+    ]
+    status = replace(STATUS, components=tuple(ComponentStatus(name, "bolt", 1, failed=176) for name, _ in subjects))
+    (problem,) = explain(facts(*events, status=status, failing={"count": 12}, observed_s=15.0)).problems
+    assert problem.what == "count/3 raises in its code; 176 tuples of count failed, 12 of them in the last 15 s"
+    assert problem.since_s == NOW_S - 5000.0
+
+
+def test_tuples_that_fail_are_counted_between_two_reports_of_the_same_tasks() -> None:
+    """A new topology manager learns the tasks one after the other, each with all that it ever counted."""
+
+    def report(count: int, tasks: int = 1) -> TopologyStatus:
+        bolt = ComponentStatus("count", "bolt", 1, failed=count, reported_tasks=tasks)
+        return replace(STATUS, components=(bolt, ComponentStatus("lines", "spout", 1, failed=count)))
+
+    assert grown(report(5), report(17)) == {"count": 12}
+    assert grown(report(5), report(5)) == {}
+    assert grown(report(5), report(17, tasks=2)) == {}
+    assert grown(report(5), replace(report(17), topology_id="words-2")) == {}
+    assert grown(None, report(17)) == {}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from heron.api.definition import GroupingKind
 from heron.clock import wall_s
 from heron.ipc.documents.metrics_table import MetricsRow, encode_metrics, read_metrics, table_of
 from heron.ipc.documents.status import Culprit, TaskStatus, TopologyStatus, Unreached, UpdateStatus
+from heron.planner.key_owners import KeyOwners
 from heron.planner.physical_plan import CheckpointPlan, PhysicalPlan
 from heron.spi.health_values import Subscription
 from heron_health_manager.observing.observing import SampleReader, observation_of, shape_of
@@ -68,6 +69,15 @@ def test_the_version_changes_with_the_tasks_and_not_with_a_checkpoint() -> None:
     later = replace(plan, version=plan.version + 1, checkpoints=CheckpointPlan(7, 6))
     assert shape_of(later).version == shape_of(plan).version
     assert shape_of(plan_of(3, 4, 5)).version != shape_of(plan).version
+
+
+def test_key_groups_that_move_change_the_version_and_are_marked() -> None:
+    """Rates and totals from before the move are those of other keys."""
+    plan = plan_of(3, 4)
+    moved = replace(plan, key_owners={"count": KeyOwners(((1, 64),))})
+    assert shape_of(moved).version != shape_of(plan).version
+    assert [each.name for each in shape_of(plan).components if each.keys_moved] == []
+    assert [each.name for each in shape_of(moved).components if each.keys_moved] == ["count"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from msgspec import structs
@@ -34,7 +35,9 @@ Moment = tuple[float, float | None, float]
 """Of one task: the tuples that it has consumed, and those in its queue (None: not known) and in its outlet."""
 
 
-def seen(tasks: Mapping[int, Sequence[Moment]], ages: Mapping[int, float] | None = None) -> Measurements:
+def seen(
+    tasks: Mapping[int, Sequence[Moment]], ages: Mapping[int, float] | None = None, shape: TopologyShape = SHAPE
+) -> Measurements:
     """What is measured of one observation per second; in tuples."""
     observations = []
     for at in range(len(tasks[2])):
@@ -53,7 +56,7 @@ def seen(tasks: Mapping[int, Sequence[Moment]], ages: Mapping[int, float] | None
             ]
             if queued is not None:
                 samples.append(sample("in-queue-bytes", queued * BYTES, {}))
-        observations.append(Observation(float(at), SHAPE, tuple(samples)))
+        observations.append(Observation(float(at), shape, tuple(samples)))
     found = RoutedSensor().measure(observations)
     return Measurements(SHAPE, (structs.replace(each, value=each.value / BYTES) for each in found))
 
@@ -88,6 +91,25 @@ def test_behind_held_sources_tasks_of_different_age_show_nothing() -> None:
     slow = [(1000.0 + 10.0 * at, 0.0, 4000.0 - 10.0 * at) for at in range(5)]
     idle = [(50000.0, 0.0, 0.0)] * 5
     assert routed(seen({2: slow, 3: idle}, {2: 10.0})) == (None, None)
+
+
+def test_a_restart_in_the_newest_observation_shows_nothing() -> None:
+    """The new process was seen once, so it has no rate: the other task is not skewed against it."""
+    restarted = [*((100.0 * at, 0.0, 0.0) for at in range(4)), (5.0, 0.0, 0.0)]
+    other = [(100.0 * at, 0.0, 0.0) for at in range(5)]
+    assert routed(seen({2: restarted, 3: other}, {2: -4.0})) == (None, None)
+
+
+def test_totals_of_key_groups_that_have_moved_show_nothing() -> None:
+    """A rebalance has ended the skew of tasks that are equally old, and the sources are held."""
+    source, work = SHAPE.components
+    shape = replace(SHAPE, components=(source, replace(work, keys_moved=True)))
+    drains = [(9000.0 + 10.0 * at, 0.0, 4000.0 - 10.0 * at) for at in range(5)]
+    idle = [(5000.0, 0.0, 0.0)] * 5
+    assert routed(seen({2: drains, 3: idle})) == pytest.approx((13000.0, 5000.0))
+    assert routed(seen({2: drains, 3: idle}, shape=shape)) == (None, None)
+    flows = [(9000.0 + 100.0 * at, 0.0, 0.0) for at in range(5)]
+    assert routed(seen({2: flows, 3: flows}, shape=shape)) == pytest.approx((100.0, 100.0))
 
 
 def test_a_batch_in_work_waits_until_all_of_it_is_executed() -> None:

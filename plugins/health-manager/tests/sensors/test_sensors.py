@@ -186,7 +186,18 @@ def test_a_source_that_stalls_within_the_window_keeps_its_target() -> None:
     )
     found = measured(SourceSensor(1e9), window)
     assert found.value("backlog-trend", Subject("lines")) == pytest.approx(375.0 / 4)
-    assert found.value("target-rate", Subject("lines")) == pytest.approx(40.0 + 375.0 / 4)
+    assert found.value("target-rate", Subject("lines")) == pytest.approx(25.0 + 375.0 / 4)
+
+
+def test_a_burst_before_the_window_does_not_count() -> None:
+    """A backlog has drained: 700/s until the first moment, and then the 100/s that come."""
+    window = seen(
+        *([task("emit-count", rate, 1, stream="default"), gauge("backlog", 0.0, 1)] for rate in (700.0, 100.0, 100.0))
+    )
+    found = measured(SourceSensor(60.0), window)
+    assert found.value("target-rate", Subject("lines")) == pytest.approx(100.0)
+    only = measured(SourceSensor(60.0), window[:1])
+    assert only.value("target-rate", Subject("lines")) == pytest.approx(700.0)
 
 
 def test_queues_are_those_in_the_task_and_before_it() -> None:

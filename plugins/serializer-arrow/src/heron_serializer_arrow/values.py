@@ -80,7 +80,7 @@ def _array(field: str, values: Sequence[object], wanted: pa.DataType | None) -> 
             return array
         return array.combine_chunks()
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise _misfit(field, values, wanted, error) from error
+        raise _misfit(field, values, wanted, error) from None  # the text of `error` has the value
 
 
 def _misfit(field: str, values: Sequence[object], wanted: pa.DataType | None, error: Exception) -> SerializationError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import chain
@@ -18,8 +19,10 @@ from pyarrow import parquet
 from heron.errors import TopologyError, UsageError, UserCodeError
 from heron_streamlet import Builder, Items, StageContext, session_window, tumbling_window
 from heron_streamlet.arrow.batches import without_rest
+from heron_streamlet.arrow.gatherer import Gatherer
 from heron_streamlet.arrow.times import column_times
 from heron_streamlet.columns import ColumnStreamlet, ParquetFiles, row_count, sum_of
+from heron_streamlet.failures import Step
 from heron_streamlet.windowing.event_time import START_OF_TIME_US, EventClock
 from heron_streamlet.windowing.window import Window
 from heron_testing.pipelines.collected import Collect
@@ -102,6 +105,17 @@ def test_records_that_fit_go_on_without_those_that_do_not() -> None:
     run = run_simulated(builder)
     assert run["totals"] == [(Window(0, 10_000_000), {"total": 7})]
     assert "to_columns: a int is no mapping of key" in "\n".join(run.errors)
+
+
+def test_a_dead_letter_has_the_value_only_among_its_values() -> None:
+    """Arrow's error has the value in its text, and a trace is shown without the values."""
+    gatherer = Gatherer(Step("columns", 1, "clicks.py:4", "dead_letter"), pa.schema({"key": pa.int64()}), 9, print)
+    gatherer.add(("ada-lovelace",), None, None)
+    failed = gatherer.flush()
+    ((letter,),) = [each.letters for each in failed]
+    assert letter.values == [{"key": "ada-lovelace"}]
+    shown = "".join(traceback.format_exception(failed[0]))
+    assert not [text for text in (letter.error, letter.trace, shown) if "ada-lovelace" in text]
 
 
 @pytest.mark.parametrize(

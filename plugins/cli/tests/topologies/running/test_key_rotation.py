@@ -67,9 +67,11 @@ class Rotating:
         return TopologyStatus(self.name, "words-1", self.state, 1.0, tasks=tasks, keys=keys)
 
 
-def rotate(topology: Rotating, after_s: float | None = None) -> HeldKeys:
+def rotate(
+    topology: Rotating, after_s: float | None = None, on_step: Callable[[str], object] = lambda _: None
+) -> HeldKeys:
     """Rotate the keys of a topology."""
-    return rotate_keys(cast("RemoteTopology", topology), after_s=after_s)
+    return rotate_keys(cast("RemoteTopology", topology), after_s=after_s, on_step=on_step)
 
 
 def held(topology: Rotating) -> HeldKeys:
@@ -111,11 +113,19 @@ def test_after_a_time_the_rotation_goes_on_without_a_container_and_names_it() ->
     """An operator who must end the old keys now does not wait for a lost host; a script must not take it for done."""
     topology = Rotating()
     topology.away = topology.ring
+    steps: list[str] = []
     with pytest.raises(UnreachableError, match=r"are removed, but 0\.01 s later not everywhere: container 2 does not"):
-        rotate(topology, 0.0)
+        rotate(topology, 0.0, steps.append)
+    assert steps[1:] == ["container 2 does not have the new keys; the old ones are removed"]
     assert topology.ring.next is None
+    version = topology.version
+    with pytest.raises(UnreachableError, match="not everywhere: container 2 does not"):
+        rotate(topology, 0.0)
+    assert topology.version == version, "its executor would refuse a third set"
     topology.away = None
-    assert not rotate(topology, 0.0).waits_for
+    steps.clear()
+    assert not rotate(topology, 0.0, steps.append).waits_for
+    assert steps[1:] == ["every container uses the new keys; the old ones are removed"]
 
 
 def test_the_command_waits_for_the_topology_manager_with_the_new_keys() -> None:

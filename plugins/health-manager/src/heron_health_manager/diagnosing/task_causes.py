@@ -42,7 +42,8 @@ class DataSkew(Diagnoser):
 def _hot(measurements: Measurements, subject: Subject) -> tuple[str, ...]:
     """What makes the input of a task larger than that of the others: one key, one key group, or many of them.
 
-    It is one key if the key alone is at least half of what the task gets beyond the mean of the others.
+    It is one key if the key alone is at least half of what the task gets beyond the mean of the others. The share of a
+    key is one of tuples, and what is routed is in bytes: tuples of the key are taken to be as large as the others.
     """
     routed = measurements.of_tasks("routed", subject.component)
     others = [size for task, size in routed.items() if task != subject.task_id]

@@ -41,7 +41,8 @@ class Facts:
     `status` is the present status, or the last report if the topology does not run any more; None if neither is left.
     `events` is the whole history, oldest first; None if there is none here. `gauges` are those before the ends of
     processes. `found` is a round of a health policy, None without one. `unknown` names what could not be found out.
-    `letters` are the dead letters in the files of this machine, the oldest first.
+    `letters` are the dead letters in the files of this machine, the oldest first. `failing` has the tuples that failed
+    while the topology was observed, by the component that failed them.
     """
 
     topology: str
@@ -55,3 +56,4 @@ class Facts:
     observed_s: float = 0.0
     unknown: tuple[str, ...] = ()
     letters: tuple[LetterLine, ...] = ()
+    failing: Mapping[str, int] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from heron_health_manager.explaining.history_files import read_events, read_gaug
 from heron_health_manager.explaining.span import Since
 from heron_health_manager.observing.observing import observe
 
-__all__ = ["gather"]
+__all__ = ["gather", "grown"]
 
 _ENDED = frozenset(each.value for each in ENDED_STATES)
 
@@ -41,14 +41,15 @@ def gather(client: Client, name: str, policy: HealthPolicy, since: Since, timeou
     unknown = list(seen.unknown)
     if events is None:
         unknown.append(f"the history: {no_folder or f'{folder} has no events; the metrics sink file writes them'}")
-    found, observed_s = (None, 0.0)
-    if seen.running and seen.status is not None:
+    found, observed_s, status = None, 0.0, seen.status
+    if seen.running and status is not None:
         found, observed_s, why = _observe(client, name, policy, timeout_s)
         unknown += why
+        later = _ask(client, name, timeout_s)
+        status = later.status if later.running and later.status is not None else status
     now_s = wall_s() if seen.running else _end_s(seen.status, events[-1].at_s if events else None)
-    facts = Facts(
-        name, now_s, since.before(now_s), seen.running, seen.status, events, (), found, observed_s, tuple(unknown)
-    )
+    facts = Facts(name, now_s, since.before(now_s), seen.running, status, events, (), found, observed_s, tuple(unknown))
+    facts = replace(facts, failing=grown(seen.status, status))
     if folder is None:
         return facts
     try:
@@ -95,6 +96,18 @@ def _observe(
     except HeronError as error:
         return None, 0.0, [f"the present load: {error}"]
     return run_round(policy, window), window[-1].at_s - window[0].at_s, []
+
+
+def grown(before: TopologyStatus | None, after: TopologyStatus | None) -> dict[str, int]:
+    """The tuples that bolts have failed between two reports of the same tasks."""
+    if before is None or after is None or before.topology_id != after.topology_id:
+        return {}
+    earlier = {(each.name, each.reported_tasks): each.failed for each in before.components if each.kind == "bolt"}
+    return {
+        each.name: more
+        for each in after.components
+        if (more := each.failed - earlier.get((each.name, each.reported_tasks), each.failed)) > 0
+    }
 
 
 def _end_s(status: TopologyStatus | None, last_event_s: float | None) -> float:

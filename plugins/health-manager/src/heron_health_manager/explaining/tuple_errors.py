@@ -17,25 +17,28 @@ _SUBJECT = re.compile(r"component '(?P<component>[^']+)', task (?P<task>\d+)[^:]
 def error_problems(facts: Facts) -> Iterator[Problem]:
     """A problem for each task whose calls raised: the history has the time, the status only the message.
 
-    A task reports an error of one line once. So in a topology that has ended, also what began before is told.
+    A task reports an error of one line once. So what began before is told too, of a component that fails tuples now, or
+    in a topology that has ended.
     """
     messages: dict[tuple[str, int], tuple[str, float | None]] = {}
     if facts.events is not None:
         for event in facts.events:
-            if event.name == "user-error" and (event.at_s >= facts.since_s or not facts.running):
-                _take(messages, event.attributes.get("message", ""), event.at_s)
+            if event.name == "user-error":
+                told = event.at_s >= facts.since_s or not facts.running
+                _take(messages, event.attributes.get("message", ""), event.at_s, None if told else facts.failing)
     elif facts.status is not None:
         for error in facts.status.errors:
             if " raised " in error:
                 _take(messages, error, None)
     failed = {each.name: each.failed for each in facts.status.components} if facts.status else {}
     for (component, task), (message, at_s) in messages.items():
-        count = failed.get(component, 0)
+        count, now = failed.get(component, 0), facts.failing.get(component, 0)
         yield Problem(
             kind="errors",
             subject=f"{component}/{task}",
             what=f"{component}/{task} raises in its code"
-            + (f"; {count:,} tuples of {component} failed" if count else ""),
+            + (f"; {count:,} tuples of {component} failed" if count else "")
+            + (f", {now:,} of them in the last {facts.observed_s:.0f} s" if now else ""),
             why=(message, *(("its log has each error once, with its traceback",) if count > 1 else ())),
             since_s=at_s,
             ruled_out=("a death of its process (it runs on)",) if facts.running else (),
@@ -61,7 +64,12 @@ def _failures_without_error(facts: Facts, known: Collection[str]) -> Iterator[Pr
             )
 
 
-def _take(messages: dict[tuple[str, int], tuple[str, float | None]], message: str, at_s: float | None) -> None:
-    """Keeps the first message of each task."""
-    if found := _SUBJECT.search(message):
+def _take(
+    messages: dict[tuple[str, int], tuple[str, float | None]],
+    message: str,
+    at_s: float | None,
+    only: Collection[str] | None = None,
+) -> None:
+    """Keeps the first message of each task; only of those components, if they are given."""
+    if (found := _SUBJECT.search(message)) and (only is None or found["component"] in only):
         messages.setdefault((found["component"], int(found["task"])), (found["what"].strip(), at_s))

@@ -95,7 +95,7 @@ def shape_of(plan: PhysicalPlan, *, changing: bool = False) -> TopologyShape:
     return TopologyShape(
         plan.topology.name,
         components,
-        _version(components),
+        _version(plan, components),
         changing=changing or plan.update is not None,
         loses=mode == TopologyReliabilityMode.ATMOST_ONCE,
         objectives=_texts(config.get(TOPOLOGY_OBJECTIVES, ())),
@@ -107,9 +107,9 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
 
 
-def _version(components: tuple[ComponentShape, ...]) -> int:
-    """A number that changes with the tasks; that of the physical plan also grows with each checkpoint."""
-    places = [(each.name, sorted(each.tasks.items())) for each in components]
+def _version(plan: PhysicalPlan, components: tuple[ComponentShape, ...]) -> int:
+    """A number that changes with the tasks and their key groups; that of the plan also grows with each checkpoint."""
+    places = [(each.name, sorted(each.tasks.items()), plan.key_owners.get(each.name)) for each in components]
     return zlib.crc32(repr(places).encode())
 
 
@@ -129,6 +129,7 @@ def _component(
         most=of_keys,
         groups=of_keys,
         most_pending=most_pending if isinstance(most_pending, int) and not inputs else None,
+        keys_moved=keyed and definition.name in index.plan.key_owners,
     )
 
 

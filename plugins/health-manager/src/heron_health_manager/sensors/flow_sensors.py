@@ -20,9 +20,10 @@ class SourceSensor(Sensor):
     """The rate that each source would have if nothing held its spout up.
 
     With a backlog that the spout reports, this is the rate at which the source grows, and what drains the backlog in
-    `drain_s`. What came within the window is what was emitted and the change of the backlog. So the change is that from
-    the first moment to the last: another line through the backlog would not fit the mean rate. Without a backlog it is
-    the sum of its tasks' rates in the time in which each of them was not held up.
+    `drain_s`. What came within the window is what was emitted and the change of the backlog, both from the first moment
+    to the last. The rate at the first moment is of the time before it, such as a burst that has ended; another line
+    through the backlog would not fit the mean rate. Without a backlog it is the sum of its tasks' rates in the time in
+    which each of them was not held up.
 
     A window may have one burst less than usual: `source-error` is the standard error of the rate.
     """
@@ -36,7 +37,7 @@ class SourceSensor(Sensor):
         """`Sensor.measure`."""
         kept = Window.over(window)
         went, uses = by_task(kept.rates("emit-count", "")), kept.rates("task-time-s", "use")
-        backlogs = kept.series("backlog")
+        backlogs, later = kept.series("backlog"), by_task(Window(kept.kept[1:]).rates("emit-count", ""))
         for component in kept.newest.shape.components if kept.kept and kept.newest else ():
             if component.kind != "spout":
                 continue
@@ -53,7 +54,8 @@ class SourceSensor(Sensor):
                 trend = sum(growth(each) or 0.0 for each in series)
                 yield Measurement("backlog", subject, waiting)
                 yield Measurement("backlog-trend", subject, trend)
-                target = max(0.0, sum(rates) + trend) + waiting / self._drain_s
+                emitted = sum(later.get(task, went[task]) for task in component.tasks if task in went)
+                target = max(0.0, emitted + trend) + waiting / self._drain_s
                 yield from _target(subject, sum(rates), target)
                 continue
             tasks = [task for task in component.tasks if task in went]

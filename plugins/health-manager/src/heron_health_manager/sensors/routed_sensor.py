@@ -20,7 +20,8 @@ class RoutedSensor(Sensor):
     """The bytes that were routed to each task of a bolt: those that it has consumed, and those that wait for it.
 
     They are those per second of the window. While the sources are held up, only a backlog drains, from the slowest
-    task for longest, and the window shows nothing about the routes. Then they are those since the tasks started.
+    task for longest, and the window shows nothing about the routes. Then they are those since the tasks started, unless
+    key groups have moved between the tasks. A task that was seen only once since its start has no rate either.
 
     Tuples would not do: a task counts them one by one, and the bytes of a batch when all of it is executed.
     """
@@ -47,11 +48,10 @@ class RoutedSensor(Sensor):
 
 @dataclass(frozen=True, slots=True)
 class _Flow:
-    """Bytes of one task: consumed and routed per second of the window, and routed since its start."""
+    """Bytes of one task: routed since its start, and consumed and routed per second if it was seen more than once."""
 
-    consumed: float
-    routed: float
     in_all: float
+    rates: tuple[float, float] | None
 
 
 def _flow(consumed: Mapping[float, float], inside: Series, outside: Mapping[float, float]) -> _Flow:
@@ -64,17 +64,26 @@ def _flow(consumed: Mapping[float, float], inside: Series, outside: Mapping[floa
         moments.append((at_s, done, done + queued + outside.get(at_s, 0.0)))
     (first_s, done_before, came_before), (last_s, done, came) = moments[0], moments[-1]
     if last_s <= first_s:
-        return _Flow(0.0, 0.0, came)
+        return _Flow(came, None)
     passed_s = last_s - first_s
-    return _Flow((done - done_before) / passed_s, max(0.0, (came - came_before) / passed_s), came)
+    return _Flow(came, ((done - done_before) / passed_s, max(0.0, (came - came_before) / passed_s)))
 
 
 def _routed(component: ComponentShape, flows: Mapping[int, _Flow], ages: Mapping[int, float]) -> Iterator[Measurement]:
-    """What flows now, or else all that has come; nothing if the tasks have not run equally long."""
-    comes = sum(each.routed for each in flows.values())
-    flowing = comes > 0 and comes >= _FLOWS * sum(each.consumed for each in flows.values())
-    known = [ages[task] for task in component.tasks if task in ages]
-    if not flowing and (len(known) < component.parallelism or min(known) < _SAME_AGE * max(known)):
+    """What flows now, or else all that has come; nothing if the totals of the tasks do not compare."""
+    rates = {task: each.rates for task, each in flows.items() if each.rates is not None}
+    goes, comes = (sum(values) for values in zip((0.0, 0.0), *rates.values(), strict=True))
+    if len(rates) == len(flows) and comes > 0 and comes >= _FLOWS * goes:
+        found = {task: came for task, (_, came) in rates.items()}
+    elif _comparable(component, ages):
+        found = {task: each.in_all for task, each in flows.items()}
+    else:
         return
-    for task, each in flows.items():
-        yield Measurement("routed", Subject(component.name, task), each.routed if flowing else each.in_all)
+    for task, value in found.items():
+        yield Measurement("routed", Subject(component.name, task), value)
+
+
+def _comparable(component: ComponentShape, ages: Mapping[int, float]) -> bool:
+    """Whether the totals of the tasks are of the same time, and of the same key groups."""
+    known = [ages[task] for task in component.tasks if task in ages]
+    return not component.keys_moved and len(known) == component.parallelism and min(known) >= _SAME_AGE * max(known)

@@ -69,8 +69,8 @@ def rotate_keys(
         _write(topology, ring.beginning(new_keys()), version)
         ring, version = _ring(topology)
     if ring.next is not None:
-        _wait(topology, ring, after_s)
-        on_step("every container uses the new keys; the old ones are removed")
+        missing = "; ".join(_wait(topology, ring, after_s).waits_for)
+        on_step(f"{missing or 'every container uses the new keys'}; the old ones are removed")
         _write(topology, ring.completed(), version)
         ring, version = _ring(topology)
     return _wait(topology, ring, None)
