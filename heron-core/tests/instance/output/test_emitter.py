@@ -201,7 +201,7 @@ def test_a_stream_that_is_no_name_is_refused(given: object) -> None:
     """With what is declared."""
     emitter = BoltEmitter(origin_of(), data_out())
     emitter.set_streams([whole(emitter.origin)])
-    with pytest.raises(EmitError, match=r"emit to unknown stream .*, a \w+; declared: 'default'"):
+    with pytest.raises(EmitError, match=r"emit to unknown stream, a \w+; declared: 'default'"):
         emitter.emit(["a"], stream=given)  # type: ignore[arg-type]  # a mistake
 
 

@@ -12,6 +12,7 @@ from heron.api.config import setting
 from heron.api.dead_letter import DeadLetter
 from heron.errors import HeronError, SerializationError
 from heron.instance.replay.letter_line import letter_line, values_of
+from heron.instance.user.user_errors import named_values
 from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT
 from heron.kernel.dead_letter_file import DeadLetterFile
@@ -22,6 +23,8 @@ __all__ = ["LetterStore", "StoredLetters", "TaskName"]
 
 Report = Callable[[str, BaseException, str, object], object]
 """Gets what was done, the error, what happens instead, and the record."""
+FieldsOf = Callable[[str, str], Sequence[str]]
+"""The fields of a stream of a component."""
 
 
 class TaskName(NamedTuple):
@@ -58,21 +61,25 @@ class LetterStore(Protocol):
 
 
 class StoredLetters:
-    """`LetterStore` in the file of a task; `report` hears of letters that cannot be written."""
+    """`LetterStore` in the file of a task.
 
-    def __init__(self, file: DeadLetterFile, task: TaskName, report: Report) -> None:
+    `report` hears of letters that cannot be written, with their values by the names that `fields_of` gives.
+    """
+
+    def __init__(self, file: DeadLetterFile, task: TaskName, report: Report, fields_of: FieldsOf) -> None:
         self.task = task
+        self._fields_of = fields_of
         self._file = file
         self._report = report
         self._of_steps: Counter[str] = Counter()
         self.take = file.take
 
     @classmethod
-    def of_task(cls, spec: InstanceSpec, config: Mapping[str, object], report: Report) -> Self:
+    def of_task(cls, spec: InstanceSpec, config: Mapping[str, object], report: Report, fields_of: FieldsOf) -> Self:
         """The letters in the file beside the logs of a task."""
         size_bytes = int(str(setting(config, TOPOLOGY_DEAD_LETTERS_BYTES)))
         file = DeadLetterFile.of_task(Path(spec.log_dir), spec.task_id, size_bytes)
-        return cls(file, TaskName(spec.component, spec.task_id, spec.incarnation), report)
+        return cls(file, TaskName(spec.component, spec.task_id, spec.incarnation), report, fields_of)
 
     @property
     def dropped(self) -> int:
@@ -95,10 +102,17 @@ class StoredLetters:
             self._file.append(*lines)
         except OSError as error:
             written = self._file.appended - before
-            for record in records[written:]:
-                self._report("writing a dead letter", error, "the record is lost", record)
-            return [each.id for each in lines[written:]]
+            lost = lines[written:]
+            for line, values in zip(lost, records[written:], strict=True):
+                self._report("writing a dead letter", error, "the record is lost", self._named(line, values))
+            return [each.id for each in lost]
         return []
+
+    def _named(self, line: LetterLine, values: object) -> object:
+        """The values of a letter by their names; an element of a step and a batch of columns have none."""
+        if line.step or not isinstance(values, list | tuple):
+            return values
+        return named_values(self._fields_of(line.spout, line.stream), values)
 
     def add_of_step(self, letter: DeadLetter) -> None:
         """Adds the letter of a step, as `add` does, and counts it."""

@@ -90,8 +90,8 @@ class Gatherer:
         for field, value in zip(self._schema, row, strict=True):
             try:
                 pa.array([value], field.type)
-            except _UNFIT as error:
+            except _UNFIT:  # its text has the value
                 unfit = f"to_columns: a {class_name(value)} does not fit the column {field.name!r} of type {field.type}"
                 record = dict(zip(self._schema.names, row, strict=True))
-                return OperatorError.of(self._operator, unfit, (record,), error)
+                return OperatorError.of(self._operator, unfit, (record,))
         return None
