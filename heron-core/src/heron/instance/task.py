@@ -240,6 +240,6 @@ def letters_of(task: Task) -> StoredLetters:
 
     if task.letters is None:
         task.metrics.letters = task.letters = StoredLetters.of_task(
-            task.spec, task.config, task.errors.note, task.errors.fields_of
+            task.spec, task.config, task.errors.note, task.errors.named
         )
     return task.letters

@@ -40,7 +40,7 @@ def test_a_replay_that_fails_is_reported_with_names(stays: bool, record: object)
         definition = StreamDefinition("logins", ("name", "password"))
         emitter.set_streams([roots.make_stream(0, definition, routes, origin)] if tasks else [])
 
-    component = Login(emitter)  # type: ignore[arg-type]  # a collector
+    component = Login(emitter)
     roots.begin(component, lambda: plan(4))
     component.emit(["ada", "hunter2"], stream="logins", direct_task=4)
     plan(*(5,) * stays)

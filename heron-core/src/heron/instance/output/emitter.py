@@ -268,16 +268,9 @@ class Emitter:
     def _stream(self, stream: object) -> OutStream:
         target = self.streams.get(stream) if isinstance(stream, str) else None
         if target is None:
-            msg = f"emit to unknown stream{self._mistaken(stream)}; declared: {known(self.streams)}"
+            msg = f"emit to unknown stream{_mistaken(stream, self.streams)}; declared: {known(self.streams)}"
             raise EmitError(msg)
         return target
-
-    def _mistaken(self, stream: object) -> str:
-        """A stream that is not declared, as errors show it: a name with a slip, and no value of a record."""
-        close = nearest(stream, self.streams)
-        if close or (isinstance(stream, str) and stream == DEFAULT_STREAM):
-            return f" {short_text(stream)}{close}"
-        return f", a {class_name(stream)}"
 
     def _direct(self, stream: OutStream, direct_task: object) -> int:
         """The task that an emit names; an integer of any type."""
@@ -485,6 +478,14 @@ def check_ids(ids: Sequence[object], rows: int, tup_id: object, stream: str) -> 
     if fault:
         msg = f"stream {stream!r}: emit_columns: {fault}"
         raise EmitError(msg)
+
+
+def _mistaken(stream: object, declared: Iterable[str]) -> str:
+    """A stream that is not declared, as errors show it: a name with a slip, and no value of a record."""
+    close = nearest(stream, declared)
+    if close or (isinstance(stream, str) and stream == DEFAULT_STREAM):
+        return f" {short_text(stream)}{close}"
+    return f", a {class_name(stream)}"
 
 
 def _never() -> bool:

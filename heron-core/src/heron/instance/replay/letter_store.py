@@ -12,7 +12,6 @@ from heron.api.config import setting
 from heron.api.dead_letter import DeadLetter
 from heron.errors import HeronError, SerializationError
 from heron.instance.replay.letter_line import letter_line, values_of
-from heron.instance.user.user_errors import named_values
 from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT
 from heron.kernel.dead_letter_file import DeadLetterFile
@@ -23,8 +22,8 @@ __all__ = ["LetterStore", "StoredLetters", "TaskName"]
 
 Report = Callable[[str, BaseException, str, object], object]
 """Gets what was done, the error, what happens instead, and the record."""
-FieldsOf = Callable[[str, str], Sequence[str]]
-"""The fields of a stream of a component."""
+Named = Callable[[str, str, Sequence[object]], object]
+"""Gets a component, a stream of it and values, and returns the values by their names."""
 
 
 class TaskName(NamedTuple):
@@ -63,23 +62,23 @@ class LetterStore(Protocol):
 class StoredLetters:
     """`LetterStore` in the file of a task.
 
-    `report` hears of letters that cannot be written, with their values by the names that `fields_of` gives.
+    `report` hears of letters that cannot be written, with their values as `named` gives them.
     """
 
-    def __init__(self, file: DeadLetterFile, task: TaskName, report: Report, fields_of: FieldsOf) -> None:
+    def __init__(self, file: DeadLetterFile, task: TaskName, report: Report, named: Named) -> None:
         self.task = task
-        self._fields_of = fields_of
+        self._named = named
         self._file = file
         self._report = report
         self._of_steps: Counter[str] = Counter()
         self.take = file.take
 
     @classmethod
-    def of_task(cls, spec: InstanceSpec, config: Mapping[str, object], report: Report, fields_of: FieldsOf) -> Self:
+    def of_task(cls, spec: InstanceSpec, config: Mapping[str, object], report: Report, named: Named) -> Self:
         """The letters in the file beside the logs of a task."""
         size_bytes = int(str(setting(config, TOPOLOGY_DEAD_LETTERS_BYTES)))
         file = DeadLetterFile.of_task(Path(spec.log_dir), spec.task_id, size_bytes)
-        return cls(file, TaskName(spec.component, spec.task_id, spec.incarnation), report, fields_of)
+        return cls(file, TaskName(spec.component, spec.task_id, spec.incarnation), report, named)
 
     @property
     def dropped(self) -> int:
@@ -104,15 +103,15 @@ class StoredLetters:
             written = self._file.appended - before
             lost = lines[written:]
             for line, values in zip(lost, records[written:], strict=True):
-                self._report("writing a dead letter", error, "the record is lost", self._named(line, values))
+                self._report("writing a dead letter", error, "the record is lost", self._record(line, values))
             return [each.id for each in lost]
         return []
 
-    def _named(self, line: LetterLine, values: object) -> object:
+    def _record(self, line: LetterLine, values: object) -> object:
         """The values of a letter by their names; an element of a step and a batch of columns have none."""
         if line.step or not isinstance(values, list | tuple):
             return values
-        return named_values(self._fields_of(line.spout, line.stream), values)
+        return self._named(line.spout, line.stream, values)
 
     def add_of_step(self, letter: DeadLetter) -> None:
         """Adds the letter of a step, as `add` does, and counts it."""

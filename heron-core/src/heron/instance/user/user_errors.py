@@ -102,6 +102,10 @@ class UserErrors:
             self._events.append(Event(event_id, "user-error", wall_s(), f"task-{self._task_id}", "", {"message": line}))
         return line
 
+    def named(self, component: str, stream: str, values: Sequence[object]) -> object:
+        """The values of a tuple of this stream as `named_values` gives them."""
+        return named_values(self.fields_of(component, stream), values)
+
     def _switch(self, record: str) -> str:
         """What shows hidden values; empty after the first failure that hides some."""
         if self._switch_named or HIDDEN not in record or self.shows_values():
@@ -113,7 +117,7 @@ class UserErrors:
         if isinstance(record, Described):
             return record
         if isinstance(record, Tuple):
-            values = self._text_of(named_values(self.fields_of(record.component, record.stream), record.values))
+            values = self._text_of(self.named(record.component, record.stream, record.values))
             return f"{short_text(record, _RECORD_CHARACTERS)[:-1]}, values={values})"
         return self._text_of(record)
 
