@@ -104,6 +104,19 @@ def test_records_that_fit_go_on_without_those_that_do_not() -> None:
     assert "to_columns: a int is no mapping of key" in "\n".join(run.errors)
 
 
+def test_the_trace_of_a_letter_has_no_value_that_does_not_fit() -> None:
+    """Pages that may not show values show traces; the error of Arrow quotes the value."""
+    secret = "-".join(("hunter2", "of", "ada"))
+    builder = Builder()
+    records = builder.new_source(Items([{"key": secret}])).event_time(lambda _: 1)
+    columns = records.to_columns({"key": pa.int64()}).on_error("dead_letter")
+    columns.aggregate_by_window(WINDOW, total=sum_of("key")).to_sink(Collect("totals"))
+    (letter,) = run_simulated(builder).letters
+    assert letter.values == [{"key": secret}]
+    assert "a str does not fit the column 'key'" in letter.error
+    assert secret not in letter.error + letter.trace
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -73,8 +73,9 @@ class _Frame:
     def __init__(self, values: list[object]) -> None:
         self._values = values
 
-    def __arrow_c_array__(self, requested_schema: object = None) -> object:
-        return pa.record_batch({"a": pa.array(self._values)}).__arrow_c_array__(requested_schema)
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        made: tuple[object, object] = pa.record_batch({"a": pa.array(self._values)}).__arrow_c_array__(requested_schema)
+        return made
 
 
 class ColumnSerializerContract(DriverContract):
