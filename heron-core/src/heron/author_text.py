@@ -28,6 +28,7 @@ __all__ = [
     "error_text",
     "named_error",
     "names_secret",
+    "number_or_class",
     "raised_lines",
     "short_text",
     "traceback_text",
@@ -93,6 +94,11 @@ def short_text(value: object, most: int = SHORT) -> str:
     except Exception:  # another thread may change it meanwhile
         return f"<{class_name(value)}, which cannot be shown>"
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def number_or_class(value: object) -> str:
+    """A number; anything else by its class, because it may be a value of a record that was passed by mistake."""
+    return short_text(value) if type(value) in _NUMBERS else f"a {class_name(value)}"
 
 
 def error_text(error: BaseException) -> str:

@@ -336,7 +336,7 @@ def test_a_letter_that_cannot_be_emitted_stays_with_the_reason(tmp_path: Path) -
     ask_when(rest, ready, LettersAsked(7, frozenset({"1-0-1"}), drop=False))
     run(rest, tmp_path, type("Asked", (Waiting,), {"rest": rest}))
     (answer,) = rest.answers
-    assert "emit to unknown stream 'gone'" in decode_letters_answer(answer.document).found["1-0-1"]
+    assert "emit to unknown stream, a str; declared: " in decode_letters_answer(answer.document).found["1-0-1"]
     assert [each.id for each in letters(tmp_path)] == ["1-0-1"]
 
 

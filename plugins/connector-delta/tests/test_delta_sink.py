@@ -254,8 +254,8 @@ def test_elements_that_are_no_rows_fail_alone(tmp_path: Path, started: Sinks) ->
     schema = pa.schema([pa.field("n", pa.int32(), nullable=False), ("t", pa.string())])
     sink = started(sink_of(tmp_path, schema=schema))
     for element, message in (
-        ({"n": "x"}, r"sink 'counts', table .*table: column 'n' of type int32 does not take 'x'"),
-        ({"n": 1 << 40}, r"column 'n' of type int32 does not take 1099511627776"),
+        ({"n": "x"}, r"sink 'counts', table .*table: column 'n' of type int32 does not take a value of type str$"),
+        ({"n": 1 << 40}, r"column 'n' of type int32 does not take a value of type int$"),
         ({"n": 1, "m": 2}, r"the table has no column 'm'; it has n, t"),
         ({"t": "a"}, r"column 'n' has a null, which the table does not take"),
         (7, r"a int was put: int, not a RecordBatch"),

@@ -182,6 +182,7 @@ def test_a_dictionary_is_an_encoding_and_not_a_type() -> None:
         ({"key": ["a"]}, r"stream 'default': the columns \(key\) are not the declared fields \(key, n\)"),
         ({"key": ["a"], "n": [1, 2]}, "stream 'default': a dict cannot be emitted as columns"),
         ([["a"], [1]], "a list cannot be emitted as columns: give a pyarrow RecordBatch or Table"),
+        ({"key": ["a", 7], "n": [1, 2]}, "column 'key' has values of int, str, which Arrow has no common type for$"),
         ({"key": [["nested"]], "n": [1]}, r"field 'key' has the type list<.*>, which rows cannot be grouped by"),
     ],
 )

@@ -5,13 +5,16 @@ from __future__ import annotations
 import traceback
 
 import pyarrow as pa
+import pytest
 
 from heron.api.definition import StreamDefinition
 from heron.instance.codec.serializers import PICKLE
 from heron.instance.input.batch_reader import ReceivedBatch
 from heron.instance.input.column_input import ColumnInput, ReceivedColumns
 from heron.instance.input.tuple_pool import TupleSource
-from heron.instance.input.undecodable_rows import undecodable_rows
+from heron.instance.input.undecodable_rows import report_undecodable, undecodable_rows
+from heron.instance.replay.failure_cause import FailureCause
+from heron.instance.user.user_errors import UserErrors
 from heron.spi.serializer import UndecodableValue
 from heron_serializer_arrow import ArrowSerializer
 
@@ -57,6 +60,17 @@ def test_a_record_that_does_not_fit_is_lost_alone_and_named() -> None:
     assert nothing.batch.num_rows == 0
     assert types_of(nothing) == ["string", "int64"]
     assert [each.place for each in nothing.undecodable] == [0, 1]
+
+
+def test_the_value_that_does_not_fit_is_neither_printed_nor_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    """The traceback with its causes is printed, is in `heron logs`, and travels to the spout as the cause."""
+    secret = "-".join(("hunter2", "of", "ada"))
+    errors = UserErrors("site", "check", 3)
+    (row,) = ColumnInput(SERIALIZER).columns_of(received(("a", 1), ("b", secret))).undecodable
+    report_undecodable((row,), errors)
+    printed = capsys.readouterr().err
+    assert "a value of type str does not fit int64" in printed
+    assert secret not in printed + FailureCause.of("check", 3, row.doing, row.reason).trace
 
 
 def test_an_object_without_a_type_is_lost_alone() -> None:

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import msgpack
 import pytest
 
+from heron.author_text import traceback_text
 from heron.errors import SerializationError
 from heron.instance.codec.batch_codec import decode_columns, decode_values
 from heron.spi.serializer import UndecodableValue
@@ -88,6 +89,16 @@ def test_error_names_the_fault_of_the_value(value: object, why: str) -> None:
     """The engine adds the field and the value to the message."""
     with pytest.raises(SerializationError, match=why):
         SERIALIZER.encode([[value]])
+
+
+@pytest.mark.parametrize("code", [2, 3, 4, 5, 6])
+def test_a_damaged_value_is_not_in_its_error(code: int) -> None:
+    """Another program may have written a password there."""
+    secret = "-".join(("hunter2", "of", "ada"))
+    payload = msgpack.packb([[msgpack.ExtType(code, secret.encode())]])
+    with pytest.raises(SerializationError, match=f"14 bytes of extension type {code} are no value") as caught:
+        SERIALIZER.decode(payload)
+    assert secret not in traceback_text(caught.value)
 
 
 def test_unknown_extension_is_an_error() -> None:

@@ -61,7 +61,7 @@ WAYS: dict[str, tuple[Callable[[Any, Tuple], object], str]] = {
     "ack list": (lambda bolt, tup: bolt.ack([tup]), "a list; give what was received"),
     "fail text": (lambda bolt, _: bolt.fail("x"), "fail of 'x', a str; give what was received"),
     "one anchor": (lambda bolt, tup: bolt.emit([1], anchors=tup), "is a tuple itself; give a list: anchors=[tup]"),
-    "stream None": (lambda bolt, _: bolt.emit([1], stream=None), "emit to unknown stream None, a NoneType"),
+    "stream None": (lambda bolt, _: bolt.emit([1], stream=None), "emit to unknown stream, a NoneType"),
     "direct float": (lambda bolt, _: bolt.emit([1], "direct", None, 3.0), "direct_task is 3.0, a float"),
     "direct list": (lambda bolt, _: bolt.emit([1], "direct", None, [3]), "direct_task is [3], a list"),
     "no direct": (lambda bolt, _: bolt.emit([1], stream="direct"), "nobody receives this tuple"),

@@ -16,7 +16,7 @@ REASONS = {
     "arguments": ("undecodable.TwoArgumentsError", "TypeError: TwoArgumentsError.__init__() missing 1 required"),
     "lacking": ("lacking.Thing", "ModuleNotFoundError: No module named 'lacking'"),
     "inside": ("undecodable.Stubborn", "LookupError: no such state"),
-    "columns": ("date32[day]", "date value out of range"),
+    "columns": ("date32[day]", "of type date32[day] has a value that Python does not have"),
 }
 """By component: the type and the error."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,17 +21,24 @@ class LoginSpout(Spout):
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Makes the login; its texts are in no line of this file, which tracebacks show."""
         self.out = Path(config["out"])
+        self.rounds = itertools.count()
         self.name, self.password = "-".join(("ada", "lovelace")), "-".join(("hunter2", "of", "ada"))
 
     def next_tuple(self) -> None:
-        """Emits a login, one that cannot be sent, and one with too many values."""
+        """Emits a login, one that cannot be sent, and one by mistake: with too many values, or as an argument."""
         if (self.out / "stop").exists():
             self.end()
             return
         self.emit([self.name, self.password])
         self.emit([self.name, (each for each in self.password)])
         time.sleep(0.05)
-        self.emit([self.name, self.password, self.name])
+        match next(self.rounds) % 3:
+            case 0:
+                self.emit([self.name, self.password, self.name])
+            case 1:
+                self.emit([self.name, self.password], stream=self.password)
+            case _:
+                self.report_error(self.password)  # type: ignore[arg-type]  # the mistake
 
 
 class RefusingBolt(Bolt):

@@ -11,7 +11,7 @@ from heron.api.component_spec import HeronComponentSpec, Inputs
 from heron.api.context import TopologyContext
 from heron.api.stream import Stream
 from heron.api.tuple import Tuple, TupleHelper
-from heron.author_text import short_text
+from heron.author_text import class_name
 from heron.errors import UsageError
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class BaseBolt(BaseComponent):
         try:
             return tup.stream == TupleHelper.TICK_TUPLE_ID
         except AttributeError as error:
-            msg = f"is_tick: {short_text(tup)} is not a tuple; give what `process` received"
+            msg = f"is_tick: a {class_name(tup)} is not a tuple; give what `process` received"
             raise UsageError(msg) from error
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol
 
 from heron.api.columns import Columns
 from heron.api.tuple import Tuple
-from heron.author_text import class_name, short_text
+from heron.author_text import class_name, number_or_class, short_text
 from heron.errors import EmitError, UsageError, known, nearest
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class UnboundCollector:
         Raises:
             EmitError: always.
         """
-        self._refuse(f"emit_watermark({short_text(time_s, 60)})")
+        self._refuse(f"emit_watermark({number_or_class(time_s)})")
 
     def ack(self, tup: Tuple | RecordBatch) -> NoReturn:
         """Refuse.
@@ -235,7 +235,7 @@ class UnboundCollector:
         Raises:
             EmitError: always.
         """
-        self._refuse(f"report_error({short_text(error, 60)})")
+        self._refuse(f"report_error of a {class_name(error)}")
 
     @staticmethod
     def _refuse(call: str) -> NoReturn:

@@ -239,5 +239,7 @@ def letters_of(task: Task) -> StoredLetters:
     from heron.instance.replay.letter_store import StoredLetters  # noqa: PLC0415  # most tasks have none
 
     if task.letters is None:
-        task.metrics.letters = task.letters = StoredLetters.of_task(task.spec, task.config, task.errors.note)
+        task.metrics.letters = task.letters = StoredLetters.of_task(
+            task.spec, task.config, task.errors.note, task.errors.named
+        )
     return task.letters

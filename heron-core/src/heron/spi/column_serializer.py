@@ -93,8 +93,8 @@ class ColumnSerializer(Serializer):
         The types are those of `like`; where that has none (it is None, or a column had only None) they are inferred.
 
         Raises:
-            SerializationError: when the values of a column have no common type, or do not fit `like`; names the field,
-                the value and both types.
+            SerializationError: when the values of a column have no common type, or do not fit `like`; names the field
+                and both types.
         """
 
     @abstractmethod

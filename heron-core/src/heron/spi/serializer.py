@@ -71,6 +71,8 @@ class Serializer(Driver):
     and with the same type, or it is refused. A tuple that arrives as a list, or a Decimal as text, is a wrong result
     without an error. Only a buffer (bytearray, memoryview) may arrive as bytes. Source: Heron's
     ``IPluggableSerializer``, for a batch instead of a value.
+
+    Errors reach logs and pages. So neither their texts nor those of their causes have a value; a type is enough.
     """
 
     encoding: ClassVar[int]

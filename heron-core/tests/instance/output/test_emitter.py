@@ -5,16 +5,20 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from heron.api.bolt import Bolt
 from heron.api.context import ITaskHook
 from heron.api.definition import StreamDefinition
 from heron.api.task_hook import EmitInfo
 from heron.api.tuple import Tuple, TupleHelper
-from heron.errors import EmitError, UsageError
+from heron.author_text import traceback_text
+from heron.errors import EmitError, HeronError, UsageError
 from heron.instance.output.emitter import BoltEmitter, SpoutEmitter
+from heron.instance.output.event_time import to_microseconds
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import (
@@ -182,6 +186,24 @@ def test_an_unknown_stream_is_rejected_with_the_nearest_name() -> None:
         emitter.emit(["a"])
 
 
+@pytest.mark.parametrize("given", ["ada", ["ada", "hunter2"], {"name": "ada"}])
+def test_values_that_are_passed_by_mistake_are_not_shown(given: object) -> None:
+    """Swapped arguments, for example: a stream is shown if its name is close to a declared one."""
+    emitter = BoltEmitter(origin_of(), data_out())
+    emitter.set_streams([whole(emitter.origin), direct(emitter.origin)])
+    calls: list[Callable[..., object]] = [
+        lambda: emitter.emit([1], given),  # type: ignore[arg-type]  # mistakes
+        lambda: emitter.emit([1], stream="direct", direct_task=given),  # type: ignore[arg-type]
+        lambda: emitter.report_error(given),  # type: ignore[arg-type]
+        lambda: to_microseconds(given),
+        lambda: Bolt.is_tick(given),  # type: ignore[arg-type]
+    ]
+    for call in calls:
+        with pytest.raises(HeronError, match=f"a {type(given).__name__}") as caught:
+            call()
+        assert "ada" not in traceback_text(caught.value)
+
+
 def test_a_direct_task_must_be_one_of_a_direct_consumer() -> None:
     """Otherwise the tuple would be lost, or arrive at a task that does not expect it."""
     out = data_out()
@@ -219,7 +241,7 @@ def test_a_stream_that_is_no_name_is_refused(given: object) -> None:
     """With what is declared."""
     emitter = BoltEmitter(origin_of(), data_out())
     emitter.set_streams([whole(emitter.origin)])
-    with pytest.raises(EmitError, match=r"emit to unknown stream .*, a \w+; declared: 'default'"):
+    with pytest.raises(EmitError, match=r"emit to unknown stream, a \w+; declared: 'default'"):
         emitter.emit(["a"], stream=given)  # type: ignore[arg-type]  # a mistake
 
 

@@ -221,6 +221,14 @@ def test_a_grouping_that_chooses_no_task_of_its_consumer_is_named(given: object)
         CheckedGrouping(Giving(given), "sink", (3, 4))(("a",))
 
 
+@pytest.mark.parametrize("given", ["ada", ("ada", "hunter2"), [{"name": "ada"}], b"ada"], ids=short_text)
+def test_what_a_grouping_chose_is_named_by_its_class(given: object) -> None:
+    """A grouping that returns the values of its tuple would show them."""
+    with pytest.raises(EmitError, match=r"Giving chose a (str|dict), which is not|chose tasks \[97") as caught:
+        CheckedGrouping(Giving(given), "sink", (3, 4))(("a",))
+    assert "ada" not in str(caught.value)
+
+
 def test_direct_rows_go_only_to_the_named_task() -> None:
     """The general emit sets the task for its call. A row without a task would go nowhere, and is refused."""
     stream = stream_of(GroupingDefinition(GroupingKind.DIRECT), arity=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from heron.api import DeadLetter, FailedRecordError
 from heron.errors import HeronError
 from heron.instance.replay.letter_line import letter_line
 from heron.instance.replay.letter_store import StoredLetters, TaskName
-from heron.instance.user.user_errors import UserErrors
+from heron.instance.user.user_errors import UserErrors, named_values
 from heron.kernel.dead_letter_file import DeadLetterFile
 
 
@@ -27,11 +27,16 @@ def file_of(folder: Path) -> DeadLetterFile:
     return DeadLetterFile.of_task(folder, 3, 1 << 20)
 
 
+def named(component: str, stream: str, values: Sequence[object]) -> object:
+    fields = {("lines", "default"): ("line",), ("web", "logins"): ("name", "password")}[component, stream]
+    return named_values(fields, values)
+
+
 def store_in(folder: Path, incarnation: int = 2) -> StoredLetters:
     def fail(doing: str, error: BaseException, instead: str, record: object) -> None:
         raise AssertionError(doing, instead, record) from error
 
-    return StoredLetters(file_of(folder), TaskName("stage", 3, incarnation), fail)
+    return StoredLetters(file_of(folder), TaskName("stage", 3, incarnation), fail, named)
 
 
 def test_letters_of_steps_have_ids_of_their_own_and_are_counted_by_step(tmp_path: Path) -> None:
@@ -92,20 +97,41 @@ def test_exactly_the_letters_that_are_not_written_are_reported(tmp_path: Path) -
     """The first letter is in a part of the file that was written before the disk was full."""
     lost: list[object] = []
     file = DeadLetterFile.of_task(tmp_path, 3, 20_000)
-    store = StoredLetters(file, TaskName("lines", 3, 2), lambda *told: lost.append(told[3]))
+    store = StoredLetters(file, TaskName("lines", 3, 2), lambda *told: lost.append(told[3]), named)
     values = {"3-2-1": ["a"], "3-2-2": ["b" * 7200], "3-2-3": ["c"]}
-    letters = {number: replace(of_step(0), values=each, step="") for number, each in values.items()}
+    letters = {number: replace(of_step(0), values=each, stream="default", step="") for number, each in values.items()}
     with files_of_at_most(5000):
         store.add(letters)
-    assert lost == [values["3-2-2"], values["3-2-3"]]
+    assert lost == [{"line": "b" * 7200}, {"line": "c"}]
     assert [each.id for each in file.letters()] == ["3-2-1"]
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_a_letter_that_is_not_written_is_reported_without_secrets(
+    tmp_path: Path, shown: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also with `topology.inspect.tuples`, and a second time from its texts in the file."""
+    errors, file = UserErrors("site", "web", 3), DeadLetterFile.of_task(tmp_path, 3, 20_000)
+    errors.shows_values = lambda: shown
+    store = StoredLetters(file, TaskName("web", 3, 2), errors.report, named)
+    letter = replace(of_step(0), values=["ada", "hunter2"], stream="logins", step="")
+    line = letter_line(letter, "3-2-1", "web")
+    with files_of_at_most(0):
+        store.add({"3-2-1": letter})
+        first = errors.last
+        store.put_back([line])
+    name = ("'ada'", "\"'ada'\"") if shown else ("", "")
+    for text, ada in zip((first, errors.last), name, strict=True):
+        record = f"{{'name': {ada}, 'password': (hidden)}}" if shown else "(hidden)"
+        assert f"writing a dead letter with {record} raised" in text
+    assert "hunter2" not in capsys.readouterr().err
 
 
 def test_letters_that_cannot_be_put_back_are_reported_and_named(tmp_path: Path) -> None:
     """They are not in the file any more, so each is lost."""
     lost: list[object] = []
     file = DeadLetterFile.of_task(tmp_path, 3, 20_000)
-    store = StoredLetters(file, TaskName("lines", 3, 2), lambda *told: lost.append(told[3]))
+    store = StoredLetters(file, TaskName("lines", 3, 2), lambda *told: lost.append(told[3]), named)
     store.add({"3-2-1": of_step("a"), "3-2-2": of_step("b" * 7200)})
     taken = store.take(["3-2-1", "3-2-2"])
     with files_of_at_most(5000):

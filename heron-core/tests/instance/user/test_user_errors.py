@@ -13,7 +13,7 @@ from heron.api.definition import ComponentDefinition, ComponentKind, StreamDefin
 from heron.api.tuple import Tuple
 from heron.author_text import Described
 from heron.errors import UserCodeError
-from heron.instance.user.user_errors import UserErrors
+from heron.instance.user.user_errors import UserErrors, named_values
 
 
 def errors_of(*, shows_values: bool = True) -> UserErrors:
@@ -61,6 +61,25 @@ def test_values_of_records_are_shown_only_where_they_may_be(capsys: pytest.Captu
         [f"{source}{named})", "('ada', 'hunter2')", named, "7", columns],
     ]
     assert "ada" not in capsys.readouterr().err.partition("Traceback")[0]
+
+
+def test_the_first_failure_names_the_switch(capsys: pytest.CaptureFixture[str]) -> None:
+    """Once, in the output alone, and only where values are hidden."""
+    errors, open_errors = errors_of(shows_values=False), errors_of()
+    lines = [errors.report(doing, failure("1 / 0"), "it goes on", record) for doing, record in (("a", None), ("b", 1))]
+    errors.report("c", failure("1 / 0"), "it goes on", 2)
+    shown = [line for line in capsys.readouterr().err.splitlines() if line.startswith("heron: ")]
+    assert shown[:2] == [f"heron: {lines[0]}", f"heron: {lines[1]}; (hidden): topology.inspect.tuples shows values"]
+    assert shown[2].endswith("it goes on")
+    open_errors.report("process", failure("1 / 0"), "it goes on", {"password": "hunter2"})
+    assert "topology.inspect.tuples" not in capsys.readouterr().err
+
+
+def test_values_without_names_are_counted() -> None:
+    """One of them may be a password: the stream has left the plan, or the values are not those of its fields."""
+    assert named_values((), ["ada", "hunter2"]) == "2 values without names"
+    assert isinstance(named_values(("name",), ("ada", "hunter2")), Described)
+    assert named_values(("name",), ("ada",)) == {"name": "ada"}
 
 
 def test_a_rejected_row_has_the_names_of_its_fields(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
+from heron.author_text import class_name
 from heron.errors import UserCodeError
 
 __all__ = ["conformed", "row_of"]
@@ -54,8 +55,7 @@ def row_of(record: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
     try:
         return conformed(pa.RecordBatch.from_pylist([record], schema=schema), schema)
     except (pa.ArrowException, OverflowError, TypeError) as error:
-        msg = f"{_wrong_value(record, schema)}: {error}"
-        raise UserCodeError(msg) from error
+        raise UserCodeError(_wrong_value(record, schema, error)) from None  # its text has the value
 
 
 def _check_names(names: Sequence[str], schema: pa.Schema) -> None:
@@ -79,16 +79,16 @@ def _column(array: pa.Array | None, field: pa.Field, rows: int) -> pa.Array:
         raise UserCodeError(msg)
     try:
         return array.cast(field.type)
-    except pa.ArrowException as error:
-        msg = f"column {field.name!r} of type {array.type} does not fit the table's {field.type}: {error}"
-        raise UserCodeError(msg) from error
+    except pa.ArrowException:
+        msg = f"column {field.name!r} of type {array.type} does not fit the table's {field.type}: a value would change"
+        raise UserCodeError(msg) from None  # its text has the value
 
 
-def _wrong_value(record: Mapping[str, Any], schema: pa.Schema) -> str:
+def _wrong_value(record: Mapping[str, Any], schema: pa.Schema, error: Exception) -> str:
     for name, value in record.items():
         field = schema.field(name)
         try:
             pa.array([value], field.type)
         except (pa.ArrowException, OverflowError, TypeError):
-            return f"column {name!r} of type {field.type} does not take {value!r:.60}"
-    return f"the record {record!r:.60} is not a row of the table"
+            return f"column {name!r} of type {field.type} does not take a value of type {class_name(value)}"
+    return f"the record is not a row of the table ({class_name(error)})"

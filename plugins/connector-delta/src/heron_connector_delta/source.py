@@ -179,6 +179,7 @@ class _FileReader:
             return pa.repeat(pa.scalar(value, field.type), batch.num_rows)
         try:
             return batch.column(field.name).cast(field.type)
-        except pa.ArrowException as error:
-            msg = f"{self._where}: column {field.name!r}: {error}"
-            raise ConnectorError(msg) from error
+        except pa.ArrowException:
+            kind = batch.schema.field(field.name).type
+            msg = f"{self._where}: column {field.name!r} of type {kind} does not fit the table's {field.type}"
+            raise ConnectorError(msg) from None  # its text has the value

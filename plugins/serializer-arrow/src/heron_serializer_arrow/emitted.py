@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -48,11 +48,12 @@ def _as_batch(columns: object) -> pa.RecordBatch:
     if isinstance(columns, pa.Table):
         return _one_batch(columns)
     if hasattr(columns, "__arrow_c_stream__"):
-        return _one_batch(pa.table(columns))
+        return _one_batch(_imported(pa.table, columns))
     if hasattr(columns, "__arrow_c_array__"):
-        return pa.record_batch(columns)
+        return _imported(pa.record_batch, columns)
     if isinstance(columns, Mapping):
-        return pa.RecordBatch.from_arrays([_as_array(each) for each in columns.values()], names=list(columns))
+        arrays = [_as_array(name, each) for name, each in columns.items()]
+        return pa.RecordBatch.from_arrays(arrays, names=list(columns))
     msg = (
         "give a pyarrow RecordBatch or Table, a data frame with Arrow's C interface (pandas, Polars), or a mapping of "
         "field names to arrays"
@@ -65,7 +66,15 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=table.schema.remove_metadata())
 
 
-def _as_array(values: object) -> pa.Array:
+def _imported(convert: Callable[[object], Any], columns: object) -> Any:  # noqa: ANN401  # of pyarrow, which has no types
+    try:
+        return convert(columns)
+    except pa.ArrowException as error:  # its text has a value
+        msg = f"a column has values that Arrow has no common type for ({class_name(error)})"
+        raise TypeError(msg) from None
+
+
+def _as_array(name: object, values: object) -> pa.Array:
     if isinstance(values, pa.Array):
         return values
     if isinstance(values, pa.ChunkedArray):
@@ -74,7 +83,12 @@ def _as_array(values: object) -> pa.Array:
         values = list(values)
     if isinstance(values, Iterable) and getattr(values, "dtype", np.object_) == np.object_:
         _check_depth(values)
-    return pa.array(values)
+    try:
+        return pa.array(values)
+    except pa.ArrowException:  # its text has a value
+        kinds = ", ".join(sorted(set(map(class_name, values)))) if isinstance(values, Iterable) else class_name(values)
+        msg = f"column {name!r} has values of {kinds}, which Arrow has no common type for"
+        raise TypeError(msg) from None
 
 
 def _check_depth(values: Iterable[object]) -> None:

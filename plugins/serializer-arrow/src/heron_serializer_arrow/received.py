@@ -57,8 +57,12 @@ def check_offsets(batch: pa.RecordBatch) -> None:
     Raises:
         pyarrow.ArrowInvalid: when one does not.
     """
-    for column in batch.columns:
-        _check(column)
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        try:
+            _check(column)
+        except pa.ArrowException:  # its text may have a value
+            msg = f"column {field.name!r} of type {field.type} has values, offsets or codes that it cannot have"
+            raise pa.ArrowInvalid(msg) from None
 
 
 def _check(array: pa.Array) -> None:
@@ -72,8 +76,7 @@ def _check(array: pa.Array) -> None:
     elif isinstance(array, pa.DictionaryArray):
         codes = pc.min_max(array.indices).as_py()
         if codes["min"] is not None and not 0 <= codes["min"] <= codes["max"] < len(array.dictionary):
-            msg = f"codes {codes['min']} to {codes['max']} of a dictionary of {len(array.dictionary)} values"
-            raise pa.ArrowInvalid(msg)
+            raise pa.ArrowInvalid
         _check(array.dictionary)
     else:
         array.validate(full=True)

@@ -47,9 +47,9 @@ def to_values(batch: pa.RecordBatch) -> list[Sequence[object]]:
     for field, column in zip(batch.schema, batch.columns, strict=True):
         try:
             columns.append(values_of(column))
-        except (pa.ArrowException, ValueError, OverflowError) as error:
-            msg = f"field {field.name!r} of type {field.type} has a value that Python does not have: {error}"
-            raise SerializationError(msg) from error
+        except (pa.ArrowException, ValueError, OverflowError):  # its text may have the value
+            msg = f"field {field.name!r} of type {field.type} has a value that Python does not have"
+            raise SerializationError(msg) from None
     return columns
 
 
@@ -87,8 +87,8 @@ def _misfit(field: str, values: Sequence[object], wanted: pa.DataType | None, er
     for value in values:
         try:
             found = pa.array([value], wanted)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):  # its text has the value
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
             kind = "any type of Arrow" if wanted is None else f"{wanted}, the type of the first batch"
             return SerializationError(f"field {field!r}: a value of type {class_name(value)} does not fit {kind}")
         wanted = wanted or (None if pa.types.is_null(found.type) else found.type)
-    return SerializationError(f"field {field!r}: {error}")
+    return SerializationError(f"field {field!r}: its values are no column of Arrow ({class_name(error)})")

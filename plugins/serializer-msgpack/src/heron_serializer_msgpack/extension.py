@@ -21,6 +21,7 @@ from typing import Final, cast
 
 import msgpack
 
+from heron.author_text import class_name
 from heron.errors import SerializationError
 from heron.spi.serializer import UndecodableValue
 
@@ -92,7 +93,11 @@ def _from_extension(code: int, data: bytes) -> object:
     if reader is None:
         msg = f"extension type {code} is unknown; a later version or another program wrote it"
         raise SerializationError(msg)
-    return reader(data)
+    try:
+        return reader(data)
+    except (ValueError, ArithmeticError, TypeError):  # its text has the value
+        msg = f"{len(data)} bytes of extension type {code} are no value of that type"
+        raise SerializationError(msg) from None
 
 
 def _write_datetime(value: datetime.datetime) -> tuple[int, bytes]:
@@ -101,7 +106,7 @@ def _write_datetime(value: datetime.datetime) -> tuple[int, bytes]:
         raise SerializationError(msg)
     offset = value.utcoffset()
     if offset is None and value.tzinfo is not None:
-        msg = f"the time zone {value.tzinfo!r:.40} has no offset from UTC"
+        msg = f"a time zone of type {class_name(value.tzinfo)} has no offset from UTC"
         raise SerializationError(msg)
     return _DATETIME, value.isoformat().encode()
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from heron.api.bolt import Bolt
 from heron.api.definition import DEFAULT_STREAM, StreamDefinition
 from heron.api.tuple import Tuple
+from heron.author_text import Described
 from heron.clock import monotonic_s
 from heron.driver_kit.loading import load_object
 from heron.errors import UsageError
@@ -30,6 +31,7 @@ from heron.instance.output.stream_routes import StreamRoutes
 from heron.instance.output.tracked_stream import AnchoredStream, RootStream
 from heron.instance.queues.data_queue import RootsSettled
 from heron.instance.user.user_component import specialise
+from heron.instance.user.user_errors import named_values
 from heron.ipc.frames.frame import SegmentHead
 from heron.ipc.frames.tracking import ack_range
 
@@ -405,7 +407,7 @@ class FinishRoots:
         self, emitter: BoltEmitter, metrics: TaskMetrics, user_failed: Callable[[str, BaseException, str, object], None]
     ) -> None:
         def failed_call(doing: str, error: BaseException, kept: object) -> None:
-            user_failed(doing, error, "the tuple is lost", kept)
+            user_failed(doing, error, "the tuple is lost", self._record(kept))
 
         self._emitter = emitter
         self._pending = PendingRoots(monotonic_s)
@@ -469,6 +471,14 @@ class FinishRoots:
             self._emitter.send_columns(
                 target, batch, lambda: target.emit_root(columns, batch, kept.direct_task, kept, None)
             )
+
+    def _record(self, kept: object) -> object:
+        """What was emitted, for errors."""
+        if isinstance(kept, _KeptColumns):
+            return Described(f"{kept.batch.num_rows} rows of stream {kept.stream!r}")
+        values, stream, _ = cast("_Kept", kept)
+        target = self._emitter.streams.get(stream)
+        return named_values(() if target is None else target.definition.fields, values)
 
     def _emit_again(self, kept: object) -> None:
         if isinstance(kept, _KeptColumns):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from numbers import Real
@@ -10,7 +11,7 @@ from typing import Protocol
 from heron.api.global_metrics import root_name
 from heron.api.metrics import IMetric
 from heron.api.names import is_text
-from heron.author_text import short_text
+from heron.author_text import number_or_class, short_text
 from heron.clock import monotonic_s
 from heron.errors import UsageError
 from heron.instance.metrics.spans import SpanBuffer
@@ -84,7 +85,7 @@ class _UserMetric:
         self.values = {key: float(each) for key, each in given.items() if isinstance(each, Real) and key not in wrong}
         if wrong:
             of = f" of {wrong[0][1:]}" if wrong[0] else ""
-            msg = f"its value {short_text(given[wrong[0]])}{of} is not a number; give a number or None"
+            msg = f"its value, {number_or_class(given[wrong[0]])},{of} is not a number; give a number or None"
             raise UsageError(msg)
 
 
@@ -97,6 +98,14 @@ def _is_number(value: object) -> bool:
     except Exception:  # it is too large, or its class is the author's
         return False
     return True
+
+
+def _float(value: object) -> float:
+    """A number of an author; NaN for what is none, whose text must not be in an error."""
+    try:
+        return float(value)  # type: ignore[arg-type]  # refused here
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def _key_text(key: object) -> str:
@@ -166,9 +175,9 @@ class TaskMetrics:
             backlog = self.backlog() if self.backlog is not None else None
             if backlog is None:
                 return []
-            tuples = float(backlog)
+            tuples = _float(backlog)
             if not tuples >= 0:  # also refuses what is not a number
-                msg = f"it returned {short_text(backlog)}, which is not a number of tuples"
+                msg = f"it returned {number_or_class(backlog)}, which is not a number of tuples"
                 raise UsageError(msg)
             return [Metric(BACKLOG, MetricKind.GAUGE, "tuples", tuples)]
         except Exception as error:

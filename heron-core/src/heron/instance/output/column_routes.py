@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from heron.author_text import short_text
+from heron.author_text import class_name
 from heron.errors import EmitError
 from heron.instance.output.stream_routes import (
     MEMO_LIMIT,
@@ -176,8 +176,8 @@ def _task_of_row(chosen: object, rows: int, grouping: CheckedGrouping) -> _Tasks
         tasks = tasks.astype(np.int64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         msg = (
-            f"custom grouping {grouping.name}: choose_columns returned {short_text(chosen, 60)}, which is "
-            "no array of task ids"
+            f"custom grouping {grouping.name}: choose_columns returned a {class_name(chosen)}, which is no array of "
+            "task ids"
         )
         raise EmitError(msg) from error
     if tasks.shape != (rows,):

@@ -135,7 +135,7 @@ class Emitter:
     def report_error(self, error: Exception) -> None:
         """Shows and counts an error of the author's code, whose call continues."""
         if not is_a(error, Exception):
-            msg = f"report_error of {short_text(error)}, a {class_name(error)}; give an exception"
+            msg = f"report_error of a {class_name(error)}; give an exception"
             raise UsageError(msg)
         self.on_error(error)
 
@@ -268,21 +268,20 @@ class Emitter:
     def _stream(self, stream: object) -> OutStream:
         target = self.streams.get(stream) if isinstance(stream, str) else None
         if target is None:
-            close = nearest(stream, self.streams) if isinstance(stream, str) else f", a {class_name(stream)}"
-            msg = f"emit to unknown stream {short_text(stream)}{close}; declared: {known(self.streams)}"
+            msg = f"emit to unknown stream{_mistaken(stream, self.streams)}; declared: {known(self.streams)}"
             raise EmitError(msg)
         return target
 
     def _direct(self, stream: OutStream, direct_task: object) -> int:
         """The task that an emit names; an integer of any type."""
-        subject = f"stream {stream.definition.name!r}: direct_task is {short_text(direct_task)}"
+        subject = f"stream {stream.definition.name!r}: direct_task is"
 
         def allowed() -> str:
             return f"the tasks of the consumers with Grouping.DIRECT are {sorted(stream.routes.direct_tasks)}"
 
         found = task_id(direct_task, subject, allowed)
         if found not in stream.routes.direct_tasks:
-            msg = f"{subject}, which is not a task of a consumer with Grouping.DIRECT; {allowed()}"
+            msg = f"{subject} {short_text(found)}, which is not a task of a consumer with Grouping.DIRECT; {allowed()}"
             raise EmitError(msg)
         return found
 
@@ -479,6 +478,14 @@ def check_ids(ids: Sequence[object], rows: int, tup_id: object, stream: str) -> 
     if fault:
         msg = f"stream {stream!r}: emit_columns: {fault}"
         raise EmitError(msg)
+
+
+def _mistaken(stream: object, declared: Iterable[str]) -> str:
+    """A stream that is not declared, as errors show it: a name with a slip, and no value of a record."""
+    close = nearest(stream, declared)
+    if close or (isinstance(stream, str) and stream == DEFAULT_STREAM):
+        return f" {short_text(stream)}{close}"
+    return f", a {class_name(stream)}"
 
 
 def _never() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from numbers import Real
 
-from heron.author_text import short_text
+from heron.author_text import number_or_class
 from heron.errors import EmitError
 
 __all__ = ["to_microseconds"]
@@ -26,7 +26,7 @@ def to_microseconds(time_s: object) -> int:
         seconds = math.inf
     if not abs(seconds * _MICROSECONDS) < _LIMIT_US:  # nor is NaN
         msg = (
-            f"emit_watermark: time {short_text(time_s, 60)} is not a finite number of seconds whose "
+            f"emit_watermark: time {number_or_class(time_s)} is not a finite number of seconds whose "
             "microseconds fit 64 bits"
         )
         raise EmitError(msg)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
-from heron.author_text import class_name, short_text
+from heron.author_text import class_name, number_or_class
 from heron.errors import EmitError
 from heron.planner.key_group import key_group
 from heron.planner.physical_plan import PlanIndex
@@ -215,6 +215,7 @@ class CheckedGrouping:
 
     def __init__(self, grouping: ICustomGrouping, consumer: str, tasks: tuple[int, ...]) -> None:
         self.name = type(grouping).__name__
+        self._chose = f"custom grouping {self.name} chose"
         self._grouping = grouping
         self._consumer = consumer
         self._tasks = frozenset(tasks)
@@ -232,14 +233,11 @@ class CheckedGrouping:
 
     def _checked(self, chosen: object) -> tuple[int, ...]:
         if not isinstance(chosen, Iterable):
-            msg = f"{self._chose(chosen)}, which is not a list of task ids; {self._allowed()}"
+            msg = f"{self._chose} {number_or_class(chosen)}, which is not a list of task ids; {self._allowed()}"
             raise EmitError(msg)
-        tasks = tuple(dict.fromkeys(task_id(each, self._chose(each), self._allowed) for each in chosen))
+        tasks = tuple(dict.fromkeys(task_id(each, self._chose, self._allowed) for each in chosen))
         self.check(tasks)
         return tasks
-
-    def _chose(self, chosen: object) -> str:
-        return f"custom grouping {self.name} chose {short_text(chosen)}"
 
     def _allowed(self) -> str:
         return f"the tasks of {self._consumer!r} are {sorted(self._tasks)}"
@@ -257,7 +255,7 @@ class CheckedGrouping:
         if not self._tasks.issuperset(chosen):
             strangers = sorted(set(chosen) - self._tasks)
             msg = (
-                f"custom grouping {self.name} chose tasks {strangers}, which are not of {self._consumer!r}; "
+                f"{self._chose} tasks {strangers}, which are not of {self._consumer!r}; "
                 f"its tasks are {sorted(self._tasks)}"
             )
             raise EmitError(msg)
@@ -276,7 +274,7 @@ def task_id(given: object, subject: str, allowed: Callable[[], str]) -> int:
             return operator.index(given)  # type: ignore[arg-type]  # refused here
         except TypeError:
             pass
-    msg = f"{subject}, a {class_name(given)}, which is not a task id; {allowed()}"
+    msg = f"{subject} a {class_name(given)}, which is not a task id; {allowed()}"
     raise EmitError(msg)
 
 

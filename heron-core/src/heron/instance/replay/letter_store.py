@@ -22,6 +22,8 @@ __all__ = ["LetterStore", "StoredLetters", "TaskName"]
 
 Report = Callable[[str, BaseException, str, object], object]
 """Gets what was done, the error, what happens instead, and the record."""
+Named = Callable[[str, str, Sequence[object]], object]
+"""Gets a component, a stream of it and values, and returns the values by their names."""
 
 
 class TaskName(NamedTuple):
@@ -58,21 +60,25 @@ class LetterStore(Protocol):
 
 
 class StoredLetters:
-    """`LetterStore` in the file of a task; `report` hears of letters that cannot be written."""
+    """`LetterStore` in the file of a task.
 
-    def __init__(self, file: DeadLetterFile, task: TaskName, report: Report) -> None:
+    `report` hears of letters that cannot be written, with their values as `named` gives them.
+    """
+
+    def __init__(self, file: DeadLetterFile, task: TaskName, report: Report, named: Named) -> None:
         self.task = task
+        self._named = named
         self._file = file
         self._report = report
         self._of_steps: Counter[str] = Counter()
         self.take = file.take
 
     @classmethod
-    def of_task(cls, spec: InstanceSpec, config: Mapping[str, object], report: Report) -> Self:
+    def of_task(cls, spec: InstanceSpec, config: Mapping[str, object], report: Report, named: Named) -> Self:
         """The letters in the file beside the logs of a task."""
         size_bytes = int(str(setting(config, TOPOLOGY_DEAD_LETTERS_BYTES)))
         file = DeadLetterFile.of_task(Path(spec.log_dir), spec.task_id, size_bytes)
-        return cls(file, TaskName(spec.component, spec.task_id, spec.incarnation), report)
+        return cls(file, TaskName(spec.component, spec.task_id, spec.incarnation), report, named)
 
     @property
     def dropped(self) -> int:
@@ -95,10 +101,17 @@ class StoredLetters:
             self._file.append(*lines)
         except OSError as error:
             written = self._file.appended - before
-            for record in records[written:]:
-                self._report("writing a dead letter", error, "the record is lost", record)
-            return [each.id for each in lines[written:]]
+            lost = lines[written:]
+            for line, values in zip(lost, records[written:], strict=True):
+                self._report("writing a dead letter", error, "the record is lost", self._record(line, values))
+            return [each.id for each in lost]
         return []
+
+    def _record(self, line: LetterLine, values: object) -> object:
+        """The values of a letter by their names; an element of a step and a batch of columns have none."""
+        if line.step or not isinstance(values, list | tuple):
+            return values
+        return self._named(line.spout, line.stream, values)
 
     def add_of_step(self, letter: DeadLetter) -> None:
         """Adds the letter of a step, as `add` does, and counts it."""

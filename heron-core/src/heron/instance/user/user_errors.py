@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
 
+from heron.api.api_constants import TOPOLOGY_INSPECT_TUPLES
 from heron.api.dead_letter import DeadLetter, FailedRecordError
 from heron.api.definition import ComponentDefinition
 from heron.api.tuple import Tuple
@@ -46,6 +47,7 @@ class UserErrors:
         self._events: deque[Event] = deque(maxlen=_SHOWN_AT_MOST)
         self._raised_at: set[tuple[object, ...]] = set()
         self._home = ""
+        self._switch_named = False
         self.count = 0
         self.last = ""
 
@@ -95,16 +97,27 @@ class UserErrors:
         key = (doing, own.part, f"{class_name(error)} at {place}")
         self._seen[key] = self._seen.get(key, 0) + 1
         if self._seen[key] == 1 and len(self._seen) <= _SHOWN_AT_MOST:
-            _show(f"heron: {line}\n{traceback_text(error)}")
+            _show(f"heron: {line}{self._switch(with_record)}\n{traceback_text(error)}")
             event_id = f"error-{self._task_id}-{next(self._numbers)}"
             self._events.append(Event(event_id, "user-error", wall_s(), f"task-{self._task_id}", "", {"message": line}))
         return line
+
+    def named(self, component: str, stream: str, values: Sequence[object]) -> object:
+        """The values of a tuple of this stream as `named_values` gives them."""
+        return named_values(self.fields_of(component, stream), values)
+
+    def _switch(self, record: str) -> str:
+        """What shows hidden values; empty after the first failure that hides some."""
+        if self._switch_named or HIDDEN not in record or self.shows_values():
+            return ""
+        self._switch_named = True
+        return f"; {HIDDEN}: {TOPOLOGY_INSPECT_TUPLES} shows values"
 
     def _shown(self, record: object) -> str:
         if isinstance(record, Described):
             return record
         if isinstance(record, Tuple):
-            values = self._text_of(named_values(self.fields_of(record.component, record.stream), record.values))
+            values = self._text_of(self.named(record.component, record.stream, record.values))
             return f"{short_text(record, _RECORD_CHARACTERS)[:-1]}, values={values})"
         return self._text_of(record)
 
@@ -128,8 +141,10 @@ class UserErrors:
 
 
 def named_values(fields: Sequence[str], values: Sequence[object]) -> object:
-    """The values of a tuple by the names of their fields; without names, the values."""
-    return dict(zip(fields, values, strict=True)) if len(fields) == len(values) else values
+    """The values of a tuple by the names of their fields; only their number if a secret has no name to tell."""
+    if len(fields) == len(values):
+        return dict(zip(fields, values, strict=True))
+    return Described(f"{len(values)} values without names")
 
 
 def _place(trace: TracebackType | None, otherwise: str) -> str:

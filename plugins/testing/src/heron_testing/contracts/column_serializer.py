@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from heron.api.columns import COMPRESSIONS
+from heron.author_text import traceback_text
 from heron.errors import EmitError, SerializationError
 from heron.spi.column_serializer import ColumnSerializer
 from heron.spi.serializer import PRIVATE_ENCODINGS, Encoding
@@ -26,6 +27,8 @@ from heron_testing.contracts.driver import DriverContract
 __all__ = ["ColumnSerializerContract"]
 
 _UTC = datetime.UTC
+_SECRET = "-".join(("hunter2", "of", "ada"))  # in no line of this file, which tracebacks show
+_SECRET_NS = int("1234567891")
 _WORDS = pa.DictionaryArray.from_arrays(pa.array([0, 2, None, 0], pa.int8()), ["heron", "unused", "storm"])
 
 COLUMNS: Sequence[pa.Array] = (
@@ -62,6 +65,17 @@ def _plain(schema: pa.Schema) -> pa.DataType:
         for field in schema
     ]
     return pa.struct(list(zip(schema.names, kinds, strict=True)))
+
+
+class _Frame:
+    """A data frame that makes its columns when it is read, as that of pandas."""
+
+    def __init__(self, values: list[object]) -> None:
+        self._values = values
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        made: tuple[object, object] = pa.record_batch({"a": pa.array(self._values)}).__arrow_c_array__(requested_schema)
+        return made
 
 
 class ColumnSerializerContract(DriverContract):
@@ -190,6 +204,27 @@ class ColumnSerializerContract(DriverContract):
             serializer.from_columns([("two",), ("x",)], ("a", "b"), second.schema)
         with pytest.raises(SerializationError, match=r"field 'a': .*object"):
             serializer.from_columns([(object(),)], ("a",), None)
+
+    def test_errors_have_no_values(self, serializer: ColumnSerializer) -> None:
+        """Not in the text either of a cause: errors and tracebacks reach logs and pages, which may not show values."""
+        like, moments = pa.schema({"a": pa.int64()}), pa.array([_SECRET_NS], pa.timestamp("ns"))
+        calls: list[Callable[[], object]] = [
+            lambda: serializer.from_columns([(_SECRET,)], ("a",), like),
+            lambda: serializer.from_columns([(1, _SECRET)], ("a",), None),
+            lambda: serializer.from_columns([([1], [_SECRET])], ("a",), None),
+            lambda: serializer.from_columns([([_SECRET, 1],)], ("a",), None),
+            lambda: serializer.batch_of({"a": [_SECRET, 1]}, ("a",)),
+            lambda: serializer.batch_of({"a": [1, _SECRET]}, ("a",)),
+            lambda: serializer.batch_of({"a": [1], _SECRET[:2]: [[_SECRET], 2]}, ("a",)),
+            lambda: serializer.batch_of(_Frame([_SECRET, 1]), ("a",)),
+            lambda: serializer.to_columns(pa.record_batch({"a": moments})),
+        ]
+        for call in calls:
+            with pytest.raises((EmitError, SerializationError)) as caught:
+                call()
+            text = traceback_text(caught.value)
+            assert _SECRET not in text
+            assert str(_SECRET_NS) not in text
 
     def test_columns_become_values(self, serializer: ColumnSerializer) -> None:
         """A bolt of rows reads a stream of columns."""

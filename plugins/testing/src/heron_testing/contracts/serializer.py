@@ -26,6 +26,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from heron.author_text import traceback_text
 from heron.errors import SerializationError
 from heron.instance.codec.batch_codec import decode_columns
 from heron.spi.serializer import PRIVATE_ENCODINGS, Encoding, Serializer
@@ -34,6 +35,7 @@ from heron_testing.contracts.parts.second_process import second_process
 
 __all__ = ["Point", "SerializerContract", "same"]
 
+_SECRET = "-".join(("hunter2", "of", "ada"))  # in no line of this file, which tracebacks show
 _LARGE_BYTES = 5 * 1024 * 1024
 _PROPERTY = settings(
     max_examples=100,
@@ -207,6 +209,26 @@ class SerializerContract(DriverContract):
         with pytest.raises(Exception):  # noqa: B017, PT011  # any, see the contract
             serializer.encode([["b", threading.Lock()]])
         assert serializer.encode([[1, "a"]]) == before
+
+    def test_errors_have_no_values(self, serializer: Serializer) -> None:
+        """Not in the text either of a cause: errors and tracebacks reach logs and pages, which may not show values."""
+        lock, columns = threading.Lock(), list[list[object]]()
+        for other in (7, 1.5, b"bytes", "\udc80", 2**70, lock, [lock], Point(1, 2)):
+            columns += [[_SECRET, other], [other, _SECRET], [{_SECRET: other}], [[_SECRET, other]]]
+        errors: list[Exception] = []
+        for column in columns:
+            try:
+                serializer.encode([column])
+            except Exception as error:
+                errors.append(error)
+        payload = serializer.encode([[_SECRET]])
+        for size in range(len(payload)):
+            try:
+                serializer.decode(payload[:size])
+            except Exception as error:
+                errors.append(error)
+        assert errors
+        assert not [text for text in map(traceback_text, errors) if _SECRET in text]
 
     def test_it_serves_either_thread(self, serializer: Serializer) -> None:
         """The gateway thread flushes while the code of the author blocks the task thread."""
