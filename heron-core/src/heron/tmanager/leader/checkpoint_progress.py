@@ -63,6 +63,7 @@ class CheckpointProgress:
         self._complete_after_end = False
         self._committed: dict[int, int] = {}
         self._undivided: frozenset[str] = frozenset()
+        self._failure: tuple[int, str] | None = None
         self._status = CheckpointStatus()
 
     def ask(self) -> None:
@@ -147,6 +148,11 @@ class CheckpointProgress:
         """The manifest to store now, once."""
         return self._pending.take_manifest() if self._pending is not None else None
 
+    def take_failure(self) -> tuple[int, str] | None:
+        """The number of a checkpoint that has failed, and the reason, once."""
+        failure, self._failure = self._failure, None
+        return failure
+
     def restore(self, regions: Collection[str] = ()) -> None:
         """Orders that every task of these regions returns to the newest complete checkpoint; "()" means all tasks.
 
@@ -208,9 +214,11 @@ class CheckpointProgress:
         self._next_s = now_s + self.run.interval_s
 
     def _abandon(self, error: str) -> None:
-        if error:
+        if error and self._pending is not None:
+            number = self._pending.number
+            self._failure = number, error
             self._not_before_s = self._clock.monotonic_s() + _RETRY_S
-            self._status = replace(self._status, failed=self._status.failed + 1, last_error=error)
+            self._status = replace(self._status, failed=self._status.failed + 1, last_error=error, failed_number=number)
         self._asked = self._asked or (self._pending is not None and not error)
         self._pending = None
 
