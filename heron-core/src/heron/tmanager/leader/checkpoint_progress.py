@@ -63,7 +63,6 @@ class CheckpointProgress:
         self._complete_after_end = False
         self._committed: dict[int, int] = {}
         self._undivided: frozenset[str] = frozenset()
-        self._failure: tuple[int, str] | None = None
         self._status = CheckpointStatus()
 
     def ask(self) -> None:
@@ -148,11 +147,6 @@ class CheckpointProgress:
         """The manifest to store now, once."""
         return self._pending.take_manifest() if self._pending is not None else None
 
-    def take_failure(self) -> tuple[int, str] | None:
-        """The number of a checkpoint that has failed, and the reason, once."""
-        failure, self._failure = self._failure, None
-        return failure
-
     def restore(self, regions: Collection[str] = ()) -> None:
         """Orders that every task of these regions returns to the newest complete checkpoint; "()" means all tasks.
 
@@ -177,9 +171,9 @@ class CheckpointProgress:
         return self._undivided
 
     @property
-    def failures(self) -> tuple[int, str]:
-        """How many checkpoints have failed, and why the last one did."""
-        return self._status.failed, self._status.last_error
+    def failures(self) -> tuple[int, int, str]:
+        """How many checkpoints have failed, the number of the last one, and its reason."""
+        return self._status.failed, self._status.failed_number, self._status.last_error
 
     def status(self) -> CheckpointStatus:
         """The checkpoints for people."""
@@ -216,7 +210,6 @@ class CheckpointProgress:
     def _abandon(self, error: str) -> None:
         if error and self._pending is not None:
             number = self._pending.number
-            self._failure = number, error
             self._not_before_s = self._clock.monotonic_s() + _RETRY_S
             self._status = replace(self._status, failed=self._status.failed + 1, last_error=error, failed_number=number)
         self._asked = self._asked or (self._pending is not None and not error)

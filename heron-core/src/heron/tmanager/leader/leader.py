@@ -68,6 +68,7 @@ class Leader:
         self._long_calls = known.long_calls
         self._errors = known.errors
         self._ports_changed = False
+        self._noted_failures = 0
 
     def begin(self) -> list[Instruction]:
         """The first instructions."""
@@ -261,8 +262,9 @@ class Leader:
         missing = self._plans.containers(starting=False) - self._registry.locations().keys()
         changed = self._checkpoints.step(may_order=not missing)
         instructions: list[Instruction] = []
-        if failure := self._checkpoints.take_failure():
-            number, reason = failure
+        failed, number, reason = self._checkpoints.failures
+        if failed != self._noted_failures:
+            self._noted_failures = failed
             facts = {"outcome": "failed", "reason": reason}
             instructions.append(NoteEvent("checkpoint", f"checkpoint-{number}", facts))
         if changed:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, cast
@@ -370,12 +370,8 @@ class Client:
         with self.topology(name, timeout_s=timeout_s) as topology:
             return change_config(self._statemgr, topology, changes, dry_run=dry_run)
 
-    def checkpoints(
-        self, name: str, most: int | None = None, *, within_s: float = math.inf
-    ) -> tuple[ListedCheckpoint, ...]:
+    def checkpoints(self, name: str, most: int | None = None, within_s: float = inf) -> tuple[ListedCheckpoint, ...]:
         """Return the complete checkpoints of all runs of a topology, or the `most` newest; newest first.
-
-        After `within_s` seconds no further one is read, and those that are left say so.
 
         Raises:
             ConfigError: when the profile has no checkpoint store.
