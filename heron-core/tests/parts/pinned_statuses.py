@@ -20,7 +20,7 @@ from heron.ipc.documents.status import (
     UpdateStatus,
 )
 
-__all__ = ["FORMER_STATUSES", "STATUS_WITH_KEYS"]
+__all__ = ["FORMER_STATUSES", "STATUS_WITH_FAILED_NUMBER"]
 
 STATUS = TopologyStatus(
     topology="words",
@@ -66,6 +66,10 @@ STATUS_WITH_KEYS = replace(
     STATUS_WITH_REPORTED_TASKS,
     keys=(KeysStatus(("old", "new"), False, (1, 2)), KeysStatus(("new",), True, (3,))),
 )
+STATUS_WITH_FAILED_NUMBER = replace(
+    STATUS_WITH_KEYS,
+    checkpoints=CheckpointStatus(8, 7, 40.5, 0.25, 4096, 0.125, 3, 1, "disk full", 1, "words-1/7", failed_number=6),
+)
 FORMER_STATUSES = {
     "status": STATUS,
     "status-with-processes": STATUS_WITH_PROCESSES,
@@ -75,4 +79,5 @@ FORMER_STATUSES = {
     "status-with-checkpoints": STATUS_WITH_CHECKPOINTS,
     "status-with-long-calls": STATUS_WITH_LONG_CALLS,
     "status-with-reported-tasks": STATUS_WITH_REPORTED_TASKS,
+    "status-with-keys": STATUS_WITH_KEYS,
 }

@@ -97,6 +97,8 @@ def test_checkpoints_have_a_page_with_the_bytes_of_tasks_and_one_on_demand(
 
     button = page.get_by_role("button", name="Take a checkpoint")
     expect(button).to_be_disabled()
+    effect = page.locator("form.action p.notice").first
+    expect(effect).to_have_text("The state of all tasks is stored. Data flows on, and nothing else changes.")
     page.get_by_label("Repeat the name of the topology").fill(NAME)
     button.click()
     expect(page.get_by_role("cell", name=re.compile(rf"^checkpoint {ID}.\d+ is complete$"))).to_be_visible()

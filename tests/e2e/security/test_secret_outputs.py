@@ -43,6 +43,8 @@ _COMMANDS = (
 )
 """Every command that shows a run, a profile or a plan; it may refuse, and must not show a secret then either."""
 
+_PROCESSES = ("executor-0", "tmanager-0", "stmgr-1")
+
 _LEAST_COMMANDS = 10  # of them have an answer; the others need a checkpoint store, or traces
 
 
@@ -105,17 +107,23 @@ def _commands(sandbox: Sandbox, options: tuple[str, ...], run: HeronRun) -> dict
 
 
 def _pages(sandbox: Sandbox, options: tuple[str, ...]) -> dict[str, str]:
-    """Every path of the tracker's description that only reads, for the topology and one of its tasks."""
+    """Every path of the tracker's description that only reads: the topology, one of its tasks, each kind of process."""
     tracker = TrackerProcess(sandbox, "--profile", "local", "--logs", "--tuples", *options)
     sandbox_has = f"{tracker.url}/api/v1/clusters/local/topologies/steady"
     shown: dict[str, str] = {}
+    logs = 0
     with httpx.Client(timeout=30.0) as client:
         tracker.run.until(lambda: client.get(f"{sandbox_has}/metrics").status_code == 200, "the tracker knows it")
         paths = client.get(f"{tracker.url}/api/v1/openapi.json").json()["paths"]
         for path in [each for each, methods in paths.items() if "get" in methods and not each.endswith("/live")]:
             filled = path.replace("{cluster}", "local").replace("{topology}", "steady").replace("{task}", "1")
-            shown[path] = client.get(f"{tracker.url}{filled}").text
-    assert any(path.endswith("/logs") for path in shown)
+            for process in _PROCESSES if "{process}" in path else ("",):
+                answer = client.get(f"{tracker.url}{filled.replace('{process}', process)}")
+                shown[f"{path} {process}"] = answer.text
+                if path.endswith("/logs"):
+                    assert answer.status_code == 200, (path, process, answer.text)
+                    logs += 1
+    assert logs == 1 + len(_PROCESSES)
     tracker.run.process.terminate()
     tracker.run.wait()
     return {**shown, "tracker": tracker.run.all_output}

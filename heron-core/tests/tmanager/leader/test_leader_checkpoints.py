@@ -26,6 +26,7 @@ from heron.planner.physical_plan import (
     UpdatePhase,
 )
 from heron.tmanager.leader.checkpoint_progress import CheckpointEvent, CheckpointReport
+from heron.tmanager.leader.instructions import Instruction, NoteEvent
 from heron.tmanager.leader.leader import Leader
 from heron.tmanager.leader.task_table import TaskEvent
 from heron.tmanager.leader.topology_state import Takeover
@@ -155,6 +156,29 @@ def test_a_checkpoint_fails_with_its_manifest(leading: Leading) -> None:
     assert (leading.ordered.complete, leading.status.last_error) == (0, "no space")
     leading.carry_out(leading.leader.manifest_stored(1))
     assert leading.ordered.complete == 0, "an abandoned checkpoint does not become complete"
+
+
+def test_each_failure_is_noted_once_with_its_number(leading: Leading) -> None:
+    """By a report, by the time limit, and by the manifest: the log and the status name the checkpoint that failed."""
+    noted: list[Instruction] = []
+    leader = leading.leader
+    leading.pass_time(INTERVAL_S)
+    noted += leader.checkpoint_reported(CheckpointReport(2, 1, 0, 1, CheckpointEvent.FAILED, error="disk full"))
+    leading.pass_time(INTERVAL_S)
+    leading.clock.advance(TIMEOUT_S)
+    noted += leader.check_due()
+    leading.pass_time(1.0)
+    leading.report(CheckpointEvent.SAVED, 3, 1, 2, 3)
+    noted += leader.manifest_stored(3, "no space")
+    noted += leader.manifest_stored(3, "no space")
+    late = "tasks 1, 2, 3 did not save within 60 s (heron.checkpoint.timeout.s)"
+    assert [(each.subject, each.attributes) for each in noted if isinstance(each, NoteEvent)] == [
+        ("checkpoint-1", {"outcome": "failed", "reason": "disk full"}),
+        ("checkpoint-2", {"outcome": "failed", "reason": late}),
+        ("checkpoint-3", {"outcome": "failed", "reason": "no space"}),
+    ]
+    leading.pass_time(INTERVAL_S)
+    assert (leading.status.number, leading.status.failed, leading.status.failed_number) == (4, 3, 3)
 
 
 def test_a_loss_restores_the_newest_complete_checkpoint(leading: Leading) -> None:

@@ -23,7 +23,7 @@ from heron_cli.launch.start_from import start_from
 from heron_cli.main import heron
 from heron_cli.profiles import Profile
 from heron_cli.profiles.overrides import Overrides
-from heron_cli.topologies.checkpoint_list import delete_checkpoints, open_archive, wait_for_checkpoint
+from heron_cli.topologies.checkpoint_list import delete_checkpoints, list_checkpoints, open_archive, wait_for_checkpoint
 from heron_cli.topologies.environment import ProfileChoice, find_profile
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.view.checkpoint_text import status_lines
@@ -124,6 +124,14 @@ def test_a_torn_manifest_is_listed_as_damaged(saved: CheckpointArchive, root: Pa
     assert "bytes are torn or changed" in output[3]
     shown = command("show", "latest")
     assert (shown.exit_code, "use another checkpoint" in shown.stderr) == (2, True)
+
+
+def test_a_list_reads_nothing_more_after_its_time(saved: CheckpointArchive) -> None:
+    """A store that does not answer would cost its time for each checkpoint."""
+    assert [each.damage for each in list_checkpoints(saved, within_s=60.0)] == ["", ""]
+    late = list_checkpoints(saved, within_s=0.0)
+    assert [(each.manifest, each.newest) for each in late] == [(None, False)] * 2
+    assert late[0].damage == "it was not read, because the store took longer than 0 s for the newer ones"
 
 
 def test_show_prints_tasks_and_objects(saved: CheckpointArchive, command: Command) -> None:

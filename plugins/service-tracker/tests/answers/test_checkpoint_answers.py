@@ -8,7 +8,12 @@ from collections.abc import Callable
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, Place, TaskSnapshot
 from heron.ipc.documents.status import CheckpointStatus
 from heron_cli.client import ListedCheckpoint, TopologyStatus
-from heron_service_tracker.answers.checkpoint_answers import SavedTaskItem, checkpoint_item, stored_answer
+from heron_service_tracker.answers.checkpoint_answers import (
+    SavedTaskItem,
+    checkpoint_item,
+    stored_answer,
+    stored_checkpoints,
+)
 from heron_service_tracker.answers.trouble import troubles
 from heron_service_tracker.observed.seen_checkpoints import SeenCheckpoints, checkpoints_after
 from heron_service_tracker.watches.observations import Observations
@@ -35,7 +40,7 @@ def complete(newest: int, **changes: object) -> CheckpointStatus:
 
 def test_complete_and_failed_checkpoints_are_seen_once_each(make_status: MakeStatus) -> None:
     """The first status has the newest one; a status without news adds nothing."""
-    failed = complete(5, number=6, failed=1, last_error="the disk is full")
+    failed = complete(5, number=7, failed=1, last_error="the disk is full", failed_number=6)
     seen = after(make_status, complete(4), complete(4), complete(5), failed, failed, complete(7, failed=1))
     items = [checkpoint_item(each) for each in seen]
     assert [(each.number, each.state, each.reason) for each in items] == [
@@ -47,6 +52,19 @@ def test_complete_and_failed_checkpoints_are_seen_once_each(make_status: MakeSta
     assert [each.at_s for each in items] == [904.0, 905.0, 1003.0, 907.0]
     assert (items[0].duration_s, items[0].size_bytes, items[0].align_s, items[0].slowest_task) == (0.5, 64, 0.1, 2)
     assert (items[2].duration_s, items[2].size_bytes) == (0.0, 0)
+
+
+def test_a_failure_before_a_complete_checkpoint_is_no_trouble_any_more(
+    observations: Observations, make_status: MakeStatus
+) -> None:
+    """Both are in one status, of which the complete one has the higher number. An earlier leader tells no number."""
+    for number in (6, 0):
+        failed = complete(7, failed=1, last_error="the disk is full", failed_number=number)
+        seen = after(make_status, complete(5), failed)
+        assert [(each.number, bool(each.error)) for each in seen] == [(5, False), (number, True), (7, False)]
+        for each in (complete(5), failed):
+            observations.put_status("near", make_status(checkpoints=each), None)
+        assert troubles(observations.topology("near", "words")) == ()
 
 
 def test_another_leader_repeats_no_checkpoint(make_status: MakeStatus) -> None:
@@ -65,7 +83,11 @@ def test_a_failure_is_trouble_until_the_next_one_is_complete(
     observations: Observations, make_status: MakeStatus
 ) -> None:
     """The head of each page tells it; a failure of yesterday is no trouble."""
-    steps = (complete(5), complete(5, number=6, failed=1, last_error="the disk is full"), complete(7, failed=1))
+    steps = (
+        complete(5),
+        complete(5, number=7, failed=1, last_error="the disk is full", failed_number=6),
+        complete(7, failed=1),
+    )
     texts = []
     for each in steps:
         observations.put_status("near", make_status(checkpoints=each), None)
@@ -86,7 +108,8 @@ def test_the_store_has_tasks_and_damaged_checkpoints() -> None:
         ListedCheckpoint(made[0].id, made[0], newest=True),
         ListedCheckpoint(made[1].id, made[1]),
     ]
-    answer = stored_answer(found, "")
+    stored = stored_checkpoints(found)
+    answer = stored_answer(stored, "")
     assert [(each.id, each.size_bytes, each.written_bytes, each.tasks, each.damage) for each in answer.items] == [
         ("words-1/8", 0, 0, 0, "torn"),
         ("words-1/7", 150, 140, 2, ""),
@@ -97,9 +120,9 @@ def test_the_store_has_tasks_and_damaged_checkpoints() -> None:
         SavedTaskItem("lines", 1, 100, 120, 0, 0.2, 0.1, ended=True),
         SavedTaskItem("count", 2, 50, 20, 2, 0.0, 0.0, ended=False),
     )
-    older, damaged = stored_answer(found, "words-1/6"), stored_answer(found, "words-1/8")
+    older, damaged = stored_answer(stored, "words-1/6"), stored_answer(stored, "words-1/8")
     assert [each.component for each in older.tasks] == ["lines"]
     assert (damaged.shown, damaged.tasks) == ("words-1/8", ())
-    removed, empty = stored_answer(found, "words-1/1"), stored_answer([], "")
+    removed, empty = stored_answer(stored, "words-1/1"), stored_answer(stored_checkpoints([]), "")
     assert (len(removed.items), removed.shown, removed.tasks) == (3, "", ())
     assert (empty.items, empty.shown) == ((), "")

@@ -338,8 +338,13 @@ def test_idle_connections_keep_nobody_out(
 
 
 def test_an_address_with_its_share_in_use_keeps_no_other_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Live streams wait for nothing, so none of them is ended: a further one is refused, and others are answered."""
-    monkeypatch.setattr(service, "_MOST_CONNECTIONS", 8)
+    """Live streams wait for nothing, so none of them is ended: further ones are refused, and others are answered.
+
+    Further ones come in pairs, and the first of a pair waits until the second one is answered. A refused connection is
+    closed with its answer: it would be refused also when there is place again.
+    """
+    monkeypatch.setattr(service, "_MOST_CONNECTIONS", 20)
+    request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
     held = asyncio.Event()
 
     async def live(_scope: Scope, _receive: Receive, send: Send) -> None:
@@ -347,25 +352,42 @@ def test_an_address_with_its_share_in_use_keeps_no_other_out(monkeypatch: pytest
         await send({"type": "http.response.body", "body": b"begun", "more_body": True})
         await held.wait()
 
-    async def run() -> list[bytes]:
+    async def run() -> tuple[list[bytes], list[bytes], bytes]:
         server = service._Server(service._config(live), held, lambda: None)
         with service._listening(Address("127.0.0.1", 0)) as listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             host, port = listener.getsockname()
-            found, writers = [], []
+            opened, answers = [], []
+
+            async def connect(source: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+                opened.append(await asyncio.open_connection(host, port, local_addr=(source, 0)))
+                return opened[-1]
+
             async with asyncio.timeout(DEADLINE_S):
-                for source in (*["127.0.0.2"] * 5, "127.0.0.3"):
-                    reader, writer = await asyncio.open_connection(host, port, local_addr=(source, 0))
-                    writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                    found.append((await reader.readline()).split()[1])
-                    writers.append(writer)
-                for each in writers:
+                for _ in range(10):
+                    reader, writer = await connect("127.0.0.2")
+                    writer.write(request)
+                    answers.append((await reader.readline()).split()[1])
+                for _ in range(6):
+                    pair = [await connect("127.0.0.2") for _ in range(2)]
+                    for reader, writer in reversed(pair):
+                        writer.write(request)
+                        answers.append(await everything(reader))
+                reader, writer = await connect("127.0.0.3")
+                writer.write(request)
+                friend = (await reader.readline()).split()[1]
+                for _, each in opened:
                     each.close()
                 server.handle_exit(signal.SIGTERM, None)
                 await serving
-        return found
+        return answers[:10], answers[10:], friend
 
-    assert asyncio.run(run()) == [b"200"] * 4 + [b"503", b"200"]
+    begun, refused, friend = asyncio.run(run())
+    assert begun == [b"200"] * 10
+    assert len(refused) == 12
+    assert {each.split()[1] for each in refused} == {b"503"}
+    assert all(b"connection: close" in each and b"10 connections in use" in each for each in refused)
+    assert friend == b"200"
 
 
 def test_a_client_that_leaves_within_its_request_leaves_no_traceback(
@@ -387,6 +409,26 @@ def test_a_client_that_leaves_within_its_request_leaves_no_traceback(
 
     served(observations, talk, Access(Address("127.0.0.1", 1), TOKEN), tmp_path / "audit.jsonl")
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize("method", [b"GET", b"HEAD"])
+def test_a_body_that_is_no_chunk_leaves_no_traceback(
+    observations: Observations, caplog: pytest.LogCaptureFixture, method: bytes
+) -> None:
+    """An answer to HEAD has no body, also when it refuses one of the request."""
+
+    async def talk(host: str, port: int) -> bytes:
+        reader, writer = await asyncio.open_connection(host, port)
+        head = b" / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        writer.write(method + head + b"zz\r\n")
+        answer = await everything(reader)
+        writer.close()
+        return answer
+
+    lines, _, body = served(observations, talk).partition(b"\r\n\r\n")
+    assert lines.split()[1] == b"400"
+    assert bool(body) is (method != b"HEAD")
+    assert caplog.messages == ["Invalid HTTP request received."]
 
 
 def test_what_clients_cause_is_logged_once(observations: Observations, caplog: pytest.LogCaptureFixture) -> None:

@@ -143,8 +143,9 @@ class Topology:
         assert timeout_s > 0
         return self.folder
 
-    def checkpoints(self, _name: str, _most: int) -> tuple[ListedCheckpoint, ...]:
+    def checkpoints(self, _name: str, _most: int, *, within_s: float) -> tuple[ListedCheckpoint, ...]:
         """Answer with one that is damaged."""
+        assert within_s > 0
         return (ListedCheckpoint(CheckpointId("words-1", 7), None, "torn"),)
 
     def traces(self) -> TracesTable:

@@ -106,7 +106,7 @@ def test_of_checkpoints_only_failures_and_restores_are_events(make_status: MakeS
     steps = [
         CheckpointStatus(number=4, complete=4, failed=1, last_error="before"),
         CheckpointStatus(number=5, complete=5, failed=1, last_error="before"),
-        CheckpointStatus(number=6, complete=5, failed=2, last_error="task 2 did not save"),
+        CheckpointStatus(number=7, complete=5, failed=2, last_error="task 2 did not save", failed_number=6),
         CheckpointStatus(number=7, complete=7),  # another leader counts from 0
         CheckpointStatus(number=7, complete=7, restores=1, source="words-1/7"),
     ]

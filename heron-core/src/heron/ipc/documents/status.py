@@ -154,9 +154,10 @@ class CheckpointStatus:
     """The checkpoints of a topology that takes them.
 
     `number` is the newest one that was ordered, `complete` the newest complete one of this run, 0 for none; the next
-    five fields describe it. `align_s` is the longest time that a task held data back for it. `failed` counts those that
-    failed under this leader, and `last_error` says why the last one did. `source` is the id of the checkpoint that the
-    last restore loaded, and `last_loss` the reason of that restore. `waits_for` names what the one under way waits for.
+    five fields describe it. `align_s` is the longest time that a task held data back for it. `failed` counts those
+    that failed under this leader; `failed_number` is the last one (0 if it is not known), and `last_error` says why.
+    `source` is the id of the checkpoint that the last restore loaded, and `last_loss` the reason of that restore.
+    `waits_for` names what the one under way waits for.
     """
 
     number: int = 0
@@ -173,6 +174,7 @@ class CheckpointStatus:
     last_loss: str = ""
     restored_at_s: float = 0.0
     waits_for: str = ""
+    failed_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,9 +171,9 @@ class CheckpointProgress:
         return self._undivided
 
     @property
-    def failures(self) -> tuple[int, str]:
-        """How many checkpoints have failed, and why the last one did."""
-        return self._status.failed, self._status.last_error
+    def failures(self) -> tuple[int, int, str]:
+        """How many checkpoints have failed, the number of the last one, and its reason."""
+        return self._status.failed, self._status.failed_number, self._status.last_error
 
     def status(self) -> CheckpointStatus:
         """The checkpoints for people."""
@@ -208,9 +208,10 @@ class CheckpointProgress:
         self._next_s = now_s + self.run.interval_s
 
     def _abandon(self, error: str) -> None:
-        if error:
+        if error and self._pending is not None:
+            number = self._pending.number
             self._not_before_s = self._clock.monotonic_s() + _RETRY_S
-            self._status = replace(self._status, failed=self._status.failed + 1, last_error=error)
+            self._status = replace(self._status, failed=self._status.failed + 1, last_error=error, failed_number=number)
         self._asked = self._asked or (self._pending is not None and not error)
         self._pending = None
 

@@ -68,6 +68,7 @@ class Leader:
         self._long_calls = known.long_calls
         self._errors = known.errors
         self._ports_changed = False
+        self._noted_failures = 0
 
     def begin(self) -> list[Instruction]:
         """The first instructions."""
@@ -157,9 +158,9 @@ class Leader:
         if self._checkpoints is None or self.known.ended:
             return []
         changed = self._checkpoints.manifest_stored(number, error)
-        facts = {"outcome": "failed", "reason": error} if error else {"outcome": "complete" if changed else "abandoned"}
-        instructions: list[Instruction] = [NoteEvent("checkpoint", f"checkpoint-{number}", facts)]
-        return [*instructions, *(self._replan() if changed else []), *self._go_on()]
+        facts = {"outcome": "complete" if changed else "abandoned"}
+        noted = [] if error else [NoteEvent("checkpoint", f"checkpoint-{number}", facts)]
+        return [*noted, *(self._replan() if changed else []), *self._go_on()]
 
     def checkpoint_asked(self) -> list[Instruction]:
         """A command asks for a checkpoint.
@@ -261,6 +262,11 @@ class Leader:
         missing = self._plans.containers(starting=False) - self._registry.locations().keys()
         changed = self._checkpoints.step(may_order=not missing)
         instructions: list[Instruction] = []
+        failed, number, reason = self._checkpoints.failures
+        if failed != self._noted_failures:
+            self._noted_failures = failed
+            facts = {"outcome": "failed", "reason": reason}
+            instructions.append(NoteEvent("checkpoint", f"checkpoint-{number}", facts))
         if changed:
             status = self._checkpoints.status()
             restores = self.known.plan.checkpoints.all_restores() if self.known.plan.checkpoints else 0

@@ -236,7 +236,7 @@ class UpdateProgress:
             self._plans.complete()
             checkpoints.restore(checkpoints.run.regions_of(changed))
             return True
-        failures, error = checkpoints.failures
+        failures, _, error = checkpoints.failures
         if failures > self._failures:
             self.withdraw(f"its checkpoint failed: {error}")
         elif self._clock.monotonic_s() >= self._deadline_s:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, cast
@@ -369,14 +370,14 @@ class Client:
         with self.topology(name, timeout_s=timeout_s) as topology:
             return change_config(self._statemgr, topology, changes, dry_run=dry_run)
 
-    def checkpoints(self, name: str, most: int | None = None) -> tuple[ListedCheckpoint, ...]:
+    def checkpoints(self, name: str, most: int | None = None, within_s: float = inf) -> tuple[ListedCheckpoint, ...]:
         """Return the complete checkpoints of all runs of a topology, or the `most` newest; newest first.
 
         Raises:
             ConfigError: when the profile has no checkpoint store.
             CheckpointError: when the store cannot list.
         """
-        return list_checkpoints(self._archive(name), most)
+        return list_checkpoints(self._archive(name), most, within_s)
 
     def checkpoint(self, name: str, checkpoint: str) -> CheckpointManifest:
         """Return what a checkpoint consists of; `checkpoint` is RUN/NUMBER or ``latest``. Raises as `checkpoints` does.

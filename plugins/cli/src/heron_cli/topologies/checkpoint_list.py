@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -60,15 +61,23 @@ def open_archive(profile: Profile, topology: str) -> CheckpointArchive:
     return CheckpointArchive(open_guarded(profile.checkpoint, CheckpointStore), topology)
 
 
-def list_checkpoints(archive: CheckpointArchive, most: int | None = None) -> tuple[ListedCheckpoint, ...]:
+def list_checkpoints(
+    archive: CheckpointArchive, most: int | None = None, within_s: float = math.inf
+) -> tuple[ListedCheckpoint, ...]:
     """Return the checkpoints of all runs, newest first, at most `most`. The newest one that can be read has `newest`.
+
+    After `within_s` no further one is read, so that a store that does not answer costs the time of one manifest.
 
     Raises:
         CheckpointError: when the store cannot list.
     """
     found: list[ListedCheckpoint] = []
-    newest = True
+    newest, until_s = True, monotonic_s() + within_s
     for each in archive.checkpoints()[::-1][:most]:
+        if monotonic_s() >= until_s:
+            why = f"it was not read, because the store took longer than {within_s:g} s for the newer ones"
+            found.append(ListedCheckpoint(each, None, why))
+            continue
         try:
             found.append(ListedCheckpoint(each, archive.manifest(each), newest=newest))
             newest = False

@@ -27,7 +27,8 @@ def troubles(topology: ObservedTopology) -> tuple[TroubleItem, ...]:
     if status is not None and status.state not in _ENDED and topology.entry.state not in _ENDED:
         found += _of_a_running_one(status)
         if topology.checkpoints and (newest := topology.checkpoints[-1]).error:
-            found.append(TroubleItem("checkpoint", f"checkpoint {newest.number} failed: {newest.error}"))
+            which = f"checkpoint {newest.number}" if newest.number else "a checkpoint"
+            found.append(TroubleItem("checkpoint", f"{which} failed: {newest.error}"))
         found += _of_tasks_behind(status, topology.figures)
         found += _of_large_tasks(topology.figures)
         found += _of_growing_tasks(topology)

@@ -14,15 +14,22 @@ from typing import TypeVar
 from msgspec.structs import replace as replaced
 
 from heron.clock import monotonic_s
-from heron_cli.client import ListedCheckpoint, process_logs, stored_letters
-from heron_service_tracker.answers.checkpoint_answers import StoredCheckpointsAnswer, stored_answer
+from heron_cli.client import process_logs, stored_letters
+from heron_service_tracker.answers.checkpoint_answers import (
+    StoredCheckpoints,
+    StoredCheckpointsAnswer,
+    stored_answer,
+    stored_checkpoints,
+)
 from heron_service_tracker.answers.flow_answers import LogsAnswer, StackAnswer
 from heron_service_tracker.answers.letters_answer import DeadLettersAnswer, letters_answer, shown_in
 from heron_service_tracker.answers.traces_answer import TracesAnswer, traces_answer
+from heron_service_tracker.calls.daemon_thread import in_daemon
 from heron_service_tracker.calls.explain_command import ExplainCommand, ExplanationAnswer
 from heron_service_tracker.calls.shared_answers import SharedAnswers
 from heron_service_tracker.calls.task_observers import OpenCluster, TaskObservers
 from heron_service_tracker.observed.observed import age_s
+from heron_service_tracker.request_errors import NotYetKnownError
 
 __all__ = ["Questions"]
 
@@ -33,6 +40,8 @@ _TRACES_KEPT_S = 4.0  # a page asks every 5 s, and a hundred pages cost what one
 _TIMEOUT_S = 5.0  # as `heron stack`: a task that does not answer by then is held by native code
 
 _STORED = 20  # checkpoints: each is a read of the store
+_STORES_AT_A_TIME = 4  # a store that does not answer holds its place for a minute, and must hold no other question
+_STORE_S = 10.0  # a store that answers takes a second for a list and its manifests
 _STORED_KEPT_S = 4.0  # a page asks every 5 s
 _LETTERS = 100  # of a topology, at most: what a page shows
 _LONGEST = 10_000  # characters of a line; a printed value may have megabytes, and a page shows hundreds of lines
@@ -59,6 +68,7 @@ class Questions:
         self.logs_allowed = logs_allowed
         self.observers = TaskObservers(open_cluster, tuples_allowed=tuples_allowed)
         self._places = asyncio.Semaphore(_AT_A_TIME)
+        self._store_places = asyncio.Semaphore(_STORES_AT_A_TIME)
         self._tables = SharedAnswers(
             lambda cluster, topology: self._ask(lambda: self._traces(cluster, topology)),
             at_a_time=_TRACED,
@@ -72,7 +82,7 @@ class Questions:
         )
 
         self._stored = SharedAnswers(
-            lambda cluster, topology: self._ask(lambda: self._read_checkpoints(cluster, topology)),
+            self._ask_store,
             at_a_time=_TRACED,
             kept_s=_STORED_KEPT_S,
         )
@@ -99,8 +109,17 @@ class Questions:
         return replaced(shown_in(answer, limit, sources), age_s=age_s(read_at_s, monotonic_s()))
 
     async def stored_checkpoints(self, cluster: str, topology: str, wanted: str) -> StoredCheckpointsAnswer:
-        """Return the newest checkpoints in the store, with the tasks of the wanted one ("": the newest)."""
-        read_at_s, found = await self._stored.get(cluster, topology)
+        """Return the newest checkpoints in the store, with the tasks of the wanted one ("": the newest).
+
+        Raises:
+            NotYetKnownError: when the store does not answer in time.
+        """
+        try:
+            async with asyncio.timeout(_STORE_S):
+                read_at_s, found = await self._stored.get(cluster, topology)
+        except TimeoutError as error:
+            msg = f"the checkpoint store of {cluster!r} has not answered within {_STORE_S:g} s; ask again later"
+            raise NotYetKnownError(msg) from error
         return replaced(stored_answer(found, wanted), age_s=age_s(read_at_s, monotonic_s()))
 
     async def explanation(self, cluster: str, topology: str) -> ExplanationAnswer:
@@ -110,6 +129,10 @@ class Questions:
     async def _ask(self, question: Callable[[], T]) -> T:
         async with self._places:
             return await asyncio.to_thread(question)
+
+    async def _ask_store(self, cluster: str, topology: str) -> tuple[float, StoredCheckpoints]:
+        async with self._store_places:
+            return await in_daemon(lambda: self._read_checkpoints(cluster, topology), "checkpoint-store")
 
     def _stack(self, cluster: str, topology: str, task_id: int) -> StackAnswer:
         with self._open_cluster(cluster) as client, client.topology(topology, timeout_s=_TIMEOUT_S) as remote:
@@ -124,9 +147,9 @@ class Questions:
             letters = stored_letters(client.log_folder(topology, timeout_s=_TIMEOUT_S))
         return monotonic_s(), letters_answer(letters, _LETTERS)
 
-    def _read_checkpoints(self, cluster: str, topology: str) -> tuple[float, tuple[ListedCheckpoint, ...]]:
+    def _read_checkpoints(self, cluster: str, topology: str) -> tuple[float, StoredCheckpoints]:
         with self._open_cluster(cluster) as client:
-            return monotonic_s(), client.checkpoints(topology, _STORED)
+            return monotonic_s(), stored_checkpoints(client.checkpoints(topology, _STORED, within_s=_STORE_S / 2))
 
     def _logs(self, cluster: str, topology: str, of: int | str, lines: int, search: str) -> LogsAnswer:
         with self._open_cluster(cluster) as client:

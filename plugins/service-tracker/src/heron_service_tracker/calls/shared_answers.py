@@ -39,8 +39,10 @@ class SharedAnswers(Generic[T]):
                 msg = f"the same is being asked about {under_way} other topologies, which is the limit; ask again later"
                 raise BusyError(msg)
             answer = self._answers[place] = asyncio.ensure_future(self._question(cluster, topology))
-            answer.add_done_callback(lambda _: self._forget_later(place))
+            answer.add_done_callback(lambda done: self._forget_later(place, done))
         return await asyncio.shield(answer)
 
-    def _forget_later(self, place: tuple[str, str]) -> None:
+    def _forget_later(self, place: tuple[str, str], answer: asyncio.Future[T]) -> None:
+        if not answer.cancelled():
+            answer.exception()  # all requests may have been given up: asyncio would log an error that nobody has read
         asyncio.get_running_loop().call_later(self._kept_s, self._answers.pop, place, None)

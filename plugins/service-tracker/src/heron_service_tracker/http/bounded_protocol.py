@@ -10,8 +10,9 @@ ask nothing cannot keep others out.
 from __future__ import annotations
 
 import asyncio
+import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -85,25 +86,31 @@ class BoundedProtocol(H11Protocol):
         if most is None:
             return True
         address, share = self.client and self.client[0], most // _SHARE
-        others = [each for each in self.connections if isinstance(each, BoundedProtocol)]
-        same = [each for each in others if address and each.client and each.client[0] == address]
-        if len(same) > share and not self._end_oldest(same):
-            self.app = problem_response(503, f"your address has {share} connections in use; ask again later")
-            return len(same) <= share + _SPARE_CONNECTIONS
-        if len(self.connections) >= most and not self._end_oldest(others):
-            return len(self.connections) <= most + _SPARE_CONNECTIONS  # uvicorn answers 503
+        present = [each for each in self.connections if isinstance(each, BoundedProtocol)]
+        same = [each for each in present if address and each.client and each.client[0] == address]
+        if not self._make_place(same, share):
+            detail = f"your address has {share} connections in use; ask again later"
+            self.app = problem_response(503, detail, {"connection": "close"})
+            return len(same) <= share + _SPARE_CONNECTIONS and len(present) <= most + _SPARE_CONNECTIONS
+        if not self._make_place(present, most - 1):
+            return len(present) <= most + _SPARE_CONNECTIONS  # uvicorn answers 503 from `most` on
         return True
 
-    def _end_oldest(self, connections: Iterable[BoundedProtocol]) -> bool:
-        """End the connection that has waited longest for its client; False if none waits."""
-        waiting = [
-            (each._waits_since_s, number, each)
-            for number, each in enumerate(connections)
-            if each is not self and each._waits_since_s is not None
-        ]
-        if waiting:
-            min(waiting)[2]._end()
-        return bool(waiting)
+    def _make_place(self, connections: Collection[BoundedProtocol], most: int) -> bool:
+        """End those that have waited longest for their clients, until `most` are left.
+
+        If too few wait, this connection has no place: it returns False, and ends none.
+        """
+        surplus = len(connections) - most
+        if surplus <= 0:
+            return True
+        waiting = [(each, since_s) for each in connections if (since_s := each._waits_since_s) is not None]
+        waiting.sort(key=operator.itemgetter(1))
+        if surplus > len(waiting):
+            return False
+        for each, _ in waiting[:surplus]:
+            each._end()
+        return True
 
     def _end(self) -> None:
         self.connections.discard(self)  # the loop calls `connection_lost` later
@@ -118,12 +125,15 @@ class BoundedProtocol(H11Protocol):
         if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             self.transport.abort()
             return
+        is_head = self.conn.our_state is h11.SEND_RESPONSE and self.scope["method"] == "HEAD"  # h11 refuses its body
         self._is_refused = True
         if self.cycle is not None:
             self.cycle.disconnected = True  # the application may be about to answer
         answer = problem_response(status, detail, {"connection": "close"})
         output = self.conn.send(h11.Response(status_code=status, headers=answer.raw_headers))
-        output += self.conn.send(h11.Data(data=bytes(answer.body))) + self.conn.send(h11.EndOfMessage())
+        if not is_head:
+            output += self.conn.send(h11.Data(data=bytes(answer.body)))
+        output += self.conn.send(h11.EndOfMessage())
         self.transport.write(output)
         self.transport.write_eof()
         self._begin_deadline()

@@ -15,7 +15,7 @@ _KEPT = 200  # an hour and a half with an interval of 30 s
 class SeenCheckpoint:
     """A checkpoint that is complete, or that failed (`error`). `at_s` are wall-clock seconds; the rest as in a status.
 
-    A failed one has no figures.
+    A failed one has no figures, and of an earlier topology manager no number (0).
     """
 
     number: int
@@ -41,7 +41,7 @@ def checkpoints_after(
         return seen
     found = []
     if former is not None and present.failed and present.failed != former.failed:  # a new leader counts from 0
-        found.append(SeenCheckpoint(present.number, at_s, present.last_error))
+        found.append(SeenCheckpoint(present.failed_number, at_s, present.last_error))
     if present.completed_at_s and (former is None or present.complete > former.complete):
         found.append(
             SeenCheckpoint(
@@ -53,4 +53,4 @@ def checkpoints_after(
                 slowest_task=present.slowest_task,
             )
         )
-    return (*seen, *sorted(found, key=lambda each: each.at_s))[-_KEPT:] if found else seen
+    return (*seen, *sorted(found, key=lambda each: each.number))[-_KEPT:] if found else seen

@@ -55,8 +55,8 @@ def _topology(before: TopologyStatus, now: TopologyStatus) -> Iterator[StatusEve
         yield StatusEvent("leader-changed", "", f"the topology manager of {place} leads, epoch {now.leader.epoch}")
     if before.checkpoints and now.checkpoints:
         if now.checkpoints.failed and now.checkpoints.failed != before.checkpoints.failed:  # a new leader counts from 0
-            number, why = now.checkpoints.number, now.checkpoints.last_error
-            yield StatusEvent("checkpoint-failed", "", f"checkpoint {number}: {why}")
+            number, why = now.checkpoints.failed_number, now.checkpoints.last_error
+            yield StatusEvent("checkpoint-failed", "", f"checkpoint {number}: {why}" if number else why)
         if now.checkpoints.restores > before.checkpoints.restores:
             yield StatusEvent("restored", "", f"from {now.checkpoints.source or 'the empty state'}")
 

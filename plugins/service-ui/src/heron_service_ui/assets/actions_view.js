@@ -75,6 +75,7 @@ function effectOf(action, topology, component, tasks) {
   if (action === "deactivate") return "The spouts emit nothing until they are resumed. Bolts process what was emitted.";
   if (action === "activate") return "The spouts emit again.";
   if (action === "restart") return "The processes of the containers end and start again. Tuples in flight there are lost or repeated, as the delivery mode says.";
+  if (action === "checkpoint") return "The state of all tasks is stored. Data flows on, and nothing else changes.";
   if (!component) return "The components are not known yet.";
   const now = component.parallelism;
   if (!tasks || tasks === now) return `${component.name} has ${format.plural(now, "task")}. Give another number.`;

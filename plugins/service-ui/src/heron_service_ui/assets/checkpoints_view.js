@@ -85,8 +85,8 @@ function SeenTable({ items, taskPath }) {
     <table>
       <thead><tr><th scope="col" class="number">number</th><th scope="col">state</th><th scope="col">at</th><th scope="col" class="number">took</th><th scope="col" class="number">size</th><th scope="col" class="number">longest alignment</th><th scope="col" class="number">slowest task</th><th scope="col">reason</th></tr></thead>
       <tbody>
-        ${items.map((each) => html`<tr key=${`${each.number} ${each.state}`}>
-          <th scope="row" class="number">${each.number}</th>
+        ${items.map((each) => html`<tr key=${`${each.number} ${each.state} ${each.at_s}`}>
+          <th scope="row" class="number">${each.number || "–"}</th>
           <td><${State} state=${each.state} /></td>
           <td>${format.moment(each.at_s)}</td>
           ${each.state === "complete" ? html`<td class="number">${format.latency(each.duration_s)}</td><td class="number">${format.bytes(each.size_bytes)}</td><td class="number">${format.latency(each.align_s)}</td>` : html`<td class="number">–</td><td class="number">–</td><td class="number">–</td>`}
