@@ -32,7 +32,7 @@ def test_mistakes_fail_their_tuple_and_are_shown_once(sandbox: Sandbox) -> None:
     assert figures["record"][1:] == (len(rows), 0)
 
     for output in (
-        "values=(0,)) raised ZeroDivisionError: division by zero",
+        "values=(hidden)) raised ZeroDivisionError: division by zero",
         "emit of 1 values, the stream declares 2 fields (key, number)",
         "emit to unknown stream 'defalt' (nearest: 'default')",
         "emit of a int, not a list of values",

@@ -186,7 +186,7 @@ class ColumnSerializerContract(DriverContract):
         assert list(map(str, first.schema.types)) == ["int64", "null"]
         second = serializer.from_columns([(2,), ("x",)], ("a", "b"), first.schema)
         assert second.to_pydict() == {"a": [2], "b": ["x"]}
-        with pytest.raises(SerializationError, match=r"field 'a': 'two' of type str does not fit int64"):
+        with pytest.raises(SerializationError, match=r"field 'a': .*of type str does not fit int64"):
             serializer.from_columns([("two",), ("x",)], ("a", "b"), second.schema)
         with pytest.raises(SerializationError, match=r"field 'a': .*object"):
             serializer.from_columns([(object(),)], ("a",), None)
