@@ -85,7 +85,7 @@ class _StreamManagers:
 
     def __init__(self, endpoint: str, keys: TopologyKeys, leader: psutil.Process) -> None:
         self._leader = leader
-        self._contexts = [SocketContext() for _ in range(0, _CONTAINERS, _SOCKETS)]
+        self._contexts = [SocketContext(max_frame_bytes=-1) for _ in range(0, _CONTAINERS, _SOCKETS)]
         member = keys.connecting_as(ClientKind.MEMBER)
         self._channels: list[Channel] = [
             self._contexts[number // _SOCKETS].client_of(endpoint, keys=member) for number in range(_CONTAINERS)

@@ -242,7 +242,7 @@ def _answer(topology: NamedTopology, hub: GuardedHub) -> None:
 def _announce(topology: NamedTopology, state: StateManager, folder: Path, reactor: Reactor) -> None:
     """Write the nodes of a topology, and answer for it."""
     keys, name = new_keys(), topology.name
-    hub = open_guarded_hub(SocketContext(), "127.0.0.1", keys.listening_to(*ClientKind))
+    hub = open_guarded_hub(SocketContext(max_frame_bytes=-1), "127.0.0.1", keys.listening_to(*ClientKind))
     reactor.guard(hub)
     reactor.on_readable(hub, functools.partial(_answer, topology, hub))
     run = ExecutionState(

@@ -230,7 +230,7 @@ from heron.ipc.guarded_hub import open_guarded_hub
 from heron.ipc.keys import ClientKind, new_keys
 from heron.ipc.socket import SocketContext
 
-sockets, keys = SocketContext(), new_keys()
+sockets, keys = SocketContext(max_frame_bytes=-1), new_keys()
 hub = open_guarded_hub(sockets, "127.0.0.1", keys.listening_to(ClientKind.MEMBER))
 peer = sockets.client_of(hub.endpoint, b"c1-0-1", keys=keys.connecting_as(ClientKind.MEMBER))
 print(hub.raw.getsockopt(zmq.MECHANISM), peer.raw.getsockopt(zmq.MECHANISM))

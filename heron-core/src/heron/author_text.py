@@ -4,7 +4,7 @@ No method of a value's own class runs, because a `__repr__` may raise, recurse, 
 of an exception is its author's, so `__str__` is called, and may raise.
 
 Error texts reach logs and pages. So a value whose name names a secret is hidden, and a tuple is shown without its
-values.
+values. Whether the values of a record are shown is decided in `heron.instance.user.user_errors`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import heron.instance
-from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
+from heron.driver_kit.code_origin import CodeOrigin, code_origin, innermost_lines, module_of
 
 ENGINE = str(Path(heron.instance.__file__).with_name("runner.py"))
 
@@ -45,3 +45,38 @@ def test_code_is_the_authors_a_librarys_or_the_engines(filename: str, module: st
 def test_a_main_module_is_known_by_its_name(names: dict[str, object], module: str) -> None:
     """A forked process has the frames of the program that forked it at the bottom; they are the engine's."""
     assert module_of(names) == module
+
+
+def raised_through(*frames: tuple[str, str]) -> BaseException:
+    """An error whose traceback has a frame in each of these files and modules, and before them one of this file."""
+    raised = ZeroDivisionError()
+    names: dict[str, object] = {}
+    for filename, module in reversed(frames):
+        names = {"__name__": module, "raised": raised, "call": names.get("function")}
+        exec(compile("def function():\n    if call: call()\n    raise raised", filename, "exec"), names)  # noqa: S102
+    function = names["function"]
+    assert callable(function)
+    with pytest.raises(ZeroDivisionError) as caught:
+        function()
+    return caught.value
+
+
+def test_the_innermost_line_of_each_origin_is_found() -> None:
+    """The author's line is the place of a failure, although the engine has called it and a library has raised."""
+    error = raised_through(
+        (ENGINE, "heron.instance.runner"),
+        ("/src/heron_streamlet/stage.py", "heron_streamlet.stage"),
+        ("/home/me/outer.py", "outer"),
+        ("/home/me/inner.py", "inner"),
+        (json.__file__, "json"),
+    )
+    assert list(innermost_lines(error.__traceback__).items()) == [
+        (CodeOrigin.LIBRARY, f"{json.__file__}, line 3"),
+        (CodeOrigin.USER, "/home/me/inner.py, line 2"),
+        (CodeOrigin.ENGINE, "/src/heron_streamlet/stage.py, line 2"),
+    ]
+
+
+def test_an_error_that_was_never_raised_has_no_lines() -> None:
+    """A rejected row has such an error."""
+    assert innermost_lines(None) == {}

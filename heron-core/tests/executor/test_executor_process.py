@@ -139,7 +139,7 @@ class FakeTopologyManager:
     """The other end of the executor's channel; remembers the messages that it receives."""
 
     def __init__(self, container: Container, epoch_offset: int = 0) -> None:
-        self._sockets = SocketContext()
+        self._sockets = SocketContext(max_frame_bytes=-1)
         endpoint = f"ipc://{container.folder}/t{epoch_offset}"
         self.hub = self._sockets.hub(endpoint)
         location = TManagerLocation(endpoint, container.spec.topology_id, os.getpid(), "here")
@@ -394,7 +394,7 @@ def test_children_receive_the_location_of_the_topology_manager(
     """Only the executor watches the state manager; its children ask it."""
     container.start()
     eventually(tmanager.read)
-    sockets = SocketContext()
+    sockets = SocketContext(max_frame_bytes=-1)
     child = sockets.client_of(executor_endpoint(Path(container.spec.run_dir), 1))
     child.send(control_frame(Envelope(location_request=pb.LocationRequest(process="stmgr"))))
     assert child.wait(5.0)

@@ -24,7 +24,7 @@ class Node:
     """The node of the location, as a store reports its changes to the service, and a process that asks."""
 
     def __init__(self, folder: Path) -> None:
-        self._reactor, self._sockets = Reactor(), SocketContext()
+        self._reactor, self._sockets = Reactor(), SocketContext(max_frame_bytes=-1)
         endpoint = f"ipc://{folder}/executor"
         self._server = LocationServer(self._reactor, self._sockets, endpoint, "wc-1")
         self._changed: Callable[[Versioned | None], None] = lambda _node: None

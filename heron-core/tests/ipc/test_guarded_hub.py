@@ -39,7 +39,7 @@ class Guarded:
         self.keys: TopologyKeys = new_keys()
         self.reactor = Reactor()
         self.sockets = SocketContext(max_frame_bytes=MAX_BYTES, link_timeout_s=0.3)
-        self.clients = SocketContext(link_timeout_s=0.3)
+        self.clients = SocketContext(max_frame_bytes=-1, link_timeout_s=0.3)
         keys = self.keys.listening_to(ClientKind.MEMBER, ClientKind.READER)
         self.hub: GuardedHub = open_guarded_hub(self.sockets, host, keys)
         self.reactor.guard(self.hub)

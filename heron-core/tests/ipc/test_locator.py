@@ -25,7 +25,7 @@ class Environment:
 
     def __init__(self, folder: Path) -> None:
         self.reactor = Reactor()
-        self.sockets = SocketContext()
+        self.sockets = SocketContext(max_frame_bytes=-1)
         self.keys = new_keys()
         self.source = ContainerKeys(KeyRing.of(self.keys), 1)
         self.endpoints = [f"ipc://{folder}/t{number}" for number in range(2)]

@@ -58,7 +58,7 @@ class TManager:
         self.answer: Callable[[Envelope], bytes | None] = answer_to
         self.heard = threading.Event()
         self._reactor = Reactor()
-        self._sockets = SocketContext()
+        self._sockets = SocketContext(max_frame_bytes=-1)
         self._hub = open_guarded_hub(self._sockets, "127.0.0.1", self.keys.listening_to(*ClientKind))
         self.endpoint = self._hub.endpoint
         self._reactor.guard(self._hub)
@@ -168,7 +168,7 @@ def test_the_last_reply_before_the_end_of_a_connection_is_received() -> None:
     """The reply to a kill comes with the end of the connection; both may arrive before the command reads."""
     for _ in range(20):
         tmanager = TManager(linger_s=LONG_S)
-        sockets = SocketContext()
+        sockets = SocketContext(max_frame_bytes=-1)
         channel = open_watched_channel(sockets, tmanager.endpoint, tmanager.keys.connecting_as(ClientKind.CONTROL))
         try:
             channel.send(control_frame(Envelope(status_request=pb.StatusRequest(request_id=1))))

@@ -18,7 +18,7 @@ from heron_testing.fake_clock import FakeClock
 
 @pytest.fixture
 def sockets() -> Iterator[SocketContext]:
-    context = SocketContext()
+    context = SocketContext(max_frame_bytes=-1)
     yield context
     context.close()
 

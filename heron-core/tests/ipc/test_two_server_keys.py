@@ -26,7 +26,7 @@ class TwoPorts:
     def __init__(self) -> None:
         self.old, self.new = new_keys(), new_keys()
         self.reactor = Reactor()
-        self.sockets, self.clients = SocketContext(), SocketContext()
+        self.sockets, self.clients = SocketContext(max_frame_bytes=-1), SocketContext(max_frame_bytes=-1)
         self.hub: GuardedHub = open_guarded_hub(self.sockets, "127.0.0.1", members(self.old))
         self.old_endpoint = self.hub.endpoint
         self.reactor.guard(self.hub)

@@ -67,7 +67,7 @@ def run_dir() -> Iterator[Path]:
 @pytest.fixture
 def sockets() -> Iterator[SocketContext]:
     """Closed at the end."""
-    made = SocketContext()
+    made = SocketContext(max_frame_bytes=-1)
     yield made
     made.close()
 

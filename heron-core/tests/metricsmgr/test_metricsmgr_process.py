@@ -27,7 +27,7 @@ from heron_testing.waiting import Eventually
 @pytest.fixture
 def sockets() -> Iterator[SocketContext]:
     """Closed at the end."""
-    found = SocketContext()
+    found = SocketContext(max_frame_bytes=-1)
     yield found
     found.close()
 

@@ -326,7 +326,7 @@ class Site:
 
     def __init__(self) -> None:
         self.run_dir = Path(tempfile.mkdtemp(prefix="hw"))  # tmp_path is too long for a socket
-        self.sockets = SocketContext()
+        self.sockets = SocketContext(max_frame_bytes=-1)
         self.keys = new_keys()
         self.address_of_peer: dict[int, str] = {}
         self.stmgrs: dict[int, Stmgr] = {}

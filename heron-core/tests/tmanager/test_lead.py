@@ -36,7 +36,7 @@ def test_a_deposed_leader_that_has_nothing_to_write_ends(
     place = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
     ref = DriverRef("statemgr", "localfs", place, {"root": str(tmp_path)})
     run_dir = tempfile.mkdtemp(prefix="hw")  # tmp_path is too long for a socket
-    state, reactor, sockets = open_driver(ref, StateManager), Reactor(), SocketContext()
+    state, reactor, sockets = open_driver(ref, StateManager), Reactor(), SocketContext(max_frame_bytes=-1)
     state.set(NodeKind.TOPOLOGY, "wc", encode_plan(definition))
     state.set(NodeKind.PACKING_PLAN, "wc", encode_plan(packing))
     keys = new_keys().listening_to(*ClientKind)

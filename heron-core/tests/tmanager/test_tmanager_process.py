@@ -90,7 +90,7 @@ class Run:
             {"root": str(folder / "state")},
         )
         self.state = open_driver(self.ref, StateManager)
-        self.sockets = SocketContext()
+        self.sockets = SocketContext(max_frame_bytes=-1)
         self.folder = folder
         self.keys = new_keys()
         self.peers: list[Peer] = []

@@ -216,7 +216,7 @@ def channel(job: SparklessJob) -> Iterator[WatchedChannel]:
     """A connection to the driver, with the keys that tasks have."""
     order = job.order()
     keys = decode_keys(Path(order.key_file).read_bytes(), "the test").connecting_as(ClientKind.MEMBER)
-    sockets = SocketContext()
+    sockets = SocketContext(max_frame_bytes=-1)
     opened = open_watched_channel(sockets, order.endpoint, keys)
     yield opened
     opened.close()

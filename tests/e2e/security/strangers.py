@@ -104,7 +104,7 @@ def recorded_handshake(port: int, keys: ClientKeys, frame: bytes) -> tuple[bytes
         return server
 
     relay = Relay(through)
-    context = SocketContext()
+    context = SocketContext(max_frame_bytes=-1)
     try:
         channel = context.client_of(f"tcp://127.0.0.1:{relay.address[1]}", keys=keys)
         channel.send(frame)
@@ -143,7 +143,7 @@ def proving(
     Yields two functions. The first waits until the server has ended the connection, and returns whether it has. The
     second returns what the server has sent.
     """
-    context = SocketContext()
+    context = SocketContext(max_frame_bytes=-1)
     try:
         channel = open_watched_channel(context, f"tcp://127.0.0.1:{port}", ClientKeys(server_public, pair))
         channel.send(frame)

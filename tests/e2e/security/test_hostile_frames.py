@@ -54,7 +54,7 @@ def test_hostile_frames_change_nothing(sandbox: Sandbox, frames: int, share: flo
     keys, endpoint, peers = _places(sandbox)
     quiet_per_s = _rate(run, 3.0) if share else 0.0
     before = _processes(run)
-    sockets = SocketContext()
+    sockets = SocketContext(max_frame_bytes=-1)
     try:
         begun_s, seen = monotonic_s(), _seen(run)
         _attack(_targets(sandbox, sockets, keys, endpoint, peers), frames)

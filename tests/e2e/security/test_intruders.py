@@ -114,7 +114,7 @@ def _refused(reader: TManagerClient) -> Counter[str]:
 def _try_every_message(endpoint: str, keys: TopologyKeys, kind: ClientKind, allowed: frozenset[str]) -> None:
     """Send every message of the protocol; all but the allowed ones are refused."""
     refused, bodies = set(), {field.name: field for field in pb.Envelope.DESCRIPTOR.oneofs_by_name["body"].fields}
-    context = SocketContext()
+    context = SocketContext(max_frame_bytes=-1)
     try:
         for name in sorted(bodies.keys() - allowed):
             channel = context.client_of(endpoint, keys=keys.connecting_as(kind))

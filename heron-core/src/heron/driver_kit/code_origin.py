@@ -5,10 +5,12 @@ from __future__ import annotations
 import enum
 import os
 import sysconfig
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
 
-__all__ = ["CodeOrigin", "code_origin", "module_of"]
+__all__ = ["CodeOrigin", "code_origin", "innermost_lines", "module_of"]
 
 _ENGINE = str(Path(__file__).parents[1]) + os.sep
 _LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
@@ -40,3 +42,12 @@ def code_origin(filename: str, module: str = "") -> CodeOrigin:
     if package.startswith(_PLUGINS) and f"{os.sep}{package}{os.sep}" in filename:
         return CodeOrigin.ENGINE
     return CodeOrigin.LIBRARY if filename.startswith(_LIBRARIES) else CodeOrigin.USER
+
+
+def innermost_lines(trace: TracebackType | None) -> dict[CodeOrigin, str]:
+    """File and line of the innermost frame of each origin in a traceback; the innermost of all comes first."""
+    lines: dict[CodeOrigin, str] = {}
+    for frame, line in reversed([*traceback.walk_tb(trace)]):
+        file = frame.f_code.co_filename
+        lines.setdefault(code_origin(file, module_of(frame.f_globals)), f"{file}, line {line}")
+    return lines

@@ -41,10 +41,11 @@ _PUSH_LIMIT = 1000  # metrics records that wait for a metrics manager: a few sec
 class SocketContext:
     """Opens sockets; one for each process or thread that owns sockets. Closing it closes all of them.
 
+    A message above `max_frame_bytes` is refused before memory is taken for it, and its connection ends; -1 is no limit.
     A link on the network is broken when its other side has not answered for `link_timeout_s`.
     """
 
-    def __init__(self, *, max_frame_bytes: int = -1, link_timeout_s: float = 15.0) -> None:
+    def __init__(self, *, max_frame_bytes: int, link_timeout_s: float = 15.0) -> None:
         self._context = zmq.Context()
         self._context.set(zmq.MAX_SOCKETS, _MOST_SOCKETS)
         self._max_frame_bytes = max_frame_bytes

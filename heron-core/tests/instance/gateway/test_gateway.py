@@ -113,7 +113,7 @@ class Site:
         spec = instance_spec("spout", 7, incarnation=2, run_dir=str(self.run_dir))
         settings = EngineSettings(link_window_bytes=4096, long_call_s=long_call_s)
         self.gateway = Gateway(spec, settings, self._opened)
-        self.sockets = SocketContext()
+        self.sockets = SocketContext(max_frame_bytes=-1)
         self.hub = self.sockets.hub(registration_endpoint(self.run_dir, 1))
         self.hellos: list[pb.InstanceHello] = []
         self.refusals: list[pb.Refused] = []

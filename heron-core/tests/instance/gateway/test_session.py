@@ -48,7 +48,7 @@ class Wire:
     """Both ends of a session's socket; the test uses the far end."""
 
     def __init__(self, folder: Path) -> None:
-        self.sockets = SocketContext()
+        self.sockets = SocketContext(max_frame_bytes=-1)
         self.near = self.sockets.channel_bound(f"ipc://{folder}/s")
         self.far = self.sockets.channel_to(f"ipc://{folder}/s")
         self.far.send(b"connected")  # a bound channel has nobody to send to before

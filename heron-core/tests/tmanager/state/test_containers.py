@@ -18,7 +18,7 @@ class StreamManagers:
     """Connects stream managers, and the containers of a leader of epoch 7."""
 
     def __init__(self, endpoint: str) -> None:
-        self.sockets = SocketContext()
+        self.sockets = SocketContext(max_frame_bytes=-1)
         self.hub = self.sockets.hub(endpoint)
         self.containers = Containers(self.hub, 7)
         self._endpoint = endpoint

@@ -83,7 +83,7 @@ def publishing(
     tmp_path: Path, definition: TopologyDefinition, packing: PackingPlan, fake_clock: FakeClock
 ) -> Iterator[Publishing]:
     """At first the store answers."""
-    sockets = SocketContext()
+    sockets = SocketContext(max_frame_bytes=-1)
     publishing = Publishing(
         tmp_path / "state", definition, packing, fake_clock, sockets.hub(f"ipc://{tmp_path}/tmanager")
     )
@@ -97,7 +97,7 @@ class Executors:
 
     def __init__(self, publishing: Publishing, endpoint: str) -> None:
         self._publishing, self._endpoint = publishing, endpoint
-        self.sockets = SocketContext()
+        self.sockets = SocketContext(max_frame_bytes=-1)
         self._channels: dict[int, Channel] = {}
 
     def connect(self, *containers: int) -> None:

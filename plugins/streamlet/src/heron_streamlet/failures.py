@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sysconfig
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import Self
 from heron.api import DeadLetter, FailedRecordError
 from heron.author_text import named_error
 from heron.clock import wall_s
+from heron.driver_kit.code_origin import CodeOrigin, innermost_lines
 
 __all__ = [
     "DEAD_LETTER",
@@ -29,10 +28,6 @@ __all__ = [
 STOP, DEAD_LETTER = "stop", "dead_letter"
 RULES = ("skip", STOP, DEAD_LETTER)
 """What becomes of a record that fails in a step; without a rule, `topology.on.error` decides."""
-
-_ENGINE = "heron"  # the import names of plugins are this, `_` and more
-_LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-
 
 _TRACE_CHARACTERS = 2500
 
@@ -91,16 +86,8 @@ def error_text(error: BaseException) -> str:
 
 def author_place(trace: TracebackType | None) -> str:
     """File and line of the author's innermost frame, or else of a library's; empty if there is none."""
-    author = library = ""
-    for frame, line in traceback.walk_tb(trace):
-        file = frame.f_code.co_filename
-        if _is_engine(file, str(frame.f_globals.get("__name__", ""))):
-            continue
-        if file.startswith(_LIBRARIES):
-            library = f"{file}, line {line}"
-        else:
-            author = f"{file}, line {line}"
-    return author or library
+    lines = innermost_lines(trace)
+    return lines.get(CodeOrigin.USER) or lines.get(CodeOrigin.LIBRARY, "")
 
 
 def in_one(failed: Sequence[OperatorError]) -> OperatorError:
@@ -135,10 +122,3 @@ def _letter(step: Step, reason: str, values: Sequence[object], cause: BaseExcept
         step=step.name,
         step_number=step.number,
     )
-
-
-def _is_engine(file: str, module: str) -> bool:
-    """Whether code is of the engine, of a plugin, or was generated."""
-    package = module.partition(".")[0]
-    named = package == _ENGINE or package.startswith(f"{_ENGINE}_")
-    return file.startswith("<") or (named and f"{os.sep}{package}{os.sep}" in file)

@@ -25,7 +25,7 @@ from heron.instance.output.event_time import to_microseconds
 from heron.instance.output.generated_emit import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.out_stream import OutStream, column_output, trace_roots
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
-from heron.instance.output.stream_routes import task_id
+from heron.instance.output.stream_routes import as_task_id
 from heron.instance.output.tracked_stream import AnchoredStream, RootStream
 from heron.instance.user.user_component import BoltHookCalls
 from heron.ipc.documents.metric_names import EMIT_BATCH_BYTES, EMIT_BATCH_COUNT
@@ -279,7 +279,7 @@ class Emitter:
         def allowed() -> str:
             return f"the tasks of the consumers with Grouping.DIRECT are {sorted(stream.routes.direct_tasks)}"
 
-        found = task_id(direct_task, subject, allowed)
+        found = as_task_id(direct_task, subject, allowed)
         if found not in stream.routes.direct_tasks:
             msg = f"{subject} {short_text(found)}, which is not a task of a consumer with Grouping.DIRECT; {allowed()}"
             raise EmitError(msg)

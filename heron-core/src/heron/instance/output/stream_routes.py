@@ -37,8 +37,8 @@ __all__ = [
     "ShuffleSplitter",
     "Splitter",
     "StreamRoutes",
+    "as_task_id",
     "routes_of",
-    "task_id",
 ]
 
 _BOOLS = frozenset({"bool", "bool_"})  # of numpy; older versions let them be an index
@@ -235,7 +235,7 @@ class CheckedGrouping:
         if not isinstance(chosen, Iterable):
             msg = f"{self._chose} {number_or_class(chosen)}, which is not a list of task ids; {self._allowed()}"
             raise EmitError(msg)
-        tasks = tuple(dict.fromkeys(task_id(each, self._chose, self._allowed) for each in chosen))
+        tasks = tuple(dict.fromkeys(as_task_id(each, self._chose, self._allowed) for each in chosen))
         self.check(tasks)
         return tasks
 
@@ -261,7 +261,7 @@ class CheckedGrouping:
             raise EmitError(msg)
 
 
-def task_id(given: object, subject: str, allowed: Callable[[], str]) -> int:
+def as_task_id(given: object, subject: str, allowed: Callable[[], str]) -> int:
     """The id of a task that the author's code names: an integer of any type, such as that of numpy, but no bool.
 
     Raises:

@@ -16,7 +16,7 @@ from heron.api.definition import ComponentDefinition
 from heron.api.tuple import Tuple
 from heron.author_text import HIDDEN, Described, class_name, named_error, raised_lines, short_text, traceback_text
 from heron.clock import wall_s
-from heron.driver_kit.code_origin import CodeOrigin, code_origin, module_of
+from heron.driver_kit.code_origin import CodeOrigin, innermost_lines
 from heron.errors import UserCodeError
 from heron.spi.metricsink import Event
 
@@ -89,7 +89,7 @@ class UserErrors:
             for each in error.letters:
                 self.add_letter(replace(each, component=self._component, task_id=self._task_id))
         own = error if isinstance(error, UserCodeError) else UserCodeError()
-        place = own.place or _place(error.__traceback__, place or self._home)
+        place = own.place or _author_place(error.__traceback__, place or self._home)
         with_record = f" with {self._shown(record)}" if record is not None else ""
         line = f"{self._subject}: {doing}{with_record} raised {named_error(error)}; at {place}; {remedy}"
         line = line.encode("utf-8", "backslashreplace").decode()  # a file name, for example, may not be valid text
@@ -117,11 +117,11 @@ class UserErrors:
         if isinstance(record, Described):
             return record
         if isinstance(record, Tuple):
-            values = self._text_of(self.named(record.component, record.stream, record.values))
+            values = self._values_or_hidden(self.named(record.component, record.stream, record.values))
             return f"{short_text(record, _RECORD_CHARACTERS)[:-1]}, values={values})"
-        return self._text_of(record)
+        return self._values_or_hidden(record)
 
-    def _text_of(self, values: object) -> str:
+    def _values_or_hidden(self, values: object) -> str:
         return short_text(values, _RECORD_CHARACTERS) if self.shows_values() else HIDDEN
 
     def rejected(self, component: ComponentDefinition, stream: str, row: object, error: Exception) -> None:
@@ -147,16 +147,10 @@ def named_values(fields: Sequence[str], values: Sequence[object]) -> object:
     return Described(f"{len(values)} values without names")
 
 
-def _place(trace: TracebackType | None, otherwise: str) -> str:
+def _author_place(trace: TracebackType | None, otherwise: str) -> str:
     """File and line of the author's innermost frame, or else `otherwise`; if that is empty, of the innermost frame."""
-    author = innermost = ""
-    while trace is not None:
-        frame = trace.tb_frame
-        innermost = f"{frame.f_code.co_filename}, line {trace.tb_lineno}"
-        if code_origin(frame.f_code.co_filename, module_of(frame.f_globals)) is CodeOrigin.USER:
-            author = innermost
-        trace = trace.tb_next
-    return author or otherwise or innermost or "an unknown line"
+    lines = innermost_lines(trace)
+    return lines.get(CodeOrigin.USER) or otherwise or next(iter(lines.values()), "an unknown line")
 
 
 def _show(text: str) -> None:
