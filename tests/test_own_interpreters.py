@@ -14,7 +14,7 @@ TESTING = {"testing", "testing-servers"}
 def test_every_interpreter_is_started_without_the_present_folder() -> None:
     """With `-m` and `-c`, Python imports from the present folder first, and other users may write into that one.
 
-    `-P` leaves it out. It stands in the command line, or in a constant that the command line unpacks.
+    `-P` leaves the present folder out. The command line has it, or a constant that the command line unpacks.
     """
     found = list(_command_lines())
     assert len(found) >= 8, "the search finds the command lines no more"

@@ -77,7 +77,7 @@ class BoundedProtocol(H11Protocol):
         self._cancel()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no request of HTTP; uvicorn calls it."""
+        """Answer bytes that are no HTTP request with an error; uvicorn calls it."""
         self._refuse(400, msg)
 
     def _has_place(self) -> bool:

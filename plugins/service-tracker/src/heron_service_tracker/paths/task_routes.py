@@ -85,17 +85,20 @@ def task_routes(observations: Observations, questions: Questions) -> list[Route]
 
 
 def _topology_routes(observations: Observations, questions: Questions) -> list[Route]:
-    async def explanation(request: Request) -> Response:
-        parsed((), request.query_params.multi_items())
+    def known(request: Request) -> tuple[str, str]:
         cluster, topology = request.path_params["cluster"], request.path_params["topology"]
         observations.topology(cluster, topology)  # refuses an unknown one
+        return cluster, topology
+
+    async def explanation(request: Request) -> Response:
+        parsed((), request.query_params.multi_items())
+        cluster, topology = known(request)
         answer = await questions.explanation(cluster, topology)
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
     async def traces(request: Request) -> Response:
         values = parsed(TRACES_PARAMETERS, request.query_params.multi_items())
-        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
-        observations.topology(cluster, topology)  # refuses an unknown one
+        cluster, topology = known(request)
         return await _answered(questions.traces(cluster, topology, values.integer("limit")))
 
     async def letters(request: Request) -> Response:
@@ -107,14 +110,12 @@ def _topology_routes(observations: Observations, questions: Questions) -> list[R
 
     async def stored(request: Request) -> Response:
         values = parsed(STORED_PARAMETERS, request.query_params.multi_items())
-        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
-        observations.topology(cluster, topology)  # refuses an unknown one
+        cluster, topology = known(request)
         return await _answered(questions.stored_checkpoints(cluster, topology, values.text("tasks_of")))
 
     async def logs(request: Request) -> Response:
         values = parsed(LOGS_PARAMETERS, request.query_params.multi_items())
-        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
-        observations.topology(cluster, topology)  # refuses an unknown one
+        cluster, topology = known(request)
         _check_logs(questions, f"heron logs {topology}")
         process, lines, search = request.path_params["process"], values.integer("lines"), values.text("search")
         return await _answered(questions.logs(cluster, topology, process, lines, search))
