@@ -97,8 +97,8 @@ def _nox(session: str, *arguments: str) -> Section:
 
 
 def _pytest(name: str, marked: str, *arguments: str) -> Section:
-    command = (sys.executable, "-m", "pytest", "-q", "-p", "checks.progress", "-p", "checks.collection", "-m", marked, *arguments)
-    return Section(name, command, live=True)
+    plugins = ("-p", "checks.progress", "-p", "checks.collection")
+    return Section(name, (sys.executable, "-m", "pytest", "-q", *plugins, "-m", marked, *arguments), live=True)
 
 
 if __name__ == "__main__":

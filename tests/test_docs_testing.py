@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from heron_testing.heron_run import HeronRun
 from heron_testing.sandbox import Sandbox
 
@@ -16,6 +18,7 @@ FILES = dict(FILE.findall(PAGE))
 TESTS = [name for name in FILES if name.startswith("test_")]
 
 
+@pytest.mark.matrix
 def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     """Readers begin with a copy of them."""
     for path, text in FILES.items():
