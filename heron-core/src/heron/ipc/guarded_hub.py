@@ -266,7 +266,9 @@ class UnprovedPeers:
 
 
 def _in_handshake(descriptor: int) -> bool:
-    """Whether its peer can still prove a key. ZeroMQ may have closed it, and another file may have its number.
+    """Ends a connection that has sent too much; returns whether its peer can still prove a key.
+
+    ZeroMQ may have closed it, and another file may have its number.
 
     It takes no descriptor of its own: a stranger could have used them up.
     """
