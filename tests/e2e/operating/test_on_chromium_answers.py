@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -29,8 +30,8 @@ def watched(chromium: ChromiumBrowser) -> Iterator[WatchedPage]:
     page.close()
 
 
-def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, watched: WatchedPage) -> None:
-    """A decision has cause, evidence and reason; errors of one line are one group; both are marked by time."""
+def test_decisions_are_shown_with_their_reasons(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """A decision has cause, evidence and reason, and is marked by time."""
     run = sandbox.start("steady.py")
     _, url = start_ui(sandbox)
     page = watched.page
@@ -58,17 +59,6 @@ def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, wat
     expect(page.locator(".decisions li")).to_contain_text("count/2 is busy 98 % of the time; its host is idle")
     assert watched.faults() == []
 
-    error = {"component": "pass", "first_at_s": 1000.0, "exception": "ValueError", "place": "steady.py, line 9"}
-    errors = [{**error, "task_id": number, "text": f"task {number} raised {HOSTILE}"} for number in (2, 3)]
-    other = {"component": "", "task_id": 0, "text": "else", "first_at_s": None, "exception": "", "place": ""}
-    answering(page, f"{place}/exceptions", {"items": [*errors, other], "total": 1, **LISTED})
-    page.goto(f"{url}/local/steady/problems")
-    expect(page.locator(".errors > li")).to_have_count(2)
-    expect(page.locator(".errors > li").first).to_contain_text("ValueError at steady.py, line 9")
-    expect(page.locator(".errors > li").first).to_contain_text("pass, tasks 2, 3, 2 errors")
-    assert page.evaluate("window.hacked") is None
-    assert watched.faults() == []
-
     end_s = int(wall_s()) // 10 * 10  # charts that stand still, with the decision in their middle
     points = [{"at_s": at_s, "value": 5.0, "most": 5.0} for at_s in range(end_s - 590, end_s, 10)]
     series = [{"component": "numbers", "task_id": 0, "metric": "emit-count", "points": points}]
@@ -85,6 +75,38 @@ def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, wat
     assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
     expect(said).to_be_visible()
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_an_error_has_its_count_times_tasks_and_traceback_and_can_be_saved(
+    sandbox: Sandbox, watched: WatchedPage
+) -> None:
+    """A person sees whether it still happens, and can send all of it to a colleague."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    error = {"component": "pass", "first_at_s": 1000.0, "exception": "ValueError", "place": "steady.py, line 9"}
+    error |= {"task_id": 3, "text": f"task 3 raised {HOSTILE}", "trace": f"Traceback {HOSTILE}"}
+    error |= {"count": 1140, "tasks": {"2": 1, "3": 1139}, "newest_at_s": 2000.0}
+    other = {"component": "", "task_id": 0, "text": "else", "first_at_s": None, "exception": "", "place": ""}
+    other |= {"count": None, "tasks": {}, "newest_at_s": None, "trace": ""}
+    answering(page, "/clusters/local/topologies/steady/exceptions", {"items": [error, other], "total": 2, **LISTED})
+    page.goto(f"{url}/local/steady/problems")
+    expect(page.locator(".errors > li")).to_have_count(2)
+    first = page.locator(".errors > li").first
+    expect(first).to_contain_text("ValueError at steady.py, line 9")
+    expect(first).to_contain_text("1,140 times in pass, tasks 3 (1,139), 2 (1), first ")
+    expect(first).to_contain_text("The log of a task has the first one only: show it.")
+    expect(first.get_by_role("link", name="show it")).to_have_attribute("href", re.compile("/task/3/logs.search=Value"))
+    first.get_by_text("Traceback of the first one").click()
+    expect(first.get_by_label("Traceback")).to_have_text(f"Traceback {SHOWN}")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save the errors as JSON").click()
+    assert saved.value.suggested_filename == "steady-errors.json"
+    assert json.loads(saved.value.path().read_text(encoding="utf-8")) == [error, other]
+    assert page.evaluate("window.hacked") is None
+    assert watched.faults() == []
     (run.out / "stop").touch()
     run.finished()
 

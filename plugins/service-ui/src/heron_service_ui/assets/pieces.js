@@ -137,3 +137,15 @@ export function Choice({ label, value, values, onChange }) {
     </select>
   </label>`;
 }
+
+// Saves what `content` returns as a file; the token of the page cannot be in a link to the API.
+export function SaveButton({ name, text, content }) {
+  const save = () => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([content()]));
+    link.download = name;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  return html`<button type="button" onClick=${save}>${text}</button>`;
+}
