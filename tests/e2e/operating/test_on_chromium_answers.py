@@ -178,6 +178,45 @@ def test_four_components_in_a_line_fit_and_the_memory_of_a_leak_stands_out(
     run.finished()
 
 
+def test_a_large_graph_is_in_levels_and_can_be_searched(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """60 components cannot be read at once; what is in trouble is seen at once. Each choice has an address."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    names = [[f"stage {level} {number}" for number in range(6)] for level in range(10)]
+    nodes = [node_of(name, leaks=False) for level in names for name in level]
+    nodes[6 * 4 + 2] |= {"culprits": [7], "causes": ["the task is slow"]}
+    pairs = [(one, other) for before, after in pairwise(names) for one, other in zip(before, after, strict=True)]
+    edges = [{"source": one, "target": other, **STREAM} for one, other in [*pairs, (names[0][0], names[9][0])]]
+    flow = {"nodes": nodes, "edges": edges, "age_s": 0.0, "error": ""}
+    answering(page, "/clusters/local/topologies/steady/flow", flow)
+    page.goto(f"{url}/local/steady")
+    expect(page.locator("a.node")).to_have_count(11)
+    expect(page.locator("a.node.culprit")).to_contain_text("stage 4 2")
+    expect(page.locator("a.level").nth(4)).to_contain_text("level 4: 5 components")
+    expect(page.locator(".edge")).to_have_count(12)  # in and out of both nodes of level 4, and from first to last
+    expect(page.locator(".edge title").first).to_have_text("6 streams from level 0 to level 1: 6.00 M/s")
+    assert watched.faults() == []
+    page.locator("a.level").nth(1).click()
+    expect(page).to_have_url(f"{url}/local/steady/graph?open=1")
+    expect(page.locator("a.node")).to_have_count(16)
+    page.get_by_role("button", name="Open all levels").click()
+    expect(page.locator("a.node")).to_have_count(60)
+    page.get_by_role("button", name="Close the levels").click()
+    expect(page.locator("a.node")).to_have_count(11)
+
+    page.get_by_label("Find components").fill("STAGE 4 2")
+    page.get_by_role("button", name="Find").click()
+    expect(page).to_have_url(f"{url}/local/steady/graph?find=STAGE+4+2")
+    expect(page.locator("a.node .name")).to_have_text(["stage 3 2", "stage 4 2", "stage 5 2"])
+    expect(page.get_by_role("region", name="Components").locator("tbody tr")).to_have_count(1)
+    page.goto(f"{url}/local/steady/graph?find=nothing")
+    expect(page.get_by_text("No component has nothing in its name.")).to_be_visible()
+    assert watched.faults() == []
+    (run.out / "stop").touch()
+    run.finished()
+
+
 def test_hostile_texts_are_shown_as_they_are(sandbox: Sandbox, watched: WatchedPage) -> None:
     """A name, an error and a cluster's message become text, whatever they contain; nothing leaves its place.
 
