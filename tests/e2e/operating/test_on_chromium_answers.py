@@ -79,6 +79,44 @@ def test_decisions_are_shown_with_their_reasons(sandbox: Sandbox, watched: Watch
     run.finished()
 
 
+def test_tasks_are_compared_by_time_at_an_address(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """A link of the tasks leads there, and a colleague who gets the address sees the same lines."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    end_s = int(wall_s()) // 60 * 60
+    points = [{"at_s": at_s, "value": 0.25, "most": 1.0} for at_s in range(end_s - 600, end_s, 60)]
+    series = [
+        {"component": "count", "task_id": task, "metric": metric, "points": points}
+        for task in (0, 2, 3)
+        for metric in ("busy", "back-pressure")
+    ]
+    times = {"start_s": end_s - 900, "end_s": end_s, "step_s": 60}
+    history = {**times, "series": series, "events": [], "age_s": 0.0, "error": "", "prometheus_error": ""}
+    answering(page, "/clusters/local/topologies/steady/history", history)
+    rows = [row_of_task(task, "count", busy=task / 10) for task in (2, 3)]
+    answering(page, "/clusters/local/topologies/steady/tasks", {"items": rows, "total": 2, **LISTED})
+    page.goto(f"{url}/local/steady/tasks")
+    with page.expect_request(re.compile("/history.*&task=3&task=2$")):
+        page.get_by_role("link", name="Compare its tasks by time").click()
+    expect(page).to_have_url(f"{url}/local/steady/timelines?tasks=3%2C2")
+    expect(page.locator(".chart")).to_have_count(2)
+    page.get_by_label("Chart").select_option("Busy share of time")
+    expect(page).to_have_url(f"{url}/local/steady/timelines?tasks=3%2C2&metric=busy")
+    expect(page.locator(".chart")).to_have_count(1)
+    expect(page.get_by_role("slider")).to_have_accessible_name(
+        re.compile("^Busy share of time by time.* Newest values: count/2 25 %, count/3 25 %$")
+    )
+    assert watched.faults() == []
+    page.get_by_label("Tasks, at most 16").fill("3 x 3")
+    with page.expect_request(re.compile("/history.*&task=3$")):
+        page.get_by_role("button", name="Compare").click()
+    page.get_by_role("button", name="Show the components").click()
+    expect(page).to_have_url(f"{url}/local/steady/timelines")
+    (run.out / "stop").touch()
+    run.finished()
+
+
 def test_an_error_has_its_count_times_tasks_and_traceback_and_can_be_saved(
     sandbox: Sandbox, watched: WatchedPage
 ) -> None:
@@ -104,7 +142,8 @@ def test_an_error_has_its_count_times_tasks_and_traceback_and_can_be_saved(
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save the errors as JSON").click()
     assert saved.value.suggested_filename == "steady-errors.json"
-    assert json.loads(saved.value.path().read_text(encoding="utf-8")) == [error, other]
+    printable = {"text": f"task 3 raised {SHOWN}", "trace": f"Traceback {SHOWN}"}
+    assert json.loads(saved.value.path().read_text(encoding="utf-8")) == [{**error, **printable}, other]
     assert page.evaluate("window.hacked") is None
     assert watched.faults() == []
     (run.out / "stop").touch()

@@ -1,6 +1,6 @@
 // Pieces that several views share.
 
-import { html } from "./html.js";
+import { html, plain } from "./html.js";
 import * as format from "./formats.js";
 import { OF_RUN, PERIOD_S, useSeconds } from "./tracker_api.js";
 
@@ -138,11 +138,12 @@ export function Choice({ label, value, values, onChange }) {
   </label>`;
 }
 
-// Saves what `content` returns as a file; the token of the page cannot be in a link to the API.
+// Saves what `content` returns as a file; the token of the page cannot be in a link to the API. Somebody may show the file
+// in a terminal, so it has a sign in place of what a terminal obeys.
 export function SaveButton({ name, text, content }) {
   const save = () => {
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([content()]));
+    link.href = URL.createObjectURL(new Blob([plain(content())]));
     link.download = name;
     link.click();
     URL.revokeObjectURL(link.href);

@@ -62,6 +62,7 @@ export function TaskView({ cluster, topology, task, part, ended, old, query, go 
         ? html`<p><a href=${logs}>Show the logs, and follow them</a></p>`
         : html`<${NoLogs} command=${`heron logs ${topology} --task ${task} --follow`} />`}
     <h3>Metrics</h3>
+    <p><a href=${withQuery(viewPath(cluster, topology, "timelines"), { tasks: task })}>Those of the history, by time</a></p>
     <${Metrics} place=${place} task=${task} />
   `;
 }
