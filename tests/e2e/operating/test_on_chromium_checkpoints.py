@@ -123,7 +123,9 @@ def test_only_failures_of_checkpoints_are_on_other_pages(sandbox: Sandbox, pages
     folder.unlink()
     folder.with_name("away").rename(folder)
 
-    item = {**dict.fromkeys(("taken_at_s", "duration_s", "size_bytes", "written_bytes", "align_s", "tasks"), 0)}
+    item: dict[str, object] = {
+        **dict.fromkeys(("taken_at_s", "duration_s", "size_bytes", "written_bytes", "align_s", "tasks"), 0)
+    }
     item |= {"damage": "", "unread": ""}
     items = [{**item, "id": "r/2", "damage": "torn"}, {**item, "id": "r/1", "unread": "slow"}]
     stored = {"items": items, "shown": "", "tasks": [], "age_s": 0.0, "error": ""}
