@@ -81,5 +81,7 @@ def test_the_texts_of_all_its_tasks_belong_to_an_error() -> None:
     assert found.has(message(3))
     for part, other in (("line 3", "line 4"), ("'count'", "'split'"), ("KeyError", "ValueError")):
         assert not found.has(message(3).replace(part, other))
-    (unknown,) = of(record(2, 7, 11.0))
-    assert not unknown.has(message(2))
+    (named,) = of(record(2, 7, 11.0))  # a later leader has the name alone
+    assert (named.exception, named.place, named.has(message(2))) == ("KeyError", "wc.py, line 3", True)
+    (others,) = of(record(2, 7, 11.0, name="other errors"))
+    assert (others.exception, others.place, others.has(message(2))) == ("", "", False)

@@ -93,6 +93,12 @@ def test_an_error_of_several_tasks_is_one_line_with_its_count_and_times() -> Non
         line.rstrip()
         == f"error: {text.format(2)} (raised 1,140 times, by 2 tasks, first 1 min 30 s ago, newest 3 s ago)"
     )
+    later = replace(status, errors=(), tasks=(), user_errors=(replace(error, first_at_s=None, message=""),))
+    found = shown(status_text(StatusReport(later, RUN), 100.0), width=300)
+    wanted = (
+        "error: component 'count': process: KeyError at wc.py, line 3 (raised 1,140 times, by 2 tasks, newest 3 s ago)"
+    )
+    assert wanted in found, "a topology manager that took over has no message"
     once = replace(status, errors=(text.format(2),), user_errors=(replace(error, count=1, tasks={2: 1}),))
     assert f"{text.format(2)}\n" in shown(status_text(StatusReport(once, RUN), 100.0), width=300).replace(" \n", "\n")
 

@@ -229,7 +229,7 @@ class UserErrorStatus:
     def has(self, text: str) -> bool:
         """Whether a text of `TopologyStatus.errors` is about this error, in any task."""
         parts = f"component {self.component!r}, task ", f" raised {self.exception}: ", f"; at {self.place}; "
-        return bool(self.message) and (text == self.message or all(each in text for each in parts))
+        return bool(self.place) and all(each in text for each in parts)
 
 
 @dataclass(frozen=True, slots=True)

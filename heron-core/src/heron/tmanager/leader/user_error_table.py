@@ -15,6 +15,7 @@ from heron.spi.metricsink import Event, Histogram, MetricsRecord, Source
 __all__ = ["UserErrorTable"]
 
 _KEPT = 50  # as many as error texts in a status
+_TOLD = ("exception", "place", "message", "trace")  # attributes of an event
 
 
 @dataclass(slots=True)
@@ -73,7 +74,7 @@ class UserErrorTable:
                 {task: count.former + count.present for task, count in sorted(each.counts.items())},
                 each.first_at_s,
                 each.newest_at_s,
-                *(each.attributes.get(key, "") for key in ("exception", "place", "message", "trace")),
+                **_named(name) | {key: each.attributes[key] for key in _TOLD if key in each.attributes},
             )
             for (component, name), each in self._known.items()
         )
@@ -99,3 +100,9 @@ class UserErrorTable:
         if of_task.take(record.source.incarnation, count) and not is_new:
             at_s = record.at_s if known.total() > 1 or known.first_at_s is None else known.first_at_s
             known.newest_at_s = max(at_s, known.newest_at_s or at_s)
+
+
+def _named(name: str) -> dict[str, str]:
+    """Class and line, as the name of an error has them: ``process: KeyError at wc.py, line 3``."""
+    head, _, place = name.rpartition(" at ")
+    return {"exception": head.rpartition(": ")[2], "place": place} if head else {}

@@ -162,6 +162,9 @@ def _error_lines(status: TopologyStatus, wall_s: float) -> Iterator[str]:
         if what not in shown:
             shown |= {what, error}
             yield f"error: {error}{_times(counted, wall_s) if counted is not None else ''}"
+    for known in status.user_errors:  # a topology manager that took over has no text of them
+        if (known.component, known.error) not in shown:
+            yield f"error: component {known.component!r}: {known.error}{_times(known, wall_s)}"
     for task in status.tasks:
         counts = any(each.has(task.last_error) for each in status.user_errors)
         if task.last_error and task.last_error not in shown and not counts:
@@ -176,7 +179,7 @@ def _times(error: UserErrorStatus, wall_s: float) -> str:
     """How often an error was raised, by which tasks, and when; empty for one that was raised once."""
     if error.count <= 1:
         return ""
-    tasks = f"by {len(error.tasks)} tasks, " if len(error.tasks) > 1 else ""
     ages = {"first": error.first_at_s, "newest": error.newest_at_s}
-    times = ", ".join(f"{name} {format_duration(wall_s - at_s)} ago" for name, at_s in ages.items() if at_s is not None)
-    return f" (raised {error.count:,} times, {tasks}{times})"
+    parts = [f"raised {error.count:,} times", *([f"by {len(error.tasks)} tasks"] if len(error.tasks) > 1 else [])]
+    parts += [f"{name} {format_duration(wall_s - at_s)} ago" for name, at_s in ages.items() if at_s is not None]
+    return f" ({', '.join(parts)})"
