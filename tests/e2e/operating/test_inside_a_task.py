@@ -115,7 +115,7 @@ def check_refusals(sandbox: Sandbox, run: HeronRun, hold: int) -> None:
     """Native code that holds the interpreter lock leaves no thread to answer; the message has the process."""
     pid = run.the("instance", f"hold-{hold}").pid
     silent = sandbox.output_of("stack", "blocked", str(hold), "--timeout", "0.5", code=1)
-    assert f"task hold/{hold} has not answered within 0.5 s: its process (pid {pid} on " in silent
+    assert f"task hold/{hold} has not answered within 0.4 s: its process (pid {pid} on " in silent
     assert "known: 1, 2, 3, 4, 5, 6" in sandbox.output_of("stack", "blocked", "9", code=2)
     sandbox.output_of("kill", "blocked")
     wait_until(lambda: run.process.poll() is not None, 30.0, "the end of the run")
