@@ -100,7 +100,7 @@ def contradictions(expected: Mapping[Cell, Outcome], errors: Sequence[str]) -> l
 
     An error at the line of a call belongs to its cell. An error at a line of an author's class, as of a value that
     cannot be encoded, belongs to the cells without an error at their line whose argument it names. Equal errors are
-    shown once. Cells that depend on earlier cells are left out, and anchors in `finish`: processes ignore them there.
+    shown once. Cells that depend on earlier cells are left out.
     """
     at_lines: dict[int, list[str]] = {}
     for error in errors:
@@ -112,8 +112,7 @@ def contradictions(expected: Mapping[Cell, Outcome], errors: Sequence[str]) -> l
             continue
         verdict = judged(cell, at_lines.get(line_of(cell.call), ()))
         if verdict.outcome is Outcome.WORKS and outcome is not Outcome.WORKS:
-            if cell.place is not Place.FINISH or "anchors=" not in cell.call.line:
-                silent.append(cell)
+            silent.append(cell)
         elif verdict.outcome is not outcome:
             wrong.append(f"{cell}: {verdict.outcome} instead of {outcome}; {verdict.reason}")
     unnamed = [cell for cell in silent if not any(_may_be_of(cell, error) for error in of_classes)]
