@@ -11,14 +11,24 @@ from functools import lru_cache
 import numpy
 
 from heron.api import IMetric
-from heron.author_text import short_text
+from heron.author_text import class_name, error_text, short_text
 from heron.errors import HeronError
 from heron_testing.hostile_arguments.arguments import ARGUMENTS, CLASSES
 from heron_testing.hostile_arguments.author_file import FILE_NAME, class_at, first_line_of_calls, line_of
 from heron_testing.hostile_arguments.calls import CALLS, Call, Caller
 from heron_testing.hostile_arguments.components import Place
 
-__all__ = ["PLACES", "Cell", "Outcome", "Verdict", "cells", "contradictions", "judged"]
+__all__ = [
+    "PLACES",
+    "Cell",
+    "Outcome",
+    "Verdict",
+    "cells",
+    "contradictions",
+    "judged",
+    "verdict_of_call",
+    "wrong_error",
+]
 
 PLACES: dict[Caller, tuple[Place, ...]] = {
     Caller.BOLT: tuple(Place),
@@ -86,13 +96,25 @@ def judged(cell: Cell, errors: Sequence[str]) -> Verdict:
             return Verdict(Outcome.FAULT, f"the error of a neighbour: {error}")
         if not file.endswith(FILE_NAME):
             return Verdict(Outcome.FAULT, f"no line of the author: {error}")
-        if problem := wrong_class(cell, name):
+        if problem := wrong_error(cell, name, error):
             return Verdict(Outcome.FAULT, f"{problem}: {error}")
         at_the_call = int(number) == line_of(cell.call) or int(number) < first_line_of_calls()
         refused |= at_the_call and not doing.startswith(("emit on", "a call of", "reading", "metric", "backlog"))
     if refused:
         return Verdict(Outcome.REFUSED, errors[0])
     return Verdict(Outcome.FAILS, errors[0]) if errors else Verdict(Outcome.WORKS)
+
+
+def verdict_of_call(cell: Cell, error: BaseException, *, at_the_call: bool) -> Verdict:
+    """The verdict by what a file or a pipeline raised: at the line of the call, or later."""
+    name = class_name(error)
+    text = f"{name}: {error_text(error)}"
+    problem = wrong_error(cell, name, text)
+    if not (problem or at_the_call or isinstance(error, HeronError)):
+        problem = "not of the engine's classes"
+    if problem:
+        return Verdict(Outcome.FAULT, f"{problem}: {text}")
+    return Verdict(Outcome.REFUSED if at_the_call else Outcome.FAILS, text)
 
 
 def contradictions(expected: Mapping[Cell, Outcome], errors: Sequence[str]) -> list[str]:
@@ -141,12 +163,14 @@ def _value_of(argument: str) -> object:
     return eval(ARGUMENTS[argument], names)  # noqa: S307  # our own text
 
 
-def wrong_class(cell: Cell, name: str) -> str:
-    """What is wrong with the class of an error; empty if nothing is.
+def wrong_error(cell: Cell, name: str, text: str) -> str:
+    """What is wrong with the class and the text of an error; empty if nothing is.
 
     The engine's own classes are right, and those that Python raises for a wrong argument. The author's are right if
     the engine must call the method that raises.
     """
+    if "integer string conversion" in text:
+        return "the error is that of its text, which has an integer that Python refuses to write"
     if name in _OWN:
         unasked = cell.argument == "`__repr__` raises" and "raise " not in cell.call.line
         return "an error text calls __repr__" if unasked else ""
