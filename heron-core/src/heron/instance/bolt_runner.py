@@ -210,6 +210,7 @@ class BoltRunner(ComponentRunner):
         self._bolt_emitter.acked.clear()
         self._bolt_emitter.failed.clear()
         self._output.acks = self._new_acks()
+        self._finish_roots.end()
         self._finish_roots = FinishRoots(self._bolt_emitter, self.task.metrics, self.user_failed)
         self._markers = MarkerCounter(index.upstream_tasks(component))
         self._watermark = TaskWatermark(watermark_sources(index, component))
@@ -338,7 +339,7 @@ class BoltRunner(ComponentRunner):
             self.task.queued.drain(self._queued_failed)
             self._output.flush(monotonic_s())
             if self.task.tracks_acks:
-                self._finish_roots.begin(self._component, self.apply_routes)
+                self._finish_roots.begin(self._component, self.apply_routes, self._output.acks.check_anchors)
             self._call_finish()
             self.task.queued.drain(self._queued_failed)  # of threads that `finish` has joined
             self._output.flush(monotonic_s())

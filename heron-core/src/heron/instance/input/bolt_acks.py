@@ -28,7 +28,7 @@ from heron.instance.output.emitter import BoltEmitter
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes
-from heron.instance.output.tracked_stream import AnchoredStream, RootStream
+from heron.instance.output.tracked_stream import AnchoredStream, RootStream, anchor_tuples
 from heron.instance.queues.data_queue import RootsSettled
 from heron.instance.user.user_component import specialise
 from heron.instance.user.user_errors import named_values
@@ -270,6 +270,13 @@ class BoltAcks:
         for error in errors:
             self.on_wrong(error)
 
+    def check_anchors(self, anchors: object) -> None:
+        """Checks the anchors of an emit that joins no tree.
+
+        Raises:
+            EmitError: when they are not received tuples and batches.
+        """
+
     def flush(self) -> None:
         """Sends the acks; called directly after the flush of what was emitted."""
 
@@ -382,12 +389,16 @@ class TrackedBoltAcks(BoltAcks):
             self._report_wrong(emitter.wrong)
             self._report_wrong(self._tracker.wrong)
 
+    def check_anchors(self, anchors: object) -> None:
+        """`BoltAcks.check_anchors`."""
+        anchor_tuples(self._tracker, anchors)
+
     def flush(self) -> None:
         """`BoltAcks.flush`."""
         self._tracker.flush()
 
 
-_Kept = tuple[tuple[object, ...], str, int | None]
+_Kept = tuple[Sequence[object], str, int | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -435,32 +446,47 @@ class FinishRoots:
         """Whether no root is in flight."""
         return not self._pending.in_flight and not self._emitter.pending_rows()
 
-    def begin(self, component: Bolt, apply_routes: Callable[[], None]) -> None:
-        """Makes roots of everything that the component emits from now on."""
+    def begin(self, component: Bolt, apply_routes: Callable[[], None], check_anchors: Callable[[object], None]) -> None:
+        """Makes roots of everything that the component emits from now on.
+
+        Anchors are only checked: all producers of the task have ended, so the trees of what it received are complete.
+        """
         self.begun = True
+        self._check_anchors = check_anchors
         apply_routes()
         specialise(component, {"emit": self._emit})
         self._emitter.emit = self._emit  # type: ignore[method-assign]  # the author's own `emit` calls this one
         self._emitter.emit_columns = self._emit_columns  # type: ignore[method-assign]
 
+    def end(self) -> None:
+        """Gives the collector its own methods back, for a component that is restored after `begin`."""
+        for method in ("emit", "emit_columns"):
+            vars(self._emitter).pop(method, None)
+
     def _emit(
         self,
         values: Sequence[object],
         stream: str = DEFAULT_STREAM,
-        anchors: Iterable[Tuple] | None = None,  # ignored: the anchors are acked or wait for their own acks
+        anchors: Iterable[Tuple] | None = None,
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        kept: _Kept = (tuple(values), stream, direct_task)
-        return self._emitter.add(kept[0], stream, direct_task, need_task_ids, tup_id=kept)
+        if anchors is not None:
+            self._check_anchors(anchors)
+        if not isinstance(values, str | bytes) and isinstance(values, Iterable):
+            values = tuple(values)  # an iterator has them once
+        kept: _Kept = (values, stream, direct_task)
+        return self._emitter.add(values, stream, direct_task, need_task_ids, tup_id=kept)
 
     def _emit_columns(
         self,
         batch: Columns,
         stream: str = DEFAULT_STREAM,
-        anchors: Iterable[Tuple | RecordBatch] | None = None,  # ignored, as in `_emit`
+        anchors: Iterable[Tuple | RecordBatch] | None = None,
         direct_task: int | None = None,
     ) -> None:
+        if anchors is not None:
+            self._check_anchors(anchors)
         _, columns, rows = self._emitter.column_target(batch, stream, direct_task)
         self._send(_KeptColumns(columns.copied(rows), stream, direct_task))
 
