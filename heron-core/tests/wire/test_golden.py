@@ -60,7 +60,7 @@ from parts.pinned_plans import (
     PHYSICAL_WITH_UPDATE,
     TOPOLOGY,
 )
-from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_FAILED_NUMBER
+from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_USER_ERRORS
 from parts.pinned_taken_frames import TAKEN_FRAMES
 from parts.pinned_task_messages import TASK_MESSAGES, TRACED_SEGMENT
 
@@ -264,7 +264,7 @@ DOCUMENTS: dict[str, bytes] = {
     "topology": encode_plan(TOPOLOGY),
     "packing-plan": encode_plan(PACKING),
     "physical-plan-with-keys": encode_plan(PHYSICAL_WITH_KEYS),
-    "status-with-failed-number": encode_status(STATUS_WITH_FAILED_NUMBER),
+    "status-with-user-errors": encode_status(STATUS_WITH_USER_ERRORS),
     "metrics-table-of-series": encode_metrics(table_of(METRICS_TABLE)),
 }
 
@@ -408,7 +408,7 @@ def test_documents_decode() -> None:
     assert decode_physical_plan(read("physical-plan-with-keys.json"), "golden") == PHYSICAL_WITH_KEYS
     for name, status in FORMER_STATUSES.items():
         assert decode_status(read(f"{name}.json")) == status
-    assert decode_status(read("status-with-failed-number.json")) == STATUS_WITH_FAILED_NUMBER
+    assert decode_status(read("status-with-user-errors.json")) == STATUS_WITH_USER_ERRORS
     for name in ("metrics-table", "metrics-table-of-series"):  # the first is of an earlier version
         assert decode_metrics(read(f"{name}.json")) == METRICS_TABLE
 

@@ -16,8 +16,9 @@ from heron.instance.batch_processor import BatchProcessor
 from heron.instance.bolt_output import BoltOutput, acks_of
 from heron.instance.input.ack_trust import AckTrust
 from heron.instance.input.batch_reader import BatchReader
-from heron.instance.input.bolt_acks import BoltAcks, FinishRoots
+from heron.instance.input.bolt_acks import BoltAcks
 from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
+from heron.instance.input.finish_roots import FinishRoots
 from heron.instance.input.marker_counter import MarkerCounter
 from heron.instance.input.received_traces import received_traces
 from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, watermark_sources

@@ -15,7 +15,7 @@ from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.instance.bolt_runner import BoltRunner
 from heron.instance.gateway.gateway import Gateway
-from heron.instance.input.bolt_acks import FinishRoots
+from heron.instance.input.finish_roots import FinishRoots
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.output.stream_routes import ChosenSplitter, StreamRoutes

@@ -172,7 +172,9 @@ def test_exceptions_are_listed_and_summed_up_by_class(
     (group,) = answer(observations, "/topologies/exceptionsummary", component="count")
     assert (group["class_name"], group["count"]) == ("ValueError", "1")
     assert answer(observations, "/topologies/exceptions", component="lines") == []
-    counted = UserErrorStatus("count", "process: ValueError", 140, {2: 140}, 10.0, 20.0, "ValueError", message=ERROR)
+    counted = UserErrorStatus(
+        "count", "process: ValueError", 140, {2: 140}, 10.0, 20.0, "ValueError", "words.py, line 3", ERROR
+    )
     observations.put_status("near", make_status(errors=(ERROR,), user_errors=(counted,)), None)
     for path in ("exceptions", "exceptionsummary"):
         (found,) = answer(observations, f"/topologies/{path}", component="count")
