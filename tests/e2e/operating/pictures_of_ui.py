@@ -105,7 +105,7 @@ def named_only(sandbox: Sandbox, tasks: int, *others: str) -> Iterator[str]:
     ) as answering:
         assert answering.stdout is not None
         assert answering.stdout.readline() == "ready\n"
-        yield start_ui(sandbox, *profile)[1]
+        yield start_ui(sandbox, "--period", "1", *profile)[1]  # as without the option
         answering.communicate()
 
 

@@ -24,6 +24,7 @@ const BUSY = {
 };
 
 export function FlowView({ cluster, topology, ended, query, go }) {
+  const dagre = useDagre();
   const flow = usePolled((signal) => read(`${placeOf(cluster, topology)}/flow`, signal), PERIOD_S, [cluster, topology]);
   if (!flow.data) return html`<${Freshness} polled=${flow} wanted="the graph" />`;
   const { nodes, edges } = flow.data;
@@ -37,7 +38,7 @@ export function FlowView({ cluster, topology, ended, query, go }) {
     <h2>Graph</h2>
     ${shown.levels && html`<${LargeGraph} ...${{ shown, find, open, path, go }} total=${nodes.length} />`}
     ${nodes.length > 0 && !edges.length && nodes.length > 1 && html`<p class="notice" role="status">The streams are not known${ended ? ": the topology had ended before they were read" : " yet"}.</p>`}
-    ${nodes.length > 0 && !shown.nodes.length ? html`<p role="status">No component has ${find} in its name.</p>` : html`<${Graph} nodes=${shown.nodes} edges=${shown.edges} pathOf=${pathOf} />`}
+    ${nodes.length > 0 && !shown.nodes.length ? html`<p role="status">No component has ${find} in its name.</p>` : html`<${Graph} dagre=${dagre} nodes=${shown.nodes} edges=${shown.edges} pathOf=${pathOf} />`}
     <p class="legend">
       The width of a stream is its volume. The shade of a component is the share of time in which its busiest task is busy, of a spout without the time in which it is blocked:
       ${[0, 0.2, 0.4, 0.6, 0.8, 0.99].map((share) => html`<span key=${share} class=${`shade ${heat(share)}`}>${format.percent(Math.floor(share * 6) / 6)}</span>`)}
@@ -74,11 +75,16 @@ function componentPath(cluster, topology, component) {
   return withQuery(viewPath(cluster, topology, "tasks"), { component });
 }
 
-function useLayout(nodes, edges) {
+// The library comes while the page waits for its values.
+function useDagre() {
   const [dagre, setDagre] = useState(null);
   useEffect(() => {
     import("./vendor/dagre.js").then((module) => setDagre(() => module));
   }, []);
+  return dagre;
+}
+
+function useLayout(dagre, nodes, edges) {
   const down = innerWidth < NARROW;
   const key = JSON.stringify([down, nodes.map((each) => each.name), edges.map((each) => [each.source, each.target, each.stream])]);
   return useMemo(() => dagre && placed(dagre, nodes, edges, down), [dagre, key]);
@@ -98,8 +104,8 @@ function placed(dagre, nodes, edges, down) {
   return graph;
 }
 
-function Graph({ nodes, edges, pathOf }) {
-  const graph = useLayout(nodes, edges);
+function Graph({ dagre, nodes, edges, pathOf }) {
+  const graph = useLayout(dagre, nodes, edges);
   if (!graph || !nodes.length) return html`<p>The graph is being laid out…</p>`;
   const { width, height } = graph.graph();
   const most = Math.max(...edges.map((each) => each.rate_per_s || 0), 1e-9);
