@@ -70,8 +70,8 @@ def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
     assert user[-1].endswith("in BlockingBolt.wait")
 
     sandbox.output_of("deactivate", "blocked")
-    idle = task_thread(sandbox, str(tasks["one"]["task_id"]))
-    assert (idle["state"], idle["waits_for"]) == ("waits", "input")
+    one = str(tasks["one"]["task_id"])
+    run.until(lambda: task_thread(sandbox, one)["waits_for"] == "input", "a task of a paused topology waits")
 
     check_profile(sandbox, tasks["spin"]["task_id"])
     check_refusals(sandbox, run, tasks["hold"]["task_id"])
