@@ -171,7 +171,7 @@ def test_the_errors_of_many_cells_are_compared_with_their_outcomes() -> None:
         ("HostileError: none", "class RaisingHash:", "`__hash__` raises"),
         ("SerializationError: a value of type function cannot be encoded", "class AuthorBolt(", "lambda"),
         ("UsageError: ack of a generator; give what was received", "class AuthorBolt(", "generator"),
-        ("UsageError: its value <int of 16,610 bits> is not a number", "class AuthorBolt(", "huge"),
+        ("UsageError: its value, <int of 16,610 bits>, is not a number", "class AuthorBolt(", "huge"),
     ],
 )
 def test_an_error_of_a_class_excuses_only_cells_whose_argument_it_names(raised: str, line: str, argument: str) -> None:

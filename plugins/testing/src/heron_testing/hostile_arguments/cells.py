@@ -41,7 +41,7 @@ PLACES: dict[Caller, tuple[Place, ...]] = {
 
 _LINE = re.compile(r"component '(\w+)', task \d+: (.*) raised (\w+)(?:: |;).*?; at (.*?), line (\d+)", re.DOTALL)
 _OWN = {"HostileError", "Failure"}
-_SHARED = ("context.register_metric(", "context.keyed_state(", "self.maps.", "X in self.values")
+_SHARED = ("context.register_metric(", "context.keyed_state(", "global_metrics.", "self.maps.", "X in self.values")
 """Calls that give otherwise where an earlier cell of the task has used the same name or key."""
 
 
@@ -153,7 +153,8 @@ def _may_be_of(cell: Cell, error: str) -> bool:
     if found is not None and class_at(int(found[5])) == name:
         return True
     shown = short_text(value).partition(" at 0x")[0]
-    return any(each in error for each in (f" of type {name} ", f" of a {name};", f"its value {shown}"))
+    ways = (f" of type {name} ", f" of a {name};", f"its value, a {name},", f"its value, {shown},")
+    return any(each in error for each in ways)
 
 
 @lru_cache
