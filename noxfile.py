@@ -184,7 +184,7 @@ def docs(session: nox.Session) -> None:
     _python_pytest(session, sys.executable, *_DOCS_TESTS, *session.posargs)
     python = _environment(session, "docs", sys.executable, ("-c", "constraints.txt", *DOCS_TOOLS))
     source, site = CACHE / "site-source", CACHE / "site"
-    session.run(sys.executable, "-m", "docs_site", "architecture")
+    session.run(sys.executable, "-m", "docs_site", "rooms")
     session.run(sys.executable, "-m", "docs_site", "write", str(source), str(site))
     # Strict mode counts warnings, and with -q there would be none.
     session.run(python, "-m", "mkdocs", "build", "-f", str(source / "mkdocs.yml"), env={"NO_MKDOCS_2_WARNING": "1"})

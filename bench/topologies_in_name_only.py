@@ -1,9 +1,9 @@
 """A process that answers for the topology managers of topologies that do not run, with values as of real ones.
 
-    python -m bench.topologies_in_name_only STATE_FOLDER TOPOLOGIES TASKS [LARGEST]
+    python -m bench.topologies_in_name_only STATE_FOLDER TOPOLOGIES TASKS [LARGEST [COMPONENTS]]
 
-The first one has LARGEST tasks, the others TASKS. It writes their nodes, prints ``ready``, and answers until its input
-ends. `started_at_s` of a status is the time of that answer.
+The first one has LARGEST tasks, the others TASKS. A topology has a spout and a bolt, or COMPONENTS in levels. It writes
+their nodes, prints ``ready``, and answers until its input ends. `started_at_s` of a status is the time of that answer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -57,6 +57,8 @@ __all__ = ["STATE_DRIVER"]
 STATE_DRIVER = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 
 _TASKS_IN_CONTAINER = 10
+_WIDTH = 6  # components of a level
+_MOST_INPUTS = 2  # of a bolt; its counts are its first metrics
 _USES = ("user-cpu", "user-blocked", "engine", "input", "room", "throttled", "acks", "paused")
 _GAUGES = ("in-queue-bytes", "in-queue-capacity-bytes", "out-queue-bytes", "out-queue-capacity-bytes", "resident-bytes")
 _OTHERS = ("cpu-wait-s", "held-back-s", "gc-pause-s", "ack-count", "fail-count", "ignored-ack-count")
@@ -68,35 +70,41 @@ _SELDOM = 0.001  # of the time
 _RATE = 1000.0  # tuples of a task per second
 
 
+def _components(tasks: int, components: int) -> tuple[ComponentDefinition, ...]:
+    """A spout and a bolt, or levels of components: each bolt reads one or two of the level before."""
+    grouping = GroupingDefinition(GroupingKind.FIELDS, ("word",))
+
+    def component(name: str, parallelism: int, *sources: str, is_last: bool = False) -> ComponentDefinition:
+        kind = ComponentKind.BOLT if sources else ComponentKind.SPOUT
+        outputs = () if is_last else (StreamDefinition("default", ("word",)),)
+        inputs = tuple(InputDefinition(each, "default", grouping) for each in sources)
+        return ComponentDefinition(name, kind, "x:Component", parallelism, outputs, inputs, {})
+
+    if components == len(_COUNTS):
+        return component("word", tasks // 2), component("count", tasks - tasks // 2, "word", is_last=True)
+    names = [f"stage-{number // _WIDTH}-{number % _WIDTH}" for number in range(components)]
+    found = []
+    for number, name in enumerate(names):
+        before = number - _WIDTH
+        sources = {names[before], names[before - before % _WIDTH]} if before >= 0 else set()
+        share = tasks * (number + 1) // components - tasks * number // components
+        found.append(component(name, share, *sorted(sources), is_last=number + _WIDTH >= components))
+    return tuple(found)
+
+
 class NamedTopology:
     """One topology: its plans, and the values that its topology manager would answer."""
 
-    def __init__(self, name: str, tasks: int) -> None:
+    def __init__(self, name: str, tasks: int, components: int = 2) -> None:
         self.name = name
         self.id = f"{name}-1"
         self.begin_s = monotonic_s()
         self._tables: dict[frozenset[str], MetricsTable] = {}
-        outputs = (StreamDefinition("default", ("word",)),)
-        grouping = GroupingDefinition(GroupingKind.FIELDS, ("word",))
-        self._spouts = tasks // 2
-        self.definition = TopologyDefinition(
-            name,
-            (
-                ComponentDefinition("word", ComponentKind.SPOUT, "x:Word", self._spouts, outputs, (), {}),
-                ComponentDefinition(
-                    "count",
-                    ComponentKind.BOLT,
-                    "x:Count",
-                    tasks - self._spouts,
-                    (),
-                    (InputDefinition("word", "default", grouping),),
-                ),
-            ),
-            {},
-        )
+        self.definition = TopologyDefinition(name, _components(tasks, components), {})
+        places = [(each.name, index) for each in self.definition.components for index in range(each.parallelism)]
         self.tasks = tuple(
-            TaskPlan(number, *self._component(number), 1 + number % max(1, tasks // _TASKS_IN_CONTAINER))
-            for number in range(1, tasks + 1)
+            TaskPlan(number, *place, 1 + number % max(1, tasks // _TASKS_IN_CONTAINER))
+            for number, place in enumerate(places, 1)
         )
         self.containers = sorted({each.container_id for each in self.tasks})
         self._running = tuple(
@@ -129,18 +137,14 @@ class NamedTopology:
 
     def status(self) -> TopologyStatus:
         """Return the status now; its totals grow."""
-        total = int(_RATE * self._spouts * (monotonic_s() - self.begin_s))
-        bolts = len(self.tasks) - self._spouts
+        passed_s = monotonic_s() - self.begin_s
         return TopologyStatus(
             self.name,
             self.id,
             "running",
             wall_s(),
             plan_version=1,
-            components=(
-                ComponentStatus("word", "spout", self._spouts, emitted=total, rate_per_s=_RATE * self._spouts),
-                ComponentStatus("count", "bolt", bolts, executed=total, rate_per_s=_RATE * bolts, latency_s=1e-4),
-            ),
+            components=tuple(_status_of(each, passed_s) for each in self.definition.components),
             tasks=self._running,
             processes=self._processes,
             leader=LeaderStatus(0, 10, "h1", 1, wall_s()),
@@ -157,20 +161,19 @@ class NamedTopology:
             table = self._tables[names] = table_of(rows)
         counts = {number for number, each in enumerate(table.series) if each.name in _COUNTS}
         for owner in table.owners:
-            if owner.values[0].series in counts:
-                owner.values[0] = replace(owner.values[0], value=_RATE * passed_s)
+            for at, each in enumerate(owner.values[:_MOST_INPUTS]):
+                if each.series in counts:
+                    owner.values[at] = replace(each, value=_RATE * passed_s)
         return encode_metrics(table)
 
     def _rows(self, passed_s: float) -> Iterator[MetricsRow]:
         places: dict[int, list[int]] = {}
+        inputs = {each.name: each.inputs for each in self.definition.components}
         for each in self.tasks:
-            yield from _task_rows(each, passed_s)
+            yield from _task_rows(each, inputs[each.component], passed_s)
             places.setdefault(each.container_id, []).append(each.task_id)
         for place, tasks in places.items():
             yield from _engine_rows(place, tasks, passed_s)
-
-    def _component(self, number: int) -> tuple[str, int]:
-        return ("word", number - 1) if number <= self._spouts else ("count", number - 1 - self._spouts)
 
     def _all_processes(self) -> Iterator[ProcessStatus]:
         for container in self.containers:
@@ -181,17 +184,28 @@ class NamedTopology:
             yield ProcessStatus(each.container_id, name, "running", 1000 + each.task_id, 1, each.task_id, host="h1")
 
 
-def _count(task: TaskPlan, passed_s: float) -> MetricsRow:
-    spout = task.component == "word"
-    labels = {"stream": "default"} if spout else {"stream": "default", "component": "word"}
-    process = f"{task.component}-{task.task_id}"
-    name, total = _COUNTS[0 if spout else 1], _RATE * passed_s
-    return MetricsRow(task.component, task.task_id, process, name, "counter", "tuples", total, labels, _RATE)
+def _status_of(component: ComponentDefinition, passed_s: float) -> ComponentStatus:
+    rate = _RATE * component.parallelism
+    if component.kind is ComponentKind.SPOUT:
+        return ComponentStatus(
+            component.name, "spout", component.parallelism, emitted=int(rate * passed_s), rate_per_s=rate
+        )
+    return ComponentStatus(
+        component.name, "bolt", component.parallelism, executed=int(rate * passed_s), rate_per_s=rate, latency_s=1e-4
+    )
 
 
-def _task_rows(task: TaskPlan, passed_s: float) -> Iterator[MetricsRow]:
+def _counts(row: MetricsRow, inputs: Sequence[InputDefinition], passed_s: float) -> Iterator[MetricsRow]:
+    row = replace(row, unit="tuples", value=_RATE * passed_s, labels={"stream": "default"}, rate_per_s=_RATE)
+    if not inputs:
+        yield replace(row, name="emit-count")
+    for each in inputs:
+        yield replace(row, name="execute-count", labels={"stream": "default", "component": each.component})
+
+
+def _task_rows(task: TaskPlan, inputs: Sequence[InputDefinition], passed_s: float) -> Iterator[MetricsRow]:
     row = MetricsRow(task.component, task.task_id, f"{task.component}-{task.task_id}", "", "counter", "", 0.0)
-    yield _count(task, passed_s)
+    yield from _counts(row, inputs, passed_s)
     for use in _USES:
         yield replace(row, name="task-time-s", unit="s", value=passed_s / 8, labels={"use": use}, rate_per_s=0.125)
     yield replace(row, name="cpu-seconds", unit="s", value=passed_s * 0.3, rate_per_s=0.3)
@@ -258,14 +272,14 @@ def _announce(topology: NamedTopology, state: StateManager, folder: Path, reacto
     state.set(NodeKind.TMANAGER_LOCATION, name, encode_tmanager_location(location))
 
 
-def main(folder: str, topologies: str, tasks: str, largest: str = "0") -> None:
+def main(folder: str, topologies: str, tasks: str, largest: str = "0", components: str = "2") -> None:
     """Answer until the input ends."""
     reactor = Reactor()
     driver = DriverRef("statemgr", "localfs", STATE_DRIVER, {"root": folder})
     with closing(open_driver(driver, StateManager)) as state:
         for number in range(int(topologies)):
             size = int(tasks) if number else int(largest) or int(tasks)
-            _announce(NamedTopology(f"load-{number:02}", size), state, Path(folder), reactor)
+            _announce(NamedTopology(f"load-{number:02}", size, int(components)), state, Path(folder), reactor)
         reactor.on_readable(sys.stdin.fileno(), reactor.stop)
         print("ready", flush=True)  # the bench waits for it
         reactor.run()

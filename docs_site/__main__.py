@@ -32,9 +32,9 @@ def write(folder: Path, site: Path) -> None:
 
 
 @main.command()
-def architecture() -> None:
-    """Write the rooms of packages into ARCHITECTURE.md."""
-    page = _ROOT / "ARCHITECTURE.md"
+def rooms() -> None:
+    """Write the rooms of packages into docs/rooms.md."""
+    page = _ROOT / "docs" / "rooms.md"
     page.write_text(replaced(page.read_text(encoding="utf-8"), rooms_text(_ROOT)), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The rooms of packages for ARCHITECTURE.md, from the import contracts and the docstrings of the packages."""
+"""The rooms of packages for docs/rooms.md, from the import contracts and the docstrings of the packages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def replaced(text: str, block: str) -> str:
         ConfigError: when it does not have the marks once.
     """
     if text.count(BEGIN) != 1 or text.count(END) != 1:
-        msg = f"ARCHITECTURE.md: the lines {BEGIN!r} and {END!r} are not there once; restore them"
+        msg = f"docs/rooms.md: the lines {BEGIN!r} and {END!r} are not there once; restore them"
         raise ConfigError(msg)
     before, _, rest = text.partition(BEGIN)
     return f"{before}{BEGIN}\n\n{block}\n\n{END}{rest.partition(END)[2]}"

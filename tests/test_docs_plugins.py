@@ -89,6 +89,7 @@ def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return folder, site
 
 
+@pytest.mark.matrix  # installs each example
 @pytest.mark.parametrize("check", CHECKS, ids=lambda each: each[1] if each[0] == "ruff" else each[0])
 def test_an_example_keeps_its_contract_and_passes_lint(example: tuple[Path, Path], check: tuple[str, ...]) -> None:
     """People start from an example, so it must be a whole driver and not a sketch."""

@@ -102,6 +102,7 @@ def test_new_plugin_follows_the_five_names_rule(family: str, folders: dict[str, 
     )
 
 
+@pytest.mark.matrix  # starts mypy for each family
 @pytest.mark.parametrize("family", WRITTEN)
 def test_new_plugin_passes_lint(
     family: str, folders: dict[str, Path], site: Path, tmp_path_factory: pytest.TempPathFactory

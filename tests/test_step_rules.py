@@ -402,5 +402,5 @@ def test_a_rule_that_is_none_is_refused() -> None:
 def test_a_step_without_a_function_has_no_rule(step: Callable[[Streamlet[int]], Any]) -> None:
     """A rule there would promise what never happens."""
     stream = step(Builder().new_source(Items([1])))
-    with pytest.raises(Exception, match=r"on_error='skip': (no function of yours runs|a source has no record)"):
+    with pytest.raises(Exception, match=r"on_error='skip': (no function of yours runs|no record fails in a source)"):
         stream.on_error("skip")

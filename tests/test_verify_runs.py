@@ -168,6 +168,7 @@ def test_the_installation_of_a_server_does_not_count(tmp_path: Path) -> None:
     assert outcome.seconds < 0
 
 
+@pytest.mark.matrix  # the keys of this repository take long
 def test_the_list_shows_each_suite_with_its_state_and_the_debt() -> None:
     """The list runs nothing, and names stale suites."""
     names = ("on-s3-http", "uploader-s3", "wheels")

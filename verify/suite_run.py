@@ -19,7 +19,7 @@ from verify.suites import Kind, Suite
 
 __all__ = ["Outcome", "SuiteRunner", "run_side_by_side"]
 
-_TEST_S = 600  # the first test that uses a server waits while it is installed
+_LIMITS = ("--timeout=600", "-o", "timeout_func_only=true")  # of tests: their fixtures may install several servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class SuiteRunner:
             program, *arguments = suite.command
             with output.open("wb") as file:
                 if program == "python":
-                    command = [sys.executable, *arguments, f"--timeout={_TEST_S}", options]
+                    command = [sys.executable, *arguments, *_LIMITS, options]
                     code = self._wait(command, file.fileno(), {"HERON_TESTS_INSTALL_LOG": str(installs)})
                 else:
                     code = self._wait([program, *arguments], file.fileno(), {"PYTEST_ADDOPTS": options})

@@ -125,14 +125,14 @@ def raised_lines(error: BaseException) -> list[object]:
     return places
 
 
-def traceback_text(error: BaseException) -> str:
-    """The traceback as Python prints it; the middle of a very long one is left out."""
+def traceback_text(error: BaseException, most: int = _LONGEST_TRACE) -> str:
+    """The traceback as Python prints it; the middle of one of more than `most` characters is left out."""
     try:
         text = "".join(traceback.format_exception(error))
     except BaseException as failure:  # it reads attributes of the exception, which may be properties
         text = f"<no traceback: formatting it raised {class_name(failure)}>\n"
-    if len(text) > _LONGEST_TRACE:
-        half = _LONGEST_TRACE // 2
+    if len(text) > most:
+        half = most // 2
         text = f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
     return text
 

@@ -44,7 +44,7 @@ def test_a_load_is_repeated_until_the_store_is_back() -> None:
 
 def test_the_error_after_the_time_limit_names_the_limit_and_the_reason() -> None:
     store = Store(*[AWAY] * 100)
-    with pytest.raises(CheckpointError, match=r"a/b: cannot be loaded; 6 attempts within 3 s have failed \(heron"):
+    with pytest.raises(CheckpointError, match=r"a/b: cannot be loaded; 6 attempts within 3 s have failed; repair"):
         store.loaded(3.0)
     assert sum(store.pauses) <= 3.0
 

@@ -439,8 +439,7 @@ def _collected() -> Iterator[list[int]]:
         yield generations
     finally:
         gc.callbacks.remove(note)
-        gc.set_threshold(*before)
-        gc.unfreeze()
+        gc.set_threshold(*before)  # the objects stay frozen: to unfreeze them would unfreeze those of all tests
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, cast
@@ -20,7 +20,6 @@ from heron.api.api_constants import (
 )
 from heron.api.dead_letter import DeadLetter
 from heron.api.spout import Spout
-from heron.errors import HeronError
 from heron.instance.acks.pending_roots import PendingRoots
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.queues.data_queue import LettersAsked
@@ -154,12 +153,10 @@ def test_a_root_that_the_author_does_not_let_out_again_becomes_a_dead_letter() -
     assert (letter.tup_id, letter.failures, letter.component) == ("id", 3, "lines")
     assert letter.error == "LookupError: no such shard"
     assert replays.replayer.kept_bytes == 0
-    store.stored.append(letter_line(letter, "1-0-1", "lines"))
-    assert replays.take_letters(["1-0-1"], drop=False) == {"1-0-1": "LookupError: no such shard"}
-    assert [each.id for each in store.stored] == ["1-0-1"], "it stays"
-    store.is_full = True
-    with pytest.raises(HeronError, match=r"are lost \(1-0-1: LookupError: no such shard\); see the task's log"):
-        replays.take_letters(["1-0-1"], drop=False)
+    store.stored["1-0-1"] = letter_line(letter, "1-0-1", "lines")
+    for _ in range(2):
+        assert replays.take_letters(["1-0-1"], drop=False) == {"1-0-1": "LookupError: no such shard"}
+        assert [*store.stored] == ["1-0-1"], "it stays"
 
 
 def test_a_replay_leaves_before_a_call_that_may_block(tmp_path: Path) -> None:
@@ -201,23 +198,30 @@ class Kept:
 
     def __init__(self) -> None:
         self.letters: list[DeadLetter] = []
-        self.stored: list[LetterLine] = []
+        self.stored: dict[str, LetterLine] = {}
+        self.changes = 0
 
     def add(self, letters: Mapping[str, DeadLetter]) -> None:
         """Keep them."""
         self.letters += letters.values()
 
+    def find(self, ids: Collection[str]) -> list[LetterLine]:
+        """Find those."""
+        return [self.stored[each] for each in ids if each in self.stored]
+
     def take(self, ids: Collection[str]) -> list[LetterLine]:
         """Take those."""
-        taken, self.stored = [each for each in self.stored if each.id in ids], []
-        return taken
+        return [self.stored.pop(each) for each in ids if each in self.stored]
 
-    def put_back(self, lines: Sequence[LetterLine]) -> list[str]:
-        """Keep them again."""
-        if self.is_full:
-            return [each.id for each in lines]
-        self.stored += lines
-        return []
+    def change(self, changes: Mapping[str, DeadLetter | None]) -> bool:
+        """Change them, unless the disk is full."""
+        self.changes += bool(changes)
+        if not self.is_full:
+            for each, letter in changes.items():
+                self.stored.pop(each)
+                if letter is not None:
+                    self.stored[each] = letter_line(letter, each, "lines")
+        return not self.is_full
 
 
 def test_a_full_budget_stops_new_roots_and_drops_nothing(tmp_path: Path) -> None:
@@ -313,14 +317,91 @@ def test_stored_letters_are_emitted_again_or_dropped(tmp_path: Path) -> None:
 
 
 def test_a_replayed_letter_that_fails_again_is_a_letter_again(tmp_path: Path) -> None:
-    """With an id of its own, so that nobody takes it for the former one."""
+    """With its id, and with the reason of its newest failure."""
     rest = Rest("spout", always("fail", 2), sent_end, config=REPLAYS)
     stored = lambda: len(list(tmp_path.glob("*"))) > 0  # noqa: E731
     ask_when(rest, stored, LettersAsked(7, frozenset({"1-0-1"}), drop=False))
     run(rest, tmp_path, type("Asked", (Waiting,), {"rest": rest}))
     (letter,) = letters(tmp_path)
-    assert (letter.id, letter.shown, letter.failures) == ("1-0-2", ("2",), 3)
+    assert (letter.id, letter.shown, letter.failures) == ("1-0-1", ("2",), 3)
     assert rest.events.count(2) == 6
+    metrics = {each.name: each.value for each in rest.task.metrics.snapshot([], 0.0)}
+    assert metrics["dead-letter-count"] == 2
+
+
+class Emitting:
+    """A collector that keeps the ids of what is emitted."""
+
+    streams: ClassVar[dict[str, object]] = {}
+
+    def __init__(self) -> None:
+        self.ids: list[object] = []
+
+    def emit(self, _values: object, tup_id: object, _stream: object) -> None:
+        """Keep the id."""
+        self.ids.append(tup_id)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+
+def replayed(store: Kept, count: int) -> tuple[SpoutReplays, Emitting]:
+    """Letters of a store that are emitted again; each may fail once."""
+    emitter, clock = Emitting(), FakeClock()
+    pending = PendingRoots(clock.monotonic_s)
+    name, policy = TaskName("lines", 1, 0), ReplayPolicy(0, 0.01, 1000)
+    replays = SpoutReplays(policy, name, cast("SpoutEmitter", emitter), pending, store, clock.monotonic_s)
+    letter = DeadLetter([1], "default", "id", 3, "failed", "check", 4, "ValueError: no", "", 5.0, 5.0)
+    store.stored = {f"1-0-{number}": letter_line(letter, f"1-0-{number}", "lines") for number in range(count)}
+    assert replays.take_letters([*store.stored], drop=False) == dict.fromkeys(store.stored, "")
+    return replays, emitter
+
+
+def test_a_letter_stays_stored_until_its_tree_is_complete() -> None:
+    """The process may die before that. Meanwhile it is neither emitted again nor dropped."""
+    store = Kept()
+    replays, emitter = replayed(store, 1)
+    waits = {"1-0-0": "it was emitted again, and waits for its ack"}
+    assert replays.take_letters(["1-0-0"], drop=False) == replays.take_letters(["1-0-0"], drop=True) == waits
+    assert (len(emitter.ids), [*store.stored]) == (1, ["1-0-0"])
+    replays.replayer.note_acked(["of the author", *emitter.ids])
+    assert store.stored == {}
+
+
+def test_the_store_is_changed_seldom_and_no_ended_letter_waits_for_a_few() -> None:
+    """A change writes whole files. Nothing may be left when all trees have ended."""
+    store = Kept()
+    replays, emitter = replayed(store, 1000)
+    for number, each in enumerate(emitter.ids, 1):
+        replays.replayer.note_acked([each])
+        assert len(store.stored) <= 2 * (1000 - number)
+    assert store.changes <= 10
+
+
+def test_a_letter_whose_end_cannot_be_written_is_not_emitted_twice() -> None:
+    """The disk is full when it is acked, and not any more when somebody asks again."""
+    store = Kept()
+    replays, emitter = replayed(store, 2)
+    store.is_full = True
+    for each in emitter.ids[:1]:
+        replays.replayer.note_acked([each])
+    root = KeptRoot(emitter.ids[1], 1, "default", (), 0)
+    replays.replayer.failed([root], RootOutcome.FAILED, 0.0)
+    assert replays.take_letters(["1-0-0"], drop=False) == {}
+    assert replays.take_letters(["1-0-1"], drop=False) == {"1-0-1": ""}, "it has failed again"
+    store.is_full = False
+    replays.replayer.note_acked(emitter.ids[2:])
+    assert store.stored == {}
+
+
+def test_letters_are_free_again_when_the_spout_is_constructed_again() -> None:
+    """What waits for its next emission is dropped then; the store still has the letters."""
+    store = Kept()
+    replays, emitter = replayed(store, 1)
+    replays.forget()
+    assert replays.take_letters(["1-0-0"], drop=False) == {"1-0-0": ""}
+    replays.replayer.note_acked(emitter.ids[1:])
+    assert store.stored == {}
 
 
 def test_a_letter_that_cannot_be_emitted_stays_with_the_reason(tmp_path: Path) -> None:

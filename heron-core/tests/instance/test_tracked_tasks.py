@@ -8,6 +8,7 @@ from heron.api.bolt import Bolt
 from heron.api.spout import Spout
 from heron.api.stream import Stream
 from heron.api.tuple import Tuple
+from heron.errors import EmitError
 from heron.instance.bolt_runner import BoltRunner
 from heron.instance.queues.data_queue import SessionOpened
 from heron.instance.spout_runner import SpoutRunner
@@ -312,3 +313,31 @@ def test_a_finished_bolt_acks_repeated_tuples() -> None:
     rest.until = until
     rest.run(BoltRunner, Results)
     assert rest.task.metrics.executed == {("spout", "default"): 1}
+
+
+class Anchoring(Results):
+    """Emits in `finish` under an object that is no tuple, a copy, and the tuple that it received."""
+
+    def process(self, tup: Tuple) -> None:
+        self.last = tup
+        super().process(tup)
+
+    def finish(self) -> None:
+        with pytest.raises(EmitError, match="anchors has a int; give what was received"):
+            self.emit(["none"], anchors=[7])
+        with pytest.raises(EmitError, match="is a tuple itself; give a list"):
+            self.emit(["itself"], anchors=self.last)
+        with pytest.raises(EmitError, match=r"emit of a str, .*; emit \[value\] for one field"):
+            self.emit("x")
+        self.emit(["copy"], anchors=[Tuple(None, ("a",), -1)])
+        self.emit(["own"], anchors=[self.last])
+
+
+def test_anchors_of_finish_are_checked_and_join_no_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    """The received tuple is acked; what is refused in `process` is refused here too."""
+    rest = Rest("bolt", first_time("ack"), sent_end)
+    rest.put(tracked(10, "a"), end())
+    rest.run(BoltRunner, Anchoring)
+    assert [each for each in rest.events if isinstance(each, str)] == ["copy", "own", "END"]
+    assert settled(rest) == [10]
+    assert "anchor of Tuple(" in capsys.readouterr().err

@@ -30,6 +30,7 @@ def too_much(flags: int = _LONG_COMMAND) -> bytes:
 
 
 TOO_MUCH = too_much()
+MIB = 1024 * 1024
 
 
 class Guarded:
@@ -190,6 +191,22 @@ def test_each_stranger_has_its_turn(strangers: list[tuple[socket.socket, socket.
         unproved.end_large()
         watched.append(len(unproved))
     assert watched == [3, 3, 2, 2]
+
+
+def test_idle_strangers_do_not_hide_one_that_fills_the_memory(
+    strangers: list[tuple[socket.socket, socket.socket]],
+) -> None:
+    """With 1,000 of them its turn comes after 0.2 s, in which it can send some hundred MiB on one machine."""
+    memory_bytes = [0, 4 * MIB, 9 * MIB]
+    unproved = UnprovedPeers(at_once=1, most_memory_bytes=partial(memory_bytes.pop, 0))
+    for own, _ in strangers:
+        unproved.accepted(own.fileno())
+    strangers[-1][1].sendall(TOO_MUCH)
+    watched = []
+    for _ in range(2):
+        unproved.end_large()
+        watched.append(len(unproved))
+    assert watched == [3, 2]
 
 
 def test_strangers_are_watched_when_no_descriptor_is_left(strangers: list[tuple[socket.socket, socket.socket]]) -> None:

@@ -51,6 +51,21 @@ def test_letters_are_taken_by_their_ids_from_both_parts(tmp_path: Path) -> None:
         assert stat.S_IMODE(part.stat().st_mode) == 0o600
 
 
+def test_letters_are_replaced_in_their_place(tmp_path: Path) -> None:
+    """In both parts, beside lines that are no letters."""
+    file = file_in(tmp_path, most_bytes=2800)
+    for number in range(6):
+        file.append(line(number))
+    file.path.write_bytes(file.path.read_bytes() + b"torn")
+    before = ids_in(file)
+    changed = file.change({before[0]: None, before[1]: line(1, ["other"]), before[-1]: line(5, ["last"])})
+    assert [each.id for each in changed] == [before[0], before[1], before[-1]]
+    assert ids_in(file) == before[1:]
+    shown = {each.id: each.shown for each in file.letters()}
+    assert (shown[before[1]], shown[before[-1]]) == (("'other'",), ("'last'",))
+    assert file.path.read_bytes().endswith(b"\ntorn\n")
+
+
 @pytest.mark.parametrize("together", [1, 3, 20])
 def test_letters_that_are_appended_together_are_as_if_one_by_one(tmp_path: Path, together: int) -> None:
     """No part exceeds its half, and what leaves the older one is counted."""

@@ -33,6 +33,7 @@ __all__ = [
     "PHYSICAL_WITH_CHECKPOINTS",
     "PHYSICAL_WITH_KEYS",
     "PHYSICAL_WITH_REGIONS",
+    "PHYSICAL_WITH_UNDIVIDED",
     "PHYSICAL_WITH_UPDATE",
     "TOPOLOGY",
 ]
@@ -102,5 +103,18 @@ PHYSICAL_WITH_KEYS = replace(
     stmgrs=tuple(
         replace(each, server_key="old", next_endpoint="tcp://10.0.0.1:7001", next_server_key="new")
         for each in PHYSICAL.stmgrs
+    ),
+)
+PHYSICAL_WITH_UNDIVIDED = replace(
+    PHYSICAL_WITH_KEYS,
+    checkpoints=CheckpointPlan(
+        8,
+        7,
+        1,
+        "words-1/5",
+        4,
+        (HandledLosses(1, 65536, 2),),
+        (RegionRestore("word", 2, "words-1/7", 6),),
+        ("count",),
     ),
 )

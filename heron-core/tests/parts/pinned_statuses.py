@@ -18,9 +18,10 @@ from heron.ipc.documents.status import (
     TopologyStatus,
     Unreached,
     UpdateStatus,
+    UserErrorStatus,
 )
 
-__all__ = ["FORMER_STATUSES", "STATUS_WITH_FAILED_NUMBER"]
+__all__ = ["FORMER_STATUSES", "STATUS_WITH_USER_ERRORS"]
 
 STATUS = TopologyStatus(
     topology="words",
@@ -70,6 +71,23 @@ STATUS_WITH_FAILED_NUMBER = replace(
     STATUS_WITH_KEYS,
     checkpoints=CheckpointStatus(8, 7, 40.5, 0.25, 4096, 0.125, 3, 1, "disk full", 1, "words-1/7", failed_number=6),
 )
+STATUS_WITH_USER_ERRORS = replace(
+    STATUS_WITH_FAILED_NUMBER,
+    user_errors=(
+        UserErrorStatus(
+            "count",
+            "process: ValueError at words.py, line 3",
+            140,
+            {3: 140},
+            1_700_000_004.0,
+            1_700_000_005.5,
+            "ValueError",
+            "words.py, line 3",
+            "no",
+            "Traceback",
+        ),
+    ),
+)
 FORMER_STATUSES = {
     "status": STATUS,
     "status-with-processes": STATUS_WITH_PROCESSES,
@@ -80,4 +98,5 @@ FORMER_STATUSES = {
     "status-with-long-calls": STATUS_WITH_LONG_CALLS,
     "status-with-reported-tasks": STATUS_WITH_REPORTED_TASKS,
     "status-with-keys": STATUS_WITH_KEYS,
+    "status-with-failed-number": STATUS_WITH_FAILED_NUMBER,
 }

@@ -467,8 +467,8 @@ def test_a_question_about_a_task_goes_to_its_stream_manager(
         with pytest.raises(RefusedError, match="it is busy"):
             asked.result()
 
-        assert client.stacks("count", 3, 0.1) == (
-            "task count/3 has not answered within 0.1 s: its process (pid 77 on there) is stopped, gets no "
+        assert client.stacks("count", 3, 0.5) == (
+            "task count/3 has not answered within 0.4 s: its process (pid 77 on there) is stopped, gets no "
             "processor, or native code holds the interpreter lock"
         )
         second.expect("stack_request")  # of the question that was given up
@@ -492,7 +492,7 @@ def test_a_question_about_a_task_goes_to_its_stream_manager(
         with pytest.raises(UsageError, match="an observation of memory of inf s has no end"):
             client.memory("", 3, math.inf, 1.0)
         with pytest.raises(RefusedError, match="a wait of 61 s is not above 0 and at most 60 s"):
-            client.stacks("", 3, 61.0)
+            client.stacks("", 3, 63.0)
 
         asked = pool.submit(client.stacks, "", 3, 5.0)
         second.expect("stack_request")

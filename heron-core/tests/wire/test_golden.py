@@ -57,10 +57,11 @@ from parts.pinned_plans import (
     PHYSICAL_WITH_CHECKPOINTS,
     PHYSICAL_WITH_KEYS,
     PHYSICAL_WITH_REGIONS,
+    PHYSICAL_WITH_UNDIVIDED,
     PHYSICAL_WITH_UPDATE,
     TOPOLOGY,
 )
-from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_FAILED_NUMBER
+from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_USER_ERRORS
 from parts.pinned_taken_frames import TAKEN_FRAMES
 from parts.pinned_task_messages import TASK_MESSAGES, TRACED_SEGMENT
 
@@ -263,8 +264,8 @@ TRACKING: dict[str, bytes] = {
 DOCUMENTS: dict[str, bytes] = {
     "topology": encode_plan(TOPOLOGY),
     "packing-plan": encode_plan(PACKING),
-    "physical-plan-with-keys": encode_plan(PHYSICAL_WITH_KEYS),
-    "status-with-failed-number": encode_status(STATUS_WITH_FAILED_NUMBER),
+    "physical-plan-with-undivided": encode_plan(PHYSICAL_WITH_UNDIVIDED),
+    "status-with-user-errors": encode_status(STATUS_WITH_USER_ERRORS),
     "metrics-table-of-series": encode_metrics(table_of(METRICS_TABLE)),
 }
 
@@ -288,6 +289,7 @@ FOR_READING = (
     "compressed.bin",  # other versions of zlib may write other bytes
     "payload-pickle.bin",
     "physical-plan-with-checkpoints.json",
+    "physical-plan-with-keys.json",
     "physical-plan-with-regions.json",
     "physical-plan-with-update.json",
     "physical-plan.json",
@@ -406,9 +408,10 @@ def test_documents_decode() -> None:
     assert decode_physical_plan(with_checkpoints, "golden") == PHYSICAL_WITH_CHECKPOINTS
     assert decode_physical_plan(read("physical-plan-with-regions.json"), "golden") == PHYSICAL_WITH_REGIONS
     assert decode_physical_plan(read("physical-plan-with-keys.json"), "golden") == PHYSICAL_WITH_KEYS
+    assert decode_physical_plan(read("physical-plan-with-undivided.json"), "golden") == PHYSICAL_WITH_UNDIVIDED
     for name, status in FORMER_STATUSES.items():
         assert decode_status(read(f"{name}.json")) == status
-    assert decode_status(read("status-with-failed-number.json")) == STATUS_WITH_FAILED_NUMBER
+    assert decode_status(read("status-with-user-errors.json")) == STATUS_WITH_USER_ERRORS
     for name in ("metrics-table", "metrics-table-of-series"):  # the first is of an earlier version
         assert decode_metrics(read(f"{name}.json")) == METRICS_TABLE
 

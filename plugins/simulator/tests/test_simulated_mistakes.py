@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 from heron.api import Bolt, Grouping, Spout, Stream, TopologyBuilder, TopologyContext, Tuple, api_constants
-from heron.errors import TopologyFailedError
+from heron.errors import EmitError, TopologyFailedError
 from heron_simulator import Simulation
 from heron_testing.fake_clock import FakeClock
 
@@ -137,3 +137,42 @@ def test_sys_exit_ends_the_simulation_with_the_line() -> None:
     """A process would be restarted; a simulation has none."""
     with pytest.raises(TopologyFailedError, match=r"process with .* raised SystemExit: 3; at .*; the simulation ends"):
         run("exit")
+
+
+class Anchoring(LastBolt):
+    """Emits in `finish` under the argument, and under a tuple that it received."""
+
+    outputs = ("number",)
+
+    def process(self, tup: Tuple) -> None:
+        self.last = tup
+        self.ack(tup)
+
+    def finish(self) -> None:
+        with pytest.raises(EmitError, match="anchors has a int; give what was received"):
+            self.emit([1], anchors=[7])  # type: ignore[list-item]  # refused
+        self.emit([2], anchors=[self.last])
+
+
+class Texts(NumberSpout):
+    """Emits a text of as many characters as the stream has fields."""
+
+    def next_tuple(self) -> None:
+        if self.waiting[:1] == [0]:
+            with pytest.raises(EmitError, match=r"emit \[value\] for one field"):
+                self.emit("x", tup_id=[0])
+        super().next_tuple()
+
+
+def test_anchors_of_finish_and_texts_of_a_replaying_spout_are_checked() -> None:
+    """Both take another way through the collector than `process` does; the tasks on processes refuse both as well."""
+    builder = TopologyBuilder("mistakes")
+    builder.set_config(
+        {api_constants.TOPOLOGY_RELIABILITY_MODE: "ATLEAST_ONCE", api_constants.TOPOLOGY_REPLAY_ATTEMPTS: 1}
+    )
+    spout = builder.add_spout("numbers", Texts, par=1)
+    anchoring = builder.add_bolt("anchoring", Anchoring, 1, {spout: Grouping.SHUFFLE})
+    builder.add_bolt("last", LastBolt, 1, {anchoring: Grouping.SHUFFLE})
+    with Simulation(builder, clock=FakeClock()) as simulation:
+        simulation.run_until_finished(max_steps=100_000)
+        assert simulation.counts()["last"].acked == 1

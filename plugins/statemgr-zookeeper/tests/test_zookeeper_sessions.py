@@ -256,6 +256,7 @@ def test_a_change_whose_answer_was_lost_is_recognised_and_made_once(open_manager
         relay.swallows_answers = False
 
 
+@pytest.mark.servers
 def test_a_restart_of_a_killed_server_loses_nothing(open_manager: Open, tmp_path: Path) -> None:
     """Values, versions, holds and watches continue. While the server is away, no node counts as removed."""
     server = ZooKeeperServer(tmp_path / "zk")
@@ -280,6 +281,7 @@ def test_a_restart_of_a_killed_server_loses_nothing(open_manager: Open, tmp_path
         server.kill()
 
 
+@pytest.mark.servers
 def test_a_server_that_lost_its_data_does_not_look_like_an_empty_store(open_manager: Open, tmp_path: Path) -> None:
     """After its disk was replaced, a client that saw newer data gets an error and not an empty list."""
     server = ZooKeeperServer(tmp_path / "zk")

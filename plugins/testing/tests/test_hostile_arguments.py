@@ -14,7 +14,7 @@ from heron.instance.output.emitter import Emitter
 from heron_testing.hostile_arguments.arguments import ARGUMENTS
 from heron_testing.hostile_arguments.author_file import author_text, line_of
 from heron_testing.hostile_arguments.calls import CALLS, Call, Caller
-from heron_testing.hostile_arguments.cells import PLACES, Cell, Outcome, cells, contradictions, judged
+from heron_testing.hostile_arguments.cells import PLACES, Cell, Outcome, cells, contradictions, judged, verdict_of_call
 from heron_testing.hostile_arguments.components import Place
 from heron_testing.hostile_arguments.simulated import verdict_of
 from heron_testing.hostile_arguments.table import matrix_text, read_matrix, sign_at, with_matrix
@@ -141,6 +141,18 @@ def test_an_error_without_the_authors_line_is_a_fault() -> None:
     assert judged(cell, ["it failed"]).outcome is Outcome.FAULT
 
 
+def test_an_error_that_only_its_text_has_caused_is_a_fault() -> None:
+    """Python's refusal to write a very long integer says nothing about the call."""
+    cell = Cell(CALLS[0], "huge", Place.PROCESS)
+    with pytest.raises(ValueError, match="integer string conversion") as caught:
+        str(10**5_000)
+    place = "at /a/hostile_author.py, line 9; it goes on"
+    error = f"component 'hostile', task 2: process raised ValueError: {caught.value}; {place}"
+    assert judged(cell, [error]).outcome is Outcome.FAULT
+    assert verdict_of_call(cell, caught.value, at_the_call=True).outcome is Outcome.FAULT
+    assert verdict_of_call(cell, ValueError("a number"), at_the_call=True).outcome is Outcome.REFUSED
+
+
 def test_the_errors_of_many_cells_are_compared_with_their_outcomes() -> None:
     """A task that ran them all names each refused call at its line, and no other one."""
     first, second = (Cell(call, "None", Place.PROCESS) for call in CALLS[:2])
@@ -159,7 +171,7 @@ def test_the_errors_of_many_cells_are_compared_with_their_outcomes() -> None:
         ("HostileError: none", "class RaisingHash:", "`__hash__` raises"),
         ("SerializationError: a value of type function cannot be encoded", "class AuthorBolt(", "lambda"),
         ("UsageError: ack of a generator; give what was received", "class AuthorBolt(", "generator"),
-        ("UsageError: its value <int of 16,610 bits> is not a number", "class AuthorBolt(", "huge"),
+        ("UsageError: its value, <int of 16,610 bits>, is not a number", "class AuthorBolt(", "huge"),
     ],
 )
 def test_an_error_of_a_class_excuses_only_cells_whose_argument_it_names(raised: str, line: str, argument: str) -> None:

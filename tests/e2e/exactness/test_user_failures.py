@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
+    from heron_testing.waiting import Eventually
 
 TOPOLOGIES = Path(__file__).parents[1] / "topologies"
 NUMBERS = 90
@@ -46,6 +48,34 @@ def test_mistakes_fail_their_tuple_and_are_shown_once(sandbox: Sandbox) -> None:
         component = "numbers" if "next_tuple" in output else "mishap"
         assert f"topology 'mishaps', component '{component}', task " in lines[0]
         assert "mishaps.py, line " in lines[0]
+
+
+def test_the_last_report_has_how_often_each_error_happened(sandbox: Sandbox, eventually: Eventually) -> None:
+    """The counts come with the last metrics of a task; the history and the output have the first of each alone."""
+    run = sandbox.run("mishaps.py", "--set", "heron.tuple.max.bytes=4096", command="submit local")
+    assert run.process.returncode == 0, run.all_output
+    eventually((sandbox.home / ".heron" / "state" / "reports" / "mishaps").exists, what="the topology has ended")
+    report = sandbox.status_document("mishaps")["status"]
+    errors = {each["exception"]: each for each in report["user_errors"]}
+    division = errors["ZeroDivisionError"]
+    (task,) = division["tasks"]
+    assert (division["component"], division["count"], division["tasks"]) == ("mishap", TIMES, {task: TIMES})
+    assert division["first_at_s"] <= division["newest_at_s"]
+    assert "mishaps.py, line " in division["place"]
+    assert division["trace"].endswith("ZeroDivisionError: division by zero\n")
+    assert "values=(hidden)" in division["message"]
+    assert errors["ConnectionError"]["count"] == 1
+    assert f"(raised {TIMES} times, first " in sandbox.output_of("status", "mishaps").replace("\n", " ")
+    assert (
+        sandbox.log_text("mishap-*.out").count("ZeroDivisionError at ") == 1
+    )  # the second one says that it is counted
+    (problem,) = [
+        each
+        for each in json.loads(sandbox.output_of("explain", "mishaps", "--json"))["problems"]
+        if "ZeroDivisionError" in each["what"]
+    ]
+    assert problem["what"].startswith(f"mishap/{task} raised ZeroDivisionError {TIMES} times at mishaps.py, line ")
+    sandbox.output_of("kill", "mishaps")  # removes what an ended topology left
 
 
 def lost(number: int) -> bool:

@@ -73,7 +73,10 @@ def test_a_restore_fails_when_the_store_stays_away(sandbox: Sandbox) -> None:
     run.processes("instance", "/count-")[0].kill()
     assert run.wait() == 1, run.all_output
     assert "restoring its state raised CheckpointError: checkpoint object" in run.stderr
-    assert "attempts within 0.5 s have failed (heron.checkpoint.restore.timeout.s)" in run.stderr
+    assert (
+        "attempts within 0.5 s have failed; repair the store, or allow more time by heron.checkpoint.restore.timeout.s"
+        in run.stderr
+    )
     store.with_name("aside").rename(store)
 
 

@@ -98,9 +98,9 @@ def test_the_tracker_shows_the_history_of_prometheus(sandbox: Sandbox, prometheu
     assert all(0 <= each <= 1.05 for each in busy)
     prometheus.kill()
     try:
-        found = tracker.get(path)
-        assert prometheus.url in found["prometheus_error"]
-        assert any(each["metric"] == "execute-count" for each in found["series"])
+        assert prometheus.url in tracker.get(path)["prometheus_error"]
+        own = "the tracker's own record"
+        run.until(lambda: any(each["metric"] == "execute-count" for each in tracker.get(path)["series"]), own)
     finally:
         prometheus.start()
     (run.out / "stop").touch()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -29,8 +30,8 @@ def watched(chromium: ChromiumBrowser) -> Iterator[WatchedPage]:
     page.close()
 
 
-def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, watched: WatchedPage) -> None:
-    """A decision has cause, evidence and reason; errors of one line are one group; both are marked by time."""
+def test_decisions_are_shown_with_their_reasons(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """A decision has cause, evidence and reason, and is marked by time."""
     run = sandbox.start("steady.py")
     _, url = start_ui(sandbox)
     page = watched.page
@@ -58,17 +59,6 @@ def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, wat
     expect(page.locator(".decisions li")).to_contain_text("count/2 is busy 98 % of the time; its host is idle")
     assert watched.faults() == []
 
-    error = {"component": "pass", "first_at_s": 1000.0, "exception": "ValueError", "place": "steady.py, line 9"}
-    errors = [{**error, "task_id": number, "text": f"task {number} raised {HOSTILE}"} for number in (2, 3)]
-    other = {"component": "", "task_id": 0, "text": "else", "first_at_s": None, "exception": "", "place": ""}
-    answering(page, f"{place}/exceptions", {"items": [*errors, other], "total": 1, **LISTED})
-    page.goto(f"{url}/local/steady/problems")
-    expect(page.locator(".errors > li")).to_have_count(2)
-    expect(page.locator(".errors > li").first).to_contain_text("ValueError at steady.py, line 9")
-    expect(page.locator(".errors > li").first).to_contain_text("pass, tasks 2, 3, 2 errors")
-    assert page.evaluate("window.hacked") is None
-    assert watched.faults() == []
-
     end_s = int(wall_s()) // 10 * 10  # charts that stand still, with the decision in their middle
     points = [{"at_s": at_s, "value": 5.0, "most": 5.0} for at_s in range(end_s - 590, end_s, 10)]
     series = [{"component": "numbers", "task_id": 0, "metric": "emit-count", "points": points}]
@@ -85,6 +75,77 @@ def test_decisions_and_errors_are_shown_with_their_reasons(sandbox: Sandbox, wat
     assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
     expect(said).to_be_visible()
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_tasks_are_compared_by_time_at_an_address(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """A link of the tasks leads there, and a colleague who gets the address sees the same lines."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    end_s = int(wall_s()) // 60 * 60
+    points = [{"at_s": at_s, "value": 0.25, "most": 1.0} for at_s in range(end_s - 600, end_s, 60)]
+    series = [
+        {"component": "count", "task_id": task, "metric": metric, "points": points}
+        for task in (0, 2, 3)
+        for metric in ("busy", "back-pressure")
+    ]
+    times = {"start_s": end_s - 900, "end_s": end_s, "step_s": 60}
+    history = {**times, "series": series, "events": [], "age_s": 0.0, "error": "", "prometheus_error": ""}
+    answering(page, "/clusters/local/topologies/steady/history", history)
+    rows = [row_of_task(task, "count", busy=task / 10) for task in (2, 3)]
+    answering(page, "/clusters/local/topologies/steady/tasks", {"items": rows, "total": 2, **LISTED})
+    page.goto(f"{url}/local/steady/tasks")
+    with page.expect_request(re.compile("/history.*&task=3&task=2$")):
+        page.get_by_role("link", name="Compare its tasks by time").click()
+    expect(page).to_have_url(f"{url}/local/steady/timelines?tasks=3%2C2")
+    expect(page.locator(".chart")).to_have_count(2)
+    page.get_by_label("Chart").select_option("Busy share of time")
+    expect(page).to_have_url(f"{url}/local/steady/timelines?tasks=3%2C2&metric=busy")
+    expect(page.locator(".chart")).to_have_count(1)
+    expect(page.get_by_role("slider")).to_have_accessible_name(
+        re.compile("^Busy share of time by time.* Newest values: count/2 25 %, count/3 25 %$")
+    )
+    assert watched.faults() == []
+    page.get_by_label("Tasks, at most 16").fill("3 x 3")
+    with page.expect_request(re.compile("/history.*&task=3$")):
+        page.get_by_role("button", name="Compare").click()
+    page.get_by_role("button", name="Show the components").click()
+    expect(page).to_have_url(f"{url}/local/steady/timelines")
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_an_error_has_its_count_times_tasks_and_traceback_and_can_be_saved(
+    sandbox: Sandbox, watched: WatchedPage
+) -> None:
+    """A person sees whether it still happens, and can send all of it to a colleague."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    error = {"component": "pass", "first_at_s": 1000.0, "exception": "ValueError", "place": "steady.py, line 9"}
+    error |= {"task_id": 3, "text": f"task 3 raised {HOSTILE}", "trace": f"Traceback {HOSTILE}"}
+    error |= {"count": 1140, "tasks": {"2": 1, "3": 1139}, "newest_at_s": 2000.0}
+    other = {"component": "", "task_id": 0, "text": "else", "first_at_s": None, "exception": "", "place": ""}
+    other |= {"count": None, "tasks": {}, "newest_at_s": None, "trace": ""}
+    answering(page, "/clusters/local/topologies/steady/exceptions", {"items": [error, other], "total": 2, **LISTED})
+    page.goto(f"{url}/local/steady/problems")
+    expect(page.locator(".errors > li")).to_have_count(2)
+    first = page.locator(".errors > li").first
+    expect(first).to_contain_text("ValueError at steady.py, line 9")
+    expect(first).to_contain_text("1,140 times in pass, tasks 3 (1,139), 2 (1), first ")
+    expect(first).to_contain_text("The log of a task has the first one only: show it.")
+    expect(first.get_by_role("link", name="show it")).to_have_attribute("href", re.compile("/task/3/logs.search=Value"))
+    first.get_by_text("Traceback of the first one").click()
+    expect(first.get_by_label("Traceback")).to_have_text(f"Traceback {SHOWN}")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save the errors as JSON").click()
+    assert saved.value.suggested_filename == "steady-errors.json"
+    printable = {"text": f"task 3 raised {SHOWN}", "trace": f"Traceback {SHOWN}"}
+    assert json.loads(saved.value.path().read_text(encoding="utf-8")) == [{**error, **printable}, other]
+    assert page.evaluate("window.hacked") is None
+    assert watched.faults() == []
     (run.out / "stop").touch()
     run.finished()
 
@@ -152,6 +213,45 @@ def test_four_components_in_a_line_fit_and_the_memory_of_a_leak_stands_out(
     row = page.get_by_role("row", name=re.compile("^stage 2 bolt"))
     expect(row.get_by_role("cell", name="117 MiB")).to_be_visible()
     expect(row.locator(".heat-4")).to_have_text("84.0 MiB")
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_a_large_graph_is_in_levels_and_can_be_searched(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """60 components cannot be read at once; what is in trouble is seen at once. Each choice has an address."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    names = [[f"stage {level} {number}" for number in range(6)] for level in range(10)]
+    nodes = [node_of(name, leaks=False) for level in names for name in level]
+    nodes[6 * 4 + 2] |= {"culprits": [7], "causes": ["the task is slow"]}
+    pairs = [(one, other) for before, after in pairwise(names) for one, other in zip(before, after, strict=True)]
+    edges = [{"source": one, "target": other, **STREAM} for one, other in [*pairs, (names[0][0], names[9][0])]]
+    flow = {"nodes": nodes, "edges": edges, "age_s": 0.0, "error": ""}
+    answering(page, "/clusters/local/topologies/steady/flow", flow)
+    page.goto(f"{url}/local/steady")
+    expect(page.locator("a.node")).to_have_count(11)
+    expect(page.locator("a.node.culprit")).to_contain_text("stage 4 2")
+    expect(page.locator("a.level").nth(4)).to_contain_text("level 4: 5 components")
+    expect(page.locator(".edge")).to_have_count(12)  # in and out of both nodes of level 4, and from first to last
+    expect(page.locator(".edge title").first).to_have_text("6 streams from level 0 to level 1: 6.00 M/s")
+    assert watched.faults() == []
+    page.locator("a.level").nth(1).click()
+    expect(page).to_have_url(f"{url}/local/steady/graph?open=1")
+    expect(page.locator("a.node")).to_have_count(16)
+    page.get_by_role("button", name="Open all levels").click()
+    expect(page.locator("a.node")).to_have_count(60)
+    page.get_by_role("button", name="Close the levels").click()
+    expect(page.locator("a.node")).to_have_count(11)
+
+    page.get_by_label("Find components").fill("STAGE 4 2")
+    page.get_by_role("button", name="Find").click()
+    expect(page).to_have_url(f"{url}/local/steady/graph?find=STAGE+4+2")
+    expect(page.locator("a.node .name")).to_have_text(["stage 3 2", "stage 4 2", "stage 5 2"])
+    expect(page.get_by_role("region", name="Components").locator("tbody tr")).to_have_count(1)
+    page.goto(f"{url}/local/steady/graph?find=nothing")
+    expect(page.get_by_text("No component has nothing in its name.")).to_be_visible()
+    assert watched.faults() == []
     (run.out / "stop").touch()
     run.finished()
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from heron_testing_servers.chromium import ChromiumBrowser
-from watched_pages import WatchedPage, start_ui
+from watched_pages import WatchedPage, answering, start_ui
 
 if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
@@ -122,6 +122,16 @@ def test_only_failures_of_checkpoints_are_on_other_pages(sandbox: Sandbox, pages
     expect(page.locator(".summary .troubles a", has_text=re.compile("^checkpoint .* failed"))).to_be_visible()
     folder.unlink()
     folder.with_name("away").rename(folder)
+
+    item: dict[str, object] = {
+        **dict.fromkeys(("taken_at_s", "duration_s", "size_bytes", "written_bytes", "align_s", "tasks"), 0)
+    }
+    item |= {"damage": "", "unread": ""}
+    items = [{**item, "id": "r/2", "damage": "torn"}, {**item, "id": "r/1", "unread": "slow"}]
+    stored = {"items": items, "shown": "", "tasks": [], "age_s": 0.0, "error": ""}
+    answering(page, f"/clusters/local/topologies/{NAME}/stored-checkpoints", stored)
+    rows = page.get_by_role("region", name="Checkpoints in the store").get_by_role("row")
+    expect(rows).to_contain_text(["checkpoint", "damaged: torn", "not read yet: slow"])
 
     for view, text in (("problems", "checkpoint-failed"), ("timelines", "checkpoint-failed")):
         well_made(pages, f"{place}/{view}", text)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, TypeAlias
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import chain
+from typing import Protocol, TypeAlias, cast
 
 from heron.errors import ConfigError, known
 
-__all__ = ["COMPRESSIONS", "Columns", "SupportsArrowArray", "SupportsArrowStream", "compression_of"]
+__all__ = ["COMPRESSIONS", "Columns", "SupportsArrowArray", "SupportsArrowStream", "check_depth", "compression_of"]
 
 COMPRESSIONS = ("none", "lz4", "zstd")
 """The compressions of columns on the wire."""
+
+
+_DEEPEST = 64  # far more than types of columns have, and far less than fills the stack
+_SEQUENCES: tuple[type[object], ...] = (list, tuple, set, frozenset, deque)
+_NESTED: tuple[type[object], ...] = (*_SEQUENCES, dict, type({}.keys()), type({}.values()), type({}.items()))
+"""What Arrow follows inside a column, beside arrays of NumPy."""
 
 
 class SupportsArrowArray(Protocol):
@@ -52,3 +62,42 @@ def compression_of(value: str, stream: str) -> str:
         if not colon or name == stream:
             chosen = compression
     return chosen
+
+
+def check_depth(values: Iterable[object]) -> None:
+    """Refuse values of a column that contain themselves: Arrow follows them until the process has no stack left.
+
+    The values must not be an iterator, which would be empty afterwards. An array of numbers costs nothing, and other
+    values one look at the type of each.
+
+    Raises:
+        ValueError: when they contain themselves, or are nested in more than 64 values.
+    """
+    if not _may_hold_objects(values):
+        return
+    array: type[object] = getattr(sys.modules.get("numpy"), "ndarray", deque)  # NumPy is not imported for it
+    followed = (*_NESTED, array)
+    held: Callable[[], Iterable[object]] = partial(_entries, values, array)
+    for _ in range(_DEEPEST):
+        # level by level, and each container of a level once: a container may hold another one many times
+        nested = {each for each in set(map(type, held())) if issubclass(each, followed)}
+        if not nested:
+            return
+        level = {id(each): each for each in held() if type(each) in nested}.values()
+        plain = nested.issubset(_SEQUENCES)
+        entries = level if plain else [_entries(each, array) for each in level]
+        held = partial(chain.from_iterable, cast("Iterable[Iterable[object]]", entries))
+    msg = f"it contains itself, or is nested in more than {_DEEPEST} values; make it flatter"
+    raise ValueError(msg)
+
+
+def _entries(container: object, array: type[object]) -> Iterable[object]:
+    """What Arrow may follow in a container, an array of NumPy for one."""
+    if issubclass(type(container), array) and not _may_hold_objects(container):
+        return ()
+    return cast("Iterable[object]", container.values() if isinstance(container, dict) else container)
+
+
+def _may_hold_objects(values: object) -> bool:
+    """Whether it is anything but an array of numbers, texts or times of NumPy or pandas."""
+    return str(getattr(values, "dtype", "object")) == "object"

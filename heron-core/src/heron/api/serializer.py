@@ -63,7 +63,7 @@ class PythonSerializer(IHeronSerializer):
         try:
             return pickle.loads(input_str)  # noqa: S301  # only bytes from the topology itself, see the contract
         except Exception as error:
-            msg = f"{len(input_str)} bytes cannot be unpickled: {error_text(error)}"
+            msg = f"{len(input_str)} bytes cannot be unpickled: {error_text(error)}; give what `serialize` returned"
             raise SerializationError(msg) from error
 
 

@@ -55,8 +55,8 @@ class LoadRetries:
                     raise
                 if self._now_s() + pause_s > deadline_s:
                     msg = (
-                        f"{error}; {attempts} attempts within {self._limit_s:g} s have failed "
-                        "(heron.checkpoint.restore.timeout.s)"
+                        f"{error}; {attempts} attempts within {self._limit_s:g} s have failed; repair the store, or "
+                        "allow more time by heron.checkpoint.restore.timeout.s"
                     )
                     raise CheckpointError(msg) from error
                 _log.warning("%s; next attempt in %.3g s", error, pause_s)

@@ -31,7 +31,7 @@ DEATH_SIGNAL = "HERON_DEATH_SIGNAL"
 """The environment variables that `spawn` sets and `bind_to_parent` removes."""
 
 EXIT_USER_INIT = 3
-"""Exit code of an instance whose user code could not be constructed or initialised."""
+"""Exit code of an instance whose user code could not be constructed or initialised, or has stopped."""
 
 EXIT_TEMPORARY = 75
 """Exit code of a process that cannot work now: the state manager is away, or no space (EX_TEMPFAIL of sysexits)."""

@@ -1,5 +1,7 @@
 """The executor: one process per container, which starts, restarts and stops the container's other processes.
 
-Pure modules decide: `container_processes`, `process_restarts`, `container_stop`. `workspace`, `children`, `key_changes`
-and `location_server` touch the system, and `executor` joins all of them.
+Pure modules decide: `container_processes` (which processes), `process_restarts` (when one starts again),
+`container_stop`. The others touch the system: `workspace`, `container_run` and `container_keys`, `children` with
+`child_outputs` (what they print) and `kill_causes` (who sent a signal, in words), `key_changes`, `location_server`.
+`executor` joins all of them.
 """

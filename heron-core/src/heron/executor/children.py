@@ -18,7 +18,7 @@ from heron.executor.process_restarts import describe_exit
 __all__ = ["ChildEnd", "Children"]
 
 _SIGNALS = frozenset(int(each) for each in signal.Signals)
-_FROM_OUTSIDE = frozenset(map(int, (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)))
+_WITHOUT_LAST_LINE = frozenset(map(int, (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)))
 _WITH_MEANING = frozenset({EXIT_TEMPORARY, EXIT_USER_INIT})
 _EXIT_OTHER = 1
 _REASON_LENGTH = 500  # characters of a last line that are shown
@@ -154,7 +154,7 @@ class Children:
         if -code in _SIGNALS:
             cause = "by its executor" if name in self._signalled else self._signal_cause(signal.Signals(-code))
         described += f" ({cause})" if cause else ""
-        return f"{described}: {last}" if last and -code not in _FROM_OUTSIDE else described
+        return f"{described}: {last}" if last and -code not in _WITHOUT_LAST_LINE else described
 
 
 def _kill_group(group: int) -> None:

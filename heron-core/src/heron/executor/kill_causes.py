@@ -16,7 +16,7 @@ from heron.kernel.own_cgroup import MemoryKills, OwnCgroup
 __all__ = ["KillCauses"]
 
 _RECENT_S = 10.0  # a process with much memory needs a moment between its kill and its end
-_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+_SENT_BY_OTHERS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 _MOST_READINGS = 64
 
 
@@ -39,7 +39,7 @@ class KillCauses:
 
     def cause(self, sent: signal.Signals) -> str:
         """What is known of this signal, which the executor did not send; "" for a fault of the process itself."""
-        if sent not in _FROM_OUTSIDE:
+        if sent not in _SENT_BY_OTHERS:
             return ""
         if sent is not signal.SIGKILL:
             return "not by its executor"

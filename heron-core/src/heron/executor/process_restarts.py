@@ -5,9 +5,10 @@ its full budget again. A process is given up after too many deaths in a row, or 
 in a topology that stops on failure.
 
 Causes from outside do not count against the budget: a signal that a process does not send to itself, a state manager
-that cannot be reached, a full disk. Such a process is restarted for ever, finally once in the longest back-off, so that
-it is back when the cause is gone. Its status shows the cause meanwhile. The same holds for services, without which a
-topology works.
+that cannot be reached, a disk that is full at its start (`EXIT_TEMPORARY`, which `kernel.role_process` and
+`Executor._start` give). Such a process is restarted for ever, finally once in the longest back-off, so that it is back
+when the cause is gone. Its status shows the cause meanwhile. The same holds for services, without which a topology
+works.
 """
 
 from __future__ import annotations

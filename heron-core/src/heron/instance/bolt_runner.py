@@ -16,8 +16,9 @@ from heron.instance.batch_processor import BatchProcessor
 from heron.instance.bolt_output import BoltOutput, acks_of
 from heron.instance.input.ack_trust import AckTrust
 from heron.instance.input.batch_reader import BatchReader
-from heron.instance.input.bolt_acks import BoltAcks, FinishRoots
+from heron.instance.input.bolt_acks import BoltAcks
 from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
+from heron.instance.input.finish_roots import FinishRoots
 from heron.instance.input.marker_counter import MarkerCounter
 from heron.instance.input.received_traces import received_traces
 from heron.instance.input.watermarks import TaskWatermark, WatermarkStep, watermark_sources
@@ -210,6 +211,7 @@ class BoltRunner(ComponentRunner):
         self._bolt_emitter.acked.clear()
         self._bolt_emitter.failed.clear()
         self._output.acks = self._new_acks()
+        self._finish_roots.end()
         self._finish_roots = FinishRoots(self._bolt_emitter, self.task.metrics, self.user_failed)
         self._markers = MarkerCounter(index.upstream_tasks(component))
         self._watermark = TaskWatermark(watermark_sources(index, component))
@@ -338,7 +340,7 @@ class BoltRunner(ComponentRunner):
             self.task.queued.drain(self._queued_failed)
             self._output.flush(monotonic_s())
             if self.task.tracks_acks:
-                self._finish_roots.begin(self._component, self.apply_routes)
+                self._finish_roots.begin(self._component, self.apply_routes, self._output.acks.check_anchors)
             self._call_finish()
             self.task.queued.drain(self._queued_failed)  # of threads that `finish` has joined
             self._output.flush(monotonic_s())

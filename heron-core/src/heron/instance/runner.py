@@ -55,7 +55,7 @@ class ComponentStoppedError(UserCodeError):
 
 
 class ComponentExitedError(UserCodeError):
-    """The author's code has asked the process to end: `sys.exit`, or another exception that is not an `Exception`."""
+    """The author's code has asked the process to end, with exit code 1: `sys.exit`, `KeyboardInterrupt` or the like."""
 
 
 class ComponentRunner(ABC):

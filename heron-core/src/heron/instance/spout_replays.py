@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from heron.api.dead_letter import DEAD_LETTER_STREAM, DeadLetter
 from heron.api.definition import DEAD_LETTERS, StreamDefinition
@@ -30,6 +30,8 @@ from heron.spi.metricsink import Metric, MetricKind
 
 __all__ = ["SpoutReplays"]
 
+_WAITS = "it was emitted again, and waits for its ack"
+
 
 class SpoutReplays(OwnReplays):
     """What a spout's runner needs of the replays. Belongs to the task thread."""
@@ -50,6 +52,8 @@ class SpoutReplays(OwnReplays):
         self._store = store
         self._clock = clock
         self._letters = 0
+        self._ended: dict[str, DeadLetter | None] = {}  # replayed letters that the store still has as they were
+        self.replayer.on_stored_acked = lambda acked: self._stored_ended(dict.fromkeys(acked))
 
     @classmethod
     def of_task(cls, policy: ReplayPolicy, task: Task, emitter: SpoutEmitter, pending: PendingRoots) -> SpoutReplays:
@@ -100,30 +104,44 @@ class SpoutReplays(OwnReplays):
     def take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
         """Drops stored dead letters, or emits them again; returns the ids that were found, with why they stay.
 
+        A letter that is emitted again leaves its file when its tree is complete.
+
         Raises:
-            HeronError: when their file cannot be changed; it names the letters that are lost by it.
+            HeronError: when their file cannot be read or changed.
         """
+        self._change_store()
         try:
-            lines = self._store.take(ids)
+            stored = self._store.find(ids)
+            found = {each.id: _WAITS for each in stored if each.id in self.replayer.stored}
+            free = [each for each in stored if each.id not in found and self._ended.get(each.id, each) is not None]
+            if drop:
+                return found | {each.id: "" for each in self._store.take({each.id for each in free})}
         except OSError as error:
             msg = f"the dead letters of task {self._spout.task_id} cannot be changed: {error}"
             raise HeronError(msg) from error
-        found = {each.id: "" if drop else self._emit_letter(each) for each in lines}
+        found |= {each.id: self._emit_letter(each) for each in free}
         self._emitter.flush()
-        if lost := self._store.put_back([each for each in lines if found[each.id]]):
-            reasons = "; ".join(f"{each}: {found[each]}" for each in lost)
-            msg = (
-                f"dead letters cannot be emitted again, nor written back, and are lost ({reasons}); see the task's log"
-            )
-            raise HeronError(msg)
         return found
+
+    def _stored_ended(self, ended: Mapping[str, DeadLetter | None]) -> None:
+        """Letters were acked (None), or have failed again. Each change writes whole files, so many wait for each other.
+
+        None waits for more letters than have ended.
+        """
+        self._ended |= ended
+        if len(self._ended) >= len(self.replayer.stored):
+            self._change_store()
+
+    def _change_store(self) -> None:
+        if self._store.change(self._ended):
+            self._ended.clear()
 
     def _emit_letter(self, line: LetterLine) -> str:
         """Emits a stored letter as a new root; returns why that is not possible.
 
         The author hears nothing of it, because `fail` was called before. If it fails too often it is a letter again.
         """
-        again = self.replayer.stored_id(line.tup_id)
+        again = self.replayer.stored_id(line.id, line.tup_id)
         try:
             values = values_of(line)
             if isinstance(values, list):
@@ -131,6 +149,7 @@ class SpoutReplays(OwnReplays):
             else:
                 self._emitter.emit_columns(values, again, line.stream)  # type: ignore[arg-type]  # a record batch
         except Exception as error:  # as in `emit_due`
+            self.replayer.stored.discard(line.id)
             return named_error(error)
         return ""
 
@@ -166,6 +185,7 @@ class SpoutReplays(OwnReplays):
 
     def _give_up(self, given_up: list[GivenUp]) -> None:
         letters = [self._letter(each) for each in given_up]
+        stored = [each.replay.letter for each in given_up]
         out, first = self._emitter.streams.get(DEAD_LETTERS), self._letters + 1
         self._letters += len(letters)
         if out is not None and out.definition == DEAD_LETTER_STREAM and out.routes.has_receivers:
@@ -174,7 +194,11 @@ class SpoutReplays(OwnReplays):
                 self._emitter.emit(values, self.replayer.letter_id(), DEAD_LETTERS)
             return
         name = f"{self._spout.task_id}-{self._spout.incarnation}"
-        self._store.add({f"{name}-{number}": letter for number, letter in enumerate(letters, first)})
+        new = {f"{name}-{number}": letter for number, letter in enumerate(letters, first) if not stored[number - first]}
+        self._store.add(new)
+        if again := {each: letter for each, letter in zip(stored, letters, strict=True) if each}:
+            self.replayer.stored.difference_update(again)
+            self._stored_ended(again)
 
     def _letter(self, given_up: GivenUp) -> DeadLetter:
         root, replay, now_s = given_up.root, given_up.replay, wall_s()

@@ -143,6 +143,7 @@ class TaskTelemetry:
         metrics += emitter.time.metrics(tuples_in, sum(count for _, count in emitted))
         metrics += emitter.column_metrics()
         metrics += trace_metrics(self.spans)
+        metrics += self.errors.metrics()
         data_in, data_out = self._gateway.data_in, self._gateway.data_out
         metrics += [
             Metric(IN_QUEUE_BYTES, gauge, "bytes", data_in.queued_bytes()),

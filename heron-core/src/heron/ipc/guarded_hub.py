@@ -14,6 +14,7 @@ ZeroMQ has one limit for messages, and it holds also before a peer has proved it
 from __future__ import annotations
 
 import errno
+import resource
 import socket
 import struct
 from collections import Counter
@@ -35,6 +36,7 @@ _ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 _MONITOR_ENDPOINT = "inproc://gate.monitor"
 _ZAP_VERSION = b"1.0"
 _LOOK_AT_MOST = 250  # connections: 1 ms for each `GuardedHub.LOOK_S`, on a thread that may route data
+_GROWTH_BYTES = 4 * 1024 * 1024  # of the process between two looks, of which a stranger may be the cause
 _HANDSHAKE_BYTES = 64 * 1024  # the greeting, HELLO and INITIATE have some hundreds
 _UNPROVED_BYTES = 256  # greeting and WELCOME have 234 bytes; READY, which only a proved peer gets, comes on top
 _TCP_BYTES = struct.Struct("=120xQQ")  # `struct tcp_info` of Linux: tcpi_bytes_acked, tcpi_bytes_received
@@ -241,8 +243,11 @@ class UnprovedPeers:
     of a handshake, and cannot send a frame before it has it. No event of ZeroMQ says which connection that is.
     """
 
-    def __init__(self, at_once: int = _LOOK_AT_MOST) -> None:
+    def __init__(self, at_once: int = _LOOK_AT_MOST, most_memory_bytes: Callable[[], int] | None = None) -> None:
+        """`most_memory_bytes` gives the most memory that the process has had so far."""
         self._at_once = at_once
+        self._most_memory_bytes = most_memory_bytes or _most_memory_bytes
+        self._had_bytes = self._most_memory_bytes()
         self._descriptors: dict[int, None] = {}  # in the order in which it looks at them
 
     def __len__(self) -> int:
@@ -258,15 +263,27 @@ class UnprovedPeers:
         self._descriptors.pop(descriptor, None)
 
     def end_large(self) -> None:
-        """Looks at the next connections, at most `at_once`, and ends those that have sent too much."""
-        for descriptor in list(islice(self._descriptors, self._at_once)):
+        """Looks at the next connections, at most `at_once`, and ends those that have sent too much.
+
+        If the process has grown, it looks at all: idle connections must not hide one that fills the memory.
+        """
+        before, self._had_bytes = self._had_bytes, self._most_memory_bytes()
+        has_grown = self._had_bytes - before > _GROWTH_BYTES
+        for descriptor in list(islice(self._descriptors, None if has_grown else self._at_once)):
             del self._descriptors[descriptor]
             if _in_handshake(descriptor):
                 self._descriptors[descriptor] = None
 
 
+def _most_memory_bytes() -> int:
+    """Needs no descriptor, which strangers may have used up."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 def _in_handshake(descriptor: int) -> bool:
-    """Whether its peer can still prove a key. ZeroMQ may have closed it, and another file may have its number.
+    """Ends a connection that has sent too much; returns whether its peer can still prove a key.
+
+    ZeroMQ may have closed it, and another file may have its number.
 
     It takes no descriptor of its own: a stranger could have used them up.
     """

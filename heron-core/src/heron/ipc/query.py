@@ -30,7 +30,7 @@ __all__ = ["TManagerClient"]
 C = TypeVar("C")
 
 _OTHER_KEYS = (ConnectionEnd.UNKNOWN_KEY, ConnectionEnd.FOREIGN)
-_PASS_ON_S = 2.0  # after the wait of the topology manager for a task
+_PASS_ON, _PASS_ON_S = 0.2, 2.0  # the part of a time-out, and the most, that is left when the task is given up
 _OTHER_VERSION = "it may be of another version of heron-core than this command"
 
 
@@ -87,23 +87,25 @@ class TManagerClient:
 
         read_metrics(self._ask(question, timeout_s).metrics_reply.document, reader)
 
-    def stacks(self, component: str, task_id: int, wait_s: float) -> TaskStacks | str:
-        """The threads of a task; its failure to answer, for people, if it does not within `wait_s`."""
+    def stacks(self, component: str, task_id: int, timeout_s: float) -> TaskStacks | str:
+        """The threads of a task; its failure to answer, for people, if it does not within `timeout_s`."""
+        wait_s = _wait_of(timeout_s)
 
         def question(number: int) -> Envelope:
             request = pb.StackRequest(request_id=number, component=component, task_id=task_id, wait_s=wait_s)
             return Envelope(stack_request=request)
 
-        answer = self._ask(question, wait_s + _PASS_ON_S).task_answer
+        answer = self._ask(question, timeout_s).task_answer
         return answer.failure or decode_stacks(answer.document)
 
-    def profile(self, component: str, task_id: int, seconds: float, wait_s: float) -> TaskProfile | str:
-        """A profile of a task over some seconds; its failure to answer, for people, if none comes `wait_s` after.
+    def profile(self, component: str, task_id: int, seconds: float, timeout_s: float) -> TaskProfile | str:
+        """A profile of a task over some seconds; its failure to answer, for people, if none comes `timeout_s` after.
 
         Raises:
             UsageError: when `seconds` is not a finite number.
         """
         _check_finite(seconds, "a profile")
+        wait_s = _wait_of(timeout_s)
 
         def question(number: int) -> Envelope:
             request = pb.ProfileRequest(
@@ -111,16 +113,17 @@ class TManagerClient:
             )
             return Envelope(profile_request=request)
 
-        answer = self._ask(question, seconds + wait_s + _PASS_ON_S).task_answer
+        answer = self._ask(question, max(0.0, seconds) + timeout_s).task_answer
         return answer.failure or decode_profile(answer.document)
 
-    def memory(self, component: str, task_id: int, seconds: float, wait_s: float) -> TaskMemory | str:
+    def memory(self, component: str, task_id: int, seconds: float, timeout_s: float) -> TaskMemory | str:
         """The memory of a task, looked at twice with `seconds` in between; its failure to answer, as in `profile`.
 
         Raises:
             UsageError: when `seconds` is not a finite number.
         """
         _check_finite(seconds, "an observation of memory")
+        wait_s = _wait_of(timeout_s)
 
         def question(number: int) -> Envelope:
             request = pb.MemoryRequest(
@@ -128,16 +131,17 @@ class TManagerClient:
             )
             return Envelope(memory_request=request)
 
-        answer = self._ask(question, seconds + wait_s + _PASS_ON_S).task_answer
+        answer = self._ask(question, max(0.0, seconds) + timeout_s).task_answer
         return answer.failure or decode_memory(answer.document)
 
-    def tuples(self, component: str, task_id: int, tuples: int, seconds: float, wait_s: float) -> TaskTuples | str:
+    def tuples(self, component: str, task_id: int, tuples: int, seconds: float, timeout_s: float) -> TaskTuples | str:
         """The next tuples of a task, within `seconds`; its failure to answer, as in `profile`.
 
         Raises:
             UsageError: when `seconds` is not a finite number.
         """
         _check_finite(seconds, "a sample")
+        wait_s = _wait_of(timeout_s)
 
         def question(number: int) -> Envelope:
             request = pb.TuplesRequest(
@@ -145,17 +149,18 @@ class TManagerClient:
             )
             return Envelope(tuples_request=request)
 
-        answer = self._ask(question, seconds + wait_s + _PASS_ON_S).task_answer
+        answer = self._ask(question, max(0.0, seconds) + timeout_s).task_answer
         return answer.failure or decode_tuples(answer.document)
 
-    def letters(self, task_id: int, ids: Collection[str], wait_s: float, *, drop: bool) -> LettersAnswer | str:
+    def letters(self, task_id: int, ids: Collection[str], timeout_s: float, *, drop: bool) -> LettersAnswer | str:
         """Drops stored dead letters of a task, or has them emitted again; its failure to answer, as in `stacks`."""
+        wait_s = _wait_of(timeout_s)
 
         def question(number: int) -> Envelope:
             request = pb.LettersRequest(request_id=number, task_id=task_id, wait_s=wait_s, drop=drop, ids=sorted(ids))
             return Envelope(letters_request=request)
 
-        answer = self._ask(question, wait_s + _PASS_ON_S).task_answer
+        answer = self._ask(question, timeout_s).task_answer
         return answer.failure or decode_letters_answer(answer.document)
 
     def change_state(self, state: str, timeout_s: float) -> None:
@@ -244,6 +249,11 @@ class TManagerClient:
                 msg = f"the topology manager cannot read the request: {answer.refused.reason}; {_OTHER_VERSION}"
                 raise RefusedError(msg)
         return answer if answered == number else None  # otherwise a late reply to an earlier request
+
+
+def _wait_of(timeout_s: float) -> float:
+    """How long the topology manager waits for a task; the rest is for its answer."""
+    return timeout_s - min(_PASS_ON * timeout_s, _PASS_ON_S)
 
 
 def _check_finite(seconds: float, what: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -151,27 +151,40 @@ class DeadLetterFile:
     def take(self, ids: Collection[str]) -> list[LetterLine]:
         """Removes the letters with these ids, and returns those that there were.
 
-        Raises:
-            OSError: when the file cannot be read or written, or when others can write it; then no letter is gone.
+        Raises: as `change`.
         """
-        taken: list[LetterLine] = []
+        return self.change(dict.fromkeys(ids))
+
+    def change(self, changes: Mapping[str, LetterLine | None]) -> list[LetterLine]:
+        """Replaces letters by their ids, or removes them; returns those that there were.
+
+        Raises:
+            OSError: when the file cannot be read or written, or when others can write it; then no letter has changed.
+        """
+        before: list[LetterLine] = []
         former: list[tuple[Path, bytes]] = []
-        for part in (self.older, self.path) if ids else ():
+        for part in (self.older, self.path) if changes else ():
             lines = _lines(part)
-            found = [letter for line in lines if (letter := read_line(line)) is not None and letter.id in ids]
+            found, kept = list[LetterLine](), list[bytes]()
+            for line in lines:
+                letter = read_line(line)
+                if letter is None or letter.id not in changes:
+                    kept.append(line + b"\n")
+                    continue
+                found.append(letter)
+                if (other := changes[letter.id]) is not None:
+                    kept.append(_line_of(other))
             if found:
                 _check_owner(part)
-                gone = {each.id for each in found}
-                kept = [line for line in lines if (letter := read_line(line)) is None or letter.id not in gone]
                 former.append((part, b"".join(line + b"\n" for line in lines)))
                 try:
-                    write_private(part, b"".join(line + b"\n" for line in kept))
+                    write_private(part, b"".join(kept))
                 except OSError:
                     for changed, data in former[:-1]:
                         write_private(changed, data)
                     raise
-                taken += found
-        return taken
+                before += found
+        return before
 
 
 def letter_files(log_dir: Path) -> list[DeadLetterFile]:

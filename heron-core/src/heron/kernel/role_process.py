@@ -35,7 +35,8 @@ def run_role(
     `main` polls the signals and returns when `Signals.stop_requested` is true. An exception is reported as one line on
     stderr and in the log, with its traceback unless it is a HeronError. A StateError is not the fault of the process
     and has its own exit code. An exception that ends a thread is logged too. Threads and exit functions of the author
-    may take 2 s after `main`; then the process ends without them, and names the threads.
+    may take 2 s after `main`; then the process ends without them, and names the threads. An exception of a component
+    arrives as a UserCodeError (`ComponentRunner.user_failed`).
     """
     bind_to_parent()
     signals = Signals(caught)

@@ -138,7 +138,8 @@ class CheckpointPlan:
     abandoned checkpoint is not used again. `restores` counts the restores. `source` is the id of the checkpoint that
     the last restore, or the start, loads; "" is the empty state. `since` is the version of the plan that ordered the
     last restore: segments with an older version are from before it; 0 until a plan orders it. `losses` were the reason.
-    `regions` are restored later than all others; the number of a restore is unique in the topology.
+    `regions` are restored later than all others; the number of a restore is unique in the topology. `undivided` are the
+    components with operator state in `complete`: their tasks cannot change.
     """
 
     number: int = 0
@@ -148,6 +149,7 @@ class CheckpointPlan:
     since: int = 0
     losses: tuple[HandledLosses, ...] = ()
     regions: tuple[RegionRestore, ...] = ()
+    undivided: tuple[str, ...] = ()
 
     def all_restores(self) -> int:
         """How many restores there were, of the whole topology or of a region."""

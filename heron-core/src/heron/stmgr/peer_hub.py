@@ -150,7 +150,10 @@ class PeerHub:
         for known, inbound in tuple(self._inbound.items()):
             if inbound.container_id == hello.container_id:
                 if hello.incarnation < inbound.incarnation:
-                    msg = f"incarnation {hello.incarnation} after {inbound.incarnation}"
+                    msg = (
+                        f"a hello of container {hello.container_id}, incarnation {hello.incarnation}, after that of "
+                        f"incarnation {inbound.incarnation}: an older process of the container still runs"
+                    )
                     raise RemoteProtocolError(msg, Violation.SESSION)
                 self._forget(known)
         self._inbound[identity] = PeerInbound(hello, identity, self._limits)

@@ -84,7 +84,7 @@ class StreamManager:
     def _end_round(self) -> None:
         """Sends the segments that this round has gathered, and then the credit that sending them has released."""
         router = self._context.router
-        self._report_losses()
+        self._fail_after_losses()
         changed = router.take_changed()
         if changed:
             self._peers.pump({task_id for task_id in changed if not self._instances.pump(task_id)})
@@ -99,7 +99,7 @@ class StreamManager:
         self._send_acks()
         self._report_left()
 
-    def _report_losses(self) -> None:
+    def _fail_after_losses(self) -> None:
         """Fails all roots after a loss: any tree may have lost a tuple, and its replay must not wait for a timeout."""
         counters = self._context.counters
         losses = counters.lost_frames + counters.broken_links + self._context.router.unroutable_segments
@@ -107,7 +107,7 @@ class StreamManager:
             self._losses = losses
             self._context.acks.fail_all("data under way")
             self._peers.send_loss(0)
-            self._note_loss(0)
+            self._report_loss(0)
 
     def _send_acks(self) -> None:
         for task_id, segments in self._context.acks.take_remote().items():
@@ -229,9 +229,9 @@ class StreamManager:
         self._questions.task_lost(task_id)
         self._context.acks.local_task_lost(task_id)
         self._peers.send_loss(task_id)
-        self._note_loss(task_id)
+        self._report_loss(task_id)
 
-    def _note_loss(self, task_id: int) -> None:
+    def _report_loss(self, task_id: int) -> None:
         """Reports a loss at once to a topology manager that restores; hello and heartbeats repeat it."""
         self._reported_losses[task_id] += 1
         if self._plan is not None and self._plan.checkpoints is not None:

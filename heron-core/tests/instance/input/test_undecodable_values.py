@@ -255,7 +255,8 @@ def test_the_error_names_the_place_the_type_and_the_remedy(capsys: pytest.Captur
     report_undecodable(batch.undecodable, errors)
     assert errors.count == rows
     assert len(errors.take_events()) == 1
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("heron: ")]
+    line, again = [line for line in capsys.readouterr().err.splitlines() if line.startswith("heron: ")]
+    assert "was raised again; this output has the first alone" in again
     for part in (
         "topology 'words', component 'count', task 5: ",
         f"decoding field 'value' ({HERE}.TwoArgumentsError) of stream 'default' of 'spout' with (hidden) ",

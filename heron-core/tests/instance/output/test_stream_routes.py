@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heron.api.context import TopologyContext
 from heron.api.definition import GroupingKind, InputDefinition
 from heron.api.stream import ICustomGrouping
 from heron.errors import EmitError
 from heron.instance.output import stream_routes
 from heron.instance.output.stream_routes import (
+    CheckedGrouping,
     ChosenSplitter,
     KeyMemo,
     KeySplitter,
@@ -181,3 +184,30 @@ def test_chosen_rows_go_to_the_tasks_of_their_emit() -> None:
     splitter.picks += [(1, 2), (), (2,)]
     assert dict(splitter.split(["a", "b", "c"])) == {1: ["a"], 2: ["a", "c"]}
     assert splitter.picks == []
+
+
+class Fixed(ICustomGrouping):
+    """Chooses what it is given."""
+
+    def __init__(self, *chosen: int) -> None:
+        self.chosen = list(chosen)
+
+    def prepare(self, context: TopologyContext, component: str, stream: str, target_tasks: Sequence[int]) -> None:
+        """It needs no tasks."""
+
+    def choose_tasks(self, values: tuple[object, ...]) -> list[int]:
+        return self.chosen
+
+
+@pytest.mark.parametrize(
+    ("chosen", "shown"), [((9,), "[9]"), ((11, 10**5_000), "[<int of 16,610 bits>]"), (range(99), "[0, 1, ")]
+)
+def test_a_chosen_task_of_nobody_is_named_with_the_allowed_ones(chosen: tuple[int, ...], shown: str) -> None:
+    """Python refuses to write very long integers, and its error would hide the grouping."""
+    choose = CheckedGrouping(Fixed(*chosen), "count", TASKS)
+    with pytest.raises(EmitError) as caught:
+        choose(("value",))
+    text = str(caught.value)
+    assert text.startswith(f"custom grouping Fixed chose tasks {shown}")
+    assert text.endswith("which are not of 'count'; its tasks are [11, 12, 13, 14]")
+    assert len(text) < 250

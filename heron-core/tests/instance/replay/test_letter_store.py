@@ -110,35 +110,33 @@ def test_exactly_the_letters_that_are_not_written_are_reported(tmp_path: Path) -
 def test_a_letter_that_is_not_written_is_reported_without_secrets(
     tmp_path: Path, shown: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also with `topology.inspect.tuples`, and a second time from its texts in the file."""
+    """Also with `topology.inspect.tuples`."""
     errors, file = UserErrors("site", "web", 3), DeadLetterFile.of_task(tmp_path, 3, 20_000)
     errors.shows_values = lambda: shown
     store = StoredLetters(file, TaskName("web", 3, 2), errors.report, named)
-    letter = replace(of_step(0), values=["ada", "hunter2"], stream="logins", step="")
-    line = letter_line(letter, "3-2-1", "web")
     with files_of_at_most(0):
-        store.add({"3-2-1": letter})
-        first = errors.last
-        store.put_back([line])
-    name = ("'ada'", "\"'ada'\"") if shown else ("", "")
-    for text, ada in zip((first, errors.last), name, strict=True):
-        record = f"{{'name': {ada}, 'password': (hidden)}}" if shown else "(hidden)"
-        assert f"writing a dead letter with {record} raised" in text
+        store.add({"3-2-1": replace(of_step(0), values=["ada", "hunter2"], stream="logins", step="")})
+    record = "{'name': 'ada', 'password': (hidden)}" if shown else "(hidden)"
+    assert f"writing a dead letter with {record} raised" in errors.last
     assert "hunter2" not in capsys.readouterr().err
 
 
-def test_letters_that_cannot_be_put_back_are_reported_and_named(tmp_path: Path) -> None:
-    """They are not in the file any more, so each is lost."""
-    lost: list[object] = []
+def test_letters_that_cannot_be_changed_stay_and_are_reported(tmp_path: Path) -> None:
+    """All of them: a file is replaced as a whole."""
+    told: list[str] = []
     file = DeadLetterFile.of_task(tmp_path, 3, 20_000)
-    store = StoredLetters(file, TaskName("lines", 3, 2), lambda *told: lost.append(told[3]), named)
-    store.add({"3-2-1": of_step("a"), "3-2-2": of_step("b" * 7200)})
-    taken = store.take(["3-2-1", "3-2-2"])
-    with files_of_at_most(5000):
-        assert store.put_back(taken) == ["3-2-2"]
-    assert lost == [taken[1].shown]
-    assert store.put_back([]) == []
-    assert [each.id for each in file.letters()] == ["3-2-1"]
+    store = StoredLetters(file, TaskName("lines", 3, 2), lambda doing, *_: told.append(doing), named)
+    store.add({"3-2-1": of_step("a"), "3-2-2": of_step("b")})
+    before = list(file.letters())
+    with files_of_at_most(0):
+        assert not store.change({"3-2-1": None, "3-2-2": of_step("c")})
+    assert told == ["changing dead letters"]
+    assert store.find(["3-2-1", "3-2-2", "3-2-3"]) == before
+    assert store.change({"3-2-1": None, "3-2-2": of_step("c")})
+    assert [(each.id, each.shown) for each in file.letters()] == [("3-2-2", ("'c'",))]
+    file.path.chmod(0o622)
+    with pytest.raises(PermissionError, match="others can write it"):
+        store.find(["3-2-2"])
 
 
 def test_a_reported_error_hands_over_its_letters() -> None:

@@ -180,7 +180,9 @@ def test_a_second_request_gives_the_same_handle() -> None:
         ({"kind": dict}, "is not one of 'CounterState', 'ListState', 'MapState', 'ValueState'"),
         ({"kind": CounterState, "default": 1}, "a counter has no default"),
         ({"default": []}, "the default is of type list"),
-        ({"ttl_s": 0}, "ttl_s 0 is not above 0 s"),
+        ({"ttl_s": 0}, "ttl_s 0 is not a number of seconds above 0"),
+        ({"ttl_s": 10**5_000}, "ttl_s <int of 16,610 bits> is not"),  # a clock could not subtract it
+        ({"ttl_s": -(10**5_000)}, "ttl_s <int of 16,610 bits> is not"),
         ({"ttl_s": float("inf")}, "ttl_s inf"),
         ({"event_time": True}, "event_time=True needs ttl_s"),
     ],
@@ -191,6 +193,14 @@ def test_wrong_arguments_are_refused(arguments: dict[str, object], message: str)
     with pytest.raises(UsageError, match=message):
         store.state(**{"name": "s", "kind": ValueState, **arguments})  # type: ignore[arg-type]
     assert not store.is_used
+
+
+def test_a_default_that_python_does_not_write_is_named_shortly() -> None:
+    """Its error would hide that of the name."""
+    store = new_store()
+    store.state("s", ValueState, default=10**5_000)
+    with pytest.raises(UsageError, match=r"value with default <int of 16,610 bits>, .* use another name"):
+        store.state("s", ValueState, default=1)
 
 
 def test_a_snapshot_has_only_what_changed() -> None:

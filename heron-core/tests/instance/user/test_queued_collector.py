@@ -123,3 +123,14 @@ def test_a_thread_of_a_c_library_can_call_it() -> None:
     assert sleeper.nudged.wait(10.0)
     queued.drain(lambda _error, _place: None)
     assert [each[:2] for each in calls.made] == [("ack", tup)]
+
+
+def test_a_text_and_a_single_tuple_reach_the_component_as_they_are() -> None:
+    """It refuses them. Their characters and fields would pass for values and anchors."""
+    target, given = QueuedTarget(), []
+    target.emit = lambda values, **more: given.append((values, more.get("anchors")))
+    queued, tup = QueuedCollector(target, Sleeper()), Tuple()
+    queued.emit("ab")
+    queued.emit([1], anchors=tup)  # type: ignore[arg-type]  # refused by the component
+    queued.drain(lambda _error, _place: None)
+    assert given == [("ab", None), ((1,), tup)]

@@ -115,8 +115,20 @@ def test_each_distinct_failure_is_printed_once_and_always_counted(capsys: pytest
     errors.report("ack", failure("1 / 0"), "the task goes on")
     errors.report("process", failure("\n1 / 0"), "the task goes on")
     assert errors.count == 1002
-    assert capsys.readouterr().err.count("Traceback") == 3
+    shown = capsys.readouterr().err
+    assert shown.count("Traceback") == 3
+    place = "ZeroDivisionError at /home/me/heron/topology.py"
+    (again,) = [line for line in shown.splitlines() if "again" in line]  # where a person would look for the others
+    assert again.startswith(f"heron: topology 'words', component 'count', task 5: process: {place}, line 1: was raised")
+    assert [(each.labels["error"], each.value) for each in errors.metrics()] == [
+        (f"process: {place}, line 1", 1000),
+        (f"ack: {place}, line 1", 1),
+        (f"process: {place}, line 2", 1),
+    ]
     events = errors.take_events()
+    assert [event.attributes["error"] for event in events] == [each.labels["error"] for each in errors.metrics()]
+    assert f"{events[0].attributes['exception']} at {events[0].attributes['place']}" == f"{place}, line 1"
+    assert events[0].attributes["trace"].endswith("ZeroDivisionError: division by zero\n")
     assert [(event.name, event.subject) for event in events] == [("user-error", "task-5")] * 3
     assert len({event.id for event in events}) == 3
     assert errors.take_events() == ()
@@ -134,7 +146,23 @@ def test_a_failure_that_was_shown_is_only_counted(capsys: pytest.CaptureFixture[
     errors.note("process", failure(f"\n{same}"), "the task goes on", 8)
     assert "with 8 raised" in errors.last
     assert errors.count == 5
-    assert capsys.readouterr().err.count("Traceback") == 3
+    assert [each.value for each in errors.metrics()] == [3, 1, 1]
+    shown = capsys.readouterr().err
+    assert (shown.count("Traceback"), shown.count("was raised again")) == (3, 1)
+
+
+def test_distinct_failures_and_their_texts_are_bounded(capsys: pytest.CaptureFixture[str]) -> None:
+    """An author may make classes and code without end, with names and tracebacks of any length."""
+    errors = errors_of()
+    for number in range(230):
+        errors.note("p" * 400, failure("\n" * number + f"raise ValueError({'x' * 9000!r})"), "x")
+    found = errors.metrics()
+    assert (len(found), found[-1].labels, found[-1].value) == (201, {"error": "other errors"}, 30)
+    assert found[0].labels["error"].endswith("ValueError at /home/me/heron/topology.py, line 1")
+    events = errors.take_events()
+    assert max(len(each.labels["error"]) for each in found) == 300
+    assert max(len(event.attributes["trace"]) for event in events) < 4100
+    assert capsys.readouterr().err
 
 
 def test_errors_that_carry_their_place_are_told_apart_by_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,7 +178,7 @@ def test_errors_that_carry_their_place_are_told_apart_by_it(capsys: pytest.Captu
         errors.note("emit", ValueError("was not raised"), "the task continues", place)
         assert f"with '{place}' raised" in errors.last
     assert errors.count == 6
-    assert capsys.readouterr().err.count("heron: ") == 3
+    assert capsys.readouterr().err.count("; the task continues\n") == 3
 
 
 def test_records_are_shortened_and_may_have_no_repr(capsys: pytest.CaptureFixture[str]) -> None:
@@ -214,7 +242,9 @@ def test_an_error_of_another_process_has_the_place_that_it_brings(capsys: pytest
         assert f"at {place}; " in errors.report("the component", error, "the task continues")
     assert errors.count == 3
     assert len(errors.take_events()) == 2
-    assert capsys.readouterr().err.count("heron: ") == 2
+    assert (
+        capsys.readouterr().err.count("heron: topology 'words', component 'count', task 5: the component raised") == 2
+    )
 
 
 def test_parts_of_a_component_that_fail_at_one_line_are_shown_separately(capsys: pytest.CaptureFixture[str]) -> None:
@@ -225,4 +255,5 @@ def test_parts_of_a_component_that_fail_at_one_line_are_shown_separately(capsys:
         error.part, error.place = part, "job.py, line 3"
         errors.report("the component", error, "the task continues")
     assert [event.attributes["message"].count("map-2") for event in errors.take_events()] == [0, 1]
-    assert capsys.readouterr().err.count("heron: ") == 2
+    assert [each.value for each in errors.metrics()] == [2, 1]
+    assert capsys.readouterr().err.count("the component raised") == 2

@@ -57,7 +57,7 @@ class ModelStmgr:
             self.model.to_leader[self.container_id].append(message)
 
     def note_loss(self, task_id: int = 0) -> None:
-        """`StreamManager._note_loss`."""
+        """`StreamManager._report_loss`."""
         self.losses[task_id] += 1
         self.tell(Heartbeat(self.container_id, self.incarnation, self.losses.total(), dict(self.losses)))
 

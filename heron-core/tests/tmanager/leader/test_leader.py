@@ -11,7 +11,14 @@ import pytest
 from heron.api.definition import TopologyDefinition
 from heron.errors import HeronError
 from heron.ipc.documents.metric_names import EXECUTE_COUNT
-from heron.ipc.documents.status import LeaderStatus, StandbyStatus, TopologyStatus, Unreached
+from heron.ipc.documents.status import (
+    LeaderStatus,
+    StandbyStatus,
+    TopologyStatus,
+    Unreached,
+    decode_status,
+    encode_status,
+)
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import PhysicalPlan, StreamManagerLocation, TopologyState
@@ -346,6 +353,10 @@ def test_errors_of_user_code_arrive_with_the_metrics(make_leader: MakeLeader) ->
     leader.known.metrics_arrived(MetricsRecord(Source("wc", 1, "count-2", 1, "count", 2), 1.0, (), (event,)))
     assert leader.known.status().errors == ("wc.py, line 3: KeyError",)
     assert leader.known.status().tasks[1].last_error == "wc.py, line 3: KeyError"
+    count = Metric("user-error-count", MetricKind.COUNTER, "errors", 140, {"error": "process: KeyError"})
+    leader.known.metrics_arrived(MetricsRecord(Source("wc", 1, "count-2", 1, "count", 2), 2.0, (count,)))
+    (counted,) = decode_status(encode_status(leader.known.status())).user_errors
+    assert (counted.error, counted.tasks) == ("process: KeyError", {2: 140})
 
 
 def _lifts(instruction: Instruction) -> bool:

@@ -372,7 +372,7 @@ def test_each_update_takes_a_checkpoint(leading: Leading) -> None:
 
 
 def test_key_groups_do_not_move_away_from_operator_state(leading: Leading) -> None:
-    """The new owner would begin again without what the former one knows of its keys."""
+    """The new owner would begin again without what the former one knows of its keys. A new leader knows it at once."""
     leading.pass_time(INTERVAL_S)
     leading.report(CheckpointEvent.SAVED, 1, 1, 3)
     kept = TaskSnapshot(2, "count", operator=Place("wc-1/1/task-2", 0, 10, 0))
@@ -384,6 +384,9 @@ def test_key_groups_do_not_move_away_from_operator_state(leading: Leading) -> No
     with pytest.raises(HeronError, match="'count' keeps state in init_state, which belongs to one task"):
         leading.leader.update_asked(leading.packing, leading.packing.id, {"count": owners})
     assert leading.phase is None
+    following = leading.successor()
+    with pytest.raises(HeronError, match="'count' keeps state in init_state, which belongs to one task"):
+        following.leader.update_asked(following.packing, following.packing.id, {"count": owners})
 
 
 def test_a_removed_task_commits_before_it_goes(leading: Leading, smaller: PackingPlan) -> None:

@@ -21,6 +21,7 @@ from heron.ipc.documents.status import (
     TopologyStatus,
     Unreached,
     UpdateStatus,
+    UserErrorStatus,
 )
 from heron.spi.scheduler import ContainerStatus, JobLink, SchedulerState
 from heron.state_nodes.execution_state import ExecutionState
@@ -77,6 +78,34 @@ def test_a_running_topology_is_shown_with_its_problems() -> None:
     assert "error: stmgr of container 1: exit code 1" in text
     assert text.splitlines()[-2].strip() == "logs: /log/words-1"
     assert "Spark: http://here:4040" in text
+
+
+def test_an_error_of_several_tasks_is_one_line_with_its_count_and_times() -> None:
+    """Each task reports it once; a person wants to know how often it happens, and whether it still does."""
+    text = "topology 'words', component 'count', task {}: process raised KeyError: 'a'; at wc.py, line 3; it goes on"
+    error = UserErrorStatus("count", "process: KeyError at wc.py, line 3", 1140, {2: 1000, 3: 140}, 10.0, 97.0)
+    error = replace(error, exception="KeyError", place="wc.py, line 3", message=text.format(2))
+    tasks = tuple(replace_task(each, text.format(each.task_id)) for each in STATUS.tasks)
+    status = replace(STATUS, errors=(text.format(2), text.format(3)), tasks=tasks, user_errors=(error,))
+    found = shown(status_text(StatusReport(status, RUN, SchedulerState.RUNNING), 100.0), width=300)
+    (line,) = [each for each in found.splitlines() if "KeyError" in each]
+    assert (
+        line.rstrip()
+        == f"error: {text.format(2)} (raised 1,140 times, by 2 tasks, first 1 min 30 s ago, newest 3 s ago)"
+    )
+    later = replace(status, errors=(), tasks=(), user_errors=(replace(error, first_at_s=None, message=""),))
+    found = shown(status_text(StatusReport(later, RUN), 100.0), width=300)
+    wanted = (
+        "error: component 'count': process: KeyError at wc.py, line 3 (raised 1,140 times, by 2 tasks, newest 3 s ago)"
+    )
+    assert wanted in found, "a topology manager that took over has no message"
+    once = replace(status, errors=(text.format(2),), user_errors=(replace(error, count=1, tasks={2: 1}),))
+    assert f"{text.format(2)}\n" in shown(status_text(StatusReport(once, RUN), 100.0), width=300).replace(" \n", "\n")
+
+
+def replace_task(task: TaskStatus, error: str) -> TaskStatus:
+    """The task with another last error."""
+    return TaskStatus(task.task_id, task.component, task.container_id, task.state, task.incarnation, 0, error)
 
 
 def test_a_topology_without_a_plan_is_starting() -> None:

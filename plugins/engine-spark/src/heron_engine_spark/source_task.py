@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from operator import length_hint
 from typing import Any
 
+from heron.author_text import short_text
 from heron.clock import Clock, SystemClock
 from heron.errors import UserCodeError
 from heron_engine_spark.checkpoint_folder import CheckpointFolder
@@ -160,8 +161,8 @@ class _Partition:
         def place() -> str:
             number = len(elements) - length_hint(rest)
             if isinstance(self.reader, PlacedReader):
-                return f"partition {name!r}, position {self.reader.position_of(max(0, number - 1))!r:.200}"
-            return f"partition {name!r}, element {number} behind position {self._before!r:.200}"
+                return f"partition {name!r}, position {short_text(self.reader.position_of(max(0, number - 1)), 200)}"
+            return f"partition {name!r}, element {number} behind position {short_text(self._before, 200)}"
 
         self.host.origin = place
         while True:

@@ -64,7 +64,7 @@ def test_a_component_that_is_too_small_holds_its_source_up() -> None:
     culprit = Culprit(2, "work", 3, NOW_S - 120.0)
     lines = lines_of(facts(found(busy_topology()), status=replace(STATUS, backpressure=(culprit,))))
     assert lines == [
-        "busy: source emits 1,000 of 2,000 tuples/s",
+        "busy: source emits 1,000 tuples/s, and could emit 2,000",
         "  since      13:18:00 UTC, for 2 min",
         "  why        work has too few tasks for its load",
         "             work has to do 2,000 tuples/s with 4 tasks, 500 each: 200% of what they can do",
@@ -73,6 +73,18 @@ def test_a_component_that_is_too_small_holds_its_source_up() -> None:
         "  to do      change the number of tasks: work 4 -> 8",
         "             heron update busy --component-parallelism work:8",
     ]
+
+
+def test_what_began_at_an_unknown_time_says_for_how_long_it_was_observed() -> None:
+    """Without back pressure nothing knows the begin; a reader still learns how old the answer is at least."""
+    given = replace(facts(with_finding("slow-task", Subject("work", 2))), observed_s=15.0)
+    assert lines_of(given)[1] == "  since      not known; observed for 15 s"
+    slow = given.found
+    assert slow is not None
+    service = Finding(Diagnosis("slow-external-service", Subject("work"), 0.9, ("the evidence",)), None)
+    lines = lines_of(replace(given, found=replace(slow, findings=(*slow.findings, service))))
+    assert lines[0] == "busy: source emits 1,000 tuples/s, and could emit 2,000, observed for 15 s"
+    assert "  to do      heron profile busy 2" in lines, "it shows the line that waits"
 
 
 def test_what_does_not_hold_is_not_ruled_out() -> None:
@@ -101,7 +113,7 @@ def test_a_death_explains_what_waits_for_the_process() -> None:
     """The task is stuck because it dies; its source suffers from it."""
     dying = PastEvent(NOW_S - 5.0, "process-died", "work-2", 3, {"reason": "exit code 7"})
     (problem,) = explain(facts(with_finding("stuck-task", Subject("work", 2)), events=(dying,))).problems
-    assert problem.what == "work/2 was restarted once; source emits 1,000 of 2,000 tuples/s"
+    assert problem.what == "work/2 was restarted once; source emits 1,000 tuples/s, and could emit 2,000"
     other = explain(facts(with_finding("stuck-task", Subject("work", 3)), events=(dying,)))
     assert [each.kind for each in other.problems] == ["restarts", "stuck-task"]
 

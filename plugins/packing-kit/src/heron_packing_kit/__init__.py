@@ -1,1 +1,4 @@
-"""What packings share: drafts of plans, the capacity of containers, a search for room, moves between containers."""
+"""What packings share: drafts of plans, a search for room, moves between containers.
+
+`capacity` is for packings that fill containers up to a limit (`ffd`, `rcrr`); `roundrobin` sizes its containers itself.
+"""

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from heron.api.columns import Columns
+from heron.api.columns import Columns, check_depth
 from heron.author_text import class_name, error_text
 from heron.errors import EmitError
 
 __all__ = ["batch_of"]
-
-_DEEPEST = 64  # far more than types of columns have, and far less than fills the stack
-_VIEWS: tuple[type[object], ...] = (type({}.keys()), type({}.values()), type({}.items()))
-_NESTED: tuple[type[object], ...] = (list, tuple, set, frozenset, deque, dict, *_VIEWS, np.ndarray)
-"""What Arrow follows inside a column."""
 
 
 def batch_of(columns: Columns, fields: Sequence[str]) -> pa.RecordBatch:
@@ -81,37 +73,14 @@ def _as_array(name: object, values: object) -> pa.Array:
         return _one_array(values)
     if isinstance(values, Iterator):
         values = list(values)
-    if isinstance(values, Iterable) and getattr(values, "dtype", np.object_) == np.object_:
-        _check_depth(values)
+    if isinstance(values, Iterable):
+        check_depth(values)
     try:
         return pa.array(values)
     except pa.ArrowException:  # its text has a value
         kinds = ", ".join(sorted(set(map(class_name, values)))) if isinstance(values, Iterable) else class_name(values)
         msg = f"column {name!r} has values of {kinds}, which Arrow has no common type for"
         raise TypeError(msg) from None
-
-
-def _check_depth(values: Iterable[object]) -> None:
-    """Refuse values that contain themselves: Arrow follows them until the process has no stack left.
-
-    Level by level, and each container of a level once, because a container may hold another one many times.
-    """
-    held = values
-    for _ in range(_DEEPEST):
-        nested = {each for each in set(map(type, held)) if issubclass(each, _NESTED)}
-        if not nested:
-            return
-        level = {id(each): each for each in held if type(each) in nested}
-        held = list(chain.from_iterable(map(_entries, level.values())))
-    msg = f"it contains itself, or is nested in more than {_DEEPEST} values; make it flatter"
-    raise ValueError(msg)
-
-
-def _entries(container: object) -> Iterable[object]:
-    """What Arrow may follow in a container."""
-    if isinstance(container, np.ndarray) and container.dtype != np.object_:
-        return ()
-    return cast("Iterable[object]", container.values() if isinstance(container, dict) else container)
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import pyarrow as pa
 import pyarrow.types as pt
 
-from heron.api.columns import Columns
+from heron.api.columns import Columns, check_depth
 from heron.errors import SerializationError
 from heron.spi.column_serializer import ColumnSerializer
 from heron.spi.options import decode_options
@@ -114,6 +114,13 @@ class ArrowSerializer(ColumnSerializer):
     def from_columns(
         self, columns: Sequence[Sequence[object]], fields: Sequence[str], like: pa.Schema | None
     ) -> pa.RecordBatch:
+        for position, (name, column) in enumerate(zip(fields, columns, strict=True)):
+            if like is None or pt.is_null(like.types[position]):
+                try:
+                    check_depth(column)
+                except ValueError as error:
+                    msg = f"field {name!r}: {error}"
+                    raise SerializationError(msg) from error
         rows = len(columns[0]) if columns else 0
         return _batch(from_values(columns, fields, like), fields, rows)
 

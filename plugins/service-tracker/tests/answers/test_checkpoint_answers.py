@@ -107,6 +107,7 @@ def test_the_store_has_tasks_and_damaged_checkpoints() -> None:
         ListedCheckpoint(CheckpointId("words-1", 8), None, "torn"),
         ListedCheckpoint(made[0].id, made[0], newest=True),
         ListedCheckpoint(made[1].id, made[1]),
+        ListedCheckpoint(CheckpointId("words-1", 5), None, unread="no time"),
     ]
     stored = stored_checkpoints(found)
     answer = stored_answer(stored, "")
@@ -114,7 +115,9 @@ def test_the_store_has_tasks_and_damaged_checkpoints() -> None:
         ("words-1/8", 0, 0, 0, "torn"),
         ("words-1/7", 150, 140, 2, ""),
         ("words-1/6", 100, 120, 1, ""),
+        ("words-1/5", 0, 0, 0, ""),
     ]
+    assert [each.unread for each in answer.items] == ["", "", "", "no time"]
     assert answer.shown == "words-1/7"
     assert answer.tasks == (
         SavedTaskItem("lines", 1, 100, 120, 0, 0.2, 0.1, ended=True),
@@ -124,5 +127,5 @@ def test_the_store_has_tasks_and_damaged_checkpoints() -> None:
     assert [each.component for each in older.tasks] == ["lines"]
     assert (damaged.shown, damaged.tasks) == ("words-1/8", ())
     removed, empty = stored_answer(stored, "words-1/1"), stored_answer(stored_checkpoints([]), "")
-    assert (len(removed.items), removed.shown, removed.tasks) == (3, "", ())
+    assert (len(removed.items), removed.shown, removed.tasks) == (4, "", ())
     assert (empty.items, empty.shown) == ((), "")

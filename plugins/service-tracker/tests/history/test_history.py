@@ -241,6 +241,15 @@ def test_the_history_of_a_topology_outlives_it(tmp_path: Path, observations: Obs
     task = msgspec.json.decode(get(later, reader, "?metric=emit-count&task=1").content, type=HistoryAnswer)
     assert {each.value for each in task.series[0].points} == {10.0}
     assert task.step_s == 60
+    tasks = msgspec.json.decode(
+        get(later, reader, "?metric=emit-count&task=2&task=1&task=1").content, type=HistoryAnswer
+    )
+    assert [(each.task_id, each.metric) for each in tasks.series] == [(1, "emit-count")]
+    many = get(later, reader, "?" + "&".join(f"task={each}" for each in range(1, 18)))
+    assert (many.status_code, many.json()["detail"]) == (
+        400,
+        "parameter 'task' names 17 tasks, more than 16; ask for fewer at once",
+    )
     assert get(later, reader, "", topology="other").status_code == 404
 
 

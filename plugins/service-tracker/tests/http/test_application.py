@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import httpx
 import msgspec
 import pytest
 
-from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus
+from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus, UserErrorStatus
 from heron_service_tracker.answers.answer_parts import shown_config
 from heron_service_tracker.answers.answers import (
     EventsAnswer,
@@ -221,6 +222,33 @@ def test_exceptions_name_component_task_and_time(
     assert (answer.items[0].exception, answer.items[0].place) == ("", "")
     chosen = get(observations, f"{WORDS}/exceptions?component=count").content
     assert [each.text for each in msgspec.json.decode(chosen, type=ExceptionsAnswer).items] == [ERROR]
+
+
+def test_an_error_of_user_code_is_one_item_with_its_count_times_and_traceback(
+    observations: Observations, make_status: Callable[..., TopologyStatus]
+) -> None:
+    """Its texts by task are not repeated. Without counts, the tasks of one line are still one item."""
+    texts = [ERROR, ERROR.replace("task 2", "task 3")]
+    error = UserErrorStatus("count", "process: ValueError at words.py, line 3", 140, {2: 139, 3: 1}, 10.0, 20.0)
+    error = replace(error, exception="ValueError", place="words.py, line 3", message=ERROR, trace="Traceback")
+    tick = replace(error, error="process_tick: KeyError", count=1, tasks={2: 1}, newest_at_s=30.0, message="", place="")
+    plain = make_status(errors=(*texts, "container 1 is down"))
+    for status, expected in (
+        (replace(plain, user_errors=(error, tick)), [(None, {}), (1, {2: 1}), (140, {2: 139, 3: 1})]),
+        (plain, [(None, {}), (None, {2: 0, 3: 0})]),
+    ):
+        observations.put_status("near", status, None)
+        answer = msgspec.json.decode(get(observations, f"{WORDS}/exceptions").content, type=ExceptionsAnswer)
+        assert sorted(((each.count, each.tasks) for each in answer.items), key=str, reverse=True) == sorted(
+            expected, key=str, reverse=True
+        )
+    observations.put_status("near", replace(plain, user_errors=(error, tick)), None)
+    first, second, _ = msgspec.json.decode(
+        get(observations, f"{WORDS}/exceptions").content, type=ExceptionsAnswer
+    ).items
+    assert (first.text, first.newest_at_s) == ("process_tick: KeyError", 30.0), "the newest one is first"
+    assert (second.text, second.task_id, second.first_at_s, second.newest_at_s) == (ERROR, 2, 10.0, 20.0)
+    assert (second.exception, second.place, second.trace) == ("ValueError", "words.py, line 3", "Traceback")
 
 
 def test_secrets_of_a_configuration_are_hidden(observations: Observations) -> None:

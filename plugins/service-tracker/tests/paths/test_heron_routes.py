@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus
+from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus, UserErrorStatus
 from heron_service_tracker.http.access import Access
 from heron_service_tracker.http.address import Address
 from heron_service_tracker.http.application import application
@@ -172,6 +172,13 @@ def test_exceptions_are_listed_and_summed_up_by_class(
     (group,) = answer(observations, "/topologies/exceptionsummary", component="count")
     assert (group["class_name"], group["count"]) == ("ValueError", "1")
     assert answer(observations, "/topologies/exceptions", component="lines") == []
+    counted = UserErrorStatus(
+        "count", "process: ValueError", 140, {2: 140}, 10.0, 20.0, "ValueError", "words.py, line 3", ERROR
+    )
+    observations.put_status("near", make_status(errors=(ERROR,), user_errors=(counted,)), None)
+    for path in ("exceptions", "exceptionsummary"):
+        (found,) = answer(observations, f"/topologies/{path}", component="count")
+        assert (found["first_time"], found["last_time"], found["count"]) == ("10", "20", "140")
 
 
 @pytest.mark.parametrize(

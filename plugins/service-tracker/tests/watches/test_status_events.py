@@ -65,13 +65,13 @@ def test_another_run_begins_with_one_event(make_status: MakeStatus) -> None:
     assert [each.kind for each in events_between(make_status(), now)] == ["topology-seen"]
 
 
-def test_a_million_events_are_bounded_and_counted(observations: Observations, make_status: MakeStatus) -> None:
+def test_a_hundred_thousand_events_are_bounded_and_counted(observations: Observations, make_status: MakeStatus) -> None:
     """The newest stay, with their numbers; a reader sees how many it has missed."""
-    for number in range(2000):
+    for number in range(200):
         errors = tuple(f"error {number} of task {task}" for task in range(500))
         observations.put_status("near", make_status(errors=errors), None)
     topology = observations.topology("near", "words")
-    assert topology.events_seen == 1_000_001  # and the first one, that the topology was seen
+    assert topology.events_seen == 100_001  # and the first one, that the topology was seen
     assert len(topology.events) == EVENTS_KEPT
     assert topology.events[-1].number == topology.events_seen
 

@@ -110,7 +110,7 @@ class TrackedSpoutEmitter(SpoutEmitter):
     ) -> list[int] | None:
         """Emits a tuple."""
         roots = self._roots_of(tup_id)
-        if self.replayer is not None and isinstance(values, Iterable):
+        if self.replayer is not None and not isinstance(values, str | bytes) and isinstance(values, Iterable):
             values = tuple(values)  # an iterator has them once
         try:
             with self._outbox.under(roots):

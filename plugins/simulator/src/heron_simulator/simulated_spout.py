@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import cast
 
@@ -51,9 +51,11 @@ class KeptLetters:
         """`heron.instance.replay.letter_store.LetterStore.take`: no command asks a simulation."""
         return []
 
-    def put_back(self, lines: Sequence[LetterLine]) -> list[str]:
-        """`heron.instance.replay.letter_store.LetterStore.put_back`: nothing was taken."""
-        return []
+    find = take
+
+    def change(self, changes: Mapping[str, DeadLetter | None]) -> bool:
+        """`heron.instance.replay.letter_store.LetterStore.change`: nothing is emitted again."""
+        return True
 
 
 class SimulatedSpout(SimulatedTask):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -209,6 +211,35 @@ def test_a_mask_of_numpy_and_nulls_in_a_mask() -> None:
         Collect("rows")
     )
     assert run_simulated(builder)["rows"] == [{"time": 5, "key": "a", "value": 4}]
+
+
+_IN_THEMSELVES = """
+from heron_streamlet.arrow.batches import as_batch
+from heron_streamlet.arrow.steps import FilterRows
+from heron_streamlet.arrow.times import column_times
+from heron_streamlet.windowing.event_time import EventClock
+
+inside = []
+inside.append(inside)
+batch = as_batch({"n": iter([1, 2])}, "it gave")
+for step in (
+    lambda: as_batch({"n": [inside, 1]}, "it gave"),
+    lambda: FilterRows(lambda _: [inside, True])(batch, None, None),
+    lambda: column_times([inside, 1], EventClock(5, ahead_us=1, now_s=lambda: 0.0)),
+):
+    try:
+        step()
+    except ValueError as error:
+        print("contains itself" in str(error))
+print(batch.to_pydict() == {"n": [1, 2]})
+"""
+
+
+def test_columns_of_functions_that_contain_themselves_are_refused() -> None:
+    """Arrow would end the process of the task again and again, so another one tries them."""
+    program = [sys.executable, "-c", _IN_THEMSELVES]
+    found = subprocess.run(program, check=False, capture_output=True, text=True, timeout=240)
+    assert (found.returncode, found.stdout.split()) == (0, ["True"] * 4), found.stderr
 
 
 def test_a_slice_leaves_its_stage_without_the_rest() -> None:

@@ -66,6 +66,10 @@ def no_partition(stream: Streamlet[Any]) -> Streamlet[Any]:
     return stream.repartition(2, lambda each, _: "first" if each == 2 else 0)  # type: ignore[arg-type, return-value]  # the mistake
 
 
+def no_such_partition(stream: Streamlet[Any]) -> Streamlet[Any]:
+    return stream.repartition(2, lambda each, _: 10**5_000 if each == 2 else 0)
+
+
 def no_division(stream: Streamlet[Any]) -> Streamlet[Any]:
     return stream.repartition(2, lambda each, _: 0 // (each - 2))
 
@@ -85,6 +89,7 @@ WRONG: dict[Wrong, str] = {
     no_state: r"operator 'mapwithstate-1' \(.*\): TypeError: cannot unpack non-iterable int object",
     no_sum: r"operator 'reducebykey-1' \(.*\): TypeError: unsupported operand",
     no_partition: r"operator 'repartition-1' \(.*\): the partition of type str is not an integer from 0 to 1",
+    no_such_partition: r"operator 'repartition-1' \(.*\): the partition <int of 16,610 bits> is not an integer from",
     no_division: r"operator 'repartition-1' \(.*\): ZeroDivisionError",
     cannot_travel: r"component 'source-1-to-map-1', .*lock.* cannot be encoded",
 }

@@ -60,3 +60,8 @@ def test_a_restore_after_a_failure_neither_loses_nor_repeats_elements(failing: i
         partition.skip(done)
     read(partition, feed)
     assert seen == INPUT
+
+
+def test_the_place_of_an_element_has_a_short_position() -> None:
+    """Positions are of the author: Python does not write every integer, and a `__repr__` may raise."""
+    assert opened(10**5_000).place() == "partition '0', element 0 behind position <int of 16,610 bits>"

@@ -311,6 +311,8 @@ class RootCallbacks:
 
     def _ack(self, ids: list[object], latency_s: float) -> None:
         self._metrics.acked += len(ids)
+        if self.replayer is not None and self.replayer.stored:
+            self.replayer.note_acked(ids)
         if self.on_ack is None and self.hook_calls is None:
             return
         if self.replayer is not None:

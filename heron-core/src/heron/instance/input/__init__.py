@@ -4,6 +4,7 @@ In: segments of the data-in queue. Out: rows for `process`, watermarks, ends of 
 thread; `bolt_runner` calls it.
 
 Reading order: `channel_alignment` (which segments are processed now), `batch_reader` (a segment becomes a batch),
-`undecodable_rows`, `tuple_pool` (the objects of its tuples), `column_input` and `received_batches` (columns),
-`bolt_acks` (what is settled), `marker_counter`, `watermarks`, `received_traces`, `key_sample`.
+`undecodable_rows` (rows that fail alone), `tuple_pool` (the objects of its tuples), `column_input` and
+`received_batches` (columns), `bolt_acks` (what is settled), `finish_roots` (what `finish` emits), `marker_counter`,
+`watermarks`, `received_traces`, `key_sample`.
 """

@@ -1,4 +1,4 @@
-"""The acks and fails of a bolt: which received tuples are settled, and the roots of what `finish` emits.
+"""The acks and fails of a bolt: which received tuples are settled.
 
 An ack reports the XOR of the tuple's key and of all keys emitted under the tuple. Those keys are known only when the
 emitted rows are flushed. Acks therefore wait for the next flush and leave directly behind it. The classes here belong
@@ -8,19 +8,14 @@ to the task thread.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from heron.api.bolt import Bolt
-from heron.api.definition import DEFAULT_STREAM, StreamDefinition
+from heron.api.definition import StreamDefinition
 from heron.api.tuple import Tuple
-from heron.author_text import Described
-from heron.clock import monotonic_s
 from heron.driver_kit.loading import load_object
 from heron.errors import UsageError
 from heron.instance.acks.foreign_tuples import foreign_tuple, only_tuples
-from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
 from heron.instance.acks.tracked_batch import UNTRACKED, AckedRows, TrackedBatch, tracked_batch
 from heron.instance.input.received_batches import ReceivedBatches
 from heron.instance.metrics.task_metrics import TaskMetrics
@@ -28,22 +23,18 @@ from heron.instance.output.emitter import BoltEmitter
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes
-from heron.instance.output.tracked_stream import AnchoredStream, RootStream
-from heron.instance.queues.data_queue import RootsSettled
-from heron.instance.user.user_component import specialise
-from heron.instance.user.user_errors import named_values
+from heron.instance.output.tracked_stream import AnchoredStream, anchor_tuples
 from heron.ipc.frames.frame import SegmentHead
 from heron.ipc.frames.tracking import ack_range
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-    from heron.api.columns import Columns
     from heron.instance.acks.batch_arrays import BatchAcks
     from heron.instance.acks.failed_rows import FailedRows
     from heron.instance.input.undecodable_rows import UndecodableRow
 
-__all__ = ["AckOutput", "AckTracker", "BoltAcks", "FinishRoots", "TrackedBoltAcks"]
+__all__ = ["AckOutput", "AckTracker", "BoltAcks", "TrackedBoltAcks"]
 
 
 class AckOutput(Protocol):
@@ -270,6 +261,13 @@ class BoltAcks:
         for error in errors:
             self.on_wrong(error)
 
+    def check_anchors(self, anchors: object) -> None:
+        """Checks the anchors of an emit that joins no tree.
+
+        Raises:
+            EmitError: when they are not received tuples and batches.
+        """
+
     def flush(self) -> None:
         """Sends the acks; called directly after the flush of what was emitted."""
 
@@ -382,110 +380,13 @@ class TrackedBoltAcks(BoltAcks):
             self._report_wrong(emitter.wrong)
             self._report_wrong(self._tracker.wrong)
 
+    def check_anchors(self, anchors: object) -> None:
+        """`BoltAcks.check_anchors`."""
+        anchor_tuples(self._tracker, anchors)
+
     def flush(self) -> None:
         """`BoltAcks.flush`."""
         self._tracker.flush()
-
-
-_Kept = tuple[tuple[object, ...], str, int | None]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _KeptColumns:
-    batch: RecordBatch
-    stream: str
-    direct_task: int | None
-
-
-class FinishRoots:
-    """The rows that a bolt emits in `finish`: roots, which are emitted again until their trees are complete.
-
-    `begun` is set when `finish` is called, and only where delivery is at least once.
-    """
-
-    def __init__(
-        self, emitter: BoltEmitter, metrics: TaskMetrics, user_failed: Callable[[str, BaseException, str, object], None]
-    ) -> None:
-        def failed_call(doing: str, error: BaseException, kept: object) -> None:
-            user_failed(doing, error, "the tuple is lost", self._record(kept))
-
-        self._emitter = emitter
-        self._pending = PendingRoots(monotonic_s)
-        self._callbacks = RootCallbacks(self._pending, metrics, failed_call)
-        self._callbacks.on_fail = self._emit_again
-        self.begun = False
-
-    def make_stream(
-        self, number: int, stream: StreamDefinition, routes: StreamRoutes, origin: StreamOrigin
-    ) -> OutStream:
-        """Makes an output stream of the bolt after `finish` has begun."""
-        return RootStream(number, stream, routes, origin, self._pending)
-
-    def settle(self, settled: RootsSettled) -> None:
-        """Handles outcomes of the roots."""
-        self._callbacks.settle(settled)
-        self._emitter.flush()
-
-    def lose_all(self) -> None:
-        """Emits all roots in flight again, because a new stream manager has no record of them."""
-        self._callbacks.lose_all()
-        self._emitter.flush()
-
-    def complete(self) -> bool:
-        """Whether no root is in flight."""
-        return not self._pending.in_flight and not self._emitter.pending_rows()
-
-    def begin(self, component: Bolt, apply_routes: Callable[[], None]) -> None:
-        """Makes roots of everything that the component emits from now on."""
-        self.begun = True
-        apply_routes()
-        specialise(component, {"emit": self._emit})
-        self._emitter.emit = self._emit  # type: ignore[method-assign]  # the author's own `emit` calls this one
-        self._emitter.emit_columns = self._emit_columns  # type: ignore[method-assign]
-
-    def _emit(
-        self,
-        values: Sequence[object],
-        stream: str = DEFAULT_STREAM,
-        anchors: Iterable[Tuple] | None = None,  # ignored: the anchors are acked or wait for their own acks
-        direct_task: int | None = None,
-        need_task_ids: bool = False,
-    ) -> list[int] | None:
-        kept: _Kept = (tuple(values), stream, direct_task)
-        return self._emitter.add(kept[0], stream, direct_task, need_task_ids, tup_id=kept)
-
-    def _emit_columns(
-        self,
-        batch: Columns,
-        stream: str = DEFAULT_STREAM,
-        anchors: Iterable[Tuple | RecordBatch] | None = None,  # ignored, as in `_emit`
-        direct_task: int | None = None,
-    ) -> None:
-        _, columns, rows = self._emitter.column_target(batch, stream, direct_task)
-        self._send(_KeptColumns(columns.copied(rows), stream, direct_task))
-
-    def _send(self, kept: _KeptColumns) -> None:
-        # looked up again: a replay may come after a change of the plan
-        target, columns, batch = self._emitter.column_target(kept.batch, kept.stream, kept.direct_task)
-        if isinstance(target, RootStream):
-            self._emitter.send_columns(
-                target, batch, lambda: target.emit_root(columns, batch, kept.direct_task, kept, None)
-            )
-
-    def _record(self, kept: object) -> object:
-        """What was emitted, for errors."""
-        if isinstance(kept, _KeptColumns):
-            return Described(f"{kept.batch.num_rows} rows of stream {kept.stream!r}")
-        values, stream, _ = cast("_Kept", kept)
-        target = self._emitter.streams.get(stream)
-        return named_values(() if target is None else target.definition.fields, values)
-
-    def _emit_again(self, kept: object) -> None:
-        if isinstance(kept, _KeptColumns):
-            self._send(kept)
-            return
-        values, stream, direct_task = cast("_Kept", kept)  # the id that `_emit` gave
-        self._emitter.add(values, stream, direct_task, need_task_ids=False, tup_id=kept)
 
 
 @functools.cache

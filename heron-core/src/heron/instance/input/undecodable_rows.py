@@ -63,7 +63,10 @@ def _reason(value: UndecodableValue, serializer: Serializer) -> SerializationErr
 
 
 def report_undecodable(undecodable: Sequence[UndecodableRow], errors: UserErrors) -> None:
-    """Reports rows that the component does not get."""
+    """Reports rows that the component does not get.
+
+    It notes them only: `topology.on.error: stop` is for exceptions of the component (`ComponentRunner.user_failed`).
+    """
     for each in undecodable:
         errors.note(each.doing, each.reason, "the tuple is failed and the task continues", each.values)
 

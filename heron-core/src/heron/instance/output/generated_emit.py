@@ -24,10 +24,11 @@ fast (measured). The text for a stream of one field, grouped by that field, with
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from heron.api.definition import DEFAULT_STREAM
 from heron.instance.output.out_stream import OutStream
-from heron.instance.output.tracked_stream import UNANCHORED, AnchoredStream, RootStream
+from heron.instance.output.tracked_stream import UNANCHORED, AnchoredStream, RootStream, anchor_tuples
 
 __all__ = ["BOLT_SIGNATURE", "SPOUT_SIGNATURE", "emit_text", "make_add", "make_emit"]
 
@@ -140,7 +141,7 @@ def _names(stream: OutStream, overflow: Callable[[object], None], ids: list[obje
         names |= {
             "parents_append": stream.anchors.parents.append,
             "UNANCHORED": UNANCHORED,
-            "checked": stream.anchor_tuples,
+            "checked": partial(anchor_tuples, stream.tracker),
         }
     elif ids is not None:
         names["ids_append"] = ids.append

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
-from heron.author_text import class_name, number_or_class
+from heron.author_text import class_name, number_or_class, short_text
 from heron.errors import EmitError
 from heron.planner.key_group import key_group
 from heron.planner.physical_plan import PlanIndex
@@ -255,7 +255,7 @@ class CheckedGrouping:
         if not self._tasks.issuperset(chosen):
             strangers = sorted(set(chosen) - self._tasks)
             msg = (
-                f"{self._chose} tasks {strangers}, which are not of {self._consumer!r}; "
+                f"{self._chose} tasks {short_text(strangers)}, which are not of {self._consumer!r}; "
                 f"its tasks are {sorted(self._tasks)}"
             )
             raise EmitError(msg)

@@ -42,6 +42,7 @@ __all__ = [
     "Anchors",
     "Parents",
     "RootStream",
+    "anchor_tuples",
     "checked_anchors",
     "listed_anchors",
 ]
@@ -200,20 +201,6 @@ class AnchoredStream(OutStream):
             self.anchors.parents.pop()
         return taken
 
-    def anchor_tuples(self, anchors: object) -> tuple[Tuple, ...]:
-        """The anchors of an emit; each record batch that the component received counts as the tuples of its rows.
-
-        A tuple that this task did not receive is noted in `tracker.wrong`, and has no effect.
-
-        Raises:
-            EmitError: when `anchors` is not an iterable of received tuples and batches.
-        """
-        found = checked_anchors(tup for anchor in listed_anchors(anchors) for tup in self._tuples_of(anchor))
-        for tup in found:
-            if tup._index < 0 and (wrong := foreign_tuple("anchor", tup)) is not None:
-                self.tracker.wrong.append(wrong)
-        return found
-
     def parents_of(self, anchors: object | None) -> Parents:
         """The rows that an emit of columns is anchored to, without those whose acks have left.
 
@@ -234,14 +221,8 @@ class AnchoredStream(OutStream):
         batch = self.tracker.received(anchor)
         if batch is not None:
             return batch, range(batch.rows) if isinstance(batch, TrackedBatch) else ()
-        (tup,) = self.anchor_tuples((anchor,))
+        (tup,) = anchor_tuples(self.tracker, (anchor,))
         return self.tracker.in_work if tup.id is None else tup.id, (tup._index,) if tup._index >= 0 else ()
-
-    def _tuples_of(self, anchor: object) -> list[Tuple]:
-        batch = None if isinstance(anchor, Tuple) else self.tracker.received(anchor)
-        if batch is None:
-            return [anchor]  # type: ignore[list-item]  # checked by the caller
-        return [Tuple(batch, (), place) for place in range(batch.rows)] if isinstance(batch, TrackedBatch) else []
 
     def emit_anchored(
         self, columns: ColumnOutput, batch: RecordBatch, direct: int | None, parents: Parents
@@ -262,6 +243,28 @@ class AnchoredStream(OutStream):
         if not regular and not irregular:
             return super().segments_of(rows)
         return _flush_arrays().anchored_segments(self, rows, regular, irregular)
+
+
+def anchor_tuples(host: AnchorHost, anchors: object) -> tuple[Tuple, ...]:
+    """The anchors of an emit; each record batch that the component received counts as the tuples of its rows.
+
+    A tuple that this task did not receive is noted in `host.wrong`, and has no effect.
+
+    Raises:
+        EmitError: when `anchors` is not an iterable of received tuples and batches.
+    """
+    found = checked_anchors(tup for anchor in listed_anchors(anchors) for tup in _tuples_of(host, anchor))
+    for tup in found:
+        if tup._index < 0 and (wrong := foreign_tuple("anchor", tup)) is not None:
+            host.wrong.append(wrong)
+    return found
+
+
+def _tuples_of(host: AnchorHost, anchor: object) -> list[Tuple]:
+    batch = None if isinstance(anchor, Tuple) else host.received(anchor)
+    if batch is None:
+        return [anchor]  # type: ignore[list-item]  # checked by the caller
+    return [Tuple(batch, (), place) for place in range(batch.rows)] if isinstance(batch, TrackedBatch) else []
 
 
 def checked_anchors(anchors: object) -> tuple[Tuple, ...]:

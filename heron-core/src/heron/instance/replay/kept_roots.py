@@ -85,14 +85,18 @@ class ColumnRoot(NamedTuple):
 class Replay:
     """The id of a root that was emitted before: the author's id, and how often the root has failed.
 
-    `heard` is whether the author hears how it ends. A root with `endless` is emitted again until it is acked.
+    `heard` is whether the author hears how it ends. A root with `endless` is emitted again until it is acked. `letter`
+    is the id of the stored dead letter that the root is.
     """
 
-    __slots__ = ("endless", "failures", "heard", "since_s", "tup_id")
+    __slots__ = ("endless", "failures", "heard", "letter", "since_s", "tup_id")
 
-    def __init__(self, tup_id: object, since_s: float, *, heard: bool = True, endless: bool = False) -> None:
+    def __init__(
+        self, tup_id: object, since_s: float, *, heard: bool = True, endless: bool = False, letter: str = ""
+    ) -> None:
         self.tup_id = tup_id
         self.since_s = since_s  # when the root was emitted first
         self.failures = 0
         self.heard = heard
         self.endless = endless
+        self.letter = letter

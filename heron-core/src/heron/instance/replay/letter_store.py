@@ -46,6 +46,14 @@ class LetterStore(Protocol):
         """Adds letters by their ids; reports them if that is not possible."""
         ...
 
+    def find(self, ids: Collection[str]) -> list[LetterLine]:
+        """The letters with these ids, as far as they exist.
+
+        Raises:
+            OSError: when they cannot be read, or others can write them.
+        """
+        ...
+
     def take(self, ids: Collection[str]) -> list[LetterLine]:
         """Removes the letters with these ids, and returns those that there were.
 
@@ -54,8 +62,8 @@ class LetterStore(Protocol):
         """
         ...
 
-    def put_back(self, lines: Sequence[LetterLine]) -> list[str]:
-        """Keeps letters that were taken; returns the ids of those that cannot be kept, and reports them as lost."""
+    def change(self, changes: Mapping[str, DeadLetter | None]) -> bool:
+        """Replaces letters by their ids, or removes them; False if that is not possible, which it reports."""
         ...
 
 
@@ -87,25 +95,32 @@ class StoredLetters:
 
     def add(self, letters: Mapping[str, DeadLetter]) -> None:
         """`LetterStore.add`."""
-        lines = [letter_line(letter, number, self.task.component) for number, letter in letters.items()]
-        self._append(lines, [each.values for each in letters.values()])
-
-    def put_back(self, lines: Sequence[LetterLine]) -> list[str]:
-        """`LetterStore.put_back`."""
-        return self._append(lines, [each.shown for each in lines])
-
-    def _append(self, lines: Sequence[LetterLine], records: Sequence[object]) -> list[str]:
-        """Returns the ids of the letters that cannot be written; their records are reported."""
+        lines = [self._line(number, letter) for number, letter in letters.items()]
         before = self._file.appended
         try:
             self._file.append(*lines)
         except OSError as error:
-            written = self._file.appended - before
-            lost = lines[written:]
-            for line, values in zip(lost, records[written:], strict=True):
-                self._report("writing a dead letter", error, "the record is lost", self._record(line, values))
-            return [each.id for each in lost]
-        return []
+            lost = list(zip(lines, letters.values(), strict=True))[self._file.appended - before :]
+            for line, letter in lost:
+                self._report("writing a dead letter", error, "the record is lost", self._record(line, letter.values))
+
+    def find(self, ids: Collection[str]) -> list[LetterLine]:
+        """`LetterStore.find`."""
+        self._file.check_owner()
+        return [each for each in self._file.letters() if each.id in ids]
+
+    def change(self, changes: Mapping[str, DeadLetter | None]) -> bool:
+        """`LetterStore.change`."""
+        lines = {number: None if each is None else self._line(number, each) for number, each in changes.items()}
+        try:
+            self._file.change(lines)
+        except OSError as error:
+            self._report("changing dead letters", error, "they stay as they were for now", None)
+            return False
+        return True
+
+    def _line(self, number: str, letter: DeadLetter) -> LetterLine:
+        return letter_line(letter, number, self.task.component)
 
     def _record(self, line: LetterLine, values: object) -> object:
         """The values of a letter by their names; an element of a step and a batch of columns have none."""

@@ -42,6 +42,8 @@ class Replayer:
         self.kept_bytes = 0
         self.replayed = 0
         self.waiting = 0  # roots that wait for their next emission
+        self.stored: set[str] = set()  # the ids of stored letters whose roots have not ended
+        self.on_stored_acked: Callable[[list[str]], None] = _ignore
         self._clock = clock
         self._order = itertools.count()
         self._waiting: list[tuple[float, int, deque[KeptRoot]]] = []  # a heap
@@ -71,6 +73,13 @@ class Replayer:
         """The trees of these roots are complete; returns the author's ids of which it hears."""
         self.kept_bytes -= sum(each.size_bytes for each in roots)
         return self.heard([each.tup_id for each in roots])
+
+    def note_acked(self, ids: Sequence[object]) -> None:
+        """The trees of the roots with these ids are complete: ends those of stored letters."""
+        acked = [each.letter for each in ids if type(each) is Replay and each.letter in self.stored]
+        self.stored.difference_update(acked)
+        if acked:
+            self.on_stored_acked(acked)
 
     def heard(self, ids: list[object]) -> list[object]:
         """The author's ids of which it hears, from the ids of roots."""
@@ -128,10 +137,11 @@ class Replayer:
         self._wraps_ids = True
         return Replay(None, self._clock(), heard=False, endless=True)
 
-    def stored_id(self, tup_id: object) -> Replay:
+    def stored_id(self, letter: str, tup_id: object) -> Replay:
         """The id of a stored dead letter that is emitted again: its spout has heard of it before."""
         self._wraps_ids = True
-        return Replay(tup_id, self._clock(), heard=False)
+        self.stored.add(letter)
+        return Replay(tup_id, self._clock(), heard=False, letter=letter)
 
     def forget(self) -> None:
         """Drops what waits: the component is constructed again, from a state that is older."""
@@ -139,3 +149,8 @@ class Replayer:
         self._waiting.clear()
         self._newest.clear()
         self.waiting = 0
+        self.stored.clear()
+
+
+def _ignore(_letters: list[str]) -> None:
+    """Nothing is stored."""

@@ -9,6 +9,7 @@ for more than one group.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_origin
 
@@ -121,10 +122,10 @@ class KeyedStateStore:
             before, handle = self._handles[name]
             if before != arguments:
                 msg = (
-                    f"{self._owner}: keyed state {name!r} was asked for as {before[0]} with default {before[2]!r}, "
-                    f"ttl_s {before[3]} and event_time {before[4]}, and now as {arguments[0]} with "
-                    f"{short_text(default)}, "
-                    f"{ttl_s} and {event_time}; use another name, or the same arguments"
+                    f"{self._owner}: keyed state {name!r} was asked for as {before[0]} with default "
+                    f"{short_text(before[2])}, ttl_s {before[3]} and event_time {before[4]}, and now as "
+                    f"{arguments[0]} with {short_text(default)}, {ttl_s} and {event_time}; "
+                    "use another name, or the same arguments"
                 )
                 raise UsageError(msg)
             return handle  # type: ignore[return-value]  # its kind is among the arguments
@@ -298,8 +299,11 @@ def _check(owner: str, name: str, kind: object, default: object, ttl_s: float | 
             f"{where}: the default is of type {type(default).__name__}, and changes of it would be lost; leave it "
             "out, and `put` a new object when `get` returns None"
         )
-    elif ttl_s is not None and not 0 < ttl_s < math.inf:
-        msg = f"{where}: ttl_s {ttl_s} is not above 0 s; leave it out for entries that do not expire"
+    elif ttl_s is not None and not 0 < ttl_s <= sys.float_info.max:
+        msg = (
+            f"{where}: ttl_s {short_text(ttl_s)} is not a number of seconds above 0; leave it out for entries that do "
+            "not expire"
+        )
     elif event_time and ttl_s is None:
         msg = f"{where}: event_time=True needs ttl_s, the time to live in seconds"
     else:

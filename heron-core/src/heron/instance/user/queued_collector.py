@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from types import CodeType
+from types import CodeType, UnionType
 
 from heron.api.tuple import Tuple
 from heron.instance.queues.data_queue import Sleeper
@@ -52,8 +52,10 @@ class QueuedCollector:
         direct_task: int | None = None,
     ) -> None:
         """Queues an emit."""
-        row = tuple(values)
-        extra = {"anchors": tuple(anchors)} if anchors is not None else {"tup_id": tup_id} if tup_id is not None else {}
+        row = _copied(values, str | bytes)
+        extra: dict[str, object] = {} if tup_id is None else {"tup_id": tup_id}
+        if anchors is not None:
+            extra = {"anchors": _copied(anchors, Tuple)}
         emit = self._target.emit
         if emit is not None:
             self._queue(partial(emit, row, stream=stream, direct_task=direct_task, **extra))
@@ -100,3 +102,8 @@ class QueuedCollector:
         caller = own.f_back or own  # a thread of a C library has no caller
         self._calls.append((call, caller.f_code, caller.f_lineno))
         self._sleeper.nudge()
+
+
+def _copied(entries: Iterable[object], refused: type | UnionType) -> object:
+    """The entries as a tuple; an iterable that the task thread must see to refuse it, as it is."""
+    return entries if issubclass(type(entries), refused) else tuple(entries)

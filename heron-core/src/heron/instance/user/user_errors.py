@@ -18,18 +18,35 @@ from heron.author_text import HIDDEN, Described, class_name, named_error, raised
 from heron.clock import wall_s
 from heron.driver_kit.code_origin import CodeOrigin, innermost_lines
 from heron.errors import UserCodeError
-from heron.spi.metricsink import Event
+from heron.ipc.documents.metric_names import USER_ERROR_COUNT
+from heron.spi.metricsink import Event, Metric, MetricKind
 
 __all__ = ["UserErrors", "named_values"]
 
 _SHOWN_AT_MOST = 200  # distinct errors with their tracebacks; a failing task must not fill the disk
+_AGAIN = 2  # failures of one error
 _RECORD_CHARACTERS = 120
+_NAME_CHARACTERS = 300  # of the label of a metric
+_TRACE_CHARACTERS = 4_000  # of an event: the status and the pages have it; the output of the task has 20,000
 
 _log = logging.getLogger(__name__)
 
 
+class _Counted:
+    """A distinct failure: what was called, the class of the exception and the author's line; how often it happened."""
+
+    __slots__ = ("count", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.count = 0
+
+
 class UserErrors:
     """Shows each distinct failure once, with its traceback, and counts the rest.
+
+    A repeated failure costs no clock and no description. Its count goes with the metrics, so the topology manager knows
+    the time of the newest one to an export period.
 
     `add_letter` receives the records that a failure gives to the dead letters. Descriptions reach the topology manager
     and pages, so they have the values of a record only if `shows_values` allows it, as `heron inspect` does.
@@ -43,9 +60,10 @@ class UserErrors:
         self.shows_values: Callable[[], bool] = lambda: False
         self.fields_of: Callable[[str, str], Sequence[str]] = lambda _component, _stream: ()
         self._numbers = itertools.count(1)
-        self._seen: dict[tuple[str, str, str], int] = {}
+        self._seen: dict[tuple[str, str, str], _Counted] = {}
+        self._others = _Counted("other errors")
         self._events: deque[Event] = deque(maxlen=_SHOWN_AT_MOST)
-        self._raised_at: set[tuple[object, ...]] = set()
+        self._raised_at: dict[tuple[object, ...], _Counted] = {}
         self._home = ""
         self._switch_named = False
         self.count = 0
@@ -69,14 +87,17 @@ class UserErrors:
         An error that carries its place is always described, because its lines are the engine's.
         """
         key = (doing, type(error), *raised_lines(error))
-        if key in self._raised_at:
+        if (known := self._raised_at.get(key)) is not None:
             self.count += 1
+            known.count += 1
+            if known.count == _AGAIN:
+                self._tell_again(known)
             return
-        self.report(doing, error, remedy, record, place=place)
+        found = self._report(doing, error, remedy, record, place)
         if error.__traceback__ is not None and not isinstance(error, UserCodeError):
             if len(self._raised_at) >= _SHOWN_AT_MOST:
                 self._raised_at.clear()
-            self._raised_at.add(key)
+            self._raised_at[key] = found
 
     def report(self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = "") -> str:
         """Counts the failure, prints it if it is new, and returns its description of one line.
@@ -84,6 +105,10 @@ class UserErrors:
         `record` is the tuple of the failure, its values by their names, or `Described`. `place` is the author's line
         that led to it, if no line of the author is in the traceback.
         """
+        self._report(doing, error, remedy, record, place)
+        return self.last
+
+    def _report(self, doing: str, error: BaseException, remedy: str, record: object, place: str) -> _Counted:
         self.count += 1
         if isinstance(error, FailedRecordError) and self.add_letter is not None:
             for each in error.letters:
@@ -94,13 +119,36 @@ class UserErrors:
         line = f"{self._subject}: {doing}{with_record} raised {named_error(error)}; at {place}; {remedy}"
         line = line.encode("utf-8", "backslashreplace").decode()  # a file name, for example, may not be valid text
         self.last = line
-        key = (doing, own.part, f"{class_name(error)} at {place}")
-        self._seen[key] = self._seen.get(key, 0) + 1
-        if self._seen[key] == 1 and len(self._seen) <= _SHOWN_AT_MOST:
-            _show(f"heron: {line}{self._switch(with_record)}\n{traceback_text(error)}")
-            event_id = f"error-{self._task_id}-{next(self._numbers)}"
-            self._events.append(Event(event_id, "user-error", wall_s(), f"task-{self._task_id}", "", {"message": line}))
-        return line
+        what = f"{class_name(error)} at {place}"
+        key = (doing, own.part, what)
+        if (known := self._seen.get(key)) is not None:
+            known.count += 1
+            if known.count == _AGAIN:
+                self._tell_again(known)
+            return known
+        if len(self._seen) >= _SHOWN_AT_MOST:
+            self._others.count += 1
+            return self._others
+        found = self._seen[key] = _Counted(_end_of(": ".join(filter(None, (doing, own.part, what)))))
+        found.count = 1
+        _show(f"heron: {line}{self._switch(with_record)}\n{traceback_text(error)}")
+        event_id = f"error-{self._task_id}-{next(self._numbers)}"
+        attributes = {"message": line, "error": found.name, "exception": class_name(error), "place": place}
+        attributes["trace"] = traceback_text(error, _TRACE_CHARACTERS)
+        self._events.append(Event(event_id, "user-error", wall_s(), f"task-{self._task_id}", "", attributes))
+        return found
+
+    def _tell_again(self, known: _Counted) -> None:
+        """Says that the output has only the first of these failures."""
+        again = f"was raised again; this output has the first alone, and the metric {USER_ERROR_COUNT} counts them"
+        _show(f"heron: {self._subject}: {known.name}: {again}\n")
+
+    def metrics(self) -> list[Metric]:
+        """How often each distinct failure happened."""
+        counted = [each for each in (*self._seen.values(), self._others) if each.count]
+        return [
+            Metric(USER_ERROR_COUNT, MetricKind.COUNTER, "errors", each.count, {"error": each.name}) for each in counted
+        ]
 
     def named(self, component: str, stream: str, values: Sequence[object]) -> object:
         """The values of a tuple of this stream as `named_values` gives them."""
@@ -151,6 +199,11 @@ def _author_place(trace: TracebackType | None, otherwise: str) -> str:
     """File and line of the author's innermost frame, or else `otherwise`; if that is empty, of the innermost frame."""
     lines = innermost_lines(trace)
     return lines.get(CodeOrigin.USER) or otherwise or next(iter(lines.values()), "an unknown line")
+
+
+def _end_of(name: str) -> str:
+    """The name of a failure, without the begin of a long one: the line is at its end."""
+    return name if len(name) <= _NAME_CHARACTERS else f"…{name[1 - _NAME_CHARACTERS :]}"
 
 
 def _show(text: str) -> None:

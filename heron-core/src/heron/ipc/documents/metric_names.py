@@ -71,6 +71,7 @@ __all__ = [
     "TRUE_RATE_IN",
     "TRUE_RATE_OUT",
     "UNCONFIRMED_BYTES",
+    "USER_ERROR_COUNT",
     "WATERMARK",
 ]
 
@@ -88,6 +89,7 @@ REPLAY_COUNT = "replay-count"  # counter, tuples; spout: failed roots that the e
 REPLAY_BYTES = "replay-bytes"  # gauge, bytes; spout: what it keeps to emit it again, see topology.replay.bytes
 DEAD_LETTER_COUNT = "dead-letter-count"  # counter, tuples; spout: records that have failed too often
 DEAD_LETTERS_DROPPED = "dead-letters-dropped"  # counter, tuples; spout: dead letters that its files had no room for
+USER_ERROR_COUNT = "user-error-count"  # counter, errors; label error: call, class and line; only where there are any
 WATERMARK = "watermark"  # gauge, s since the epoch; bolt: its event-time watermark; only where one was received
 EXECUTE_LATENCY = "execute-latency"  # histogram, s; mean time in user code, one entry per tuple
 TASK_TIME = "task-time-s"  # counter, s; label use, see metrics/task_time.py; the uses sum up to the task's age

@@ -30,6 +30,7 @@ __all__ = [
     "TopologyStatus",
     "Unreached",
     "UpdateStatus",
+    "UserErrorStatus",
     "decode_status",
     "encode_status",
 ]
@@ -206,6 +207,32 @@ class KeysStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class UserErrorStatus:
+    """An error of user code: one call, class of exception and line of a component, named by `error`.
+
+    `tasks` has the count of each task that raised it. `newest_at_s` is exact to an export period. A topology manager
+    that leads later than the first failure knows no message, no traceback and no `first_at_s`, and `newest_at_s` only
+    after the next failure.
+    """
+
+    component: str
+    error: str
+    count: int
+    tasks: dict[int, int]
+    first_at_s: float | None = None
+    newest_at_s: float | None = None
+    exception: str = ""
+    place: str = ""
+    message: str = ""
+    trace: str = ""
+
+    def has(self, text: str) -> bool:
+        """Whether a text of `TopologyStatus.errors` is about this error, in any task."""
+        parts = f"component {self.component!r}, task ", f" raised {self.exception}: ", f"; at {self.place}; "
+        return bool(self.place) and all(each in text for each in parts)
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyStatus:
     """A topology at one moment; `state` is a value of `heron.planner.physical_plan.TopologyState`."""
 
@@ -230,6 +257,7 @@ class TopologyStatus:
     checkpoints: CheckpointStatus | None = None
     long_calls: tuple[LongCallStatus, ...] = ()
     keys: tuple[KeysStatus, ...] = ()
+    user_errors: tuple[UserErrorStatus, ...] = ()
 
 
 def encode_status(status: TopologyStatus) -> bytes:

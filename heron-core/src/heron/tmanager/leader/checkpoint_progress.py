@@ -62,7 +62,6 @@ class CheckpointProgress:
         self._pending: PendingCheckpoint | None = None
         self._complete_after_end = False
         self._committed: dict[int, int] = {}
-        self._undivided: frozenset[str] = frozenset()
         self._status = CheckpointStatus()
 
     def ask(self) -> None:
@@ -111,9 +110,9 @@ class CheckpointProgress:
         if error:
             self._abandon(error)
             return False
-        self._plans.checkpoints = replace(self._plans.checkpoint_plan(), complete=number)
+        undivided = tuple(sorted({each.component for each in manifest.tasks if each.operator is not None}))
+        self._plans.checkpoints = replace(self._plans.checkpoint_plan(), complete=number, undivided=undivided)
         self._complete_after_end = pending.after_end
-        self._undivided = frozenset(each.component for each in manifest.tasks if each.operator is not None)
         slowest = max(manifest.tasks, key=lambda each: each.align_s + each.save_s, default=None)
         self._status = replace(
             self._status,
@@ -167,8 +166,8 @@ class CheckpointProgress:
         return self._complete_after_end and self.is_committed(self._plans.checkpoint_plan().complete)
 
     def undivided(self) -> frozenset[str]:
-        """The components that had operator state at the newest complete checkpoint of this leader."""
-        return self._undivided
+        """The components that had operator state at the newest complete checkpoint."""
+        return frozenset(self._plans.checkpoint_plan().undivided)
 
     @property
     def failures(self) -> tuple[int, int, str]:

@@ -24,6 +24,7 @@ from heron.tmanager.leader.task_questions import AskedPlace, check_inspection, c
 from heron.tmanager.leader.task_table import TaskTable
 from heron.tmanager.leader.topology_state import ENDED, SHOWN, TABLE, Takeover
 from heron.tmanager.leader.update_progress import UpdateProgress
+from heron.tmanager.leader.user_error_table import UserErrorTable
 from heron.tmanager.metrics.metrics_store import MetricsStore
 
 __all__ = ["Knowledge"]
@@ -62,6 +63,7 @@ class Knowledge:
         self.back_pressure = BackPressureReports()
         self.long_calls = LongCallReports(clock)
         self.keys = KeyReports()
+        self.user_errors = UserErrorTable()
         self.errors = ErrorList()
         for each in takeover.troubles:
             self.errors.add(each)
@@ -85,6 +87,7 @@ class Knowledge:
     def metrics_arrived(self, record: MetricsRecord) -> None:
         """Metrics and events of any process."""
         self.metrics.take(record, self.clock.monotonic_s())
+        self.user_errors.take(record)
         for event in record.events:
             if event.name == "user-error" and (message := event.attributes.get("message", "")):
                 self.errors.add(message)
@@ -146,6 +149,7 @@ class Knowledge:
             checkpoints=self.checkpoint_status(),
             long_calls=() if self.ended else self.long_calls.statuses(),
             keys=() if self.ended else self.keys.statuses(self.plans.containers()),
+            user_errors=self.user_errors.statuses(),
         )
 
     def checkpoint_status(self) -> CheckpointStatus | None:

@@ -82,7 +82,7 @@ def check_inspection(definition: TopologyDefinition, component: str, *, wanted: 
 
 def silence_of(component: str, task_id: int, process: ProcessStatus | None, waited_s: float) -> str:
     """Says that a task has not answered, and which process to look at."""
-    what = f"task {component}/{task_id} has not answered within {waited_s:g} s"
+    what = f"task {component}/{task_id} has not answered within {round(waited_s, 1):g} s"
     if process is None or not process.pid:
         return f"{what}: its process does not run"
     return (

@@ -15,7 +15,7 @@ Reading order: `client`; what it computes from answers: `traces`, `profile_tree`
 
 from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow, MetricsSeries, MetricsValue
-from heron.ipc.documents.status import TopologyStatus
+from heron.ipc.documents.status import TopologyStatus, UserErrorStatus
 from heron.ipc.documents.traces_table import TracesTable
 from heron.spi.task_memory import TaskMemory
 from heron.spi.task_profile import TaskProfile
@@ -80,6 +80,7 @@ __all__ = [
     "TraceStep",
     "TraceSummary",
     "TracesTable",
+    "UserErrorStatus",
     "assembled",
     "connect",
     "function_times",

@@ -82,7 +82,8 @@ _ALL = click.option("--all", "every", is_flag=True, help="Takes all letters in t
 def replay(context: click.Context, ids: tuple[str, ...], every: bool, options: RemoteOptions) -> None:
     """Emits dead letters again, in the running topology, as new roots; effectively once, the bolt processes them again.
 
-    Do this when the bolt was mended. A root that fails too often again becomes a letter with another id.
+    Do this when the bolt was mended. A letter stays until its root is acked, or until a checkpoint has its effects.
+    If the root fails too often again, the letter stays with its newest failure.
     Letters of a pipeline's steps stay: a step cannot get a record again.
     """
     _change(context, ids, every, options, drop=False)

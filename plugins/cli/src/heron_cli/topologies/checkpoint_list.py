@@ -36,12 +36,17 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class ListedCheckpoint:
-    """A checkpoint in the store. `manifest` is None when it cannot be read; then `damage` says why."""
+    """A checkpoint in the store.
+
+    `manifest` is None when it cannot be read; then `damage` says why. It is also None when there was no time to read it
+    yet; then `unread` says why.
+    """
 
     id: CheckpointId
     manifest: CheckpointManifest | None
     damage: str = ""
     newest: bool = False
+    unread: str = ""
 
 
 def open_archive(profile: Profile, topology: str) -> CheckpointArchive:
@@ -75,8 +80,8 @@ def list_checkpoints(
     newest, until_s = True, monotonic_s() + within_s
     for each in archive.checkpoints()[::-1][:most]:
         if monotonic_s() >= until_s:
-            why = f"it was not read, because the store took longer than {within_s:g} s for the newer ones"
-            found.append(ListedCheckpoint(each, None, why))
+            why = f"the store took longer than {within_s:g} s for the newer ones"
+            found.append(ListedCheckpoint(each, None, unread=why))
             continue
         try:
             found.append(ListedCheckpoint(each, archive.manifest(each), newest=newest))

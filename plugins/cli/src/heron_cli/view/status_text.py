@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from heron.ipc.documents.status import ProcessStatus, StandbyStatus, TopologyStatus
+from heron.ipc.documents.status import ProcessStatus, StandbyStatus, TopologyStatus, UserErrorStatus
 from heron_cli.topologies.running.status_report import StatusReport
 from heron_cli.view.checkpoint_text import status_lines
 from heron_cli.view.status_table import status_table
@@ -33,7 +33,7 @@ def status_text(report: StatusReport, wall_s: float) -> Group:
     parts += [Text(line, style="yellow") for line in _long_call_lines(status, wall_s)]
     parts += [Text(line) for line in status_lines(status.checkpoints, wall_s)]
     parts += [Text(line, style="yellow") for line in _outage_lines(status)]
-    parts += [Text(line, style="red") for line in _error_lines(status)]
+    parts += [Text(line, style="red") for line in _error_lines(status, wall_s)]
     if report.run:
         parts.append(Text(f"logs: {report.run.log_dir}"))
     parts += [Text(f"{link.title}: {link.url}") for link in report.links if link.title != "logs"]
@@ -153,16 +153,33 @@ def _update_lines(status: TopologyStatus) -> Iterator[str]:
         yield f"update {update.number} is in phase {update.phase}{waits}"
 
 
-def _error_lines(status: TopologyStatus) -> Iterator[str]:
-    shown = set()
+def _error_lines(status: TopologyStatus, wall_s: float) -> Iterator[str]:
+    """Yield each error once: one that several tasks have raised is one line, with its count."""
+    shown: set[object] = set()
     for error in filter(None, (status.error, *status.errors)):
-        if error not in shown:
-            shown.add(error)
-            yield f"error: {error}"
+        counted = next((each for each in status.user_errors if each.has(error)), None)
+        what = error if counted is None else (counted.component, counted.error)
+        if what not in shown:
+            shown |= {what, error}
+            yield f"error: {error}{_times(counted, wall_s) if counted is not None else ''}"
+    for known in status.user_errors:  # a topology manager that took over has no text of them
+        if (known.component, known.error) not in shown:
+            yield f"error: component {known.component!r}: {known.error}{_times(known, wall_s)}"
     for task in status.tasks:
-        if task.last_error and task.last_error not in shown:
+        counts = any(each.has(task.last_error) for each in status.user_errors)
+        if task.last_error and task.last_error not in shown and not counts:
             shown.add(task.last_error)
             yield f"error: {task.component}/{task.task_id} in container {task.container_id}: {task.last_error}"
     for each in status.processes:
-        if each.last_error and not each.task_id and not any(each.last_error in error for error in shown):
+        if each.last_error and not each.task_id and not any(each.last_error in str(error) for error in shown):
             yield f"error: {each.process} of container {each.container_id}: {each.last_error}"
+
+
+def _times(error: UserErrorStatus, wall_s: float) -> str:
+    """How often an error was raised, by which tasks, and when; empty for one that was raised once."""
+    if error.count <= 1:
+        return ""
+    ages = {"first": error.first_at_s, "newest": error.newest_at_s}
+    parts = [f"raised {error.count:,} times", *([f"by {len(error.tasks)} tasks"] if len(error.tasks) > 1 else [])]
+    parts += [f"{name} {format_duration(wall_s - at_s)} ago" for name, at_s in ages.items() if at_s is not None]
+    return f" ({', '.join(parts)})"

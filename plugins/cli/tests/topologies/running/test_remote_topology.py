@@ -170,6 +170,9 @@ class Connections:
     def __init__(self) -> None:
         self.opened: list[str] = []
         self._lost = False
+        self.losses: list[float] = []
+        self.left_s: list[float] = []
+        self.now_s = [0.0]
 
     def open(self, endpoint: str) -> TManagerClient:
         """Connect."""
@@ -187,6 +190,13 @@ class Connections:
             msg = "the connection has ended"
             raise UnreachableError(msg)
         return TopologyStatus("words", "words-1", "running", 1.0)
+
+    def stacks(self, _component: str, _task_id: int, timeout_s: float) -> str:
+        """Fail after the next of `losses`, in seconds."""
+        self.left_s.append(timeout_s)
+        self.now_s[0] += self.losses.pop(0)
+        msg = "the connection has ended"
+        raise UnreachableError(msg)
 
     def change_state(self, _state: str, _timeout_s: float) -> None:
         """Answer."""
@@ -240,6 +250,24 @@ def test_a_former_leader_answers_for_five_seconds(scenario: Scenario, monkeypatc
         now_s[0] += 0.1
         topology.status()
         assert connections.opened == ["tcp://former", "tcp://present"]
+
+
+def test_a_question_to_a_task_has_one_deadline_however_often_it_is_asked(
+    scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A topology manager may end while a task is asked; a command with 5 s took twice as long then."""
+    now_s = [100.0]
+    monkeypatch.setattr(remote_topology, "monotonic_s", lambda: now_s[0])
+    scenario.submit()
+    scenario.lead("tcp://one")
+    connections = Connections()
+    with RemoteTopology(scenario.state, scenario.scheduler, "words", 5.0, client_of=connections.open) as topology:
+        connections.losses = [4.0, 1.0]
+        connections.now_s = now_s
+        with pytest.raises(UnreachableError, match="given up after 5 s"):
+            topology.stacks(3)
+    assert [round(each, 1) for each in connections.left_s] == [5.0, 1.0]
+    assert now_s[0] <= 105.1
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ class PythonSerializer(IHeronSerializer):
         try:
             return cloudpickle.loads(input_str)
         except Exception as error:
-            msg = f"{len(input_str)} bytes cannot be unpickled: {error}"
+            msg = f"{len(input_str)} bytes cannot be unpickled: {error}; give what `serialize` returned"
             raise SerializationError(msg) from error
 
 

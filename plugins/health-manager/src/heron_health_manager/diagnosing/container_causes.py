@@ -71,7 +71,8 @@ class SlowStreamManager(Diagnoser):
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
         for subject, symptom in symptoms_of(symptoms, "late-stream-manager").items():
-            text = f"the stream manager of {subject} does no work for {symptom.value:.0%} of the time"
+            late = f"{symptom.value:.0%} of the time"
+            text = f"the stream manager of {subject} is late for {late}: it has too much to do, or gets no processor"
             yield Diagnosis("slow-stream-manager", subject, 0.85, (text,))
 
 

@@ -12,9 +12,10 @@ class Problem:
     """Something that suffers, and its cause.
 
     `what` names it with numbers; `subject` is the component, task, process or container, "" for the topology. `since_s`
-    is wall-clock seconds, None if it is not known. `why` are statements, the strongest first. `ruled_out` are other
-    causes, each with the number that excludes it. `action` is a line for people, `command` does it or shows more.
-    `effect` is the source that it holds up, "" for none. `gravity` orders problems, the greatest first.
+    is wall-clock seconds. It is None if that is not known; `observed_s` then says for how long it was observed (0: it
+    was not). `why` are statements, the strongest first. `ruled_out` are other causes, each with the number that
+    excludes it. `action` is a line for people, `command` does it or shows more. `effect` is the source that it holds
+    up, "" for none. `gravity` orders problems, the greatest first.
     """
 
     kind: str
@@ -22,6 +23,7 @@ class Problem:
     what: str
     why: tuple[str, ...]
     since_s: float | None = None
+    observed_s: float = 0.0
     ruled_out: tuple[str, ...] = ()
     action: str = ""
     command: str = ""

@@ -34,8 +34,8 @@ def explanation_lines(explanation: Explanation) -> list[str]:
 
 def _full(problem: Problem, explanation: Explanation) -> Iterator[str]:
     yield _headline(problem, explanation)
-    if problem.since_s is not None:
-        yield f"  since      {_since(problem.since_s, explanation)}"
+    if since := _since(problem, explanation):
+        yield f"  since      {since}"
     for number, each in enumerate(problem.why[:_WHY_LINES]):
         yield f"  {'why' if number == 0 else '':<10} {_line(each)}"
     if problem.ruled_out:
@@ -47,7 +47,8 @@ def _full(problem: Problem, explanation: Explanation) -> Iterator[str]:
 
 
 def _short(problem: Problem, explanation: Explanation, *, ruled_out: bool) -> Iterator[str]:
-    since = f", since {clock_time(problem.since_s)}" if problem.since_s is not None else ""
+    observed = f", observed for {duration(problem.observed_s)}" if problem.observed_s else ""
+    since = f", since {clock_time(problem.since_s)}" if problem.since_s is not None else observed
     yield f"{_headline(problem, explanation)}{since}"
     yield f"  why        {_line('; '.join(problem.why[:_WHY_LINES]))}"
     if ruled_out and problem.ruled_out:
@@ -63,9 +64,13 @@ def _headline(problem: Problem, explanation: Explanation) -> str:
     return f"{explanation.topology}{ended}: {problem.what}"
 
 
-def _since(since_s: float, explanation: Explanation) -> str:
-    age = duration(explanation.at_s - since_s)
-    return f"{clock_time(since_s)}, {age} before the end" if explanation.ended else f"{clock_time(since_s)}, for {age}"
+def _since(problem: Problem, explanation: Explanation) -> str:
+    """Since when, or else for how long it was observed; empty if neither is known."""
+    if problem.since_s is None:
+        return f"not known; observed for {duration(problem.observed_s)}" if problem.observed_s else ""
+    age = duration(explanation.at_s - problem.since_s)
+    when = clock_time(problem.since_s)
+    return f"{when}, {age} before the end" if explanation.ended else f"{when}, for {age}"
 
 
 def _unknown(explanation: Explanation) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from heron.ipc.documents.status import Culprit, LongCallStatus
 from heron.spi.health_values import Diagnosis, Measurements, Subject, TopologyShape
@@ -26,7 +26,7 @@ _STATES = {
     "data-skew": "{} gets more than its share of the tuples",
     "hot-key": "{} is busy with one key",
     "hot-key-group": "{} is busy with the keys of one group",
-    "too-few-pending": "{} waits for acks, and may have more tuples in flight",
+    "too-few-pending": "{} waits for acks: its limit of tuples in flight is too low",
     "small-batches": "the engine needs most of the time of {}, for batches of few tuples",
     "slow-key": "{} is slow for a few of its tuples, perhaps those of one key",
     "slow-task": "{} is slower than the other tasks of its component",
@@ -70,7 +70,7 @@ def _main_first(group: Sequence[Finding]) -> list[Finding]:
 def _problem(facts: Facts, measurements: Measurements, group: Sequence[Finding]) -> Problem:
     main = group[0]
     diagnosis, action = main.diagnosis, main.action
-    over = diagnosis.name == OVER
+    over, since_s = diagnosis.name == OVER, _since_s(facts, diagnosis)
     state = _STATES.get(diagnosis.name, diagnosis.name + " of {}").format(_subject(diagnosis.subject))
     held = [] if over else list(_held(measurements, diagnosis.subject))
     names = {each.diagnosis.name for each in group}
@@ -80,7 +80,8 @@ def _problem(facts: Facts, measurements: Measurements, group: Sequence[Finding])
         subject=str(diagnosis.subject),
         what=held[0] if held else state,
         why=(state, *why) if held else tuple(why),
-        since_s=_since_s(facts, diagnosis),
+        since_s=since_s,
+        observed_s=facts.observed_s if since_s is None else 0.0,
         ruled_out=tuple(exclusions(measurements, diagnosis.subject.component, names)),
         action=action.text if action else "",
         command=_command(facts, diagnosis, action.command if action else ""),
@@ -99,7 +100,7 @@ def _held(measurements: Measurements, subject: Subject) -> Iterator[str]:
         rate = measurements.value("source-rate", Subject(source))
         target = measurements.value("target-rate", Subject(source))
         if rate is not None and target is not None and rate >= 0 and target > max(_HELD * rate, 1.0):
-            yield f"{source} emits {rate:,.0f} of {target:,.0f} tuples/s"
+            yield f"{source} emits {rate:,.0f} tuples/s, and could emit {target:,.0f}"
 
 
 def _sources_before(shape: TopologyShape, subject: Subject) -> list[str]:
@@ -148,6 +149,12 @@ def _command(facts: Facts, diagnosis: Diagnosis, command: str) -> str:
         return command
     if subject.task_id:
         return f"heron stack {facts.topology} {subject.task_id}"
+    if diagnosis.name == "slow-external-service" and (tasks := _tasks_of(facts, subject.component)):
+        return f"heron profile {facts.topology} {min(tasks)}"  # it shows the line that waits
     if subject.component:
         return f"heron metrics {facts.topology} --component {subject.component}"
     return f"heron status {facts.topology}"
+
+
+def _tasks_of(facts: Facts, component: str) -> Collection[int]:
+    return facts.found.measurements.shape.component(component).tasks if facts.found else ()

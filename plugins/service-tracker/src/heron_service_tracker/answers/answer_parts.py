@@ -11,7 +11,7 @@ import msgspec
 from heron.api.api_constants import TOPOLOGY_INSPECT_TUPLES
 from heron.api.config import merged_config, setting
 from heron.driver_kit.redaction import hide_url_passwords, names_secret
-from heron_cli.client import MetricsRow, TopologyPlans
+from heron_cli.client import MetricsRow, TopologyPlans, UserErrorStatus
 from heron_service_tracker.answers.answers import (
     ClusterItem,
     ComponentItem,
@@ -217,19 +217,49 @@ def selected_metrics(
 
 
 def exception_items(topology: ObservedTopology, component: str = "") -> list[ExceptionItem]:
-    """The errors of the status, newest first, with the time at which the tracker saw them first."""
-    if topology.status is None:
+    """The errors of the status, newest first; those without a time have that at which the tracker saw them first.
+
+    What one line of a component raised is one item, with the tasks that raised it.
+    """
+    status = topology.status
+    if status is None:
         return []
+    counted = sorted(status.user_errors, key=lambda each: -(each.newest_at_s or 0.0))
+    found = [_counted_item(each) for each in counted]
     seen_at_s = {each.text: each.at_s for each in reversed(topology.events) if each.kind == "error"}
-    found = []
-    for text in reversed(topology.status.errors):
-        match = _TASK.search(text)
-        name, task_id = (match[1], int(match[2])) if match else ("", 0)
-        if not component or name == component:
-            raised, place = _RAISED.search(text[:_ENDS]), _PLACE.match(text[-_ENDS:])
-            where = (raised[1], place[1] if place else "") if raised else ("", "")
-            found.append(ExceptionItem(text, name, task_id, seen_at_s.get(text), *where))
-    return found
+    by_line: dict[tuple[str, ...], ExceptionItem] = {}
+    for text in reversed(status.errors):
+        if not any(each.has(text) for each in counted):
+            item = _text_item(text, seen_at_s.get(text))
+            key = (item.component, item.exception, item.place) if item.place else (text,)
+            first = by_line.setdefault(key, item)
+            first.tasks.update({item.task_id: 0} if item.task_id else {})
+    return [each for each in (*found, *by_line.values()) if not component or each.component == component]
+
+
+def _counted_item(error: UserErrorStatus) -> ExceptionItem:
+    task_id = min(error.tasks, default=0)
+    match = _TASK.search(error.message)
+    return ExceptionItem(
+        error.message or error.error,
+        error.component,
+        int(match[2]) if match else task_id,
+        error.first_at_s,
+        error.exception,
+        error.place,
+        error.count,
+        error.newest_at_s,
+        error.tasks,
+        error.trace,
+    )
+
+
+def _text_item(text: str, first_at_s: float | None) -> ExceptionItem:
+    match = _TASK.search(text)
+    name, task_id = (match[1], int(match[2])) if match else ("", 0)
+    raised, place = _RAISED.search(text[:_ENDS]), _PLACE.match(text[-_ENDS:])
+    where = (raised[1], place[1] if place else "") if raised else ("", "")
+    return ExceptionItem(text, name, task_id, first_at_s, *where, tasks={})
 
 
 def _as_text(value: object) -> str:

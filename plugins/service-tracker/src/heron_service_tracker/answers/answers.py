@@ -333,7 +333,9 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
 class ExceptionItem(msgspec.Struct, frozen=True):
     """An error of the topology; `component` is "" when the error does not name one.
 
-    `exception` is the class that user code raised and `place` its line, ``FILE, line N``; "" for other errors.
+    `exception` is the class that user code raised and `place` its line, ``FILE, line N``; "" for other errors. `text`
+    and `task_id` are those of its first report. `count` is how often it was raised, `tasks` how often by which task,
+    and `newest_at_s` the last time; None or 0 where that is not counted. `trace` is its first traceback.
     """
 
     text: str
@@ -342,10 +344,14 @@ class ExceptionItem(msgspec.Struct, frozen=True):
     first_at_s: float | None
     exception: str
     place: str
+    count: int | None = None
+    newest_at_s: float | None = None
+    tasks: dict[int, int] = {}
+    trace: str = ""
 
 
 class ExceptionsAnswer(msgspec.Struct, frozen=True):
-    """The newest errors, each text once."""
+    """The errors, the newest first: each line of user code once."""
 
     items: tuple[ExceptionItem, ...]
     total: int

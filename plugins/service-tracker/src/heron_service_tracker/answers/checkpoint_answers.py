@@ -70,7 +70,7 @@ class SavedTaskItem(msgspec.Struct, frozen=True):
 class StoredCheckpointItem(msgspec.Struct, frozen=True):
     """A complete checkpoint in the store; its id is ``RUN/NUMBER``.
 
-    `damage` says why it cannot be read; then its values are 0.
+    `damage` says why it cannot be read, and `unread` why it was not read yet; then its values are 0.
     """
 
     id: str
@@ -81,6 +81,7 @@ class StoredCheckpointItem(msgspec.Struct, frozen=True):
     align_s: float
     tasks: int
     damage: str
+    unread: str = ""
 
 
 class StoredCheckpointsAnswer(msgspec.Struct, frozen=True):
@@ -153,7 +154,7 @@ def _task_items(listed: ListedCheckpoint) -> tuple[SavedTaskItem, ...]:
 def _stored_item(each: ListedCheckpoint) -> StoredCheckpointItem:
     made = each.manifest
     if made is None:
-        return StoredCheckpointItem(str(each.id), 0.0, 0.0, 0, 0, 0.0, 0, redact_for_command(each.damage))
+        return StoredCheckpointItem(str(each.id), 0.0, 0.0, 0, 0, 0.0, 0, redact_for_command(each.damage), each.unread)
     return StoredCheckpointItem(
         id=str(each.id),
         taken_at_s=made.taken_at_s,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from heron_cli.client import MetricsRow, TaskMemory, TaskStacks, TopologyPlans
 from heron_service_tracker.answers.answer_parts import exception_items, shown_config
+from heron_service_tracker.answers.answers import ExceptionItem
 from heron_service_tracker.observed.observed import ObservedTopology
 
 __all__ = [
@@ -260,9 +261,9 @@ def exception_list(topology: ObservedTopology, component: str, instances: Sequen
             "hostname": hosts.get(each.task_id, ""),
             "instance_id": names.get(each.task_id, ""),
             "stack_trace": each.text,
-            "last_time": str(int(each.first_at_s or 0)),
+            "last_time": str(int(each.newest_at_s or each.first_at_s or 0)),
             "first_time": str(int(each.first_at_s or 0)),
-            "count": "1",
+            "count": str(each.count or 1),
         }
         for each in exception_items(topology, component)
         if not instances or names.get(each.task_id, "") in instances
@@ -272,13 +273,18 @@ def exception_list(topology: ObservedTopology, component: str, instances: Sequen
 def exception_summary(topology: ObservedTopology, component: str, instances: Sequence[str]) -> list[Document]:
     """The errors of a component by the class of the exception."""
     names = instance_names(topology.plans) if topology.plans else {}
-    grouped: dict[str, list[int]] = {}
+    grouped: dict[str, list[ExceptionItem]] = {}
     for each in exception_items(topology, component):
         if not instances or names.get(each.task_id, "") in instances:
-            grouped.setdefault(each.exception, []).append(int(each.first_at_s or 0))
+            grouped.setdefault(each.exception, []).append(each)
     return [
-        {"class_name": name, "last_time": str(max(times)), "first_time": str(min(times)), "count": str(len(times))}
-        for name, times in grouped.items()
+        {
+            "class_name": name,
+            "last_time": str(max(int(each.newest_at_s or each.first_at_s or 0) for each in items)),
+            "first_time": str(min(int(each.first_at_s or 0) for each in items)),
+            "count": str(sum(each.count or 1 for each in items)),
+        }
+        for name, items in grouped.items()
     ]
 
 

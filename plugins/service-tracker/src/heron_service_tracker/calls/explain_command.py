@@ -24,6 +24,8 @@ _MOST_S = 50.0  # it observes for at most 15 s, and waits at most 10 s for each 
 class ExplainedProblem(msgspec.Struct, frozen=True):
     """Something that suffers, since when (wall-clock seconds), why, which other causes are excluded, and what to do.
 
+    If `since_s` is not known, `observed_s` says for how long it was observed; 0 if it was not.
+
     `subject` is the component, the task (``count/3``), the process or the container (``container 2``); "" for the
     topology. A `gravity` of 0 says that nothing suffers, and that something can be spared.
     """
@@ -33,6 +35,7 @@ class ExplainedProblem(msgspec.Struct, frozen=True):
     subject: str = ""
     gravity: float = 1.0
     since_s: float | None = None
+    observed_s: float = 0.0
     ruled_out: tuple[str, ...] = ()
     action: str = ""
     command: str = ""

@@ -17,11 +17,12 @@ __all__ = ["HISTORY_PARAMETERS", "history_answer"]
 
 _LAST_S = 15 * 60
 _MOST_POINTS = 2000  # of a series: a chart has fewer columns
+_MOST_TASKS = 16  # lines that a person can tell apart, and half a second of reading
 _LATEST = 10**11  # the year 5138
 
 HISTORY_PARAMETERS = (
     Parameter("component", "only this component"),
-    Parameter("task", "this task instead of the sums over tasks", "integer", None, 1, 10**9),
+    Parameter("task", "these tasks instead of the sums over tasks, at most 16", "integer", None, 1, 10**9, many=True),
     Parameter("metric", f"one of {', '.join(METRICS)}"),
     Parameter("start", "seconds since 1970; without it, 15 minutes before the end", "integer", None, 0, _LATEST),
     Parameter("end", "seconds since 1970; without it, now", "integer", None, 0, _LATEST),
@@ -37,7 +38,8 @@ def history_answer(
     """Read the history of a topology; it may wait for the disk.
 
     Raises:
-        MalformedQueryError: when the metric does not exist, or the times make more than 2000 points.
+        MalformedQueryError: when the metric does not exist, there are more than 16 tasks, or the times make more than
+            2000 points.
         NotYetKnownError: when the tracker keeps no history.
         UnknownPlaceError: when the cluster is unknown, or the topology is neither there nor in the history.
         StoreError: when the file cannot be read.
@@ -47,22 +49,29 @@ def history_answer(
     if recorder is None:
         msg = "this tracker keeps no history; start it without --without-history"
         raise NotYetKnownError(msg)
-    metric, task_id = values.text("metric"), values.integer("task")
+    metric, task_ids = values.text("metric"), tuple(dict.fromkeys(map(int, values.texts("task")))) or (0,)
+    if len(task_ids) > _MOST_TASKS:
+        msg = f"parameter 'task' names {len(task_ids)} tasks, more than {_MOST_TASKS}; ask for fewer at once"
+        raise MalformedQueryError(msg)
     if metric and metric not in METRICS:
         msg = f"parameter 'metric': {metric[:100]!r} is unknown; known: {', '.join(METRICS)}"
         raise MalformedQueryError(msg)
     now_s = observations.clock.wall_s()
     end = int(values.number("end", now_s + 1))
     start = int(values.number("start", end - _LAST_S))
-    resolution = resolution_for(start, now_s, of_tasks=bool(task_id))
+    resolution = resolution_for(start, now_s, of_tasks=task_ids != (0,))
     shortest = max(1, -(-(end - start) // _MOST_POINTS))
     wanted = int(values.number("step", max(shortest, resolution.step_s)))
     step_s = -(-max(wanted, resolution.step_s) // resolution.step_s) * resolution.step_s
     if start >= end or step_s < shortest:
         msg = f"start {start} and end {end} with steps of {step_s} s are not 1 to {_MOST_POINTS} points"
         raise MalformedQueryError(msg)
-    key = (cluster, topology, values.text("component"), task_id, metric)
-    found, prometheus_error = _read(recorder, key, (step_s, resolution.step_s), start, end)
+    found, prometheus_error = list[SeriesPoints](), ""
+    for task_id in task_ids:
+        key = (cluster, topology, values.text("component"), task_id, metric)
+        of_task, why = _read(recorder, key, (step_s, resolution.step_s), start, end)
+        found += of_task
+        prometheus_error = prometheus_error or why
     if not found and not known:
         msg = f"cluster {cluster!r} has no topology {topology!r}, and the history has none of that name"
         raise UnknownPlaceError(msg)

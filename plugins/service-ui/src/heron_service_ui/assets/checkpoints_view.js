@@ -133,8 +133,8 @@ function StoredTable({ items, shown, point, pathOf }) {
       <tbody>
         ${items.map((each) => html`<tr key=${each.id}>
           <th scope="row"><a href=${pathOf(each.id)} aria-current=${each.id === shown ? "true" : undefined}>${each.id}</a></th>
-          <td class="words">${each.damage ? `damaged: ${each.damage}` : each.id === point ? "restore point" : ""}</td>
-          ${each.damage ? html`<td colspan="6"></td>` : html`<td class="number">${format.duration(Date.now() / 1000 - each.taken_at_s)}</td>
+          <td class="words">${each.damage ? `damaged: ${each.damage}` : each.unread ? `not read yet: ${each.unread}` : each.id === point ? "restore point" : ""}</td>
+          ${each.damage || each.unread ? html`<td colspan="6"></td>` : html`<td class="number">${format.duration(Date.now() / 1000 - each.taken_at_s)}</td>
             <td class="number">${format.latency(each.duration_s)}</td><td class="number">${format.bytes(each.size_bytes)}</td><td class="number">${format.bytes(each.written_bytes)}</td>
             <td class="number">${format.latency(each.align_s)}</td><td class="number">${format.count(each.tasks)}</td>`}
         </tr>`)}

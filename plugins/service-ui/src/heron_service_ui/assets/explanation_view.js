@@ -57,7 +57,7 @@ function Answer({ answer, pathOf }) {
 
 function Problem({ problem, path }) {
   return html`<div class=${problem.gravity > 0 ? "notice bad" : "notice"}>
-    <p><strong>${problem.what}</strong>${problem.since_s === null ? "" : `, since ${format.moment(problem.since_s)}`}${path && html` <a class="step" href=${path}>Show ${problem.subject}</a>`}</p>
+    <p><strong>${problem.what}</strong>${problem.since_s !== null ? `, since ${format.moment(problem.since_s)}` : problem.observed_s ? `, observed for ${format.duration(problem.observed_s)}` : ""}${path && html` <a class="step" href=${path}>Show ${problem.subject}</a>`}</p>
     <dl class="reasons">
       ${problem.why.length > 0 && html`<dt>why</dt><dd>${problem.why.join("; ")}</dd>`}
       ${problem.ruled_out.length > 0 && html`<dt>ruled out</dt><dd>${problem.ruled_out.join("; ")}</dd>`}

@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useState } from "./vendor/htm-preact.js";
 import { html } from "./html.js";
 import * as format from "./formats.js";
+import { shownGraph, titleOf } from "./large_graph.js";
 import { Freshness, Scrolled, heat, strain, viewPath, withQuery, worse } from "./pieces.js";
 import { PERIOD_S, placeOf, read, usePolled } from "./tracker_api.js";
 
@@ -22,33 +23,68 @@ const BUSY = {
   "": "not known",
 };
 
-export function FlowView({ cluster, topology, ended }) {
+export function FlowView({ cluster, topology, ended, query, go }) {
+  const dagre = useDagre();
   const flow = usePolled((signal) => read(`${placeOf(cluster, topology)}/flow`, signal), PERIOD_S, [cluster, topology]);
   if (!flow.data) return html`<${Freshness} polled=${flow} wanted="the graph" />`;
   const { nodes, edges } = flow.data;
+  const find = query.get("find") || "";
+  const open = (query.get("open") || "").split(",").filter(Boolean);
+  const path = viewPath(cluster, topology, "graph");
+  const shown = shownGraph(nodes, edges, find, open);
+  const pathOf = (node) => (node.members ? withQuery(path, { open: [...open, node.depth].join(",") }) : componentPath(cluster, topology, node.name));
+  const listed = shown.matches ? nodes.filter((each) => shown.matches.has(each.name)) : nodes;
   return html`
     <h2>Graph</h2>
+    ${shown.levels && html`<${LargeGraph} ...${{ shown, find, open, path, go }} total=${nodes.length} />`}
     ${nodes.length > 0 && !edges.length && nodes.length > 1 && html`<p class="notice" role="status">The streams are not known${ended ? ": the topology had ended before they were read" : " yet"}.</p>`}
-    <${Graph} nodes=${nodes} edges=${edges} pathOf=${(name) => componentPath(cluster, topology, name)} />
+    ${nodes.length > 0 && !shown.nodes.length ? html`<p role="status">No component has ${find} in its name.</p>` : html`<${Graph} dagre=${dagre} nodes=${shown.nodes} edges=${shown.edges} pathOf=${pathOf} />`}
     <p class="legend">
       The width of a stream is its volume. The shade of a component is the share of time in which its busiest task is busy, of a spout without the time in which it is blocked:
       ${[0, 0.2, 0.4, 0.6, 0.8, 0.99].map((share) => html`<span key=${share} class=${`shade ${heat(share)}`}>${format.percent(Math.floor(share * 6) / 6)}</span>`)}
     </p>
     <h2>Components</h2>
-    <${Components} nodes=${nodes} pathOf=${(name) => componentPath(cluster, topology, name)} />
-    ${edges.length > 0 && html`<h2>Streams</h2><${Streams} edges=${edges} />`}
+    <${Components} nodes=${listed} pathOf=${(name) => componentPath(cluster, topology, name)} />
+    ${edges.length > 0 && html`<h2>Streams</h2>${shown.levels ? html`<${FoldedStreams} edges=${find ? shown.edges : edges} />` : html`<${Streams} edges=${edges} />`}`}
   `;
+}
+
+// The choices for a graph that cannot be read at once. Its addresses have them.
+function LargeGraph({ shown, find, open, path, go, total }) {
+  const [wanted, setWanted] = useState(find);
+  const all = shown.levels.join(",");
+  return html`<form class="choices" role="search" onSubmit=${(event) => { event.preventDefault(); go(withQuery(path, { find: wanted.trim() }), { replace: true }); }}>
+      <label class="choice">Find components <input type="search" maxlength="200" value=${wanted} onInput=${(event) => setWanted(event.currentTarget.value)} /></label>
+      <button type="submit">Find</button>
+      ${find ? html`<button type="button" onClick=${() => { setWanted(""); go(path, { replace: true }); }}>Show the levels</button>` : html`
+        <button type="button" disabled=${open.join(",") === all} onClick=${() => go(withQuery(path, { open: all }), { replace: true })}>Open all levels</button>
+        <button type="button" disabled=${!open.length} onClick=${() => go(path, { replace: true })}>Close the levels</button>`}
+    </form>
+    <p class="legend">${find
+      ? `${shown.matches.size} of ${total} components match, and are shown with those that they read and those that read them.`
+      : `The ${total} components are in ${shown.levels.length} levels, by the longest way from a spout. Choose a level to see its components. What is in trouble is shown by itself.`}</p>`;
+}
+
+// Many rows, which nobody may want to see.
+function FoldedStreams({ edges }) {
+  const [isOpen, setOpen] = useState(false);
+  return html`<details onToggle=${(event) => setOpen(event.currentTarget.open)}><summary>${format.plural(edges.length, "stream")}</summary>${isOpen && html`<${Streams} edges=${edges} />`}</details>`;
 }
 
 function componentPath(cluster, topology, component) {
   return withQuery(viewPath(cluster, topology, "tasks"), { component });
 }
 
-function useLayout(nodes, edges) {
+// The library comes while the page waits for its values.
+function useDagre() {
   const [dagre, setDagre] = useState(null);
   useEffect(() => {
     import("./vendor/dagre.js").then((module) => setDagre(() => module));
   }, []);
+  return dagre;
+}
+
+function useLayout(dagre, nodes, edges) {
   const down = innerWidth < NARROW;
   const key = JSON.stringify([down, nodes.map((each) => each.name), edges.map((each) => [each.source, each.target, each.stream])]);
   return useMemo(() => dagre && placed(dagre, nodes, edges, down), [dagre, key]);
@@ -68,8 +104,8 @@ function placed(dagre, nodes, edges, down) {
   return graph;
 }
 
-function Graph({ nodes, edges, pathOf }) {
-  const graph = useLayout(nodes, edges);
+function Graph({ dagre, nodes, edges, pathOf }) {
+  const graph = useLayout(dagre, nodes, edges);
   if (!graph || !nodes.length) return html`<p>The graph is being laid out…</p>`;
   const { width, height } = graph.graph();
   const most = Math.max(...edges.map((each) => each.rate_per_s || 0), 1e-9);
@@ -81,7 +117,7 @@ function Graph({ nodes, edges, pathOf }) {
         </marker>
       </defs>
       ${edges.map((each) => html`<${Edge} key=${`${each.source} ${each.target} ${each.stream}`} edge=${each} most=${most} at=${graph.edge(each.source, each.target, each.stream)} />`)}
-      ${nodes.map((each) => html`<${Node} key=${each.name} node=${each} at=${graph.node(each.name)} path=${pathOf(each.name)} />`)}
+      ${nodes.map((each) => html`<${each.members ? Level : Node} key=${each.name} node=${each} at=${graph.node(each.name)} path=${pathOf(each)} />`)}
     </svg>
   <//>`;
 }
@@ -91,7 +127,7 @@ function Edge({ edge, most, at }) {
   const rate = edge.rate_per_s || 0;
   const width = rate > 0 ? 1.5 + (WIDEST - 1.5) * Math.sqrt(rate / most) : 1;
   const text = edge.rate_per_s === null ? "" : format.rate(rate);
-  const about = `${edge.stream} from ${edge.source} to ${edge.target}, ${edge.grouping}: ${text || "not known yet"}`;
+  const about = `${edge.stream} from ${titleOf(edge.source)} to ${titleOf(edge.target)}${edge.streams > 1 ? "" : `, ${edge.grouping}`}: ${text || "not known yet"}`;
   return html`<g class=${rate > 0 ? "edge" : "edge still"}>
     <title>${about}</title>
     <path d=${curve(at.points)} stroke-width=${width.toFixed(1)} marker-end="url(#arrow)" />
@@ -134,6 +170,23 @@ function Node({ node, at, path }) {
     <text x=${left + 14} y=${top + 60}>busy ${busy}</text>
     <text class=${excess(node) >= MUCH ? "much" : ""} x=${left + 14} y=${top + 78}>${node.parallelism > 1 ? "largest task" : "memory"} ${format.bytes(node.resident_bytes_most)}</text>
     <text class="note" x=${left + 14} y=${top + 97}>${format.cut(note(node) || `queue ${format.bytes(node.queue_bytes)}`, 26)}</text>
+  </a>`;
+}
+
+// The components of a level as one node, which is drawn as a pile.
+function Level({ node, at, path }) {
+  const [left, top] = [at.x - NODE.width / 2, at.y - NODE.height / 2];
+  const names = node.members.map((each) => each.name);
+  const about = `level ${node.depth}, ${format.plural(names.length, "component")}: ${names.slice(0, 12).join(", ")}${names.length > 12 ? "…" : ""}; ${format.rate(node.rate_per_s)}; the busiest is ${node.busiest}, ${format.percent(node.busy_most)}. Choose it to see them.`;
+  return html`<a href=${path} class=${`node level ${heat(strain(node, node.busy_most, node.time))}`}>
+    <title>${about}</title>
+    <rect x=${left + 6} y=${top + 6} width=${NODE.width - 6} height=${NODE.height - 6} rx="5" />
+    <rect x=${left} y=${top} width=${NODE.width - 6} height=${NODE.height - 6} rx="5" />
+    <text class="name" x=${left + 14} y=${top + 22}>${`level ${node.depth}: ${format.plural(names.length, "component")}`}</text>
+    <text x=${left + 14} y=${top + 42}>${format.rate(node.rate_per_s)} · ${format.plural(node.parallelism, "task")}</text>
+    <text x=${left + 14} y=${top + 60}>busiest ${format.percent(node.busy_most)}</text>
+    <text x=${left + 14} y=${top + 78}>${format.cut(node.busiest, NAME_LENGTH)}</text>
+    <text class="note" x=${left + 14} y=${top + 95}>${`queue ${format.bytes(node.queue_bytes)}`}</text>
   </a>`;
 }
 

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { html } from "./html.js";
-import { Freshness, viewPath, withQuery } from "./pieces.js";
+import { Freshness, SaveButton, viewPath, withQuery } from "./pieces.js";
 import { LOGS_SHOWN, OF_RUN, placeOf, read, usePolled } from "./tracker_api.js";
 
 const LOG_S = 2;
@@ -46,12 +46,22 @@ export function Logs({ of, path: place, search, find }) {
 function Lines({ of, logs, items, box, following, setFollowing, search }) {
   return html`<div>
     <label class="choice"><input type="checkbox" checked=${following} onChange=${(event) => setFollowing(event.currentTarget.checked)} /> Follow</label>
+    ${items.length > 0 && html`<${SaveButton} name=${`${of.replace(/[^\w.-]/g, "-")}.log`} text="Save these lines" content=${() => items.map(textOf).join("\n")} />`}
     ${logs.problem && html`<p class="notice bad" role="status">${logs.problem.message}</p>`}
     <div class="log" ref=${box} tabindex="0" role="log" aria-label=${`Log of ${of}`} aria-live="off">
-      ${items.map((each, number) => html`<div key=${number} class=${`line ${each.level.toLowerCase()}`}>${each.at ? `${each.at.slice(0, 23).replace("T", " ")} ${each.level} ` : ""}${marked(each.text, search)}${each.error ? ["\n", marked(each.error, search)] : ""}</div>`)}
+      ${items.map((each, number) => html`<div key=${number} class=${`line ${each.level.toLowerCase()}`}>${headOf(each)}${marked(each.text, search)}${each.error ? ["\n", marked(each.error, search)] : ""}</div>`)}
       ${!items.length && (search ? "No line has that text." : "The logs are empty.")}
     </div>
   </div>`;
+}
+
+// When a line was logged, and its level; what a component printed has neither.
+function headOf({ at, level }) {
+  return at ? `${at.slice(0, 23).replace("T", " ")} ${level} ` : "";
+}
+
+function textOf(line) {
+  return `${headOf(line)}${line.text}${line.error ? `\n${line.error}` : ""}`;
 }
 
 // The text with each place of the searched one marked; both stay text.

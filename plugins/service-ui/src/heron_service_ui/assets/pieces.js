@@ -1,6 +1,6 @@
 // Pieces that several views share.
 
-import { html } from "./html.js";
+import { html, plain } from "./html.js";
 import * as format from "./formats.js";
 import { OF_RUN, PERIOD_S, useSeconds } from "./tracker_api.js";
 
@@ -136,4 +136,17 @@ export function Choice({ label, value, values, onChange }) {
       ${values.map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${text}</option>`)}
     </select>
   </label>`;
+}
+
+// Saves what `content` returns as a file; the token of the page cannot be in a link to the API. Somebody may show the file
+// in a terminal, so it has a sign in place of what a terminal obeys.
+export function SaveButton({ name, text, content }) {
+  const save = () => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([plain(content())]));
+    link.download = name;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  return html`<button type="button" onClick=${save}>${text}</button>`;
 }

@@ -2,8 +2,8 @@
 
 import { html } from "./html.js";
 import * as format from "./formats.js";
-import { Freshness, Scrolled, viewPath } from "./pieces.js";
-import { placeOf, readAll, usePolled } from "./tracker_api.js";
+import { Freshness, SaveButton, Scrolled, viewPath, withQuery } from "./pieces.js";
+import { LOGS_SHOWN, placeOf, readAll, usePolled } from "./tracker_api.js";
 import { DeadLetters } from "./letters_view.js";
 import { Events, readEvents } from "./timelines_view.js";
 
@@ -29,7 +29,8 @@ export function ProblemsView({ cluster, topology, status, ended }) {
     <h2>Errors</h2>
     ${!errors.data && html`<${Freshness} polled=${errors} wanted="the errors" />`}
     ${errors.data && !errors.data.items.length && html`<p>No task has reported an error.</p>`}
-    ${errors.data && html`<ul class="errors">${grouped(errors.data.items).map((each) => html`<${ErrorGroup} key=${each.key} group=${each} taskPath=${taskPath} />`)}</ul>`}
+    ${errors.data && errors.data.items.length > 0 && html`<p><${SaveButton} name=${`${topology}-errors.json`} text="Save the errors as JSON" content=${() => JSON.stringify(errors.data.items, null, 2)} /></p>`}
+    ${errors.data && html`<ul class="errors">${errors.data.items.map((each) => html`<${UserError} key=${`${each.component} ${each.exception} ${each.place || each.text} ${each.task_id}`} error=${each} taskPath=${taskPath} />`)}</ul>`}
     <${DeadLetters} cluster=${cluster} topology=${topology} />
     ${died.length > 0 && html`<h2>Processes that died</h2><${Died} processes=${died} taskPath=${taskPath} />`}
     <h2>Events</h2>
@@ -37,30 +38,23 @@ export function ProblemsView({ cluster, topology, status, ended }) {
   `;
 }
 
-// Errors of one class at one line of a component are one group, the newest first; other errors are each for itself.
-function grouped(items) {
-  const groups = new Map();
-  for (const each of items) {
-    const key = each.place ? `${each.component}\n${each.exception}\n${each.place}` : each.text;
-    if (!groups.has(key)) groups.set(key, { key, newest: each, items: [] });
-    groups.get(key).items.push(each);
-  }
-  return [...groups.values()];
-}
+const TASKS = 20; // links of one error
 
-function ErrorGroup({ group, taskPath }) {
-  const { newest, items } = group;
-  const tasks = [...new Set(items.map((each) => each.task_id).filter(Boolean))].sort((one, other) => one - other);
-  const times = items.map((each) => each.first_at_s).filter((each) => each !== null);
+// An error of one class at one line of a component, with the tasks that raised it. `count` is null where nobody counts.
+function UserError({ error, taskPath }) {
+  const { count, tasks, task_id: first, first_at_s: firstAt, newest_at_s: newestAt } = error;
+  const raised = Object.entries(tasks).sort(([, one], [, other]) => other - one);
+  const shown = raised.length ? raised : first ? [[first, 0]] : [];
+  const logs = first > 0 && LOGS_SHOWN && withQuery(`${taskPath(first)}/logs`, { search: error.exception });
   return html`<li>
-    ${newest.place && html`<p class="guilty"><strong>${newest.exception}</strong> at <code>${newest.place}</code></p>`}
+    ${error.place && html`<p class="guilty"><strong>${error.exception}</strong> at <code>${error.place}</code></p>`}
     <p>
-      ${newest.component || "the topology"}${tasks.length > 0 && html`, ${tasks.length > 1 ? "tasks" : "task"} ${tasks.map((each, at) => html`${at ? ", " : ""}<a key=${each} href=${taskPath(each)}>${each}</a>`)}`}
-      ${items.length > 1 && html`, ${format.plural(items.length, "error")}`}
-      ${times.length > 0 && html`, ${items.length > 1 ? "newest" : "first seen"} ${format.moment(Math.max(...times))}`}
+      ${count > 0 && html`<strong>${count === 1 ? "once" : `${format.count(count)} times`}</strong> in `}${error.component || "the topology"}${shown.length > 0 && html`, ${shown.length > 1 ? "tasks" : "task"} ${shown.slice(0, TASKS).map(([task, times], at) => html`${at ? ", " : ""}<a key=${task} href=${taskPath(task)}>${task}</a>${count > 1 && shown.length > 1 && times ? ` (${format.count(times)})` : ""}`)}${shown.length > TASKS && ` and ${shown.length - TASKS} more`}`}
+      ${firstAt !== null && html`, first ${format.moment(firstAt)}`}${newestAt !== null && count > 1 && html`, newest ${format.moment(newestAt)}`}
     </p>
-    <pre tabindex="0" aria-label="Error">${newest.text}</pre>
-    ${items.length > 1 && html`<details><summary>the others</summary>${items.slice(1).map((each) => html`<pre key=${each.text} tabindex="0" aria-label="Error">${each.text}</pre>`)}</details>`}
+    <pre tabindex="0" aria-label="Error">${error.text}</pre>
+    ${error.trace && html`<details><summary>Traceback of the first one</summary><pre tabindex="0" aria-label="Traceback">${error.trace}</pre></details>`}
+    ${count > 1 && html`<p>The log of a task has the first one only${logs && html`: <a href=${logs}>show it</a>`}.</p>`}
   </li>`;
 }
 

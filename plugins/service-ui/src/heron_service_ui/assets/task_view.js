@@ -39,7 +39,7 @@ export function TaskView({ cluster, topology, task, part, ended, old, query, go 
       <div><dt>process</dt><dd>${row.pid || "–"}</dd></div>
       <div><dt>tuples</dt><dd>${format.rate(row.rate_per_s)}</dd></div>
       <div><dt>busy</dt><dd>${format.percent(row.busy)}</dd></div>
-      <div><dt>queue</dt><dd>${format.bytes(row.queue_bytes)}</dd></div>
+      <div title="Bytes that wait for it: in its process, and in stream managers. The metrics below have the queue of its process alone."><dt>queue</dt><dd>${format.bytes(row.queue_bytes)}</dd></div>
       <div><dt>p50 time</dt><dd>${format.latency(row.latency_p50_s)}</dd></div>
       <div><dt>p99 time</dt><dd>${format.latency(row.latency_p99_s)}</dd></div>
       <div><dt>cores</dt><dd>${row.cores === null ? "–" : row.cores.toFixed(2)}</dd></div>
@@ -62,6 +62,7 @@ export function TaskView({ cluster, topology, task, part, ended, old, query, go 
         ? html`<p><a href=${logs}>Show the logs, and follow them</a></p>`
         : html`<${NoLogs} command=${`heron logs ${topology} --task ${task} --follow`} />`}
     <h3>Metrics</h3>
+    <p><a href=${withQuery(viewPath(cluster, topology, "timelines"), { tasks: task })}>Those of the history, by time</a></p>
     <${Metrics} place=${place} task=${task} />
   `;
 }
@@ -144,13 +145,19 @@ function Metrics({ place, task }) {
         ${metrics.data.items.map(
           (row) => html`<tr key=${`${row.name} ${labels(row)}`}>
             <th scope="row">${row.name}</th><td>${labels(row)}</td>
-            <td class="number">${row.kind === "histogram" ? format.plural(row.value, "sample") : exact(row.value)}</td><td>${row.unit}</td>
-            <td class="number">${exact(row.rate_per_s)}</td><td class="number">${exact(row.p50)}</td><td class="number">${exact(row.p99)}</td>
+            <td class="number">${exact(row.value)}</td><td>${row.kind === "histogram" ? "samples" : row.unit}</td>
+            <td class="number">${exact(row.rate_per_s)}</td><td class="number">${withUnit(row.p50, row.unit)}</td><td class="number">${withUnit(row.p99, row.unit)}</td>
           </tr>`,
         )}
       </tbody>
     </table>
   <//>`;
+}
+
+// A quantile of a histogram: its unit is that of the samples, and not of their number.
+function withUnit(value, unit) {
+  if (unit === "s") return format.latency(value);
+  return unit === "bytes" ? format.bytes(value) : exact(value);
 }
 
 function exact(value) {

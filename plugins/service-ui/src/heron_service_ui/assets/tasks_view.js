@@ -7,6 +7,7 @@ import { PERIOD_S, placeOf, readAll, usePolled } from "./tracker_api.js";
 
 const FEW = 60; // tasks; more than these are in tables only when their component is chosen
 
+const COMPARED = 8; // tasks by time; more lines than colours confuse
 const LEAST_QUEUE = 64 * 1024; // bytes; shorter queues are no difference worth a word
 const LEAST_TIME_S = 1e-4;
 const LEAST_MEMORY = 16 * 1024 * 1024; // bytes; processes with the same code differ by some
@@ -91,6 +92,7 @@ function Component({ cluster, topology, name, rows, usuals, by, old, detailed, p
   const found = findings(rows);
   return html`<section class="component">
     <h3><a href=${chosenPath}>${name}</a></h3>
+    ${rows.length > 1 && html`<p><a href=${withQuery(viewPath(cluster, topology, "timelines"), { tasks: busiest(rows) })}>Compare ${rows.length > COMPARED ? `the ${COMPARED} busiest tasks` : "its tasks"} by time</a></p>`}
     ${found.length > 0 && html`<${Troubles} cluster=${cluster} topology=${topology} troubles=${found} />`}
     <ul class="squares" aria-label=${`Tasks of ${name}, shaded by ${title}`}>
       ${rows.map((each) => {
@@ -101,6 +103,10 @@ function Component({ cluster, topology, name, rows, usuals, by, old, detailed, p
     </ul>
     ${detailed && html`<${Table} name=${name} rows=${rows} usuals=${usuals} old=${old} pathOf=${pathOf} />`}
   </section>`;
+}
+
+function busiest(rows) {
+  return [...rows].sort((one, other) => (other.busy ?? 0) - (one.busy ?? 0)).slice(0, COMPARED).map((each) => each.task_id).join();
 }
 
 // What differs among the tasks of a component, as troubles: a straggler, skew, queues, memory, deaths.

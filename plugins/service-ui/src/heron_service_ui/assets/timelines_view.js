@@ -1,7 +1,7 @@
 // Values by time from the tracker's history, with events and decisions marked on them. All charts have one cursor and
 // one range, which is part of the URL.
 
-import { useRef } from "./vendor/htm-preact.js";
+import { useRef, useState } from "./vendor/htm-preact.js";
 import { html } from "./html.js";
 import * as format from "./formats.js";
 import { Chart } from "./chart.js";
@@ -26,6 +26,18 @@ const OF_METRICS = [
   ["Memory of its processes", { "resident-bytes": "" }, format.bytes, () => true],
   ["Share of time in Python's cycle collector", { "gc-share": "" }, format.percent, () => true],
 ];
+// Those of tasks, which are compared in one chart.
+const OF_TASKS = [
+  ["Emitted", { "emit-count": "" }, format.rate, (kind) => kind !== "bolt"],
+  ["Executed", { "execute-count": "" }, format.rate, (kind) => kind !== "spout"],
+  ["Busy share of time", { busy: "" }, format.percent, () => true],
+  ["Share of time in which it holds spouts back", { "back-pressure": "" }, format.percent, () => true],
+  ["Time of a tuple, p99", { "latency-p99-s": "" }, format.latency, () => true],
+  ["Memory of its process", { "resident-bytes": "" }, format.bytes, () => true],
+  ["Acked", { "ack-count": "" }, format.rate, () => true],
+  ["Failed tuples", { "fail-count": "" }, format.rate, () => true],
+];
+const TASK_STEP_S = 60; // the history of tasks has minutes
 const LEAST_S = 60; // a chart of some seconds has no time axis to speak of
 const METRICS_STEP_S = 15; // metrics are read every 10 s, or a little later
 const MOST_SERIES = 16; // lines of a chart that a person can tell apart, and then some
@@ -40,30 +52,39 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
   const shown = useRef(null);
   const range = () => (zoomed ? `start=${from}&end=${to}` : `start=${Math.ceil(Date.now() / 1000) - span + 5}`);
   const period = Math.max(2, span / MOST_POINTS);
-  const keys = [place, last, from, to];
-  const history = usePolled((signal) => read(`${place}/history?${range()}`, signal), period, keys);
+  const tasks = tasksOf(query.get("tasks") || "");
+  const comparing = tasks.length > 0;
+  const metric = query.get("metric") || "";
+  const keys = [place, last, from, to, tasks.join()];
+  const stepped = (least) => `&step=${Math.max(least, Math.ceil(span / MOST_POINTS))}`;
+  const ofTasks = comparing ? stepped(TASK_STEP_S) + tasks.map((each) => `&task=${each}`).join("") : "";
+  const history = usePolled((signal) => read(`${place}/history?${range()}${ofTasks}`, signal), comparing ? Math.max(10, period) : period, keys);
   const slower = usePolled(
-    (signal) => read(`${place}/history?${range()}&step=${Math.max(METRICS_STEP_S, Math.ceil(span / MOST_POINTS))}`, signal),
+    (signal) => (comparing ? null : read(`${place}/history?${range()}${stepped(METRICS_STEP_S)}`, signal)),
     Math.max(10, period),
     keys,
   );
   const decisions = usePolled((signal) => readAll(`${place}/health`, signal), 2, [place]);
   const path = viewPath(cluster, topology, "timelines");
-  const choose = (values) => go(withQuery(path, values), { replace: true });
-  const zoom = (start, end) => choose({ last: last === "15m" ? "" : last, from: Math.floor(start), to: Math.ceil(Math.max(end, start + LEAST_S)) });
+  const kept = { last: last === "15m" ? "" : last, tasks: tasks.join(), metric };
+  const choose = (values) => go(withQuery(path, { ...kept, ...values }), { replace: true });
+  const zoom = (start, end) => choose({ from: Math.floor(start), to: Math.ceil(Math.max(end, start + LEAST_S)) });
   const kinds = new Map((status ? status.components : []).map((each) => [each.name, each.kind]));
   const events = history.data ? history.data.events : [];
   const marks = [...events, ...(decisions.data ? decisions.data.items : [])].map(markOf).filter(Boolean);
-  const charts = (answer, listed) => answer.data && listed.map(([title, metrics, textOf, fits]) => {
-    const series = seriesOf(answer.data, metrics, (name) => fits(kinds.get(name)));
+  const listed = comparing ? OF_TASKS : [...OF_STATUS, ...OF_METRICS];
+  const charts = (answer, wanted) => answer.data && wanted.filter(([, metrics]) => !metric || metric in metrics).map(([title, metrics, textOf, fits]) => {
+    const series = seriesOf(answer.data, metrics, (name) => fits(kinds.get(name)), comparing);
     const limits = zoomed ? [from, to] : [beginOf(history.data || answer.data), answer.data.end_s];
-    return series.length > 0 && html`<${Chart} key=${`${title} ${last}`} title=${title} textOf=${textOf} series=${series} step=${answer.data.step_s} range=${limits} marks=${marks} onZoom=${zoom} onAll=${() => choose({ last: last === "15m" ? "" : last })} onCursor=${(at, tolerance) => show(shown.current, marks, at, tolerance)} />`;
+    return series.length > 0 && html`<${Chart} key=${`${title} ${last}`} title=${title} textOf=${textOf} series=${series} step=${answer.data.step_s} range=${limits} marks=${marks} onZoom=${zoom} onAll=${() => choose({})} onCursor=${(at, tolerance) => show(shown.current, marks, at, tolerance)} />`;
   });
   return html`
     <h2>Timelines</h2>
     <div class="choices">
       <${Choice} label="Last" value=${last} values=${Object.entries(SPANS).map(([key, [title]]) => [key, title])} onChange=${(key) => choose({ last: key === "15m" ? "" : key })} />
-      ${zoomed && html`<span>${format.moment(from)} to ${format.moment(to)} <button type="button" onClick=${() => choose({ last: last === "15m" ? "" : last })}>Show all</button></span>`}
+      <${Choice} label="Chart" value=${metric} values=${[["", "all"], ...listed.map(([title, metrics]) => [Object.keys(metrics)[0], title])]} onChange=${(key) => choose({ metric: key })} />
+      ${zoomed && html`<span>${format.moment(from)} to ${format.moment(to)} <button type="button" onClick=${() => choose({})}>Show all</button></span>`}
+      <${Compared} key=${tasks.join()} tasks=${tasks} compare=${(wanted) => choose({ tasks: wanted, metric: "" })} />
     </div>
     <p class="legend">Drag over a chart to enlarge a part in all of them; double-click shows all again. Vertical lines are events:
       ${Object.values(MARKS).map(([letter, title]) => html` <span key=${letter} class="mark-key"><b>${letter}</b> ${title}</span>`)}</p>
@@ -71,19 +92,35 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
     ${history.data && history.data.error && html`<p class="notice bad" role="status">Nothing is recorded now: ${history.data.error}</p>`}
     ${history.data && history.data.prometheus_error && html`<p class="notice bad" role="status">Prometheus does not answer, and the tracker's own values are shown: ${history.data.prometheus_error}</p>`}
     ${history.data && !history.data.series.length && html`<p>The history has no values of this time yet.</p>`}
-    <div class="charts">${charts(history, OF_STATUS)}${charts(slower, OF_METRICS)}</div>
+    <div class="charts">${comparing ? charts(history, OF_TASKS) : [charts(history, OF_STATUS), charts(slower, OF_METRICS)]}</div>
     <p class="at-cursor" ref=${shown} hidden></p>
     <h2>Events</h2>
     <${Events} events=${events} cluster=${cluster} topology=${topology} />
   `;
 }
 
-// The lines of a chart: the chosen metrics of the components that fit and have a value.
-function seriesOf({ series }, metrics, fits) {
+// The numbers of the tasks that an address or a person names.
+function tasksOf(text) {
+  const found = text.split(/[^0-9]+/).map(Number).filter((each) => each > 0 && each <= 1e9);
+  return [...new Set(found)].slice(0, MOST_SERIES);
+}
+
+// Which tasks are compared: what a person types becomes a part of the address.
+function Compared({ tasks, compare }) {
+  const [wanted, setWanted] = useState(tasks.join(", "));
+  return html`<form class="choices" onSubmit=${(event) => { event.preventDefault(); compare(tasksOf(wanted).join()); }}>
+    <label class="choice">Tasks, at most ${MOST_SERIES} <input type="text" size="16" maxlength="200" placeholder="2, 3" value=${wanted} onInput=${(event) => setWanted(event.currentTarget.value)} /></label>
+    <button type="submit">Compare</button>
+    ${tasks.length > 0 && html`<button type="button" onClick=${() => compare("")}>Show the components</button>`}
+  </form>`;
+}
+
+// The lines of a chart: the chosen metrics of the components that fit, or of their tasks, and have a value.
+function seriesOf({ series }, metrics, fits, ofTasks) {
   return series
-    .filter((each) => each.task_id === 0 && each.metric in metrics && fits(each.component) && each.points.some((point) => point.value))
+    .filter((each) => each.task_id > 0 === ofTasks && each.metric in metrics && fits(each.component) && each.points.some((point) => point.value))
     .slice(0, MOST_SERIES)
-    .map((each) => ({ name: each.component + metrics[each.metric], points: each.points }));
+    .map((each) => ({ name: ofTasks ? `${each.component}/${each.task_id}` : each.component + metrics[each.metric], points: each.points }));
 }
 
 // A young topology fills its charts, and not their last pixels.

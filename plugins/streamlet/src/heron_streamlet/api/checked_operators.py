@@ -75,7 +75,7 @@ def rule(found: object, operator: Operator) -> str:
         msg = f"{place} is not one of {known(RULES)}{near}"
         raise TopologyError(msg)
     if isinstance(operator, Read):
-        msg = f"{place}: a source has no record that it could give up; set topology.on.error, or the rule of a step"
+        msg = f"{place}: no record fails in a source; set topology.on.error, or on_error of the step that fails"
         raise TopologyError(msg)
     if not _runs_function(operator):
         msg = f"{place}: no function of yours runs in this step, so no record fails in it; set the rule of another step"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
+from heron.api.columns import check_depth
 from heron.author_text import short_text
 from heron.errors import TopologyError, UserCodeError
 
-__all__ = ["as_batch", "as_schema", "column_of", "without_rest"]
+__all__ = ["as_array", "as_batch", "as_schema", "column_of", "without_rest"]
 
 _SPARE = 2  # buffers are somewhat larger than what is in them
 
@@ -27,7 +28,7 @@ def as_batch(value: object, what: str) -> pa.RecordBatch:
         found: list[pa.RecordBatch] = value.combine_chunks().to_batches()
         return found[0] if found else pa.RecordBatch.from_pylist([], schema=value.schema)
     if isinstance(value, Mapping):
-        return pa.RecordBatch.from_pydict({name: _contiguous(column) for name, column in value.items()})
+        return pa.RecordBatch.from_pydict({name: as_array(column) for name, column in value.items()})
     msg = f"{what} {type(value).__name__}, not a RecordBatch, a Table, or a mapping of names to arrays"
     raise UserCodeError(msg)
 
@@ -74,5 +75,18 @@ def without_rest(batch: pa.RecordBatch) -> pa.RecordBatch:
     return alone
 
 
-def _contiguous(column: Any) -> pa.Array:  # noqa: ANN401  # arrays of any library
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+def as_array(column: Any) -> Any:  # noqa: ANN401  # an array of any library, or values
+    """An array without chunks, of what an author's function gives.
+
+    Raises:
+        ValueError: when the values contain themselves.
+    """
+    if isinstance(column, pa.ChunkedArray):
+        return column.combine_chunks()
+    if isinstance(column, pa.Array):
+        return column
+    if isinstance(column, Iterator):
+        column = list(column)
+    if isinstance(column, Iterable):
+        check_depth(column)
+    return pa.array(column)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from heron.errors import UserCodeError
-from heron_streamlet.arrow.batches import as_batch, column_of
+from heron_streamlet.arrow.batches import as_array, as_batch, column_of
 from heron_streamlet.arrow.times import Times
 
 __all__ = ["ColumnNamed", "FilterRows", "MapBatch", "Select", "SplitRows"]
@@ -48,9 +48,7 @@ class FilterRows:
 
     def __call__(self, batch: pa.RecordBatch, times: Times | None, bounds: Times | None) -> Sequence[Element]:
         """The rows that are left."""
-        found: Any = self.function(batch)
-        found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-        mask = found if isinstance(found, pa.Array) else pa.array(found)
+        mask = as_array(self.function(batch))
         if mask.type != pa.bool_() or len(mask) != batch.num_rows:
             msg = (
                 f"filter_columns: the function returned {len(mask)} values of the type {mask.type} for "

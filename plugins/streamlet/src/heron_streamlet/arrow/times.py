@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from heron.errors import UserCodeError
+from heron_streamlet.arrow.batches import as_array
 from heron_streamlet.windowing.event_time import LIMIT_US, START_OF_TIME_US, EventClock, event_time_us
 
 __all__ = ["Times", "column_times"]
@@ -47,8 +48,7 @@ def column_times(column: Any, clock: EventClock) -> tuple[Times, Times]:  # noqa
 
 
 def _times_us(column: Any) -> Times:  # noqa: ANN401
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    array = array if isinstance(array, pa.Array) else pa.array(array)
+    array = as_array(column)
     if array.null_count:
         row = array.is_null().index(True).as_py()
         msg = f"event time of row {row} of the batch is null"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from heron.author_text import class_name
+from heron.author_text import class_name, short_text
 from heron_streamlet.connectors.sinks import Sink
 from heron_streamlet.connectors.sources import Source
 from heron_streamlet.connectors.transformer import Transformer
@@ -235,7 +235,7 @@ def chosen_partition(
     except Exception as error:
         raise failed_at(operator, error, element) from error
     if type(chosen) is not int or not 0 <= chosen < partitions:
-        shown = f"{chosen:d}" if type(chosen) is int else f"of type {class_name(chosen)}"
+        shown = short_text(chosen) if type(chosen) is int else f"of type {class_name(chosen)}"
         reason = f"the partition {shown} is not an integer from 0 to {partitions - 1}"
         raise OperatorError.of(operator, reason, (element,))
     return chosen

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from heron.api import CountMetric, Spout, StatefulComponent, Stream, TopologyContext, ValueState
+from heron.author_text import short_text
 from heron.clock import Clock, SystemClock
 from heron_streamlet.connectors.sources import PlacedReader, Reader
 from heron_streamlet.failures import OperatorError
@@ -113,8 +114,8 @@ class OpenPartition:
         """Where the element at hand is: the partition, and the place in it."""
         number, reader = len(self._elements) - self._left(), self._reader
         if isinstance(reader, PlacedReader):
-            return f"partition {self.name!r}, position {reader.position_of(max(0, number - 1))!r:.200}"
-        return f"partition {self.name!r}, element {number} behind position {self._position!r:.200}"
+            return f"partition {self.name!r}, position {short_text(reader.position_of(max(0, number - 1)), 200)}"
+        return f"partition {self.name!r}, element {number} behind position {short_text(self._position, 200)}"
 
     def idle_s(self, now_s: float) -> float:
         """For how long it has been idle; 0 if it is not."""

@@ -11,14 +11,24 @@ from functools import lru_cache
 import numpy
 
 from heron.api import IMetric
-from heron.author_text import short_text
+from heron.author_text import class_name, error_text, short_text
 from heron.errors import HeronError
 from heron_testing.hostile_arguments.arguments import ARGUMENTS, CLASSES
 from heron_testing.hostile_arguments.author_file import FILE_NAME, class_at, first_line_of_calls, line_of
 from heron_testing.hostile_arguments.calls import CALLS, Call, Caller
 from heron_testing.hostile_arguments.components import Place
 
-__all__ = ["PLACES", "Cell", "Outcome", "Verdict", "cells", "contradictions", "judged"]
+__all__ = [
+    "PLACES",
+    "Cell",
+    "Outcome",
+    "Verdict",
+    "cells",
+    "contradictions",
+    "judged",
+    "verdict_of_call",
+    "wrong_error",
+]
 
 PLACES: dict[Caller, tuple[Place, ...]] = {
     Caller.BOLT: tuple(Place),
@@ -31,7 +41,7 @@ PLACES: dict[Caller, tuple[Place, ...]] = {
 
 _LINE = re.compile(r"component '(\w+)', task \d+: (.*) raised (\w+)(?:: |;).*?; at (.*?), line (\d+)", re.DOTALL)
 _OWN = {"HostileError", "Failure"}
-_SHARED = ("context.register_metric(", "context.keyed_state(", "self.maps.", "X in self.values")
+_SHARED = ("context.register_metric(", "context.keyed_state(", "global_metrics.", "self.maps.", "X in self.values")
 """Calls that give otherwise where an earlier cell of the task has used the same name or key."""
 
 
@@ -86,7 +96,7 @@ def judged(cell: Cell, errors: Sequence[str]) -> Verdict:
             return Verdict(Outcome.FAULT, f"the error of a neighbour: {error}")
         if not file.endswith(FILE_NAME):
             return Verdict(Outcome.FAULT, f"no line of the author: {error}")
-        if problem := wrong_class(cell, name):
+        if problem := wrong_error(cell, name, error):
             return Verdict(Outcome.FAULT, f"{problem}: {error}")
         at_the_call = int(number) == line_of(cell.call) or int(number) < first_line_of_calls()
         refused |= at_the_call and not doing.startswith(("emit on", "a call of", "reading", "metric", "backlog"))
@@ -95,12 +105,24 @@ def judged(cell: Cell, errors: Sequence[str]) -> Verdict:
     return Verdict(Outcome.FAILS, errors[0]) if errors else Verdict(Outcome.WORKS)
 
 
+def verdict_of_call(cell: Cell, error: BaseException, *, at_the_call: bool) -> Verdict:
+    """The verdict by what a file or a pipeline raised: at the line of the call, or later."""
+    name = class_name(error)
+    text = f"{name}: {error_text(error)}"
+    problem = wrong_error(cell, name, text)
+    if not (problem or at_the_call or isinstance(error, HeronError)):
+        problem = "not of the engine's classes"
+    if problem:
+        return Verdict(Outcome.FAULT, f"{problem}: {text}")
+    return Verdict(Outcome.REFUSED if at_the_call else Outcome.FAILS, text)
+
+
 def contradictions(expected: Mapping[Cell, Outcome], errors: Sequence[str]) -> list[str]:
     """What the errors of a task that ran many cells, one of each call, say otherwise than the expected outcomes.
 
     An error at the line of a call belongs to its cell. An error at a line of an author's class, as of a value that
     cannot be encoded, belongs to the cells without an error at their line whose argument it names. Equal errors are
-    shown once. Cells that depend on earlier cells are left out, and anchors in `finish`: processes ignore them there.
+    shown once. Cells that depend on earlier cells are left out.
     """
     at_lines: dict[int, list[str]] = {}
     for error in errors:
@@ -112,8 +134,7 @@ def contradictions(expected: Mapping[Cell, Outcome], errors: Sequence[str]) -> l
             continue
         verdict = judged(cell, at_lines.get(line_of(cell.call), ()))
         if verdict.outcome is Outcome.WORKS and outcome is not Outcome.WORKS:
-            if cell.place is not Place.FINISH or "anchors=" not in cell.call.line:
-                silent.append(cell)
+            silent.append(cell)
         elif verdict.outcome is not outcome:
             wrong.append(f"{cell}: {verdict.outcome} instead of {outcome}; {verdict.reason}")
     unnamed = [cell for cell in silent if not any(_may_be_of(cell, error) for error in of_classes)]
@@ -132,7 +153,8 @@ def _may_be_of(cell: Cell, error: str) -> bool:
     if found is not None and class_at(int(found[5])) == name:
         return True
     shown = short_text(value).partition(" at 0x")[0]
-    return any(each in error for each in (f" of type {name} ", f" of a {name};", f"its value {shown}"))
+    ways = (f" of type {name} ", f" of a {name};", f"its value, a {name},", f"its value, {shown},")
+    return any(each in error for each in ways)
 
 
 @lru_cache
@@ -142,12 +164,14 @@ def _value_of(argument: str) -> object:
     return eval(ARGUMENTS[argument], names)  # noqa: S307  # our own text
 
 
-def wrong_class(cell: Cell, name: str) -> str:
-    """What is wrong with the class of an error; empty if nothing is.
+def wrong_error(cell: Cell, name: str, text: str) -> str:
+    """What is wrong with the class and the text of an error; empty if nothing is.
 
     The engine's own classes are right, and those that Python raises for a wrong argument. The author's are right if
     the engine must call the method that raises.
     """
+    if "integer string conversion" in text:
+        return "the error is that of its text, which has an integer that Python refuses to write"
     if name in _OWN:
         unasked = cell.argument == "`__repr__` raises" and "raise " not in cell.call.line
         return "an error text calls __repr__" if unasked else ""

@@ -8,14 +8,14 @@ from types import ModuleType
 from typing import Any
 
 from heron.api.capture import capture_topologies
-from heron.errors import HeronError, LimitExceededError, TopologyFailedError
+from heron.errors import LimitExceededError, TopologyFailedError
 from heron_simulator import Simulation
 from heron_streamlet import Builder, Config, Items, Streamlet
 from heron_streamlet.topology.topology_compiler import compile_topology
 from heron_testing.fake_clock import FakeClock
 from heron_testing.hostile_arguments.author_file import FILE_NAME, line_of
 from heron_testing.hostile_arguments.calls import CALLS
-from heron_testing.hostile_arguments.cells import Cell, Outcome, Verdict, wrong_class
+from heron_testing.hostile_arguments.cells import Cell, Outcome, Verdict, verdict_of_call, wrong_error
 from heron_testing.pipelines.collected import COLLECTED, Collect
 
 __all__ = ["verdict_of_pipeline"]
@@ -57,12 +57,8 @@ def verdict_of_pipeline(cell: Cell, author: ModuleType) -> Verdict:
     except LimitExceededError as error:
         endless = callable(argument) and "new_source" in cell.call.line  # a function is a source without an end
         return Verdict(Outcome.WORKS if endless else Outcome.FAULT, f"it did not end: {error}")
-    except HeronError as error:
-        return Verdict(Outcome.REFUSED if at_the_call else Outcome.FAILS, f"{type(error).__name__}: {error}")
     except BaseException as error:
-        problem = wrong_class(cell, type(error).__name__) or ("" if at_the_call else "not of the engine's classes")
-        text = f"{type(error).__name__}: {error}" if type(error).__name__ != "HostileError" else "HostileError"
-        return Verdict(Outcome.FAULT if problem else Outcome.REFUSED, f"{problem}: {text}")
+        return verdict_of_call(cell, error, at_the_call=at_the_call)
     # A function of the author in the place of the argument gives what it gives.
     is_function = callable(argument) and not any(each in cell.call.line for each in ("answer", "lambda"))
     if missing := _missing(collected and not is_function, errors):
@@ -94,6 +90,6 @@ def _judged(cell: Cell, errors: Sequence[str]) -> Verdict:
         if f"{FILE_NAME}" not in error or f"{line_of(cell.call)}" not in error:
             return Verdict(Outcome.FAULT, f"no line of the author: {error}")
         found = _RAISED.search(error)
-        if found is None or (problem := wrong_class(cell, found[1])):
+        if found is None or (problem := wrong_error(cell, found[1], error)):
             return Verdict(Outcome.FAULT, f"{problem if found else 'no class'}: {error}")
     return Verdict(Outcome.FAILS, errors[0]) if errors else Verdict(Outcome.WORKS)

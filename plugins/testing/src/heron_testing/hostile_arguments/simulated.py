@@ -7,13 +7,13 @@ from types import ModuleType
 
 from heron.api import TopologyBuilder
 from heron.api.capture import capture_topologies
-from heron.errors import HeronError, TopologyFailedError
+from heron.errors import TopologyFailedError
 from heron.spi.driver import DriverRef
 from heron_simulator import Simulation
 from heron_testing.fake_clock import FakeClock
 from heron_testing.hostile_arguments.author_file import loaded
 from heron_testing.hostile_arguments.calls import CALLS, Caller
-from heron_testing.hostile_arguments.cells import Cell, Outcome, Verdict, judged, wrong_class
+from heron_testing.hostile_arguments.cells import Cell, Outcome, Verdict, judged, verdict_of_call
 from heron_testing.hostile_arguments.components import NEIGHBOURS, HostileSpout, Place, Sink, Source
 from heron_testing.hostile_arguments.matrix_topology import topology_of
 from heron_testing.hostile_arguments.pipelines import verdict_of_pipeline
@@ -95,10 +95,6 @@ def _verdict_of_file(cell: Cell, author: ModuleType) -> Verdict:
         simulation = Simulation(builder, clock=FakeClock())
         with simulation:
             simulation.step()
-    except HeronError as error:
-        return Verdict(Outcome.REFUSED if at_the_call else Outcome.FAILS, f"{type(error).__name__}: {error}")
     except BaseException as error:
-        problem = wrong_class(cell, type(error).__name__) or ("" if at_the_call else "not of the engine's classes")
-        text = f"{type(error).__name__} at {error.__traceback__}"
-        return Verdict(Outcome.FAULT, f"{problem}: {text}") if problem else Verdict(Outcome.REFUSED, text)
+        return verdict_of_call(cell, error, at_the_call=at_the_call)
     return Verdict(Outcome.WORKS)

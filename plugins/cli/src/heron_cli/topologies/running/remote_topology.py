@@ -167,9 +167,7 @@ class RemoteTopology:
             RefusedError: also when the task has no inspector.
             UnreachableError: also when the task itself does not answer within `timeout_s`; the message has its process.
         """
-        return self._reached(
-            self._ask(False, lambda client, _: client.stacks(component, task_id, min(self.timeout_s, _LONGEST_S)))
-        )
+        return self._ask_task(False, lambda client, left_s: client.stacks(component, task_id, left_s))
 
     def take_letters(self, task_id: int, ids: Collection[str], *, drop: bool) -> LettersAnswer:
         """Drop stored dead letters of a task, at most 1,000, or have them emitted or processed again.
@@ -178,8 +176,7 @@ class RemoteTopology:
             RefusedError: also when the task keeps no dead letters, is paused or has ended.
             UnreachableError: also when the task does not answer within `timeout_s`; the outcome is unknown.
         """
-        wait_s = min(self.timeout_s, _LONGEST_S)
-        return self._reached(self._ask(True, lambda client, _: client.letters(task_id, ids, wait_s, drop=drop)))
+        return self._ask_task(True, lambda client, left_s: client.letters(task_id, ids, left_s, drop=drop))
 
     def profile(self, task_id: int, component: str = "", *, seconds: float = 10.0) -> TaskProfile:
         """Return where the thread of a task spends its time, by samples over `seconds` (above 0, at most 300).
@@ -190,8 +187,7 @@ class RemoteTopology:
             RefusedError: also when the task is being profiled already, or has no inspector.
             UnreachableError: also when the task ends meanwhile, or does not answer.
         """
-        wait_s = min(self.timeout_s, _LONGEST_S)
-        return self._reached(self._ask(False, lambda client, _: client.profile(component, task_id, seconds, wait_s)))
+        return self._ask_task(False, lambda client, left_s: client.profile(component, task_id, seconds, left_s))
 
     def memory(self, task_id: int, component: str = "", *, seconds: float = 5.0) -> TaskMemory:
         """Return what the memory of a task holds, and what grows in it over `seconds` (0 to 300; 0: a single look).
@@ -202,8 +198,7 @@ class RemoteTopology:
             RefusedError: also when the task is being observed already, or has no inspector.
             UnreachableError: also when the task ends meanwhile, or does not answer.
         """
-        wait_s = min(self.timeout_s, _LONGEST_S)
-        return self._reached(self._ask(False, lambda client, _: client.memory(component, task_id, seconds, wait_s)))
+        return self._ask_task(False, lambda client, left_s: client.memory(component, task_id, seconds, left_s))
 
     def tuples(self, task_id: int, component: str = "", *, tuples: int = 10, seconds: float = 10.0) -> TaskTuples:
         """Return the next `tuples` (1 to 100) that a task receives and emits, or those of `seconds` (at most 300).
@@ -213,10 +208,7 @@ class RemoteTopology:
                 inspector.
             UnreachableError: also when the task ends meanwhile, or does not answer.
         """
-        wait_s = min(self.timeout_s, _LONGEST_S)
-        return self._reached(
-            self._ask(False, lambda client, _: client.tuples(component, task_id, tuples, seconds, wait_s))
-        )
+        return self._ask_task(False, lambda client, left_s: client.tuples(component, task_id, tuples, seconds, left_s))
 
     def plans(self) -> TopologyPlans:
         """Return its logical, packing and physical plan from the state manager; no question goes to the topology."""
@@ -282,13 +274,15 @@ class RemoteTopology:
     ) -> None:
         self.close()
 
-    def _reached(self, answer: T | str) -> T:
+    def _ask_task(self, control: bool, question: Question[T | str]) -> T:
+        """As `_ask`; the task may answer until the deadline, or take the seconds of an observation longer."""
+        answer = self._ask(control, question, _LONGEST_S)
         if isinstance(answer, str):
             msg = f"topology {self.name!r}: {answer}"
             raise UnreachableError(msg)
         return answer
 
-    def _ask(self, control: bool, question: Question[T]) -> T:
+    def _ask(self, control: bool, question: Question[T], longest_s: float = _ANSWER_S) -> T:
         if control and self._read_only:
             msg = f"topology {self.name!r}: the client is read-only; connect without read_only to change it"
             raise AccessError(msg)
@@ -300,7 +294,7 @@ class RemoteTopology:
             if location is None:
                 why = self._absence()
             else:
-                left_s = max(_RETRY_S, min(deadline_s - monotonic_s(), _ANSWER_S))
+                left_s = max(_RETRY_S, min(deadline_s - monotonic_s(), longest_s))
                 try:
                     return question(self._connected(location, control), left_s)
                 except UnreachableError as error:
