@@ -296,7 +296,7 @@ def test_hostile_texts_are_shown_as_they_are(sandbox: Sandbox, watched: WatchedP
     assert "\u202e" not in page.locator("main").inner_text()
     link.click()
     expect(page.get_by_role("heading", level=1)).to_have_text(SHOWN)
-    expect(page).to_have_title(re.compile(f"^{re.escape(SHOWN)} . Heron$"))
+    expect(page).to_have_title(re.compile(f"^graph . {re.escape(SHOWN)} . Heron$"))
     assert page.evaluate("window.hacked") is None
     assert watched.faults() == []
 
