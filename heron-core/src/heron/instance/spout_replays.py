@@ -124,9 +124,9 @@ class SpoutReplays(OwnReplays):
         return found
 
     def _stored_ended(self, ended: Mapping[str, DeadLetter | None]) -> None:
-        """Letters were acked (None), or have failed again. Each change writes whole files, so many wait for each other.
+        """Letters were acked (None), or have failed again; the store changes when they are as many as those under way.
 
-        None waits for more letters than have ended.
+        A change writes whole files, so a change for each letter would take long.
         """
         self._ended |= ended
         if len(self._ended) >= len(self.replayer.stored):
