@@ -11,10 +11,10 @@ from heron.planner.packing_plan import NO_RESOURCE, Resource
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, ContainerStatus, Job
 from heron_scheduler_kit.managed.cluster import JobChange, Observation
+from heron_scheduler_kit.managed.container_state import container_status
 from heron_scheduler_kit.managed.launch_file import encode_launch_file, read_launch_file
 from heron_scheduler_kit.managed.managed_job import ManagedJob, decode_job, encode_job
 from heron_scheduler_kit.managed.managed_options import ManagedOptions
-from heron_scheduler_kit.managed.managed_scheduler import container_status
 
 OPTIONS = ManagedOptions(executor_cpu=0.1, executor_memory_mb=128, manager_cpu=0.5, manager_memory_mb=384)
 STATE = DriverRef("statemgr", "zookeeper", "m:C", {"password": "s3cret"}, secrets=("s3cret",))
@@ -26,7 +26,7 @@ def _spec(container_id: int, needs: Resource = NO_RESOURCE) -> ContainerSpec:
 
 def _job(*specs: ContainerSpec) -> ManagedJob:
     job = Job("t", "t-1", specs, owner="ann", role="ads", env="prod")
-    return ManagedJob.of(job, OPTIONS, lambda _, container_id: f"slot-{container_id}")
+    return ManagedJob.of(job, OPTIONS, lambda _, container_id: f"place-{container_id}")
 
 
 def test_a_request_is_the_plan_and_the_share_of_the_executor() -> None:
@@ -48,12 +48,12 @@ def test_a_stored_job_comes_back_and_has_no_secret() -> None:
 
 
 def test_a_change_names_what_goes_and_keeps_the_rest() -> None:
-    """Slots that are in both jobs must not be touched."""
+    """Places that are in both jobs must not be touched."""
     before = _job(_spec(0), _spec(1), _spec(2))
-    after = before.without([1]).with_added([_spec(7)], OPTIONS, lambda job, _: f"slot-{len(job.containers)}")
+    after = before.without([1]).with_added([_spec(7)], OPTIONS, lambda job, _: f"place-{len(job.containers)}")
     assert after.container_ids == (0, 2, 7)
     assert after.request(2) == before.request(2)
-    assert JobChange(before, after, {}).removed == {"slot-1"}
+    assert JobChange(before, after, {}).removed == {"place-1"}
     assert JobChange(None, before, {}).removed == frozenset()
     with pytest.raises(SchedulerError, match="container 2 exists already"):
         after.with_added([_spec(2)], OPTIONS, lambda _, container_id: str(container_id))

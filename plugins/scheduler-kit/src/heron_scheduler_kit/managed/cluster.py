@@ -32,9 +32,9 @@ class StoredJob:
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """A change of the slots of a job; all other slots go on untouched.
+    """A change of the places of a job; all other places go on untouched.
 
-    `files` has the launch files of the slots that are in `after` only. `stuck` are the slots in `before` only whose
+    `files` has the launch files of the places that are in `after` only. `stuck` are the places in `before` only whose
     launchers have not ended their executors: the cluster must end their processes. `before` is None for a new job.
     """
 
@@ -45,13 +45,13 @@ class JobChange:
 
     @property
     def removed(self) -> frozenset[str]:
-        """The slots that the change removes."""
-        return self.before.slots - self.after.slots if self.before else frozenset()
+        """The places that the change removes."""
+        return self.before.places - self.after.places if self.before else frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A slot as the cluster sees it. `up` is whether its launcher runs, at `where`.
+    """A place as the cluster sees it. `up` is whether its launcher runs, at `where`.
 
     `reason` is why it does not run now, or why it last ended, in the cluster's words; "" without one.
     """
@@ -68,7 +68,7 @@ class Cluster(ABC):
     - *Time*: a call takes at most 5 s, and raises when the cluster does not answer.
     - *Errors*: SchedulerError with the cluster's own words, the object and the remedy. After a lost answer the outcome
       is unknown; the caller repeats the call or ends the job.
-    - *Launchers*: each slot runs ``PYTHON -P -m heron_scheduler_kit.managed.launcher LAUNCHFILE``. It gets SIGTERM
+    - *Launchers*: each place runs ``PYTHON -P -m heron_scheduler_kit.managed.launcher LAUNCHFILE``. It gets SIGTERM
       before its end, and `ManagedOptions.end_s` seconds. The cluster starts it again whenever it ends. Only the
       container, and users who may read secrets in the cluster, can read the launch file.
     """
@@ -77,8 +77,8 @@ class Cluster(ABC):
     def check(self, timeout_s: float) -> str:
         """Do what `heron.spi.driver.Driver.check` does: say in one line whether jobs can run there."""
 
-    def slot(self, job: ManagedJob, container_id: int) -> str:
-        """Return the slot for a container that joins the job; the default is its id."""
+    def place(self, job: ManagedJob, container_id: int) -> str:
+        """Return the place for a container that joins the job; the default is its id."""
         del job
         return str(container_id)
 
@@ -96,7 +96,7 @@ class Cluster(ABC):
 
     @abstractmethod
     def replace(self, job: ManagedJob, version: str) -> None:
-        """Store a changed job without changing its slots.
+        """Store a changed job without changing its places.
 
         Raises:
             JobChangedError: when the stored job does not have that version, or is gone.
@@ -104,18 +104,18 @@ class Cluster(ABC):
 
     @abstractmethod
     def apply(self, change: JobChange) -> None:
-        """Order what the stored job needs: new slots with their launch files, the end of removed slots.
+        """Order what the stored job needs: new places with their launch files, the end of removed places.
 
         It returns when the cluster has accepted it. It may be called again with the same change.
         """
 
     @abstractmethod
     def observe(self, job: ManagedJob) -> Mapping[str, Observation]:
-        """Return the slots that exist in the cluster, also those that are ending or cannot start."""
+        """Return the places that exist in the cluster, also those that are ending or cannot start."""
 
     @abstractmethod
     def end(self, topology: str) -> None:
-        """Order the end of all slots of a topology and the removal of their launch files, also of incomplete jobs.
+        """Order the end of all places of a topology and the removal of their launch files, also of incomplete jobs.
 
         The stored job stays. It may be called again.
         """

@@ -1,4 +1,4 @@
-"""The launch file of a slot: what a launcher needs to run its container. It has secrets, and the cluster hides it."""
+"""The launch file of a place: what a launcher needs to run its container. It has secrets, and the cluster hides it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def encode_launch_file(spec: ContainerSpec, options: ManagedOptions) -> bytes:
 
 
 def read_launch_file(path: Path) -> LaunchFile | None:
-    """Return the launch file at a path; None when there is none, because the slot has no container.
+    """Return the launch file at a path; None when there is none, because the place has no container.
 
     Raises:
         SchedulerError: when it cannot be read; the message does not show what it holds.

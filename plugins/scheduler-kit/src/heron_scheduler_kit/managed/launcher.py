@@ -1,4 +1,4 @@
-"""The process that a cluster keeps alive for each slot: ``python -m heron_scheduler_kit.managed.launcher LAUNCHFILE``.
+"""The process that a cluster keeps alive for each place: ``python -m heron_scheduler_kit.managed.launcher LAUNCHFILE``.
 
 It starts the executor of its container, restarts it, and does what the record of the container asks. It ends only by
 SIGTERM or SIGINT: clusters start a container again that ends, and a container that has ended or was given up must not
@@ -253,7 +253,7 @@ def _spec_here(spec: dict[str, object], attempt: int, logs: Path) -> dict[str, o
 
 
 def _wait_for_file(path: Path, signals: Signals) -> LaunchFile | None:
-    """Return the launch file; wait while the slot has no container. None when a signal ends the wait."""
+    """Return the launch file; wait while the place has no container. None when a signal ends the wait."""
     said = False
     with selectors.DefaultSelector() as selector:
         selector.register(signals.fileno(), selectors.EVENT_READ)
@@ -262,7 +262,7 @@ def _wait_for_file(path: Path, signals: Signals) -> LaunchFile | None:
                 return launch
             if not said:
                 said = True
-                _log.info("this slot has no container: %s does not exist", path)
+                _log.info("this place has no container: %s does not exist", path)
             selector.select(_RETRY_S)
             signals.read()
     return None

@@ -14,23 +14,23 @@ from heron.spi.scheduler import ContainerSpec, Job
 from heron.spi.typed_values import decode_json
 from heron_scheduler_kit.managed.managed_options import ManagedOptions
 
-__all__ = ["ContainerRequest", "ManagedJob", "SlotChoice", "decode_job", "encode_job"]
+__all__ = ["ContainerRequest", "ManagedJob", "PlaceChoice", "decode_job", "encode_job"]
 
 _MB = 1024 * 1024
 
-SlotChoice = Callable[["ManagedJob", int], str]
-"""Returns the slot for a new container of a job; `Cluster.slot`."""
+PlaceChoice = Callable[["ManagedJob", int], str]
+"""Returns the place for a new container of a job; `Cluster.place`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerRequest:
     """What a container asks of the cluster: cores, MiB of memory and of disk, the executor's own share included.
 
-    `slot` is the place in the cluster that keeps the container, and never changes. `disk_mb` is 0 without a request.
+    `place` is the cluster's name for what keeps the container, and never changes. `disk_mb` is 0 without a request.
     """
 
     container_id: int
-    slot: str
+    place: str
     cpu: float
     memory_mb: int
     disk_mb: int = 0
@@ -48,7 +48,7 @@ class ManagedJob:
     containers: tuple[ContainerRequest, ...] = ()
 
     @classmethod
-    def of(cls, job: Job, options: ManagedOptions, choose: SlotChoice) -> ManagedJob:
+    def of(cls, job: Job, options: ManagedOptions, choose: PlaceChoice) -> ManagedJob:
         """Return the job of a submission.
 
         Raises:
@@ -66,9 +66,9 @@ class ManagedJob:
         return tuple(each.container_id for each in self.containers)
 
     @property
-    def slots(self) -> frozenset[str]:
-        """The slots of its containers."""
-        return frozenset(each.slot for each in self.containers)
+    def places(self) -> frozenset[str]:
+        """The places of its containers."""
+        return frozenset(each.place for each in self.containers)
 
     def request(self, container_id: int) -> ContainerRequest:
         """Return the request of a container. Raises SchedulerError when the job does not have it."""
@@ -83,7 +83,7 @@ class ManagedJob:
                 msg = f"topology {self.topology!r}: container {each} is unknown; this job has {ids}"
                 raise SchedulerError(msg)
 
-    def with_added(self, specs: Sequence[ContainerSpec], options: ManagedOptions, choose: SlotChoice) -> ManagedJob:
+    def with_added(self, specs: Sequence[ContainerSpec], options: ManagedOptions, choose: PlaceChoice) -> ManagedJob:
         """Return the job with further containers. Raises SchedulerError when it has one of them already."""
         grown = self
         for spec in specs:
@@ -109,16 +109,20 @@ def encode_job(job: ManagedJob) -> str:
     return msgspec.json.encode(job).decode()
 
 
-def decode_job(text: str, place: str) -> ManagedJob:
-    """Return the job of `encode_job`. Raises SchedulerError, with the place, when the text is something else."""
+def decode_job(text: str, stored_in: str) -> ManagedJob:
+    """Return the job of `encode_job`; `stored_in` is for messages.
+
+    Raises:
+        SchedulerError: when the text is something else.
+    """
     try:
         return decode_json(text.encode(), ManagedJob)
     except msgspec.MsgspecError as error:
-        msg = f"{place}: is not a job of Heron ({error}); it was changed by hand, remove it with the cluster's tool"
+        msg = f"{stored_in}: is not a job of Heron ({error}); it was changed by hand, remove it with the cluster's tool"
         raise SchedulerError(msg) from error
 
 
-def _request(spec: ContainerSpec, options: ManagedOptions, slot: str) -> ContainerRequest:
+def _request(spec: ContainerSpec, options: ManagedOptions, place: str) -> ContainerRequest:
     needs = spec.required
     if needs == NO_RESOURCE:
         cpu, memory_mb = options.manager_cpu, options.manager_memory_mb
@@ -126,7 +130,7 @@ def _request(spec: ContainerSpec, options: ManagedOptions, slot: str) -> Contain
         cpu, memory_mb = needs.cpu, math.ceil(needs.ram_bytes / _MB)
     return ContainerRequest(
         spec.container_id,
-        slot,
+        place,
         round(cpu + options.executor_cpu, 3),
         memory_mb + options.executor_memory_mb,
         math.ceil(needs.disk_bytes / _MB),

@@ -42,7 +42,7 @@ class FolderOptions(ManagedOptions, frozen=True):
 
 
 class FolderCluster(Cluster):
-    """``FOLDER/<topology>/job`` is the stored job; ``<slot>.launch``, ``<slot>.pid`` and ``<slot>.out`` are a slot."""
+    """``FOLDER/<topology>/job`` is the stored job; ``NAME.launch``, ``NAME.pid`` and ``NAME.out`` are a place."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -61,7 +61,7 @@ class FolderCluster(Cluster):
         return StoredJob(decode_job(text, str(self._job(topology))), version, topology)
 
     def reserve(self, job: ManagedJob) -> None:
-        make_private_dir(self._place(job.topology))
+        make_private_dir(self._home(job.topology))
         with self._locked():
             if self._job(job.topology).exists():
                 raise JobExistsError(job.topology)
@@ -75,49 +75,49 @@ class FolderCluster(Cluster):
             write_private(self._job(job.topology), f"{int(version) + 1}\n{encode_job(job)}".encode())
 
     def apply(self, change: JobChange) -> None:
-        for slot in change.removed:
-            self._signal(change.after.topology, slot, signal.SIGKILL if slot in change.stuck else signal.SIGTERM)
-        for slot, launch in change.files.items():
-            place = self._place(change.after.topology)
-            write_private(place / f"{slot}.launch", launch)
-            with (place / f"{slot}.out").open("ab") as output:
-                command = (*_LAUNCHER, str(place / f"{slot}.launch"))
+        for place in change.removed:
+            self._signal(change.after.topology, place, signal.SIGKILL if place in change.stuck else signal.SIGTERM)
+        for place, launch in change.files.items():
+            home = self._home(change.after.topology)
+            write_private(home / f"{place}.launch", launch)
+            with (home / f"{place}.out").open("ab") as output:
+                command = (*_LAUNCHER, str(home / f"{place}.launch"))
                 process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
-            (place / f"{slot}.pid").write_text(str(process.pid))
+            (home / f"{place}.pid").write_text(str(process.pid))
             _STARTED.append(process)
 
     def observe(self, job: ManagedJob) -> Mapping[str, Observation]:
-        found = {path.stem: self._pid(path) for path in self._place(job.topology).glob("*.pid")}
-        return {slot: Observation(runs(pid), f"process {pid}") for slot, pid in found.items()}
+        found = {path.stem: self._pid(path) for path in self._home(job.topology).glob("*.pid")}
+        return {place: Observation(runs(pid), f"process {pid}") for place, pid in found.items()}
 
     def end(self, topology: str) -> None:
-        for path in self._place(topology).glob("*.pid"):
+        for path in self._home(topology).glob("*.pid"):
             self._signal(topology, path.stem, signal.SIGTERM)
 
     def remains(self, topology: str) -> Sequence[str]:
         self.find(topology)
-        return [path.stem for path in self._place(topology).glob("*.pid") if runs(self._pid(path))]
+        return [path.stem for path in self._home(topology).glob("*.pid") if runs(self._pid(path))]
 
     def release(self, topology: str) -> None:
-        for path in self._place(topology).glob("*"):
+        for path in self._home(topology).glob("*"):
             path.unlink()
 
     def links(self, stored: StoredJob) -> tuple[JobLink, ...]:
-        return (JobLink("folder", str(self._place(stored.job.topology))),)
+        return (JobLink("folder", str(self._home(stored.job.topology))),)
 
     def output(self, job: ManagedJob, container_id: int, lines: int) -> Iterator[str]:
-        path = self._place(job.topology) / f"{job.request(container_id).slot}.out"
+        path = self._home(job.topology) / f"{job.request(container_id).place}.out"
         yield from path.read_text().splitlines()[-lines:]
 
-    def _place(self, topology: str) -> Path:
+    def _home(self, topology: str) -> Path:
         return self._folder / topology
 
     def _job(self, topology: str) -> Path:
-        return self._place(topology) / "job"
+        return self._home(topology) / "job"
 
-    def _signal(self, topology: str, slot: str, number: signal.Signals) -> None:
+    def _signal(self, topology: str, place: str, number: signal.Signals) -> None:
         with suppress(OSError, ValueError):
-            os.kill(self._pid(self._place(topology) / f"{slot}.pid"), number)
+            os.kill(self._pid(self._home(topology) / f"{place}.pid"), number)
 
     @staticmethod
     def _pid(path: Path) -> int:
