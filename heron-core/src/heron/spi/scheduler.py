@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from heron.planner.packing_plan import NO_RESOURCE, Resource
 from heron.spi.driver import Driver, DriverRef
+from heron.spi.statemgr import StateManager
 
 __all__ = [
     "CAPABILITIES",
@@ -87,12 +88,16 @@ class Job:
     """A topology to run: one spec per container, including container 0 with the topology manager.
 
     An `attached` job ends when the process that scheduled it ends, for any reason; other jobs survive that process.
+    `owner`, `role` and `env` are labels for people: the user who submitted it, and what that user chose.
     """
 
     topology: str
     topology_id: str
     containers: tuple[ContainerSpec, ...]
     attached: bool = False
+    owner: str = ""
+    role: str = ""
+    env: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +223,12 @@ class Scheduler(Driver):
     @abstractmethod
     def links(self, topology: str) -> tuple[JobLink, ...]:
         """Return pages that show the job, without secrets in the URLs (at most 10 s); none without a job."""
+
+    def use_state(self, statemgr: StateManager) -> None:
+        """Give the scheduler the state manager of its profile, which its owner closes after the last call.
+
+        Commands call this once, before all other calls. The default ignores it.
+        """
 
     def follow(self, look: Callable[[], None]) -> None:
         """Let `schedule` call `look` several times a second while it waits, if the driver supports it.

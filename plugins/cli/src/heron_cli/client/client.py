@@ -151,6 +151,7 @@ class Client:
         self._statemgr: StateManager = open_guarded_statemgr(self._profile.statemgr)
         try:
             self._scheduler: Scheduler = open_guarded(self._profile.scheduler, Scheduler)
+            self._scheduler.use_state(self._statemgr)
         except BaseException:
             close_statemgr(self._statemgr)
             raise

@@ -318,4 +318,5 @@ def _job(environment: Environment, submission: Submission, run: ExecutionState) 
         submission.checkpoint,
     )
     specs = tuple(each if each.container_id else replace(each, services=submission.services) for each in specs)
-    return Job(run.topology, run.topology_id, specs, attached=submission.terms.attached)
+    attached = submission.terms.attached
+    return Job(run.topology, run.topology_id, specs, attached, owner=run.user, role=run.role, env=run.env)
