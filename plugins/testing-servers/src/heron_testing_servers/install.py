@@ -21,6 +21,7 @@ __all__ = [
     "debian_package",
     "debian_programs",
     "go_program",
+    "go_sources",
     "installed",
     "maven_jars",
     "python_packages",
@@ -217,6 +218,25 @@ def go_program(package: str, version: str) -> Callable[[Path], None]:
     def install(folder: Path) -> None:
         environment = {**os.environ, "GOBIN": str(folder / "bin"), "CGO_ENABLED": "0", "GOFLAGS": "-trimpath"}
         _run([_go(), "install", f"{package}@{version}"], folder, environment, _BUILD_S)
+
+    return install
+
+
+def go_sources(files: Mapping[str, str], program: str, flags: str) -> Callable[[Path], None]:
+    """Return an `install` that builds one program from the sources `files`, by name, into the folder ``bin``.
+
+    `flags` are those of the linker. It needs what `go_program` needs.
+    """
+
+    def install(folder: Path) -> None:
+        source = folder / "source"
+        source.mkdir()
+        for name, text in files.items():
+            (source / name).write_text(text, encoding="utf-8")
+        environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod -trimpath"}
+        _run([_go(), "mod", "tidy", "-e"], source, environment, _BUILD_S)
+        built = str(folder / "bin" / program)
+        _run([_go(), "build", "-ldflags", f"-s -w {flags}", "-o", built, "."], source, environment, _BUILD_S)
 
     return install
 
