@@ -69,6 +69,7 @@ class TestNomadScheduler(SchedulerContract):
             "python": sys.executable,
             "executor": [*FAKE_EXECUTOR],
             "stop_grace_s": 1.0,
+            "start_s": 60.0,
         }
 
     @pytest.fixture
@@ -163,13 +164,9 @@ class TestNomadScheduler(SchedulerContract):
         links = {each.title: each.url for each in scheduler.links("t")}
         assert links["allocations"] == "nomad job status -namespace default heron-t"
         assert links["container 0"].endswith("/ui/jobs/heron-t@default/container-0")
-        cluster = _cluster(scheduler)
-        stored = cluster.find("t")
-        assert stored is not None
 
         def printed() -> bool:
-            lines = list(cluster.output(stored.job, 0, 5))
-            return any("container 0 starts, attempt 1" in each for each in lines)
+            return any("container 0 starts, attempt 1" in each for each in scheduler.output("t", 0, 5))
 
         wait_until(printed, _WITHIN_S, "the output of the launcher")
 

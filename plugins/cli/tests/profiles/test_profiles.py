@@ -94,7 +94,7 @@ def test_shipped_profiles_read(home: Path) -> None:
     """Each shipped profile loads when the variables that it needs are set."""
     assert home.is_dir()
     found = {each.name: each for each in profile_entries()}
-    assert list(found) == ["local", "production", "spark", "spark-batch", "spark-streaming", "testing"]
+    assert list(found) == ["kubernetes", "local", "production", "spark", "spark-batch", "spark-streaming", "testing"]
     assert all(each.shipped and each.about and not each.error for each in found.values())
     assert found["testing"].extends == ("local",)
 

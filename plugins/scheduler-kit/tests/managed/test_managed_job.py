@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from heron.driver_kit.container_records import ContainerPhase, ContainerRecord
 from heron.errors import SchedulerError
 from heron.planner.packing_plan import NO_RESOURCE, Resource
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, ContainerStatus, Job
 from heron_scheduler_kit.managed.cluster import JobChange, Observation
+from heron_scheduler_kit.managed.container_life import UNSEEN_END
 from heron_scheduler_kit.managed.container_state import container_status
 from heron_scheduler_kit.managed.launch_file import encode_launch_file, read_launch_file
 from heron_scheduler_kit.managed.managed_job import ManagedJob, decode_job, encode_job
@@ -81,3 +83,14 @@ def test_the_reason_of_the_cluster_is_shown_while_a_container_does_not_run() -> 
     """People look at `heron status` for "image missing" before they look at the cluster."""
     waits = Observation(up=False, reason="ErrImagePull: no such image")
     assert container_status(1, None, waits) == ContainerStatus(1, False, 0, "ErrImagePull: no such image")
+    lost = ContainerRecord("t", "t-1", 1, 2, ContainerPhase.RUNNING, error=UNSEEN_END)
+    killed = Observation(up=True, reason="OOMKilled, exit code 137")
+    assert container_status(1, lost, killed) == ContainerStatus(1, True, 2, "OOMKilled, exit code 137")
+    assert container_status(1, lost, Observation(up=True)).last_error == UNSEEN_END
+
+
+def test_a_launcher_that_cannot_begin_is_told() -> None:
+    """It may not reach the state manager, and then only its output has the reason."""
+    assert "`heron logs` shows why" in container_status(1, None, Observation(up=True)).last_error
+    ended = ContainerRecord("t", "t-1", 1, 1, ContainerPhase.ENDED)
+    assert container_status(1, ended, Observation(up=True)) == ContainerStatus(1, False, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -137,10 +137,9 @@ class NomadCluster(Cluster):
         groups = (JobLink(f"container {each.container_id}", f"{job}/{each.place}") for each in stored.job.containers)
         return (command, JobLink("job", job), *groups)
 
-    def output(self, job: ManagedJob, container_id: int, lines: int) -> Iterator[str]:
+    def output(self, job: ManagedJob, container_id: int, lines: int) -> Sequence[str]:
         last = newest(self._allocations(job.topology)).get(job.request(container_id).place)
-        if last is not None:
-            yield from self._log(last, "stdout", lines)
+        return self._log(last, "stdout", lines) if last is not None else []
 
     def _register(self, job: ManagedJob) -> bool:
         """Register the groups of the stored job; return False when another command has registered it meanwhile."""

@@ -24,6 +24,7 @@ __all__ = [
     "debian_programs",
     "go_module",
     "go_program",
+    "go_sources",
     "installed",
     "maven_jars",
     "python_packages",
@@ -243,6 +244,25 @@ def go_module(module: str, version: str, replaced: Mapping[str, str]) -> Callabl
         build = [go, "build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-o", str(program), "."]
         _run(build, source, {**os.environ, "CGO_ENABLED": "1"}, _BUILD_S)
         shutil.rmtree(source)
+
+    return install
+
+
+def go_sources(files: Mapping[str, str], program: str, flags: str) -> Callable[[Path], None]:
+    """Return an `install` that builds one program from the sources `files`, by name, into the folder ``bin``.
+
+    `flags` are those of the linker. It needs what `go_program` needs.
+    """
+
+    def install(folder: Path) -> None:
+        source = folder / "source"
+        source.mkdir()
+        for name, text in files.items():
+            (source / name).write_text(text, encoding="utf-8")
+        environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod -trimpath"}
+        _run([_go(), "mod", "tidy", "-e"], source, environment, _BUILD_S)
+        built = str(folder / "bin" / program)
+        _run([_go(), "build", "-ldflags", f"-s -w {flags}", "-o", built, "."], source, environment, _BUILD_S)
 
     return install
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from heron_testing_servers.etcd import EtcdServer
     from heron_testing_servers.hdfs import HdfsServer
     from heron_testing_servers.kafka import KafkaServer
+    from heron_testing_servers.kubernetes import KubernetesServer
     from heron_testing_servers.network import Network
     from heron_testing_servers.nginx import NginxServer
     from heron_testing_servers.nomad import NomadAgent, NomadAgents
@@ -43,6 +44,7 @@ __all__ = [
     "etcd",
     "hdfs",
     "kafka",
+    "kubernetes",
     "network",
     "nginx",
     "nomad",
@@ -109,6 +111,12 @@ def hdfs(request: pytest.FixtureRequest) -> Iterator[HdfsServer]:
 def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaServer]:
     """A running Kafka, shared by the session: use your own topics, and restart it after a kill."""
     yield from _served(request, "kafka", "KafkaServer")
+
+
+@pytest.fixture(scope="session")
+def kubernetes(request: pytest.FixtureRequest) -> Iterator[KubernetesServer]:
+    """A running Kubernetes of two nodes, shared by the session: make your own namespace, restart what you kill."""
+    yield from _served(request, "kubernetes", "KubernetesServer")
 
 
 @pytest.fixture(scope="session")

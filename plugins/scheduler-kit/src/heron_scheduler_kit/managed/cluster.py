@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from heron.errors import SchedulerError
@@ -133,5 +133,5 @@ class Cluster(ABC):
         """Return pages and commands that show the job, without secrets."""
 
     @abstractmethod
-    def output(self, job: ManagedJob, container_id: int, lines: int) -> Iterator[str]:
-        """Yield the last lines that the launcher of a container has printed, and that the cluster still has."""
+    def output(self, job: ManagedJob, container_id: int, lines: int) -> Sequence[str]:
+        """Return the last lines that the launcher of a container has printed, and that the cluster still has."""

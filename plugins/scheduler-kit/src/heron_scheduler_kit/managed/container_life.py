@@ -9,9 +9,20 @@ from heron.driver_kit.container_records import ContainerPhase, ContainerRecord
 from heron.errors import SchedulerError
 from heron_scheduler_kit.supervision import BackoffLimits, next_wait_s
 
-__all__ = ["ExecutorEnd", "RestartLimits", "Step", "claimed", "ended", "next_step", "removed", "restarted"]
+__all__ = [
+    "UNSEEN_END",
+    "ExecutorEnd",
+    "RestartLimits",
+    "Step",
+    "claimed",
+    "ended",
+    "next_step",
+    "removed",
+    "restarted",
+]
 
 UNSEEN_END = "its launcher or its machine was lost"
+"""The reason of an end that no launcher has recorded; the cluster may know a better one."""
 
 
 class Step(enum.Enum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from heron.driver_kit.container_records import ContainerPhase, ContainerRecord
 from heron.spi.scheduler import ContainerStatus
 from heron_scheduler_kit.managed.cluster import Observation
+from heron_scheduler_kit.managed.container_life import UNSEEN_END
 
 __all__ = ["ABSENT", "OVER", "container_status"]
 
@@ -14,6 +15,8 @@ ABSENT = Observation(up=False)
 OVER = frozenset({ContainerPhase.ENDED, ContainerPhase.REMOVED})
 """The phases of containers that never start again."""
 
+_NOT_BEGUN = "its launcher has not begun; if that lasts, `heron logs` shows why"
+
 
 def container_status(container_id: int, record: ContainerRecord | None, place: Observation) -> ContainerStatus:
     """Return the status of a container.
@@ -22,9 +25,11 @@ def container_status(container_id: int, record: ContainerRecord | None, place: O
     """
     known = record or ContainerRecord("", "", container_id)
     running = known.phase is ContainerPhase.RUNNING and place.up
-    reasons = [known.error]
+    reasons = [place.reason if place.reason and known.error == UNSEEN_END else known.error]
     if known.phase not in OVER and not running:
         reasons.append(place.reason)
+        if place.up and not known.attempts:
+            reasons.append(_NOT_BEGUN)
     return ContainerStatus(
         container_id,
         running,

@@ -93,9 +93,10 @@ class Launcher:
                 _log.warning("container %d waits: %s", self._launch.container_id, error)
                 self._wait(_RETRY_S)
         self._end_executor()
+        self._look_at_executor()
         while self._executor is not None:
-            self._look_at_executor()
             self._wait(self._kill_at_s - monotonic_s())
+            self._look_at_executor()
 
     def close(self) -> None:
         """End the watch, and remove what the container has left in the run directory."""

@@ -156,6 +156,9 @@ class ManagedScheduler(Scheduler):
         stored = self._cluster.find(topology)
         return self._cluster.links(stored) if stored else ()
 
+    def output(self, topology: str, container_id: int, lines: int) -> Sequence[str]:
+        return self._cluster.output(self._running(topology).job, container_id, lines)
+
     def _running(self, topology: str) -> StoredJob:
         _check_name(topology)
         return find_running(self._cluster, topology)

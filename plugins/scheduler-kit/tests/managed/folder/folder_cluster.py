@@ -105,9 +105,9 @@ class FolderCluster(Cluster):
     def links(self, stored: StoredJob) -> tuple[JobLink, ...]:
         return (JobLink("folder", str(self._home(stored.job.topology))),)
 
-    def output(self, job: ManagedJob, container_id: int, lines: int) -> Iterator[str]:
+    def output(self, job: ManagedJob, container_id: int, lines: int) -> Sequence[str]:
         path = self._home(job.topology) / f"{job.request(container_id).place}.out"
-        yield from path.read_text().splitlines()[-lines:]
+        return path.read_text().splitlines()[-lines:]
 
     def _home(self, topology: str) -> Path:
         return self._folder / topology
@@ -132,7 +132,7 @@ class FolderCluster(Cluster):
 
 class FolderScheduler(ManagedScheduler):
     spi_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[str]] = frozenset({"restart", "shared", "update"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"output", "restart", "shared", "update"})
     options_type: ClassVar[type] = FolderOptions
 
     @classmethod
