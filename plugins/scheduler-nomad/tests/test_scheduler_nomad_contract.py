@@ -90,8 +90,11 @@ class TestNomadScheduler(SchedulerContract):
         assert api.list("vars", {"prefix": "nomad/jobs/heron-t"}) == []
 
     def test_a_stopped_allocation_is_replaced(self, scheduler: Scheduler, bench: Bench, nomad: NomadAgent) -> None:
-        """`nomad alloc stop` moves a container: it gets another attempt, and the others keep theirs."""
-        scheduler.schedule(bench.job("t", "serve", "serve"))
+        """`nomad alloc stop` moves a container: it gets another attempt, and the others keep theirs.
+
+        The fake executor that obeys SIGTERM ends with code 0, as one that has finished; a real one does not.
+        """
+        scheduler.schedule(bench.job("t", "serve", "deaf"))
         first, second = (bench.wait_until_known(scheduler, "t", number) for number in range(2))
         nomad.request("PUT", f"allocation/{_allocation(nomad, 'container-1')}/stop", {})
         assert bench.wait("t", 1, attempt=2).pid != second.pid

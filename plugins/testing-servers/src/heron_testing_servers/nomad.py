@@ -101,6 +101,8 @@ class NomadAgent:
         for each in self.nodes.values():
             each.start()
         wait_until(lambda: len(self.ready_nodes()) == max(1, self.clients), _READY_S, "the clients are ready")
+        if not self.clients:
+            wait_until(self._is_client, _READY_S, "the restarted agent hears of changes of its tasks")
 
     def kill(self) -> None:
         """End all agents and all tasks with SIGKILL, and remove their data; idempotent."""
@@ -167,6 +169,11 @@ class NomadAgent:
             return len(self.request("GET", "status/leader")) > len('""')
         except ServerError:
             return False
+
+    def _is_client(self) -> bool:
+        """Return whether the agent has registered its client since its start; the server knows it from before."""
+        stats = json.loads(self.request("GET", "agent/self"))["stats"]["client"]
+        return bool(stats["heartbeat_ttl"] != "0s")
 
     def _processes(self) -> list[int]:
         mark, found = f"{_OWNER}={self._data}".encode(), []
