@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from heron_testing_servers.etcd import EtcdServer
     from heron_testing_servers.hdfs import HdfsServer
     from heron_testing_servers.kafka import KafkaServer
+    from heron_testing_servers.kubernetes import KubernetesServer
     from heron_testing_servers.network import Network
     from heron_testing_servers.nginx import NginxServer
+    from heron_testing_servers.nomad import NomadAgent, NomadAgents
     from heron_testing_servers.postgresql import PostgresqlServer
     from heron_testing_servers.prometheus import PrometheusServer
     from heron_testing_servers.redis import RedisServer
@@ -42,8 +44,11 @@ __all__ = [
     "etcd",
     "hdfs",
     "kafka",
+    "kubernetes",
     "network",
     "nginx",
+    "nomad",
+    "nomad_agents",
     "postgresql",
     "prometheus",
     "redis_server",
@@ -109,6 +114,12 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaServer]:
 
 
 @pytest.fixture(scope="session")
+def kubernetes(request: pytest.FixtureRequest) -> Iterator[KubernetesServer]:
+    """A running Kubernetes of two nodes, shared by the session: make your own namespace, restart what you kill."""
+    yield from _served(request, "kubernetes", "KubernetesServer")
+
+
+@pytest.fixture(scope="session")
 def network(request: pytest.FixtureRequest) -> Iterator[Network]:
     """Four hosts with links that can be broken, shared by the session; end every fault that you begin."""
     make = _class("network", "Network")
@@ -119,6 +130,18 @@ def network(request: pytest.FixtureRequest) -> Iterator[Network]:
 def nginx(request: pytest.FixtureRequest) -> Iterator[NginxServer]:
     """A running nginx with WebDAV, shared by the session: use your own folders, and restart it after a kill."""
     yield from _served(request, "nginx", "NginxServer")
+
+
+@pytest.fixture(scope="session")
+def nomad(request: pytest.FixtureRequest) -> Iterator[NomadAgent]:
+    """A running Nomad of one agent, shared by the session: end your jobs, and restart it after a kill."""
+    yield from _served(request, "nomad", "NomadAgent")
+
+
+@pytest.fixture(scope="session")
+def nomad_agents(request: pytest.FixtureRequest) -> Iterator[NomadAgents]:
+    """A running Nomad of a server and two clients, shared by the session: end your jobs, and restart what you kill."""
+    yield from _served(request, "nomad", "NomadAgents")
 
 
 @pytest.fixture(scope="session")
