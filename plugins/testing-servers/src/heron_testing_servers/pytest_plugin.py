@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from heron_testing_servers.redis import RedisServer
     from heron_testing_servers.s3 import S3Server
     from heron_testing_servers.scribe import ScribeServer
+    from heron_testing_servers.slurm import SlurmCluster
     from heron_testing_servers.spark import SparkCluster
     from heron_testing_servers.yarn import YarnCluster
     from heron_testing_servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
@@ -54,6 +55,7 @@ __all__ = [
     "redis_server",
     "s3",
     "scribe",
+    "slurm",
     "spark",
     "yarn",
     "zookeeper",
@@ -172,6 +174,12 @@ def s3(request: pytest.FixtureRequest) -> Iterator[S3Server]:
 def scribe(request: pytest.FixtureRequest) -> Iterator[ScribeServer]:
     """A running Flume with a Scribe source, shared by the session: use your own categories."""
     yield from _served(request, "scribe", "ScribeServer")
+
+
+@pytest.fixture(scope="session")
+def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
+    """A running Slurm with three nodes, shared by the session: restart the processes that you kill, end your jobs."""
+    yield from _served(request, "slurm", "SlurmCluster")
 
 
 @pytest.fixture(scope="session")
