@@ -87,9 +87,10 @@ class SlurmCluster(Cluster):
         return observe_places(self._slurm.jobs(job.topology))
 
     def end(self, topology: str) -> None:
+        jobs = self._slurm.jobs(topology)  # raises while Slurm is away; then nothing has changed
         self._store.withdraw(topology)
         self._kill_at_s[topology] = monotonic_s() + self._options.end_s
-        self._slurm.cancel(self._slurm.jobs(topology), kill=False)
+        self._slurm.cancel(jobs, kill=False)
 
     def remains(self, topology: str) -> Sequence[str]:
         jobs = tuple(each for each in self._slurm.jobs(topology) if not each.over)
