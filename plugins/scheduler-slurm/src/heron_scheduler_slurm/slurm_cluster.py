@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heron.clock import monotonic_s
@@ -108,10 +109,11 @@ class SlurmCluster(Cluster):
             JobLink("output of containers", str(self._store.home(stored.job.topology))),
         )
 
-    def output(self, job: ManagedJob, container_id: int, lines: int) -> Iterator[str]:
+    def output(self, job: ManagedJob, container_id: int, lines: int) -> Sequence[str]:
         path = self._store.home(job.topology) / f"{job.request(container_id).place}.out"
-        with path.open(encoding="utf-8", errors="replace") as file:
-            yield from (line.rstrip("\n") for line in deque(file, lines))
+        with contextlib.suppress(FileNotFoundError), path.open(encoding="utf-8", errors="replace") as file:
+            return [line.rstrip("\n") for line in deque(file, lines)]
+        return []
 
     def _submit(self, script: Path) -> None:
         self._slurm.run("sbatch", "--parsable", str(script))
