@@ -145,8 +145,53 @@ class TestNomadScheduler(SchedulerContract):
         assert "namespace default" in NomadScheduler.open(options).check(_WITHIN_S)
         with pytest.raises(SchedulerError, match='Constraint "missing drivers": 1 nodes excluded by filter'):
             NomadScheduler.open({**options, "task_driver": "docker", "image": "heron"}).check(_WITHIN_S)
-        with pytest.raises(SchedulerError, match="grant the ACL policy"):
-            NomadScheduler.open({**options, "token": ""}).check(_WITHIN_S)
+
+    @pytest.mark.parametrize(
+        ("wrong", "said"),
+        [
+            ({"token": ""}, "needs a token, and none was sent; set NOMAD_TOKEN"),
+            ({"token": "11111111-2222-3333-4444-555555555555"}, "ACL token not found .404.; correct scheduler.token"),
+            ({"token": "swordfish"}, "does not know the token of scheduler.token.*UUID must be 36 characters"),
+            ({"address": "https://127.0.0.1:{port}"}, "does not answer: .*SSL.*; correct scheduler.address"),
+            ({"address": "http://127.0.0.1:9"}, "does not answer: .*refused; correct scheduler.address"),
+            (
+                {"namespace": "other"},
+                'nonexistent namespace "other" .500.; correct scheduler.namespace or NOMAD_NAMESPACE',
+            ),
+        ],
+    )
+    def test_a_wrong_credential_or_address_is_explained(
+        self, options: dict[str, object], relay: Relay, wrong: dict[str, str], said: str
+    ) -> None:
+        """`heron profiles check` names the key or variable to correct, and does not show the token."""
+        changed = {key: value.format(port=relay.address[1]) for key, value in wrong.items()}
+        with pytest.raises(SchedulerError, match=said) as caught:
+            NomadScheduler.open({**options, **changed}).check(_WITHIN_S)
+        assert not changed.get("token") or changed["token"] not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("right", "less", "said"),
+        [
+            ('"submit-job", ', "", "submit-job"),
+            ('"read-job", ', "", "read-job"),
+            ('"read", "write"', '"list"', "read variables nomad/jobs/heron-*, write variables nomad/jobs/heron-*"),
+            (
+                '"list", "write", "destroy"',
+                '"list"',
+                "write variables nomad/jobs/heron-*/*, destroy variables nomad/jobs/heron-*/*",
+            ),
+        ],
+    )
+    def test_a_missing_right_is_named(
+        self, options: dict[str, object], nomad: NomadAgent, right: str, less: str, said: str
+    ) -> None:
+        """Each is a capability of the policy in the README; the check leaves nothing behind."""
+        rules = policy().replace(right, less)
+        assert rules != policy()
+        token = nomad.add_token(rules, "lesser")
+        with pytest.raises(SchedulerError, match=re.escape(f"may not {said} in namespace 'default'")):
+            NomadScheduler.open({**options, "token": token}).check(_WITHIN_S)
+        assert json.loads(nomad.request("GET", "vars?prefix=nomad/jobs/heron-check")) == []
 
     def test_the_job_has_no_secrets(self, scheduler: Scheduler, bench: Bench, nomad: NomadAgent, token: str) -> None:
         """Everyone who may read jobs sees the job; the token that submits cannot read the launch file."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from heron.errors import SchedulerError
 from heron_scheduler_nomad.options import NomadOptions
@@ -18,13 +18,18 @@ _FALSE = frozenset({"", "0", "f", "false"})
 
 @dataclass(frozen=True, slots=True)
 class NomadAccess:
-    """An address (``http``, ``https`` or ``unix``), and how to sign in there."""
+    """An address (``http``, ``https`` or ``unix``), and how to sign in there.
+
+    The fields `…_from` are the keys or variables that a person corrects when Nomad refuses.
+    """
 
     address: str
     token: str = field(default="", repr=False)
     namespace: str = "default"
     region: str = ""
     tls: ssl.SSLContext | None = None
+    address_from: str = "NOMAD_ADDR"
+    token_from: str = "NOMAD_TOKEN"  # noqa: S105 - the name of the variable
 
     @property
     def socket(self) -> str:
@@ -41,16 +46,32 @@ def find_access(options: NomadOptions, environment: Mapping[str, str]) -> NomadA
     address = (options.address or environment.get("NOMAD_ADDR") or _DEFAULT).rstrip("/")
     origin = "scheduler.address" if options.address else "NOMAD_ADDR"
     parts = urlsplit(address)
-    if parts.scheme not in {"http", "https", "unix"} or "@" in parts.netloc:
+    if parts.scheme not in {"http", "https", "unix"} or "@" in parts.netloc or not _has_port(parts):
         msg = f"{origin}: {parts.scheme}://{parts.hostname} is not an address of Nomad; use https://HOST:4646"
+        raise SchedulerError(msg)
+    token, token_from = options.token or environment.get("NOMAD_TOKEN", ""), "NOMAD_TOKEN"
+    if options.token:
+        token_from = "scheduler.token"  # noqa: S105 - the key of the profile
+    if not (token.isascii() and token.isprintable()):
+        msg = f"{token_from}: is not the secret of a token of Nomad: it has characters outside of ASCII, or line ends"
         raise SchedulerError(msg)
     return NomadAccess(
         address,
-        options.token or environment.get("NOMAD_TOKEN", ""),
+        token,
         options.namespace or environment.get("NOMAD_NAMESPACE") or "default",
         options.region or environment.get("NOMAD_REGION", ""),
         _tls(environment) if parts.scheme == "https" else None,
+        origin,
+        token_from,
     )
+
+
+def _has_port(parts: SplitResult) -> bool:
+    """Return whether the port is a number that exists, or is left to the scheme."""
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
 
 
 def _tls(environment: Mapping[str, str]) -> ssl.SSLContext:

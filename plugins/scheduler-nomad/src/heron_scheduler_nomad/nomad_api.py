@@ -15,11 +15,8 @@ Json = dict[str, object]
 
 _ANSWER_S = 4.0
 _MOST = 400
-_FORBIDDEN = 403
-_REMEDIES = {
-    _FORBIDDEN: "grant the ACL policy in the README of heron-scheduler-nomad, or correct NOMAD_TOKEN",
-    400: "correct the section `scheduler` of the profile",
-}
+_NEEDS_TLS = "HTTP request to an HTTPS server"
+_NO_NAMESPACE = "nonexistent namespace"
 
 
 class ApiError(SchedulerError):
@@ -65,10 +62,15 @@ class NomadApi:
 
         Raises:
             ApiError: when Nomad refuses, with its message.
-            SchedulerError: when it does not answer; the outcome is unknown.
+            SchedulerError: when it does not answer, or the answer is not Nomad's; the outcome is unknown.
         """
         response = self._send(method, path, body, query)
-        return response.json() if response.content else None
+        try:
+            return response.json() if response.content else None
+        except ValueError as error:
+            at = self.access
+            msg = f"{at.address} answers, but it is not Nomad: {method} {path} is not JSON; correct {at.address_from}"
+            raise SchedulerError(msg) from error
 
     def text(self, path: str, query: Mapping[str, str]) -> str:
         """Return an answer that is text. Raises as `request` does."""
@@ -89,14 +91,26 @@ class NomadApi:
                 response = client.request(method, f"/v1/{path}", json=body, headers=headers, params=where)
         except httpx.HTTPError as error:
             why = str(error) or type(error).__name__
-            msg = f"nomad at {access.address} does not answer: {why}; check NOMAD_ADDR, and see `nomad server members`"
+            remedy = f"correct {access.address_from}, or see `nomad server members`"
+            msg = f"nomad at {access.address} does not answer: {why}; {remedy}"
             raise SchedulerError(msg) from error
         if not response.is_success:
-            said = response.text.strip()[:_MOST] or response.reason_phrase
-            remedy = _REMEDIES.get(response.status_code, "")
+            said = " ".join(response.text.split())[:_MOST] or response.reason_phrase
             msg = f"nomad refuses {method} {path}: {said} ({response.status_code})"
-            raise ApiError(f"{msg}; {remedy}" if remedy else msg, response.status_code)
+            raise ApiError("; ".join(filter(None, (msg, _remedy(access, response)))), response.status_code)
         return response
+
+
+def _remedy(access: NomadAccess, response: httpx.Response) -> str:
+    if response.status_code == httpx.codes.FORBIDDEN and not access.token:
+        return f"set {access.token_from}: no token was sent"
+    if response.status_code == httpx.codes.FORBIDDEN:
+        return f"grant the ACL policy in the README of heron-scheduler-nomad, or correct {access.token_from}"
+    if _NEEDS_TLS in response.text:
+        return f"use https:// in {access.address_from}"
+    if _NO_NAMESPACE in response.text:
+        return "correct scheduler.namespace or NOMAD_NAMESPACE"
+    return "correct the section `scheduler` of the profile" if response.status_code == httpx.codes.BAD_REQUEST else ""
 
 
 def fields(found: object) -> Json:

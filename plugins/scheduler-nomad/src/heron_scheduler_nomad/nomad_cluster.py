@@ -27,6 +27,7 @@ from heron_scheduler_nomad.job_spec import (
     launch_variable,
 )
 from heron_scheduler_nomad.nomad_api import ApiError, Json, NomadApi, fields
+from heron_scheduler_nomad.nomad_rights import check_rights
 from heron_scheduler_nomad.options import NomadOptions
 
 __all__ = ["NomadCluster"]
@@ -46,10 +47,11 @@ class NomadCluster(Cluster):
         self._options = options
 
     def check(self, timeout_s: float) -> str:
-        del timeout_s  # two requests, of at most 4 s each
+        del timeout_s  # each request has its own limit, and the first one without an answer ends the check
         where = f"Nomad at {self._api.access.address}, namespace {self._api.access.namespace}"
-        self._api.list("vars", {"prefix": f"{job_variable('')}"})
         planned = changed_job(_CHECKED, self._options, {})
+        name = _CHECKED.topology
+        check_rights(self._api, planned, job_variable(name), launch_variable(name, _CHECKED.containers[0].place))
         answer = self._api.request("PUT", f"job/{planned['ID']}/plan", {"Job": planned, "Diff": False})
         failed = placement_failure([fields(answer)], _CHECKED.containers[0].place)
         if failed:

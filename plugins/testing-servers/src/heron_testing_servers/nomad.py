@@ -125,10 +125,10 @@ class NomadAgent:
             return {}
         return {str(each["Name"]): str(each["ID"]) for each in found if each["Status"] == "ready"}
 
-    def add_token(self, policy: str) -> str:
-        """Make a token with an ACL policy in HCL, and return its secret."""
-        self.request("PUT", "acl/policy/heron", {"Name": "heron", "Rules": policy})
-        made = self.request("PUT", "acl/token", {"Name": "heron", "Type": "client", "Policies": ["heron"]})
+    def add_token(self, policy: str, name: str = "heron") -> str:
+        """Make a token with an ACL policy in HCL of that name, and return its secret."""
+        self.request("PUT", f"acl/policy/{name}", {"Name": name, "Rules": policy})
+        made = self.request("PUT", "acl/token", {"Name": name, "Type": "client", "Policies": [name]})
         return str(json.loads(made)["SecretID"])
 
     def request(self, method: str, path: str, body: object = None) -> bytes:
