@@ -78,7 +78,7 @@ def test_an_older_copy_ends_and_changes_nothing() -> None:
 
 def test_a_killed_job_starts_nothing_and_ends_what_runs() -> None:
     """A launcher on a machine that the cluster cannot reach learns of the kill from the state manager alone."""
-    assert next_step(None, 0) is Step.REST
+    assert next_step(None, 0) is Step.LEAVE
     assert next_step(None, 1) is Step.END
 
 

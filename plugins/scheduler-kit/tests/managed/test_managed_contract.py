@@ -46,13 +46,18 @@ class TestFolderScheduler(SchedulerContract):
     test_is_found_by_its_name = None  # type: ignore[assignment] # it is a part of the tests, without an entry point
 
     def test_an_orphan_ends_when_its_job_was_killed(self, scheduler: Scheduler, bench: Bench) -> None:
-        """A machine that the cluster has lost still runs its launchers; they learn of the kill from the state."""
+        """A machine that the cluster has lost still runs its launchers; they learn of the kill from the state.
+
+        The folder does not start launchers again, as a cluster that has lost a machine.
+        """
         scheduler.schedule(bench.job("t", "serve"))
         pid = bench.wait("t", 0).pid
         with bench.state() as statemgr:
             assert statemgr is not None
             ContainerRecords(statemgr, "t-1").remove()
         wait_until(lambda: not runs(pid), _GONE_S, "the executor of the orphan is gone")
+        assert isinstance(scheduler, FolderScheduler)
+        wait_until(lambda: not scheduler._cluster.remains("t"), _GONE_S, "its launcher is gone too")
 
     def test_a_copy_ends_when_another_one_has_the_next_attempt(self, scheduler: Scheduler, bench: Bench) -> None:
         """A cluster may start a container again while a cut-off machine still runs it."""

@@ -38,6 +38,8 @@ class Step(enum.Enum):
     """No executor runs, and none should until the record changes."""
     REMOVE = "remove"
     """No executor runs; record that the container is removed."""
+    LEAVE = "leave"
+    """No executor runs, and the job was killed: end the launcher."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,9 @@ def next_step(record: ContainerRecord | None, attempt: int) -> Step:
     if attempt:
         theirs = record is None or record.attempts > attempt or not record.wanted or record.restarted >= attempt
         return Step.END if theirs else Step.STAY
-    if record is None or record.phase is ContainerPhase.REMOVED:
+    if record is None:
+        return Step.LEAVE
+    if record.phase is ContainerPhase.REMOVED:
         return Step.REST
     if not record.wanted:
         return Step.REMOVE

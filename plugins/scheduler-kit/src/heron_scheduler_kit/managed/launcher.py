@@ -1,8 +1,9 @@
 """The process that a cluster keeps alive for each place: ``python -m heron_scheduler_kit.managed.launcher LAUNCHFILE``.
 
-It starts the executor of its container, restarts it, and does what the record of the container asks. It ends only by
-SIGTERM or SIGINT: clusters start a container again that ends, and a container that has ended or was given up must not
-start again.
+It starts the executor of its container, restarts it, and does what the record of the container asks. It ends by
+SIGTERM or SIGINT, or when the record is gone because the job was killed: a cluster that has lost the machine cannot end
+it. In all other cases it stays: clusters start a container again that ends, and a container that has ended or was given
+up must not start again.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ class Launcher:
         self._output: ContainerOutput | None = None
         self._attempt = 0
         self._superseded = False
+        self._left = False
         self._started_at_s = 0.0
         self._kill_at_s = float("inf")
         self._start_at_s: float | None = None
@@ -85,8 +87,8 @@ class Launcher:
         self._watch = self._records.watch(launch.container_id, self._changed)
 
     def run(self) -> None:
-        """Keep the container until SIGTERM or SIGINT; then end the executor in order."""
-        while not self._signals.stop_requested:
+        """Keep the container until SIGTERM, SIGINT or the end of its job; then end the executor in order."""
+        while not self._signals.stop_requested and not self._left:
             try:
                 self._step()
             except HeronError as error:
@@ -111,7 +113,12 @@ class Launcher:
         if record is not None and self._attempt and record.attempts > self._attempt and not self._superseded:
             self._superseded = True
             _log.warning("attempt %d runs on %s, so this one ends", record.attempts, record.host)
-        step = Step.REST if self._superseded and self._executor is None else next_step(record, self._running)
+        rests = self._superseded and self._executor is None and record is not None
+        step = Step.REST if rests else next_step(record, self._running)
+        if step is Step.LEAVE:
+            self._left = True
+            _log.info("the job of container %d was killed, so its launcher ends", self._launch.container_id)
+            return
         if step is Step.START and record is not None:
             self._start_when_due(record)
         elif step is Step.END:
