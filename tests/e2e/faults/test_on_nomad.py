@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from heron_testing.waiting import wait_until, wait_until_grown
 from heron_testing_servers.nomad import NomadAgents
 from line_journal import Lines
 from tallies import check_tallies
+from wheel_archive import write_wheel_archive
 
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
@@ -29,7 +31,7 @@ scheduler:
   address: {url}
   token: {token}
   task_driver: raw_exec
-  python: {python}
+  {options}
   stable_s: 0
   stop_grace_s: 3
   start_s: 60
@@ -45,13 +47,16 @@ _LOOPS = 30
 def cluster(sandbox: Sandbox, nomad_agents: NomadAgents) -> Iterator[NomadAgents]:
     """All agents, without a job, and the profile ``cluster`` that names them."""
     nomad_agents.start()
-    text = _PROFILE.format(
-        url=nomad_agents.url, token=nomad_agents.token, python=sys.executable, home=sandbox.home, tmp=sandbox.tmp
-    )
-    sandbox.write_profile("cluster", text)
+    _write_profile(sandbox, nomad_agents, f"python: {sys.executable}")
     yield nomad_agents
     for each in json.loads(nomad_agents.request("GET", "jobs")):  # of a failed test
         nomad_agents.request("DELETE", f"job/{each['ID']}?purge=true")
+
+
+def _write_profile(sandbox: Sandbox, agents: NomadAgents, *options: str) -> None:
+    home, tmp = sandbox.home, sandbox.tmp
+    text = _PROFILE.format(url=agents.url, token=agents.token, home=home, tmp=tmp, options="\n  ".join(options))
+    sandbox.write_profile("cluster", text)
 
 
 class NomadJournal:
@@ -106,6 +111,14 @@ class NomadJournal:
         self.lines.let_go()
         _ends(self.sandbox, "journal")
         self.lines.check()
+
+
+def kill_launcher(journal: NomadJournal) -> set[int]:
+    """Kill the process of a task, with SIGKILL: its executor ends with it, and Nomad starts the task again."""
+    launcher = journal.lines.run.the("executor", "/c2.json").parent()
+    assert launcher is not None
+    launcher.kill()
+    return {2}
 
 
 def stop_allocation(journal: NomadJournal) -> set[int]:
@@ -180,6 +193,22 @@ def test_the_example_counts_exactly(sandbox: Sandbox, examples: Path, cluster: N
     words = Counter(word for text in topics.topics.values() for word in text.lower().split())
     rows = (line.rsplit("\t", 1) for line in counts.read_text(encoding="utf-8").splitlines())
     assert {word: int(count) for word, count in rows} == {word: count * _LOOPS for word, count in words.items()}
+
+
+def test_a_bare_interpreter_runs_a_topology_from_wheels(sandbox: Sandbox, cluster: NomadAgents) -> None:
+    """`scheduler.install: wheels`: the clients have Python alone, and killed containers start from the wheels again."""
+    bare = Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
+    without = subprocess.run([bare, "-P", "-c", "import heron"], capture_output=True, text=True, check=False)
+    assert "No module named 'heron'" in without.stderr
+    wheels = write_wheel_archive(["heron-bundle-local", "heron-scheduler-nomad"], sandbox.root / "wheels.zip")
+    _write_profile(sandbox, cluster, f"python: {bare}", "install: wheels", f"wheels: {wheels}")
+    journal = NomadJournal(sandbox, cluster)
+    for harm in (kill_launcher, stop_allocation):
+        before = journal.attempts()
+        journal.is_back(before, harm(journal), harm.__name__)
+        journal.flows(harm.__name__)
+    assert {Path(each.exe()).resolve() for each in journal.lines.run.processes("executor")} == {bare.resolve()}
+    journal.let_go()
 
 
 def test_containers_come_and_go_without_loss(sandbox: Sandbox, cluster: NomadAgents) -> None:

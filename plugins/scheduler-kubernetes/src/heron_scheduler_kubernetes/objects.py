@@ -153,7 +153,7 @@ def _container(options: KubernetesOptions, containers: list[ContainerRequest]) -
     container: Json = {
         "name": "heron",
         "image": options.image,
-        "command": [options.python, "-P", "-m", "heron_scheduler_kit.managed.launcher", f"{_LAUNCH}/$(HERON_POD)"],
+        "command": list(options.python_command("heron_scheduler_kit.managed.launcher", f"{_LAUNCH}/$(HERON_POD)")),
         "env": env,
         "resources": {"requests": requests, "limits": limits},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},

@@ -41,6 +41,7 @@ class KubernetesOptions(ManagedOptions, frozen=True, kw_only=True):
     page: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if taken := sorted(_FIXED & self.pod.keys()):
             msg = f"pod: {', '.join(taken)} cannot be set, because the scheduler sets it; remove it"
             raise ValueError(msg)

@@ -33,6 +33,8 @@ _LOG_MB, _LOG_FILES = 10, 3
 _DISK_MB = 2 * _LOG_MB * _LOG_FILES + 10  # both logs of the task, and its secrets
 _LOCAL = "${attr.unique.network.ip-address}"
 _NODE = "${node.unique.id}"
+_PLACE_PROCESS = "heron_scheduler_nomad.place_process"
+_WHEELS = "${NOMAD_TASK_DIR}/wheels"  # it goes with the allocation
 
 
 def job_name(topology: str) -> str:
@@ -121,7 +123,8 @@ def _group(request: ContainerRequest, options: NomadOptions) -> Json:
 
 
 def _task(request: ContainerRequest, options: NomadOptions) -> Json:
-    config: Json = {"command": options.python, "args": ["-P", "-m", "heron_scheduler_nomad.place_process"]}
+    command, *args = options.python_command(_PLACE_PROCESS, folder=_WHEELS)
+    config: Json = {"command": command, "args": args}
     if options.image:
         config.update(image=options.image, network_mode="host")
     return {

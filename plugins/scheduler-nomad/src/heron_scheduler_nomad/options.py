@@ -46,6 +46,7 @@ class NomadOptions(ManagedOptions, frozen=True, kw_only=True):
     page: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if taken := sorted(_FIXED & self.task_config.keys()):
             msg = f"task_config: {', '.join(taken)} cannot be set, because the scheduler sets it; remove it"
             raise ValueError(msg)

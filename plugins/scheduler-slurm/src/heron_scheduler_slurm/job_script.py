@@ -7,6 +7,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
 from heron_scheduler_slurm.options import SlurmOptions
 from heron_scheduler_slurm.slurm_jobs import job_name
@@ -43,7 +45,7 @@ name=$(scontrol show node -o "$SLURMD_NODENAME" | sed -n 's/.* NodeAddr=\\([^ ]*
 address=$(getent ahostsv4 "${{name:-$(uname -n)}}" | awk 'NR == 1 {{ print $1 }}')
 export HERON_HOST_ADDRESS="${{HERON_HOST_ADDRESS:-$address}}"
 while [ -z "$stop" ] && [ -e "$file" ]; do
-    {python} -P -m heron_scheduler_kit.managed.launcher "$file" &
+    {launcher} "$file" &
     child=$!
     [ -z "$stop" ] || kill -TERM $child
     while kill -0 $child 2>/dev/null; do wait $child; done
@@ -54,6 +56,7 @@ wait $keeper
 [ -e "$file" ] && exit 75
 exit 0
 """
+_LAUNCHER = "heron_scheduler_kit.managed.launcher"
 _LATE_S = 10  # the end of processes and the messages of Slurm take time too
 _MOST_BYTES = 10 * 1024 * 1024
 
@@ -75,7 +78,7 @@ def job_script(job: ManagedJob, request: ContainerRequest, home: Path, options: 
         file=shlex.quote(str(home / f"{request.place}.launch")),
         out=shlex.quote(str(home / f"{request.place}.out")),
         script=shlex.quote(str(home / f"{request.place}.sh")),
-        python=shlex.quote(options.python or sys.executable),
+        launcher=shlex.join(replace(options, python=options.python or sys.executable).python_command(_LAUNCHER)),
         after=AFTER,
         save=shlex.join(each.format(topology=job.topology) for each in options.on_warning) or "true",
         save_s=max(1, options.warn_s - math.ceil(options.end_s) - _LATE_S),

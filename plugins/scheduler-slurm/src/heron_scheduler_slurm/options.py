@@ -45,6 +45,7 @@ class SlurmOptions(ManagedOptions, frozen=True):
     environment: tuple[_Word, ...] = ("HOME", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "SLURM_CONF", "USER")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for each in self.extra:
             option = _EXTRA.fullmatch(each)
             if option is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from importlib.resources import files
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -11,12 +13,15 @@ from heron_scheduler_kit.options import Seconds
 __all__ = ["ManagedOptions"]
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
+_WHEELS = re.compile(r"((?:https?:/)?/[^#\s]+)#sha256=([0-9a-f]{64})")
 
 
 class ManagedOptions(msgspec.Struct, frozen=True):
     """What containers run, what they request besides the packing plan, and how they are restarted and stopped.
 
-    - `python` is the interpreter in the containers; heron-core and heron-scheduler-kit are installed there.
+    - `python` is the interpreter in the containers.
+    - `install` is where it finds Heron: it is `present` there, or `wheels` names an archive of wheels, which each
+      container unpacks.
     - `executor` is the command that starts an executor; empty for the executor of that interpreter.
     - `executor_cpu` and `executor_memory_mb` are added to the request of each container, for executor and launcher.
     - `manager_cpu` and `manager_memory_mb` are the request of container 0, which is not in the packing plan.
@@ -27,6 +32,8 @@ class ManagedOptions(msgspec.Struct, frozen=True):
     """
 
     python: Annotated[str, msgspec.Meta(min_length=1)] = "python3"
+    install: Literal["present", "wheels"] = "present"
+    wheels: str = ""
     executor: tuple[str, ...] = ()
     executor_cpu: Annotated[float, msgspec.Meta(ge=0.0)] = 0.1
     executor_memory_mb: _Count = 128
@@ -40,6 +47,27 @@ class ManagedOptions(msgspec.Struct, frozen=True):
     start_s: Annotated[float, msgspec.Meta(gt=0.0)] = (
         20.0  # the contract allows 30 s; a cluster that adds machines needs more
     )
+
+    def __post_init__(self) -> None:
+        if bool(self.wheels) != (self.install == "wheels"):
+            msg = f"install is {self.install!r} and wheels is {self.wheels!r}; set both, or none of them"
+            raise ValueError(msg)
+        if self.wheels and not _WHEELS.fullmatch(self.wheels):
+            shape = "PATH#sha256=HEX or https://HOST/PATH#sha256=HEX, with the 64 digits of `sha256sum`"
+            msg = f"wheels is {self.wheels!r}; use {shape}"
+            raise ValueError(msg)
+
+    def python_command(self, module: str, *arguments: str, folder: str = "") -> tuple[str, ...]:
+        """Return the command that runs a module in a container.
+
+        Wheels are unpacked in `folder`; empty: a folder of the user in that for temporary files. The command has no
+        ``$``, which clusters would replace, besides that in the arguments.
+        """
+        if not self.wheels:
+            return (self.python, "-P", "-m", module, *arguments)
+        place, _, sha256 = self.wheels.partition("#sha256=")
+        source = files(__package__).joinpath("wheel_start.py").read_text(encoding="utf-8")
+        return (self.python, "-P", "-c", source, place, sha256, folder, module, *arguments)
 
     @property
     def end_s(self) -> float:
