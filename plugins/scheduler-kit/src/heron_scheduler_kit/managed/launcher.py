@@ -237,7 +237,13 @@ class Launcher:
                 os.waitpid(found.si_pid, os.WNOHANG)
 
     def _clear(self) -> None:
-        """Remove the files of this container, and the run directory if no other container uses it."""
+        """Remove the files of this container, and the run directory if no other container uses it.
+
+        A later attempt on this machine has the same files, and removes them at its own end.
+        """
+        seen = self._seen
+        if seen is not None and seen.attempts > self._attempt and seen.host == os.uname().nodename:
+            return
         for left in self._run_dir.glob(f"c{self._launch.container_id}*"):
             if left.name.partition(".")[0] != f"c{self._launch.container_id}":
                 continue
