@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -40,6 +41,7 @@ engine: {{heron.executor.stable.s: 0}}
 """
 _BACK_S = 120.0
 _AWAY_S = 30.0
+_CHAOS_S = 300.0
 _LOOPS = 30
 
 
@@ -57,6 +59,9 @@ def _write_profile(sandbox: Sandbox, agents: NomadAgents, *options: str) -> None
     home, tmp = sandbox.home, sandbox.tmp
     text = _PROFILE.format(url=agents.url, token=agents.token, home=home, tmp=tmp, options="\n  ".join(options))
     sandbox.write_profile("cluster", text)
+
+
+Harm = Callable[["NomadJournal"], set[int]]
 
 
 class NomadJournal:
@@ -98,6 +103,14 @@ class NomadJournal:
         wait_until(are_back, _BACK_S, f"{ended} of {before} run again after {after}")
         assert {each for each in now if now[each] > before[each]} == ended, f"{after}: {before} became {now}"
 
+    def survives(self, harm: Harm) -> None:
+        """Do harm, and wait until the containers that it moves run again, alone, and lines flow."""
+        wait_until(lambda: len(self.attempts()) == 3, _BACK_S, "all containers run")
+        before = self.attempts()
+        self.is_back(before, harm(self), harm.__name__)
+        self.flows(harm.__name__)
+        self.has_no_copies(harm.__name__)
+
     def has_no_copies(self, after: str) -> None:
         """Wait until each container has one executor: a copy on a lost client ends by itself."""
 
@@ -111,6 +124,12 @@ class NomadJournal:
         self.lines.let_go()
         _ends(self.sandbox, "journal")
         self.lines.check()
+
+
+def kill_executor(journal: NomadJournal) -> set[int]:
+    """Kill an executor, with SIGKILL: its launcher starts it again."""
+    journal.lines.run.the("executor", "/c1.json").kill()
+    return {1}
 
 
 def kill_launcher(journal: NomadJournal) -> set[int]:
@@ -162,20 +181,29 @@ def lose_server(journal: NomadJournal) -> set[int]:
     return set()
 
 
-Harm = Callable[[NomadJournal], set[int]]
-
-
 @pytest.mark.parametrize("harms", [(stop_allocation, drain_client), (lose_server, lose_client)])
 def test_no_line_is_lost_whatever_nomad_does(sandbox: Sandbox, cluster: NomadAgents, harms: tuple[Harm, ...]) -> None:
     """At least once: only the containers that are moved restart, the status shows it, and all lines are counted."""
     journal = NomadJournal(sandbox, cluster)
     for harm in harms:
-        wait_until(lambda: len(journal.attempts()) == 3, _BACK_S, "all containers run")
-        before = journal.attempts()
-        moved = harm(journal)
-        journal.is_back(before, moved, harm.__name__)
-        journal.flows(harm.__name__)
-        journal.has_no_copies(harm.__name__)
+        journal.survives(harm)
+    journal.let_go()
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("seed", [37])
+def test_no_line_is_lost_in_minutes_of_faults(sandbox: Sandbox, cluster: NomadAgents, seed: int) -> None:
+    """Containers, clients and the server are killed in any order; each fault begins when the last one is over."""
+    chance = random.Random(seed)
+    journal = NomadJournal(sandbox, cluster)
+    end_s = monotonic_s() + _CHAOS_S
+    done: list[str] = []
+    while monotonic_s() < end_s:
+        harm = chance.choice((kill_executor, kill_launcher, stop_allocation, drain_client, lose_client, lose_server))
+        done.append(harm.__name__)
+        journal.survives(harm)
+        cluster.start()
+    print(f"seed {seed}: {done}")  # noqa: T201 - the report of a run by hand
     journal.let_go()
 
 
@@ -204,9 +232,7 @@ def test_a_bare_interpreter_runs_a_topology_from_wheels(sandbox: Sandbox, cluste
     _write_profile(sandbox, cluster, f"python: {bare}", "install: wheels", f"wheels: {wheels}")
     journal = NomadJournal(sandbox, cluster)
     for harm in (kill_launcher, stop_allocation):
-        before = journal.attempts()
-        journal.is_back(before, harm(journal), harm.__name__)
-        journal.flows(harm.__name__)
+        journal.survives(harm)
     assert {Path(each.exe()).resolve() for each in journal.lines.run.processes("executor")} == {bare.resolve()}
     journal.let_go()
 
