@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from heron_testing_servers.etcd import EtcdServer
     from heron_testing_servers.hdfs import HdfsServer
     from heron_testing_servers.kafka import KafkaServer
+    from heron_testing_servers.kubernetes import KubernetesServer
     from heron_testing_servers.network import Network
     from heron_testing_servers.nginx import NginxServer
+    from heron_testing_servers.nomad import NomadAgent, NomadAgents
     from heron_testing_servers.postgresql import PostgresqlServer
     from heron_testing_servers.prometheus import PrometheusServer
     from heron_testing_servers.redis import RedisServer
     from heron_testing_servers.s3 import S3Server
     from heron_testing_servers.scribe import ScribeServer
+    from heron_testing_servers.slurm import SlurmCluster
     from heron_testing_servers.spark import SparkCluster
     from heron_testing_servers.yarn import YarnCluster
     from heron_testing_servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
@@ -42,13 +45,17 @@ __all__ = [
     "etcd",
     "hdfs",
     "kafka",
+    "kubernetes",
     "network",
     "nginx",
+    "nomad",
+    "nomad_agents",
     "postgresql",
     "prometheus",
     "redis_server",
     "s3",
     "scribe",
+    "slurm",
     "spark",
     "yarn",
     "zookeeper",
@@ -109,6 +116,12 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaServer]:
 
 
 @pytest.fixture(scope="session")
+def kubernetes(request: pytest.FixtureRequest) -> Iterator[KubernetesServer]:
+    """A running Kubernetes of two nodes, shared by the session: make your own namespace, restart what you kill."""
+    yield from _served(request, "kubernetes", "KubernetesServer")
+
+
+@pytest.fixture(scope="session")
 def network(request: pytest.FixtureRequest) -> Iterator[Network]:
     """Four hosts with links that can be broken, shared by the session; end every fault that you begin."""
     make = _class("network", "Network")
@@ -119,6 +132,18 @@ def network(request: pytest.FixtureRequest) -> Iterator[Network]:
 def nginx(request: pytest.FixtureRequest) -> Iterator[NginxServer]:
     """A running nginx with WebDAV, shared by the session: use your own folders, and restart it after a kill."""
     yield from _served(request, "nginx", "NginxServer")
+
+
+@pytest.fixture(scope="session")
+def nomad(request: pytest.FixtureRequest) -> Iterator[NomadAgent]:
+    """A running Nomad of one agent, shared by the session: end your jobs, and restart it after a kill."""
+    yield from _served(request, "nomad", "NomadAgent")
+
+
+@pytest.fixture(scope="session")
+def nomad_agents(request: pytest.FixtureRequest) -> Iterator[NomadAgents]:
+    """A running Nomad of a server and two clients, shared by the session: end your jobs, and restart what you kill."""
+    yield from _served(request, "nomad", "NomadAgents")
 
 
 @pytest.fixture(scope="session")
@@ -149,6 +174,12 @@ def s3(request: pytest.FixtureRequest) -> Iterator[S3Server]:
 def scribe(request: pytest.FixtureRequest) -> Iterator[ScribeServer]:
     """A running Flume with a Scribe source, shared by the session: use your own categories."""
     yield from _served(request, "scribe", "ScribeServer")
+
+
+@pytest.fixture(scope="session")
+def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
+    """A running Slurm with three nodes, shared by the session: restart the processes that you kill, end your jobs."""
+    yield from _served(request, "slurm", "SlurmCluster")
 
 
 @pytest.fixture(scope="session")

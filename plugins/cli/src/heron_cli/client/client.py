@@ -42,8 +42,9 @@ from heron_cli.topologies.environment import (
     lifecycle_hooks,
 )
 from heron_cli.topologies.logs.log_files import LogLine
-from heron_cli.topologies.logs.log_reader import find_logs, follow_logs, last_logs
+from heron_cli.topologies.logs.log_reader import find_logs, follow_logs, follow_remote, last_logs
 from heron_cli.topologies.logs.log_search import search_logs
+from heron_cli.topologies.logs.remote_logs import RemoteLogs
 from heron_cli.topologies.package_store import PackageStore, PruneResult, StoredPackage
 from heron_cli.topologies.profile_search import profiles_running
 from heron_cli.topologies.progress import CollectedNotes, Progress
@@ -151,6 +152,7 @@ class Client:
         self._statemgr: StateManager = open_guarded_statemgr(self._profile.statemgr)
         try:
             self._scheduler: Scheduler = open_guarded(self._profile.scheduler, Scheduler)
+            self._scheduler.use_state(self._statemgr)
         except BaseException:
             close_statemgr(self._statemgr)
             raise
@@ -221,11 +223,14 @@ class Client:
     def logs(
         self, name: str, *, task_id: int | None = None, lines: int = 20, search: str = "", timeout_s: float = _TIMEOUT_S
     ) -> tuple[LogLine, ...]:
-        """Return the last lines of each log of the topology, or of its last run, from the files of this machine.
+        """Return the last lines of each log of the topology, or of its last run.
 
+        They come from the files of this machine, or from the scheduler if it keeps the logs of containers elsewhere.
         With `search`, only lines with that text, in any case. The lines of the engine come first, by time; then the
         output of the author's code, by task.
         """
+        if RemoteLogs.available(self._scheduler, name):
+            return RemoteLogs(self._scheduler, name, task_id).last(lines, search)
         folder = self.log_folder(name, timeout_s=timeout_s)
         return search_logs(folder, task_id, search, lines) if search else last_logs(folder, task_id, lines)
 
@@ -239,6 +244,9 @@ class Client:
     ) -> Iterator[LogLine]:
         """Yield the last lines as `logs` does, then new lines until the topology ends."""
         with self.topology(name, timeout_s=timeout_s) as topology:
+            if RemoteLogs.available(self._scheduler, name):
+                yield from follow_remote(topology, RemoteLogs(self._scheduler, name, task_id), lines)
+                return
             yield from follow_logs(topology, find_logs(topology, Path(self._profile.log_dir)), task_id, lines)
 
     def activate(self, name: str, *, timeout_s: float = 30.0) -> StateChange:

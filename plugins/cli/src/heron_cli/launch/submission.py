@@ -52,6 +52,7 @@ __all__ = [
     "manifest_of",
     "new_submission",
     "new_topology_id",
+    "planned_job",
     "start_detached",
     "start_topology",
     "submit_target",
@@ -123,6 +124,12 @@ def new_submission(profile: Profile, prepared: Prepared, hooks: Sequence[str], t
         checkpoint_store(profile, definition),
         profile_services(profile),
     )
+
+
+def planned_job(profile: Profile, prepared: Prepared, hooks: Sequence[str], terms: Terms) -> Job:
+    """Return the job that a submission would give its scheduler; makes nothing. Raises as `new_submission` does."""
+    submission = new_submission(profile, prepared, hooks, terms)
+    return _job(profile, submission, _execution_state(profile, submission))
 
 
 def manifest_of(loaded: LoadedTopology) -> PackageManifest:
@@ -203,7 +210,7 @@ def start_topology(environment: Environment, submission: Submission, progress: P
         former = _former_report(environment.statemgr, name)
         if note := free_name(environment, name):
             progress.note(note)
-        run = _execution_state(environment, submission)
+        run = _execution_state(environment.profile, submission)
         _write_run(environment, run, expected=MUST_NOT_EXIST)
         try:
             package = _pack(submission, run, progress)
@@ -273,7 +280,7 @@ def _start(environment: Environment, submission: Submission, run: ExecutionState
         environment.statemgr.set(kind, run.topology, value, expected=MUST_NOT_EXIST)
     progress.step(f"starting {len(plan.containers) + 1} containers")
     with without_secrets(environment.profile), progress.scheduling(environment.scheduler):
-        environment.scheduler.schedule(_job(environment, submission, run))
+        environment.scheduler.schedule(_job(environment.profile, submission, run))
 
 
 def _undo(environment: Environment, run: ExecutionState) -> None:
@@ -285,7 +292,7 @@ def _undo(environment: Environment, run: ExecutionState) -> None:
     shutil.rmtree(run.log_dir, ignore_errors=True)
 
 
-def _execution_state(environment: Environment, submission: Submission) -> ExecutionState:
+def _execution_state(profile: Profile, submission: Submission) -> ExecutionState:
     terms = submission.terms
     return ExecutionState(
         topology=submission.loaded.definition.name,
@@ -293,7 +300,7 @@ def _execution_state(environment: Environment, submission: Submission) -> Execut
         submitted_at_s=wall_s(),
         user=user_name(),
         host=socket.gethostname(),
-        profile=environment.profile.name,
+        profile=profile.name,
         package_uri="",
         run_dir=str(submission.run_dir),
         log_dir=str(submission.log_dir),
@@ -305,8 +312,8 @@ def _execution_state(environment: Environment, submission: Submission) -> Execut
     )
 
 
-def _job(environment: Environment, submission: Submission, run: ExecutionState) -> Job:
-    prepared, profile = submission.prepared, environment.profile
+def _job(profile: Profile, submission: Submission, run: ExecutionState) -> Job:
+    prepared = submission.prepared
     required = {0: NO_RESOURCE} | {each.container_id: each.required for each in prepared.plan.containers}
     specs = container_specs(
         profile,
@@ -318,4 +325,5 @@ def _job(environment: Environment, submission: Submission, run: ExecutionState) 
         submission.checkpoint,
     )
     specs = tuple(each if each.container_id else replace(each, services=submission.services) for each in specs)
-    return Job(run.topology, run.topology_id, specs, attached=submission.terms.attached)
+    attached = submission.terms.attached
+    return Job(run.topology, run.topology_id, specs, attached, owner=run.user, role=run.role, env=run.env)
