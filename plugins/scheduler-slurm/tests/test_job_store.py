@@ -75,3 +75,11 @@ def test_a_folder_that_cannot_be_used_names_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SchedulerError, match=r"scheduler\.root"):
         JobStore(tmp_path / "file").add(JOB)
+
+
+def test_a_check_changes_nothing_and_names_the_option(tmp_path: Path) -> None:
+    """`heron profiles check` is asked before the first job, when the folder does not exist yet."""
+    JobStore(tmp_path / "new" / "jobs").check()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(SchedulerError, match=r"/proc/heron.*set scheduler\.root to a folder that you may write"):
+        JobStore(Path("/proc/heron")).check()

@@ -12,15 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from heron.errors import SchedulerError
 from heron.spi.driver import DriverRef
 from heron_scheduler_slurm.scheduler import SlurmScheduler
 from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract
 from heron_testing.faults import Faults
-from heron_testing.waiting import wait_until
 from heron_testing_servers.slurm import SlurmCluster
 
 _LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
-_GONE_S = 60.0
 _RELAY = """\
 #!/bin/sh
 [ -e {lost} ] || exec {programs}/{name} "$@"
@@ -82,8 +81,8 @@ def _away(slurm: SlurmCluster) -> Iterator[None]:
     slurm.controller.kill()
     yield
     slurm.controller.start()
-    # It saves its state some seconds late, so it may remember jobs that have ended, until it has asked the nodes.
-    wait_until(lambda: not slurm.jobs(), _GONE_S, "the controller knows that no job runs")
+    # It saves its state some seconds late, so it may remember jobs that have ended, until it asks the nodes (100 s).
+    slurm.clear()
 
 
 @contextmanager
@@ -98,3 +97,31 @@ def _answers_lost(lost: Path) -> Iterator[None]:
     lost.touch()
     yield
     lost.unlink()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"partition": "nowhere"}, "invalid partition specified: nowhere.*set scheduler.partition.*sinfo"),
+        (
+            {"partition": "physics", "account": "chemistry"},
+            "physics permits the accounts physics; scheduler.account is",
+        ),
+        ({"partition": "short", "time_limit": "10"}, "short permits jobs of 00:05:00; scheduler.time_limit is '10'"),
+        ({"extra": ["--nodelist=n9"]}, "(?i)invalid node name"),
+        ({"partition": "private"}, "Invalid user id.*ask the site for the right"),
+        ({"programs": "/nowhere", "environment": ["SLURM_CONF"]}, "`scancel` cannot be run.*set scheduler.programs"),
+        ({"root": "/proc/heron"}, "/proc/heron.*set scheduler.root to a folder that you may write"),
+    ],
+    ids=["partition", "account", "time limit", "node", "right", "command", "root"],
+)
+def test_a_check_names_what_is_wrong(
+    slurm: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, object], words: str
+) -> None:
+    """`heron profiles check` says it in Slurm's words, with the option to correct."""
+    for name, value in slurm.environment.items():
+        monkeypatch.setenv(name, value)
+    options = {"root": str(tmp_path / "jobs"), "programs": str(slurm.programs), **wrong}
+    scheduler = SlurmScheduler.open(options)
+    with pytest.raises(SchedulerError, match=words):
+        scheduler.check(10.0)

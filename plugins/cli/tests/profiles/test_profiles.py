@@ -99,6 +99,7 @@ def test_shipped_profiles_read(home: Path) -> None:
         "local",
         "nomad",
         "production",
+        "slurm",
         "spark",
         "spark-batch",
         "spark-streaming",

@@ -20,7 +20,8 @@ AFTER = "--dependency=afternotok:"
 
 # The launcher reaches other containers by the address that Slurm has for this node. A successor is submitted as soon as
 # the job runs, because nobody could do it after the loss of the node. The end of the job is in order if it has
-# no launch file any more: then the exit code is 0, and Slurm drops the successor.
+# no launch file any more: then the exit code is 0, and Slurm drops the successor. With proctrack/linuxproc Slurm leaves
+# the processes of a script that was killed by signal 9; the loop that looks at the output ends them.
 _BODY = """
 file={file}
 out={out}
@@ -37,6 +38,7 @@ trap 'warned; stop=1; kill -TERM $child 2>/dev/null' USR1
         sleep 5 & wait $!
     done
     while sleep 20 & wait $!; do
+        kill -0 $$ || kill -TERM -$$
         [ "$(stat -c %s "$out")" -lt {most} ] || {{ cp "$out" "$out.1"; : > "$out"; }}
     done
 ) &

@@ -26,6 +26,12 @@ class JobStore:
     def __init__(self, root: Path) -> None:
         self._root = root
 
+    def check(self) -> None:
+        """Raise SchedulerError unless jobs can be stored; changes nothing."""
+        exists = next(each for each in (self._root, *self._root.absolute().parents) if each.exists())
+        with self._refusing(), tempfile.TemporaryDirectory(prefix=".check-", dir=exists):
+            pass
+
     def home(self, topology: str) -> Path:
         """Return the folder of a topology."""
         return self._root / topology

@@ -17,6 +17,7 @@ from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
 from heron_scheduler_slurm.job_script import job_script, limits
 from heron_scheduler_slurm.job_store import JobStore
 from heron_scheduler_slurm.options import SlurmOptions
+from heron_scheduler_slurm.partitions import find_partition_problem
 from heron_scheduler_slurm.slurm_commands import SlurmCommands
 from heron_scheduler_slurm.slurm_jobs import job_name, observe_places
 
@@ -36,12 +37,20 @@ class SlurmCluster(Cluster):
 
     def check(self, timeout_s: float) -> str:
         """Ask Slurm when a container of one core would start, with the partition, account and QOS of the options."""
-        smallest = ContainerRequest(0, "0", self._options.manager_cpu, self._options.manager_memory_mb)
+        options = self._options
+        self._store.check()
+        for name in ("scancel", "squeue"):
+            self._slurm.run(name, "--version", timeout_s=timeout_s)
+        shown = self._slurm.run("scontrol", "show", "partition", "-o", timeout_s=timeout_s)
+        if problem := find_partition_problem(shown, options.partition, options.account, options.time_limit):
+            msg = f"Slurm: {problem}"
+            raise SchedulerError(msg)
+        smallest = ContainerRequest(0, "0", options.manager_cpu, options.manager_memory_mb)
         with tempfile.NamedTemporaryFile("w", suffix=".sh") as script:
             script.write("#!/bin/sh\n")
             script.flush()
             said = self._slurm.run(
-                "sbatch", "--test-only", *limits(smallest, self._options), script.name, timeout_s=timeout_s
+                "sbatch", "--test-only", *limits(smallest, options), script.name, timeout_s=timeout_s
             )
         version = self._slurm.run("sbatch", "--version", timeout_s=timeout_s).strip()
         found = _TEST_RESULT.search(said)

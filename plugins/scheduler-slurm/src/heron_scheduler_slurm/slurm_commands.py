@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import threading
 from contextlib import suppress
@@ -16,6 +17,18 @@ __all__ = ["SlurmCommands"]
 
 _TIME_S = 5.0  # of the contract `Cluster`
 _PERIOD_S = 0.3  # a controller that serves a site should not be asked more often in a wait
+
+
+_REMEDIES = {
+    "invalid partition": "set scheduler.partition to one that `sinfo` lists",
+    "qos": "set scheduler.qos to one that `sacctmgr show assoc user=$USER format=qos` lists, or request less",
+    "account": "set scheduler.account to one that the partition permits; `sacctmgr show assoc user=$USER` lists yours",
+    "denied|not permitted|user id": "ask the site for the right, or set scheduler.partition to another of `sinfo`",
+    "time limit": "set scheduler.time_limit to at most the limit that `sinfo -o '%P %l'` shows",
+    "configuration|memory spec": "request less, or set scheduler.partition to another; `sinfo -N -l` lists the nodes",
+    "contact": "`scontrol ping` shows the controllers",
+}
+"""What helps, by the words of an error; the first words that fit count."""
 
 
 class SlurmCommands:
@@ -53,7 +66,11 @@ class SlurmCommands:
             raise SchedulerError(msg) from error
         if ran.returncode != 0:
             said = "; ".join(line.removeprefix(f"{words[0]}: ") for line in ran.stderr.strip().splitlines())
-            msg = f"Slurm: `{words[0]}` ended with {ran.returncode}: {said or 'it says no reason'}"
+            remedy = next(
+                (each for words_of, each in _REMEDIES.items() if re.search(words_of, said, re.IGNORECASE)), ""
+            )
+            why = "; ".join(filter(None, (said or "it says no reason", remedy)))
+            msg = f"Slurm: `{words[0]}` ended with {ran.returncode}: {why}"
             raise SchedulerError(msg)
         return ran.stdout + ran.stderr
 

@@ -48,7 +48,7 @@ SwitchType=switch/none
 MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,bf_interval=1,preempt_send_user_signal
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,sched_interval=5,bf_interval=1,preempt_send_user_signal
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 ReturnToService=2
@@ -61,6 +61,9 @@ SlurmdTimeout=15
 SlurmctldTimeout=10
 PartitionName=usual Nodes=ALL Default=YES MaxTime=INFINITE PriorityTier=1 GraceTime=5 State=UP
 PartitionName=urgent Nodes=ALL MaxTime=INFINITE PriorityTier=10 PreemptMode=OFF State=UP
+PartitionName=short Nodes=ALL MaxTime=5 PriorityTier=1 State=UP
+PartitionName=physics Nodes=ALL AllowAccounts=physics State=UP
+PartitionName=private Nodes=ALL AllowGroups=nobody DisableRootJobs=YES State=UP
 """
 _NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=16 RealMemory=16000 State=UNKNOWN\n"
 
@@ -68,7 +71,8 @@ _NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs
 class SlurmCluster:
     """Jobs run as the user of the tests, as children of a ``slurmstepd`` that a killed node leaves running.
 
-    The partition ``usual`` is the default; jobs of ``urgent`` preempt its jobs.
+    The partition ``usual`` is the default; jobs of ``urgent`` preempt its jobs. Jobs of ``short`` have at most 5 min.
+    ``physics`` is for the account of that name, and ``private`` for other users.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -46,7 +46,7 @@ def status_report(statemgr: StateManager, scheduler: Scheduler, topology: Remote
             raise
         return StatusReport(report)
     try:
-        job = scheduler.status(topology.name).of(topology.run.topology_id)
+        job = topology.job()
         links = scheduler.links(topology.name)
     except HeronError:
         return StatusReport(status, topology.run)  # the topology manager's answer is what matters
