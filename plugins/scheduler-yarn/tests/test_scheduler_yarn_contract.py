@@ -88,7 +88,7 @@ class TestYarnScheduler(SchedulerContract):
         cluster = _cluster(scheduler)
         assert cluster._store.services("t") == {}
         with cluster._store._session() as hdfs:
-            assert [each.name for each in hdfs.entries("/heron/jobs")] == []
+            assert hdfs.entry("/heron/jobs/t") is None
             assert hdfs.entries("/user/root/.yarn/services") == ()
 
     def test_containers_outlive_the_resource_manager(

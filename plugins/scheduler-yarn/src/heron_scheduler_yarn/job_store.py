@@ -39,8 +39,9 @@ class JobStore:
         """Return the newest version of a job; None without one."""
         with self._session() as hdfs:
             run = self._run(hdfs, topology)
-            numbers = [int(each.name[len(_JOB) :]) for each in hdfs.entries(run) if each.name.startswith(_JOB)]
-            if not run or not numbers:
+            found = hdfs.entries(run) if run else ()
+            numbers = [int(each.name[len(_JOB) :]) for each in found if each.name.startswith(_JOB)]
+            if not numbers:
                 return None
             path = f"{run}/{_JOB}{max(numbers)}"
             text = b"".join(hdfs.read(path, 0)).decode()

@@ -15,7 +15,7 @@ _ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
 _UP = frozenset({"READY", "RUNNING_BUT_UNREADY"})
 _MOST = 300
 _LATER = "waiting for display"  # the first request begins the record
-_BEGIN, _END = "LogContents:", "End of LogType:stdout.txt"
+_BEGIN, _END = "LogContents:", "End of LogType:"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 
 from heron.errors import SchedulerError
@@ -25,6 +26,7 @@ from heron_scheduler_yarn.yarn_api import CLUSTER, SERVICES, ApiError, Json, Yar
 __all__ = ["YarnCluster"]
 
 _LINE_BYTES = 400  # of the logs of the engine, generously
+_LAST_LINES = 5
 _NOT_FOUND = 404
 _RECORD_S = "30"  # how long YARN records why its scheduler gives nothing
 
@@ -86,10 +88,9 @@ class YarnCluster(Cluster):
 
     def end(self, topology: str) -> None:
         for name, files in self._store.services(topology).items():
-            service = self._api.service(name)
-            if service is not None:
-                self._ending.setdefault(topology, {}).update(self._places_to_watch(service))
-                self._destroy(name)
+            with suppress(SchedulerError):  # its master may be lost; without an answer of YARN the next call raises
+                self._ending.setdefault(topology, {}).update(self._places_to_watch(self._api.service(name) or {}))
+            self._destroy(name)
             for path in files.values():
                 self._store.withdraw(path)
 
@@ -148,7 +149,7 @@ class YarnCluster(Cluster):
     def _why(self, application: str, last: YarnContainer | None) -> list[str]:
         """Return what YARN says about a container that is awaited, or has failed."""
         if last is not None:
-            return self._log(last, "stderr.txt", 1)
+            return [each for each in self._log(last, "stderr.txt", _LAST_LINES) if each.strip()][-1:]
         try:
             told = fields(self._api.cluster(f"apps/{application}").get("app"))
             activities = self._api.cluster(f"scheduler/app-activities/{application}", {"maxTime": _RECORD_S})
@@ -184,4 +185,4 @@ class YarnCluster(Cluster):
     def _runs(self, node: str, container: str) -> bool:
         """Return whether a node manager still has processes of a container."""
         answer = self._api.on_node(node, f"containers/{container}")
-        return answer is not None and fields(fields(answer.json()).get("container")).get("state") != "COMPLETE"
+        return answer is not None and fields(fields(answer.json()).get("container")).get("state") != "DONE"
