@@ -104,6 +104,7 @@ def test_shipped_profiles_read(home: Path) -> None:
         "spark-batch",
         "spark-streaming",
         "testing",
+        "yarn",
     ]
     assert all(each.shipped and each.about and not each.error for each in found.values())
     assert found["testing"].extends == ("local",)

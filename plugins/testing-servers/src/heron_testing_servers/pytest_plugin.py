@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from heron_testing_servers.slurm import SlurmCluster
     from heron_testing_servers.spark import SparkCluster
     from heron_testing_servers.yarn import YarnCluster
+    from heron_testing_servers.yarn_services import YarnServices
     from heron_testing_servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "slurm",
     "spark",
     "yarn",
+    "yarn_services",
     "zookeeper",
     "zookeeper_ensemble",
 ]
@@ -195,6 +197,18 @@ def yarn(request: pytest.FixtureRequest) -> Iterator[YarnCluster]:
 
 
 @pytest.fixture(scope="session")
+def yarn_services(
+    request: pytest.FixtureRequest, hdfs: HdfsServer, zookeeper: ZooKeeperServer
+) -> Iterator[YarnServices]:
+    """A running YARN of two nodes with services over REST, shared by the session: end services, restart killed parts.
+
+    Its files are in `hdfs`, its registry is in `zookeeper`.
+    """
+    host, port = zookeeper.address
+    yield from _served(request, "yarn_services", "YarnServices", hdfs.file_system, f"{host}:{port}")
+
+
+@pytest.fixture(scope="session")
 def zookeeper(request: pytest.FixtureRequest) -> Iterator[ZooKeeperServer]:
     """A running ZooKeeper of one server, shared by the session: use your own root, and restart it after a kill."""
     yield from _served(request, "zookeeper", "ZooKeeperServer")
@@ -209,11 +223,11 @@ def zookeeper_ensemble(request: pytest.FixtureRequest) -> Iterator[ZooKeeperEnse
 _FIXTURES = frozenset(__all__)
 
 
-def _served(request: pytest.FixtureRequest, module: str, name: str) -> Iterator[Any]:
-    """Serve the class `name` of a module; its only argument is a new folder."""
+def _served(request: pytest.FixtureRequest, module: str, name: str, *arguments: str) -> Iterator[Any]:
+    """Serve the class `name` of a module; its arguments are a new folder and the others."""
     folders: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
     make = _class(module, name)
-    yield from serving(module, request.config, lambda: make(folders.mktemp(module)))
+    yield from serving(module, request.config, lambda: make(folders.mktemp(module), *arguments))
 
 
 def _class(module: str, name: str) -> Callable[..., Any]:
