@@ -38,6 +38,10 @@ _UNSCHEDULABLE = {
             Observation(False, "n1", ""),
         ),
         (
+            {"containerStatuses": [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": _OOM}]},
+            Observation(False, "n1", "OOMKilled, exit code 137"),
+        ),
+        (
             {"conditions": [_UNSCHEDULABLE]},
             Observation(False, "n1", "Unschedulable: 0/3 nodes are available: 3 Insufficient memory."),
         ),
@@ -56,15 +60,9 @@ def test_a_pod_is_observed_in_the_words_of_kubernetes(status: dict[str, object],
 def test_a_pod_that_is_never_made_has_the_reason_of_its_set() -> None:
     """A quota keeps the StatefulSet from making Pods; only an event says so."""
     events: list[dict[str, object]] = [
-        {
-            "type": "Warning",
-            "involvedObject": {"name": "heron-a-data"},
-            "lastTimestamp": "2",
-            "message": "exceeded quota: q",
-        },
-        {"type": "Warning", "involvedObject": {"name": "heron-a-data"}, "lastTimestamp": "1", "message": "older"},
-        {"type": "Normal", "involvedObject": {"name": "heron-a-data"}, "lastTimestamp": "3", "message": "made"},
-        {"type": "Warning", "involvedObject": {"name": "heron-b-data"}, "lastTimestamp": "4", "message": "of another"},
+        {"involvedObject": {"name": "heron-a-data"}, "lastTimestamp": "2", "message": "exceeded quota: q"},
+        {"involvedObject": {"name": "heron-a-data"}, "lastTimestamp": "1", "message": "older"},
+        {"involvedObject": {"name": "heron-b-data"}, "lastTimestamp": "4", "message": "of another"},
     ]
     assert missing_reason(events, "heron-a-data") == "exceeded quota: q"
     assert missing_reason(events, "heron-c-data") == ""

@@ -21,6 +21,7 @@ __all__ = [
     "Job",
     "JobLink",
     "JobStatus",
+    "PlannedRun",
     "Scheduler",
     "SchedulerState",
     "ServiceSpec",
@@ -100,6 +101,20 @@ class Job:
     owner: str = ""
     role: str = ""
     env: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """What a submission stores before its scheduler starts containers, for a job that is made from documents.
+
+    `nodes` are values by `NodeKind.value`, with EXECUTION_STATE. `package` is not uploaded yet, so the specs of
+    `containers` have no `package_uri`. `heron.driver_kit.planned_runs.begin_run` stores all this.
+    """
+
+    topology: str
+    containers: tuple[int, ...]
+    nodes: dict[str, bytes]
+    package: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,15 +254,15 @@ class Scheduler(Driver):
         )
         raise SchedulerError(msg)
 
-    def manifests(self, job: Job) -> Sequence[Mapping[str, object]]:
-        """Return the documents from which the tools of the system would make the job, without secrets; changes nothing.
+    def manifests(self, job: Job, planned: PlannedRun) -> Sequence[Mapping[str, object]]:
+        """Return the documents from which the tools of the system make the job; changes nothing.
 
-        The flag ``manifests`` asks for it.
+        They have secrets. Container 0 stores `planned` before it starts. The flag ``manifests`` asks for it.
 
         Raises:
             SchedulerError: when the scheduler has none.
         """
-        msg = f"the scheduler of topology {job.topology!r} has no documents for other tools"
+        msg = f"the scheduler of topology {job.topology!r} has no documents for containers {planned.containers}"
         raise SchedulerError(msg)
 
     def use_state(self, statemgr: StateManager) -> None:

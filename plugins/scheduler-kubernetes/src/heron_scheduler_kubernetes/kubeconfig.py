@@ -8,7 +8,6 @@ import os
 import ssl
 import subprocess
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +15,13 @@ import yaml
 
 from heron.driver_kit.private_files import write_private
 from heron.errors import SchedulerError, known
+from heron_scheduler_kubernetes.json_values import Json, fields, items
 
 __all__ = ["ApiAccess", "find_access"]
 
 _IN_POD = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _EXEC_S = 20.0
 _UNSUPPORTED = ("auth-provider", "username", "password", "as", "as-groups")
-
-Fields = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +68,14 @@ def find_access(kubeconfig: str = "", context: str = "", in_pod: Path = _IN_POD)
 
 def _from_files(files: list[Path], chosen: str) -> ApiAccess:
     """Merge the files as `kubectl` does: of entries with one name, the first one counts."""
-    named: dict[str, dict[str, tuple[Path, Fields]]] = {"contexts": {}, "clusters": {}, "users": {}}
+    named: dict[str, dict[str, tuple[Path, Json]]] = {"contexts": {}, "clusters": {}, "users": {}}
     current = ""
     for path in files:
         document = _read(path)
         current = current or str(document.get("current-context") or "")
         for kind, entries in named.items():
-            for entry in _list(document.get(kind)):
-                entries.setdefault(str(entry.get("name")), (path, _fields(entry.get(kind.removesuffix("s")))))
+            for entry in items(document.get(kind)):
+                entries.setdefault(str(entry.get("name")), (path, fields(entry.get(kind.removesuffix("s")))))
     name = chosen or current
     origin = f"context {name!r} of {', '.join(map(str, files))}"
     if name not in named["contexts"]:
@@ -107,10 +105,10 @@ def _from_files(files: list[Path], chosen: str) -> ApiAccess:
     )
 
 
-def _credentials(user: Fields, place: Path, origin: str) -> tuple[str, bytes, bytes]:
+def _credentials(user: Json, place: Path, origin: str) -> tuple[str, bytes, bytes]:
     """Return the token, the certificate and the key of a user; each may be empty."""
     if user.get("exec"):
-        return _run_plugin(_fields(user["exec"]), place, origin)
+        return _run_plugin(fields(user["exec"]), place, origin)
     token = str(user.get("token") or "")
     if user.get("tokenFile"):
         token = (place.parent / str(user["tokenFile"])).read_text().strip()
@@ -118,11 +116,11 @@ def _credentials(user: Fields, place: Path, origin: str) -> tuple[str, bytes, by
     return token, certificate, _data(user, "client-key", place)
 
 
-def _run_plugin(plugin: Fields, place: Path, origin: str) -> tuple[str, bytes, bytes]:
+def _run_plugin(plugin: Json, place: Path, origin: str) -> tuple[str, bytes, bytes]:
     """Ask a credential plugin of client-go, such as those of managed clusters."""
     version = str(plugin.get("apiVersion") or "client.authentication.k8s.io/v1")
     asked = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
-    extra = {str(each["name"]): str(each["value"]) for each in _list(plugin.get("env"))}
+    extra = {str(each["name"]): str(each["value"]) for each in items(plugin.get("env"))}
     name = str(plugin.get("command"))
     command = str(place.parent / name) if "/" in name else name
     arguments = plugin.get("args")
@@ -130,7 +128,7 @@ def _run_plugin(plugin: Fields, place: Path, origin: str) -> tuple[str, bytes, b
     environment = {**os.environ, **extra, "KUBERNETES_EXEC_INFO": json.dumps(asked)}
     try:
         done = subprocess.run(words, env=environment, capture_output=True, timeout=_EXEC_S, check=True)
-        status = _fields(json.loads(done.stdout)["status"])
+        status = fields(json.loads(done.stdout)["status"])
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or [f"exit code {error.returncode}"]
         msg = f"{origin}: its credential plugin {name!r} fails: {said[0]:.300}; log in with it, and try again"
@@ -142,7 +140,7 @@ def _run_plugin(plugin: Fields, place: Path, origin: str) -> tuple[str, bytes, b
     return str(status.get("token") or ""), certificate.encode(), key.encode()
 
 
-def _tls(cluster: Fields, place: Path, certificate: bytes, key: bytes, origin: str) -> ssl.SSLContext:
+def _tls(cluster: Json, place: Path, certificate: bytes, key: bytes, origin: str) -> ssl.SSLContext:
     try:
         authority = _data(cluster, "certificate-authority", place).decode()
         context = ssl.create_default_context(cadata=authority or None)
@@ -159,24 +157,16 @@ def _tls(cluster: Fields, place: Path, certificate: bytes, key: bytes, origin: s
     return context
 
 
-def _data(fields: Fields, key: str, place: Path) -> bytes:
+def _data(fields: Json, key: str, place: Path) -> bytes:
     """Return the content of a field that is base64 (``KEY-data``) or the path of a file."""
     if fields.get(f"{key}-data"):
         return base64.b64decode(str(fields[f"{key}-data"]))
     return (place.parent / str(fields[key])).read_bytes() if fields.get(key) else b""
 
 
-def _read(path: Path) -> Fields:
+def _read(path: Path) -> Json:
     try:
-        return _fields(yaml.safe_load(path.read_bytes()))
+        return fields(yaml.safe_load(path.read_bytes()))
     except (OSError, yaml.YAMLError) as error:
         msg = f"kubeconfig {path} cannot be read: {type(error).__name__}; check it with `kubectl config view`"
         raise SchedulerError(msg) from error
-
-
-def _fields(found: object) -> Fields:
-    return found if isinstance(found, dict) else {}
-
-
-def _list(found: object) -> list[Fields]:
-    return [_fields(each) for each in found] if isinstance(found, list) else []

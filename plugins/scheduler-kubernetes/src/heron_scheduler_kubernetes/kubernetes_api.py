@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping
 import httpx
 
 from heron.errors import SchedulerError
+from heron_scheduler_kubernetes.json_values import Json, fields
 from heron_scheduler_kubernetes.kubeconfig import ApiAccess
 
-__all__ = ["APPLY", "MERGE", "ApiError", "Json", "KubernetesApi"]
+__all__ = ["MERGE", "ApiError", "KubernetesApi"]
 
-Json = dict[str, object]
-
-APPLY = "application/apply-patch+yaml"  # JSON is YAML
+_APPLY = "application/apply-patch+yaml"  # JSON is YAML
 MERGE = "application/merge-patch+json"
 _ANSWER_S = 4.0
 _BUSY = 429
@@ -82,7 +81,7 @@ class KubernetesApi:
     def apply(self, path: str, document: Json) -> Json:
         """Create an object, or change it to what `document` says (server-side apply)."""
         query = {"fieldManager": "heron", "force": "true"}
-        return self.request("PATCH", path, document, content_type=APPLY, query=query)
+        return self.request("PATCH", path, document, content_type=_APPLY, query=query)
 
     def request(
         self,
@@ -99,9 +98,7 @@ class KubernetesApi:
             ApiError: when the server refuses, with its message.
             SchedulerError: when it does not answer; the outcome is unknown.
         """
-        response = self._send(method, path, body, content_type, query)
-        found = response.json()
-        return found if isinstance(found, dict) else {}
+        return fields(self._send(method, path, body, content_type, query).json())
 
     def text(self, path: str, query: Mapping[str, str]) -> str:
         """Return an answer that is text. Raises as `request` does."""

@@ -16,7 +16,8 @@ from heron_scheduler_kit.managed.cluster import (
 )
 from heron_scheduler_kit.managed.managed_job import ManagedJob, decode_job
 from heron_scheduler_kubernetes.access_rules import missing_rights
-from heron_scheduler_kubernetes.kubernetes_api import MERGE, ApiError, Json, KubernetesApi
+from heron_scheduler_kubernetes.json_values import Json, fields, items
+from heron_scheduler_kubernetes.kubernetes_api import MERGE, ApiError, KubernetesApi
 from heron_scheduler_kubernetes.objects import (
     JOB,
     JOB_NAME,
@@ -65,9 +66,9 @@ class KubernetesCluster(Cluster):
         found = self._api.find(self._api.path(_SERVICES, name))
         if found is None:
             return None
-        metadata = _fields(found["metadata"])
+        metadata = fields(found["metadata"])
         stored_in = f"service {name} in namespace {self._api.namespace}"
-        job = decode_job(str(_fields(metadata.get("annotations")).get(JOB, "")), stored_in)
+        job = decode_job(str(fields(metadata.get("annotations")).get(JOB, "")), stored_in)
         if job.topology != topology:
             msg = f"{stored_in} belongs to topology {job.topology!r}; give {topology!r} another name"
             raise SchedulerError(msg)
@@ -82,7 +83,7 @@ class KubernetesCluster(Cluster):
             raise JobExistsError(str(error)) from error
 
     def replace(self, job: ManagedJob, version: str) -> None:
-        changed = _fields(service(job, self._options)["metadata"])["annotations"]
+        changed = fields(service(job, self._options)["metadata"])["annotations"]
         patch: Json = {"metadata": {"annotations": changed, "resourceVersion": version}}
         try:
             path = self._api.path(_SERVICES, job_name(job.topology))
@@ -96,23 +97,25 @@ class KubernetesCluster(Cluster):
         job = change.after
         name = job_name(job.topology)
         found = self._api.request("GET", self._api.path(_SERVICES, name))
-        owner = str(_fields(found["metadata"])["uid"])
+        owner = str(fields(found["metadata"])["uid"])
         secret = launch_secret(job, self._options, change.files, owner)
         if change.before is None:
             self._api.apply(self._api.path(_SECRETS, name), secret)
         elif change.files or change.removed:
-            data = {**_fields(secret["data"]), **dict.fromkeys(change.removed)}
+            data = {**fields(secret["data"]), **dict.fromkeys(change.removed)}
             self._api.request("PATCH", self._api.path(_SECRETS, name), {"data": data}, content_type=MERGE)
+        stale = self._stale(change) if change.before is not None else []  # new Pods read the new launch files
         for each in stateful_sets(job, self._options, owner):
-            self._api.apply(self._api.path(_SETS, str(_fields(each["metadata"])["name"])), each)
-        if change.before is not None:
-            self._renew(change)
+            self._api.apply(self._api.path(_SETS, _name(each)), each)
+        for pod in stale:
+            self._api.delete(self._api.path(_PODS, pod))
 
     def observe(self, job: ManagedJob) -> Mapping[str, Observation]:
         name = job_name(job.topology)
         found = {_name(each): observation(each) for each in self._of(_PODS, name)}
         if missing := job.places - found.keys():
-            events = _list(self._api.request("GET", self._api.path(_EVENTS)).get("items"))
+            query = {"fieldSelector": "involvedObject.kind=StatefulSet,type=Warning"}
+            events = items(self._api.request("GET", self._api.path(_EVENTS), query=query).get("items"))
             for each in missing:
                 reason = missing_reason(events, each.rpartition("-")[0])
                 found[each] = Observation(up=False, reason=reason)
@@ -148,27 +151,17 @@ class KubernetesCluster(Cluster):
         path = self._api.path(_PODS, job.request(container_id).place)
         return self._api.text(f"{path}/log", {"tailLines": str(lines)}).splitlines()
 
-    def _renew(self, change: JobChange) -> None:
-        """Delete Pods that stay in the StatefulSet, and must read another launch file or end a stuck process."""
-        kept = replicas(change.after)
-        present = {_name(each) for each in self._of(_PODS, job_name(change.after.topology))}
-        for pod in sorted((change.files.keys() | change.stuck) & present):
-            _, part, number = pod.rsplit("-", 2)
-            if part == "manager" or int(number) < kept:
-                self._api.delete(self._api.path(_PODS, pod))
+    def _stale(self, change: JobChange) -> list[str]:
+        """Return the Pods that stay in their StatefulSet, and must read another launch file or end a stuck process."""
+        name, kept = job_name(change.after.topology), replicas(change.after)
+        staying = {f"{name}-manager-0", *(f"{name}-data-{number}" for number in range(kept))}
+        present = {_name(each) for each in self._of(_PODS, name)}
+        return sorted((change.files.keys() | change.stuck) & present & staying)
 
     def _of(self, kind: str, name: str) -> list[Json]:
         query = {"labelSelector": f"{JOB_NAME}={name}"}
-        return _list(self._api.request("GET", self._api.path(kind), query=query).get("items"))
+        return items(self._api.request("GET", self._api.path(kind), query=query).get("items"))
 
 
 def _name(found: Json) -> str:
-    return str(_fields(found["metadata"])["name"])
-
-
-def _fields(found: object) -> Json:
-    return found if isinstance(found, dict) else {}
-
-
-def _list(found: object) -> list[Json]:
-    return [_fields(each) for each in found] if isinstance(found, list) else []
+    return str(fields(found["metadata"])["name"])

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 from heron_scheduler_kit.managed.launcher import HOST_ADDRESS
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob, encode_job
-from heron_scheduler_kubernetes.kubernetes_api import Json
+from heron_scheduler_kubernetes.json_values import Json, fields
 from heron_scheduler_kubernetes.options import KubernetesOptions
 
 __all__ = ["JOB", "JOB_NAME", "job_name", "launch_secret", "place_of", "replicas", "service", "stateful_sets"]
@@ -97,7 +97,7 @@ def _stateful_set(
     name = job_name(job.topology)
     selector = {JOB_NAME: name, _PART: part}
     metadata = _metadata(job, options, f"{name}-{part}", owner)
-    labels = {**_mapping(metadata["labels"]), **selector}
+    labels = {**fields(metadata["labels"]), **selector}
     template = {
         "metadata": {"labels": labels, "annotations": {**options.annotations, "heron.io/topology": job.topology}},
         "spec": _pod(job, options, containers),
@@ -147,9 +147,9 @@ def _container(options: KubernetesOptions, containers: list[ContainerRequest]) -
     disk_mb = max((each.disk_mb for each in containers), default=0)
     requests = {"cpu": cpu, "memory": memory} | ({"ephemeral-storage": f"{disk_mb}Mi"} if disk_mb else {})
     limits = {"memory": memory} | ({"cpu": cpu} if options.cpu_limit else {})
-    fields = {"HERON_POD": "metadata.name", HOST_ADDRESS: "status.podIP"}
+    known = {"HERON_POD": "metadata.name", HOST_ADDRESS: "status.podIP"}
     env: list[Json] = [{"name": key, "value": value} for key, value in sorted(options.env.items())]
-    env += [{"name": key, "valueFrom": {"fieldRef": {"fieldPath": field}}} for key, field in fields.items()]
+    env += [{"name": key, "valueFrom": {"fieldRef": {"fieldPath": field}}} for key, field in known.items()]
     container: Json = {
         "name": "heron",
         "image": options.image,
@@ -182,7 +182,3 @@ def _metadata(job: ManagedJob, options: KubernetesOptions, name: str, owner: str
 def _label(text: str) -> str:
     """Return the text as the value of a label: at most 63 characters of a small set, a letter or digit at both ends."""
     return _LABEL.sub("-", text)[:63].strip("_.-")
-
-
-def _mapping(found: object) -> Json:
-    return found if isinstance(found, dict) else {}

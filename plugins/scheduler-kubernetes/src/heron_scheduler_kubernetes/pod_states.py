@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from heron_scheduler_kit.managed.cluster import Observation
-from heron_scheduler_kubernetes.kubernetes_api import Json
+from heron_scheduler_kubernetes.json_values import Json, fields, items
 
 __all__ = ["missing_reason", "observation"]
 
@@ -15,32 +15,30 @@ _QUIET = ("ContainerCreating", "PodInitializing")  # a start that goes on
 
 def observation(pod: Json) -> Observation:
     """Return the observation of a Pod."""
-    status, spec = _fields(pod.get("status")), _fields(pod.get("spec"))
-    container = next(iter(_list(status.get("containerStatuses"))), {})
-    state, last = _fields(container.get("state")), _fields(container.get("lastState"))
+    status, spec = fields(pod.get("status")), fields(pod.get("spec"))
+    container = next(iter(items(status.get("containerStatuses"))), {})
+    state, last = fields(container.get("state")), fields(container.get("lastState"))
+    waiting = fields(state.get("waiting"))
+    begins_again = waiting.get("reason") == "CrashLoopBackOff"  # the end before says more
     reasons = [
-        _words(_fields(state.get("waiting"))) if "waiting" in state else "",
-        _ended(_fields(state.get("terminated") or last.get("terminated"))),
+        "" if begins_again else _words(waiting),
+        _ended(fields(state.get("terminated") or last.get("terminated"))),
         _words(status),  # Evicted, NodeLost
-        _unscheduled(_list(status.get("conditions"))),
+        _unscheduled(items(status.get("conditions"))),
     ]
     reason = next((each for each in reasons if each and each not in _QUIET), "")
     return Observation("running" in state, str(spec.get("nodeName") or ""), reason)
 
 
 def missing_reason(events: Iterable[Json], name: str) -> str:
-    """Return why a StatefulSet does not create its Pods, from the last event about it; a quota, for example."""
-    told = [each for each in events if each.get("type") == "Warning" and _is_about(each, name)]
+    """Return why a StatefulSet does not create its Pods, from the last warning about it; a quota, for example."""
+    told = [each for each in events if fields(each.get("involvedObject")).get("name") == name]
     told.sort(key=lambda each: str(each.get("lastTimestamp") or each.get("eventTime") or ""))
     return str(told[-1].get("message"))[:_MOST] if told else ""
 
 
-def _is_about(event: Json, name: str) -> bool:
-    return _fields(event.get("involvedObject")).get("name") == name
-
-
-def _words(fields: Json) -> str:
-    reason, message = str(fields.get("reason") or ""), str(fields.get("message") or "")
+def _words(found: Json) -> str:
+    reason, message = str(found.get("reason") or ""), str(found.get("message") or "")
     return ": ".join(each for each in (reason, message) if each)[:_MOST]
 
 
@@ -55,11 +53,3 @@ def _ended(terminated: Json) -> str:
 def _unscheduled(conditions: Iterable[Json]) -> str:
     waits = (each for each in conditions if each.get("type") == "PodScheduled" and each.get("status") == "False")
     return next(map(_words, waits), "")
-
-
-def _fields(found: object) -> Json:
-    return dict(found) if isinstance(found, Mapping) else {}
-
-
-def _list(found: object) -> list[Json]:
-    return [_fields(each) for each in found] if isinstance(found, list) else []

@@ -7,7 +7,8 @@ from functools import partial
 from typing import ClassVar, Self
 
 from heron.spi.options import decode_options
-from heron.spi.scheduler import Job
+from heron.spi.scheduler import Job, PlannedRun
+from heron_scheduler_kit.managed.container_change import launch_files
 from heron_scheduler_kit.managed.managed_job import ManagedJob
 from heron_scheduler_kit.managed.managed_scheduler import ManagedScheduler
 from heron_scheduler_kubernetes.kubeconfig import find_access
@@ -35,11 +36,11 @@ class KubernetesScheduler(ManagedScheduler):
     def open(cls, options: Mapping[str, object]) -> Self:
         return cls(decode_options(options, KubernetesOptions, "scheduler"))
 
-    def manifests(self, job: Job) -> Sequence[Mapping[str, object]]:
-        """Return what `kubectl apply` takes; the launch files are left out, because they have secrets."""
+    def manifests(self, job: Job, planned: PlannedRun) -> Sequence[Mapping[str, object]]:
+        """Return what `kubectl create` takes."""
         managed = ManagedJob.of(job, self._options, place_of)
         return (
             service(managed, self._kubernetes),
-            launch_secret(managed, self._kubernetes, {}),
+            launch_secret(managed, self._kubernetes, launch_files(managed, job.containers, self._options, planned)),
             *stateful_sets(managed, self._kubernetes),
         )

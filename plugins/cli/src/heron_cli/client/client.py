@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, cast
+from typing import TYPE_CHECKING, Self
 
 from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest
-from heron.driver_kit.loading import load_object
 from heron.errors import AccessError, HeronError, UsageError
 from heron.ipc.documents.metrics_table import MetricsRow
 from heron.ipc.documents.status import UpdateStatus
@@ -24,6 +23,7 @@ from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.catalog.other_plugins import check_without, observer_entries
 from heron_cli.catalog.plugin_path import add_plugin_path
 from heron_cli.catalog.third_party import open_guarded, open_guarded_statemgr
+from heron_cli.client.launch_functions import submit_function, update_functions
 from heron_cli.profiles.overrides import split_overrides
 from heron_cli.topologies.checkpoint_list import (
     ListedCheckpoint,
@@ -61,11 +61,6 @@ if TYPE_CHECKING:
     from heron_cli.launch.update import TopologyUpdate
 
 __all__ = ["Client", "StateChange", "SubmitResult", "connect", "profiles_of"]
-
-_SUBMIT = "heron_cli.launch.submission:submit_target"
-_PLAN_UPDATE = "heron_cli.launch.update:plan_update"
-_RUN_UPDATE = "heron_cli.launch.update:run_update"
-"""Loaded by name because the methods that submit nothing are ready 100 ms earlier without them."""
 
 _TIMEOUT_S = 10.0
 _WATCH_S = 1.0  # the default period of metrics export
@@ -326,7 +321,7 @@ class Client:
         """
         self._check_writable("a submission")
         notes = CollectedNotes()
-        submit = cast("_Submit", load_object(_SUBMIT))
+        submit = submit_function()
         run, containers = submit(
             self._full_environment(),
             self._choice,
@@ -361,7 +356,7 @@ class Client:
         """
         if not dry_run:
             self._check_writable(f"topology {name!r}")
-        plan, run = cast("_PlanUpdate", load_object(_PLAN_UPDATE)), cast("_RunUpdate", load_object(_RUN_UPDATE))
+        plan, run = update_functions()
         environment = self._full_environment()
         with self.topology(name, timeout_s=timeout_s) as topology:
             topology.status(control=not dry_run)  # it runs, and this user may change it
@@ -485,23 +480,3 @@ class Client:
 
 def _ignore(_phase: UpdateStatus) -> None:
     """The default of `Client.update`."""
-
-
-_PlanUpdate = Callable[[Environment, RemoteTopology, Mapping[str, int], int | None, Collection[str]], "TopologyUpdate"]
-_RunUpdate = Callable[
-    [Environment, ProfileChoice, RemoteTopology, "TopologyUpdate", Callable[[UpdateStatus], None]], "TopologyUpdate"
-]
-
-
-class _Submit(Protocol):
-    def __call__(
-        self,
-        environment: Environment,
-        choice: ProfileChoice,
-        target: str | LoadedTopology,
-        arguments: Sequence[str],
-        *,
-        labels: tuple[str, str, bool],
-        from_checkpoint: str,
-        progress: Progress,
-    ) -> tuple[ExecutionState, int]: ...

@@ -12,7 +12,7 @@ from heron_cli.catalog.third_party import open_guarded
 from heron_cli.interrupts import Interrupts
 from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology
 from heron_cli.launch.prepare import plan_target
-from heron_cli.launch.submission import Terms, planned_job
+from heron_cli.launch.submission import Terms, plan_run
 from heron_cli.launch.target import Target
 from heron_cli.topologies.environment import ProfileChoice, find_profile
 from heron_cli.view.text import echo
@@ -38,5 +38,5 @@ def show_manifests(choice: ProfileChoice, labels: Target, loading: LoadingTopolo
 
     prepared = plan_target(choice, load, None)
     terms = Terms(labels.role, labels.env)
-    documents = scheduler.manifests(planned_job(profile, prepared, observer_entries(choice.without), terms))
+    documents = scheduler.manifests(*plan_run(profile, prepared, observer_entries(choice.without), terms))
     echo(yaml.safe_dump_all(documents, sort_keys=False, width=120).rstrip())

@@ -9,7 +9,7 @@ from dataclasses import replace
 from heron.clock import monotonic_s
 from heron.driver_kit.container_records import ContainerPhase, ContainerRecords
 from heron.errors import HeronError, SchedulerError
-from heron.spi.scheduler import ContainerSpec
+from heron.spi.scheduler import ContainerSpec, PlannedRun
 from heron_scheduler_kit.managed.cluster import Cluster, JobChange, JobChangedError, StoredJob
 from heron_scheduler_kit.managed.container_life import removed
 from heron_scheduler_kit.managed.container_state import ABSENT, container_status
@@ -116,9 +116,11 @@ def find_running(cluster: Cluster, topology: str) -> StoredJob:
     return stored
 
 
-def launch_files(job: ManagedJob, specs: Sequence[ContainerSpec], options: ManagedOptions) -> dict[str, bytes]:
+def launch_files(
+    job: ManagedJob, specs: Sequence[ContainerSpec], options: ManagedOptions, planned: PlannedRun | None = None
+) -> dict[str, bytes]:
     """Return the launch files of containers, by their places."""
-    return {job.request(each.container_id).place: encode_launch_file(each, options) for each in specs}
+    return {job.request(each.container_id).place: encode_launch_file(each, options, planned) for each in specs}
 
 
 def is_up(records: ContainerRecords, container_id: int, attempts: int) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from heron.errors import SchedulerError
 from heron.spi.driver import DriverRef
-from heron.spi.scheduler import ContainerSpec
+from heron.spi.scheduler import ContainerSpec, PlannedRun
 from heron.spi.typed_values import convert_value, decode_json
 from heron_scheduler_kit.managed.managed_options import ManagedOptions
 
@@ -21,7 +21,10 @@ _MOST_BYTES = 1 << 24  # a spec has some kilobytes
 
 @dataclass(frozen=True, slots=True)
 class LaunchFile:
-    """`spec` is the spec of the container as plain data. An empty `executor` is the executor of the interpreter."""
+    """`spec` is the spec of the container as plain data. An empty `executor` is the executor of the interpreter.
+
+    With `planned`, the launcher of container 0 begins the run.
+    """
 
     spec: dict[str, object]
     executor: tuple[str, ...] = ()
@@ -30,6 +33,7 @@ class LaunchFile:
     restart_limit: int = 1000
     stable_s: float = 30.0
     grace_s: float = 6.0
+    planned: PlannedRun | None = None
     version: int = field(default=1)
 
     @property
@@ -41,6 +45,10 @@ class LaunchFile:
         return str(self.spec["topology_id"])
 
     @property
+    def uploader(self) -> DriverRef:
+        return convert_value(self.spec["uploader"], DriverRef)
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """The secrets of the state manager, for redaction."""
         return convert_value(self.spec["statemgr"], DriverRef).secrets
@@ -50,7 +58,7 @@ class LaunchFile:
         return int(str(self.spec["container_id"]))
 
 
-def encode_launch_file(spec: ContainerSpec, options: ManagedOptions) -> bytes:
+def encode_launch_file(spec: ContainerSpec, options: ManagedOptions, planned: PlannedRun | None = None) -> bytes:
     """Return the launch file of a container, compressed: some clusters limit the size of all secrets of a job."""
     made = LaunchFile(
         msgspec.to_builtins(spec),
@@ -60,6 +68,7 @@ def encode_launch_file(spec: ContainerSpec, options: ManagedOptions) -> bytes:
         options.restart_limit,
         options.stable_s,
         options.stop_grace_s,
+        None if spec.container_id else planned,
     )
     return zlib.compress(msgspec.json.encode(made), 9)
 

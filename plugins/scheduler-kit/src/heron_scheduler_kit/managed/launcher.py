@@ -25,6 +25,7 @@ from heron.clock import monotonic_s
 from heron.driver_kit.container_records import ContainerRecord, ContainerRecords
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.log import JsonLines
+from heron.driver_kit.planned_runs import begin_run, stored_package_uri
 from heron.driver_kit.private_files import write_private
 from heron.driver_kit.signals import EXIT_TERMINATED, Signals
 from heron.errors import HeronError
@@ -65,6 +66,7 @@ class Launcher:
     def __init__(self, launch: LaunchFile, statemgr: StateManager, signals: Signals) -> None:
         """Begin to follow the record. Raises StateError when the state manager does not answer."""
         self._launch = launch
+        self._statemgr = statemgr
         self._records = ContainerRecords(statemgr, launch.topology_id)
         waits = BackoffLimits(launch.backoff_s, launch.backoff_max_s, launch.stable_s)
         self._limits = RestartLimits(waits, launch.restart_limit)
@@ -159,6 +161,7 @@ class Launcher:
     def _start(self, attempt: int) -> ExecutorProcess:
         own_run_dir(self._run_dir)
         spec = _spec_here(self._launch.spec, attempt, self._logs)
+        spec["package_uri"] = spec["package_uri"] or stored_package_uri(self._statemgr, self._launch.topology)
         spec_file = self._run_dir / f"c{self._launch.container_id}.json"
         write_private(spec_file, json.dumps(spec).encode())
         command = self._launch.executor or (sys.executable, "-P", "-m", "heron.executor.main")
@@ -287,6 +290,8 @@ def _open_state(launch: LaunchFile, signals: Signals) -> Launcher | None:
         statemgr: StateManager | None = None
         try:
             statemgr = open_statemgr(msgspec.convert(launch.spec["statemgr"], DriverRef))
+            if launch.planned is not None:
+                begin_run(statemgr, launch.uploader, launch.planned)
             return Launcher(launch, statemgr, signals)
         except HeronError as error:
             _log.warning("container %d waits for the state manager: %s", launch.container_id, error)
