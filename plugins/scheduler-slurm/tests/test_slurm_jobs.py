@@ -10,7 +10,7 @@ ENDED = "11|NODE_FAIL|None|n1|heron.t.1"
 
 
 def _observe(*lines: str) -> tuple[bool, str, str]:
-    seen = observe_places(read_queue("\n".join(lines), "t"))["1"]
+    seen = observe_places(read_queue("\n".join(lines), "t"), "t-1")["1"]
     return seen.up, seen.where, seen.reason
 
 
@@ -52,3 +52,15 @@ def test_a_container_that_does_not_run_has_the_words_of_slurm(lines: list[str], 
 def test_a_running_container_keeps_the_reason_of_its_last_move() -> None:
     """`heron status` shows why the container has its second attempt."""
     assert _observe(ENDED, "12|RUNNING|None|n2|heron.t.1") == (True, "n2, job 12", "job 11 is NODE_FAIL")
+
+
+def test_the_end_of_an_earlier_run_is_no_reason() -> None:
+    """Slurm remembers jobs for minutes, and a topology can be submitted again under its name."""
+    label = "heron topology=t container=1 run={} owner=ann role=ads env=default"
+    lines = [
+        f"7|CANCELLED|None|n1|heron.t.1|{label.format('t-0')}",
+        f"8|NODE_FAIL|None|n1|heron.t.1|{label.format('t-1')}",
+        f"9|PENDING|Resources||heron.t.1|{label.format('t-1')}",
+    ]
+    assert _observe(*lines[::2]) == (False, "", "job 9 is PENDING (Resources)")
+    assert _observe(*lines) == (False, "", "job 8 is NODE_FAIL; job 9 is PENDING (Resources)")

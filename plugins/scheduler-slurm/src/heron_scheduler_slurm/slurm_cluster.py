@@ -94,7 +94,7 @@ class SlurmCluster(Cluster):
             self._submit(self._store.home(job.topology) / f"{place}.sh")
 
     def observe(self, job: ManagedJob) -> Mapping[str, Observation]:
-        return observe_places(self._slurm.jobs(job.topology))
+        return observe_places(self._slurm.jobs(job.topology), job.topology_id)
 
     def end(self, topology: str) -> None:
         jobs = self._slurm.jobs(topology)  # raises while Slurm is away; then nothing has changed

@@ -14,9 +14,10 @@ from heron_scheduler_kit.managed.cluster import Observation
 
 __all__ = ["QUEUE_FORMAT", "SlurmJob", "job_name", "observe_places", "read_queue"]
 
-QUEUE_FORMAT = "%A|%T|%r|%N|%j"
+QUEUE_FORMAT = "%A|%T|%r|%N|%j|%k"
 
 _NAME = re.compile(r"heron\.([A-Za-z0-9_-]+)\.([0-9]+)")
+_RUN = re.compile(r" run=(\S+) ")
 _OVER = frozenset(
     {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED"}
     | {"TIMEOUT"}
@@ -25,13 +26,14 @@ _OVER = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SlurmJob:
-    """One job as ``squeue`` shows it; `place` is its container."""
+    """One job as ``squeue`` shows it; `place` is its container, `run` the id of its run ("": unknown)."""
 
     number: str
     state: str
     reason: str
     nodes: str
     place: str
+    run: str = ""
 
     @property
     def over(self) -> bool:
@@ -59,17 +61,17 @@ def read_queue(text: str, topology: str) -> tuple[SlurmJob, ...]:
     """Return the jobs of a topology in an answer of ``squeue`` in `QUEUE_FORMAT`, oldest first."""
     found = []
     for line in text.splitlines():
-        fields = line.split("|", 4)
-        named = _NAME.fullmatch(fields[-1])
-        if len(fields) == 5 and named is not None and named[1] == topology:
-            number, state, reason, nodes = fields[:4]
-            found.append(SlurmJob(number, state, reason, nodes, named[2]))
+        number, state, reason, nodes, name, comment = (*line.split("|", 5), "", "", "", "", "")[:6]
+        named, run = _NAME.fullmatch(name), _RUN.search(comment)
+        if named is not None and named[1] == topology:
+            found.append(SlurmJob(number, state, reason, nodes, named[2], run[1] if run else ""))
     return tuple(sorted(found, key=lambda each: int(each.number)))
 
 
-def observe_places(jobs: Sequence[SlurmJob]) -> dict[str, Observation]:
-    """Return what the jobs of a topology say of its places."""
-    return {place: _observe([each for each in jobs if each.place == place]) for place in {each.place for each in jobs}}
+def observe_places(jobs: Sequence[SlurmJob], run: str) -> dict[str, Observation]:
+    """Return what the jobs of a topology say of its places; the ends of jobs of other runs do not count."""
+    mine = [each for each in jobs if not each.over or each.run in {"", run}]
+    return {place: _observe([each for each in mine if each.place == place]) for place in {each.place for each in mine}}
 
 
 def _observe(jobs: Sequence[SlurmJob]) -> Observation:
