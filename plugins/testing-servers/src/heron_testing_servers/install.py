@@ -35,7 +35,7 @@ __all__ = [
 _CACHE = "HERON_TESTS_CACHE"
 _INSTALL_LOG = "HERON_TESTS_INSTALL_LOG"
 _INSTALL_S = 600.0  # a slow mirror, for some ten megabytes
-_BUILD_S = 1800.0  # builds take 1 to 5 minutes on two idle cores
+_BUILD_S = 3600.0  # Kubernetes takes 9 minutes on two idle cores, and more than 30 on busy ones
 
 _GO = (1, 24)
 _USUAL_GO = Path("/usr/local/go/bin/go")  # the place of Go's own archive; not on the PATH of every shell

@@ -6,6 +6,7 @@ Secrets, restarts it, and reports it. There are no images and no isolation; the 
 
 from __future__ import annotations
 
+import http.client
 import json
 import ssl
 import subprocess
@@ -179,10 +180,20 @@ class KubernetesServer:
         """Order the removal of a namespace and all in it."""
         self.request("DELETE", f"/api/v1/namespaces/{name}")
 
-    def pods(self, namespace: str) -> dict[str, dict[str, object]]:
+    def pods(self, namespace: str) -> dict[str, Any]:
         """Return the Pods of a namespace by name."""
         items = self.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"]
         return {each["metadata"]["name"]: each for each in items}
+
+    def cordon(self, node: str, *, closed: bool = True) -> None:
+        """Let a node take no new Pods, or take them again."""
+        self.request("PATCH", f"/api/v1/nodes/{node}", {"spec": {"unschedulable": closed}})
+
+    def drain(self, node: str) -> None:
+        """Cordon a node and evict its Pods in order, as ``kubectl drain`` does; it does not wait for their end."""
+        self.cordon(node)
+        for each in self.request("GET", f"/api/v1/pods?fieldSelector=spec.nodeName={node}")["items"]:
+            self.evict(each["metadata"]["namespace"], each["metadata"]["name"])
 
     def evict(self, namespace: str, pod: str) -> None:
         """Evict a Pod in order, as a drain of its node does."""
@@ -195,12 +206,15 @@ class KubernetesServer:
         Raises:
             urllib.error.URLError: when the server refuses or does not answer.
         """
+        return json.loads(self._send(method, path, body))
+
+    def _send(self, method: str, path: str, body: Mapping[str, object] | None = None) -> bytes:
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         headers = {"Authorization": f"Bearer {_ADMIN}", "Content-Type": kind}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - our own server
         with urllib.request.urlopen(request, timeout=_ANSWER_S, context=self._tls()) as answer:  # noqa: S310
-            return json.load(answer)
+            return bytes(answer.read())
 
     def _tls(self) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=str(self._pki / "apiserver.crt"))
@@ -242,8 +256,9 @@ class KubernetesServer:
 
     def _api_answers(self) -> bool:
         try:
-            self.request("GET", "/api/v1/namespaces/default")  # made when the server is ready
-        except (OSError, ValueError):
+            self._send("GET", "/readyz")  # before that, it does not know the rights of users
+            self._send("GET", "/api/v1/namespaces/default")
+        except (OSError, http.client.HTTPException):
             return False
         return True
 

@@ -9,9 +9,9 @@ processes end with this one.
 from __future__ import annotations
 
 import base64
+import http.client
 import http.server
 import json
-import os
 import queue
 import shutil
 import signal
@@ -57,8 +57,12 @@ class Api:
 
     def request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Json:
         """Return the answer. Raises OSError when the server refuses or does not answer."""
-        with self.open(method, path, body, _ANSWER_S) as answer:
-            return dict(json.load(answer))
+        try:
+            with self.open(method, path, body, _ANSWER_S) as answer:
+                return dict(json.load(answer))
+        except (ValueError, http.client.HTTPException) as error:
+            msg = f"the answer to {method} {path} has no end: {error!r}"
+            raise ConnectionError(msg) from error
 
     def open(self, method: str, path: str, body: Mapping[str, object] | None, limit_s: float) -> Any:  # noqa: ANN401 - urllib has no type
         """Return the open answer. Raises OSError as `request` does."""
@@ -138,7 +142,7 @@ class PodProcess:
             return
         try:
             mounts = self._mount()
-        except urllib.error.HTTPError as error:
+        except OSError as error:
             self._state = {"waiting": {"reason": "CreateContainerConfigError", "message": str(error)}}
             self._start_at_s = monotonic_s() + 1.0
             return
@@ -150,14 +154,8 @@ class PodProcess:
             for there, here in mounts.items():
                 word = word.replace(there, str(here))  # noqa: PLW2901
             words.append(word)
-        before = dict(os.environ)
-        os.environ.update(env)
-        try:
-            with self.log.open("ab") as output:
-                self._process = spawn([sys.executable, "-P", bound_exec.__file__, *words], stdout=output)
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+        with self.log.open("ab") as output:
+            self._process = spawn([sys.executable, "-P", bound_exec.__file__, *words], stdout=output, env=env)
         self._restarts += 1
         self._state = {"running": {"startedAt": _now()}}
 
@@ -309,7 +307,7 @@ class Node:
             try:
                 for event in self._changes():
                     self._events.put(event)
-            except (OSError, ValueError):
+            except (OSError, ValueError, http.client.HTTPException):
                 threading.Event().wait(_RETRY_S)  # the server is away; the processes go on
 
     def _changes(self) -> Iterator[Json]:
