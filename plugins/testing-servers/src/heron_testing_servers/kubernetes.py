@@ -193,10 +193,12 @@ class KubernetesServer:
         """Cordon a node and evict its Pods in order, as ``kubectl drain`` does; it does not wait for their end."""
         self.cordon(node)
         for each in self.request("GET", f"/api/v1/pods?fieldSelector=spec.nodeName={node}")["items"]:
-            metadata = each["metadata"]
-            place = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
-            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": metadata["name"]}}
-            self.request("POST", f"{place}/eviction", body)
+            self.evict(each["metadata"]["namespace"], each["metadata"]["name"])
+
+    def evict(self, namespace: str, pod: str) -> None:
+        """Evict a Pod in order, as a drain of its node does."""
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
+        self.request("POST", f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction", body)
 
     def request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - JSON of any shape
         """Send a request as ``admin`` and return the answer as plain data.
