@@ -69,13 +69,14 @@ class UnreachableTopology:
     """The facts about a topology whose topology manager does not answer.
 
     `planned` is whether it has a physical plan, `locked` whether a command is changing it. `job` is the state of
-    its job; None when the scheduler does not answer.
+    its job; None when the scheduler gave no answer, for the reason `scheduler_error`.
     """
 
     planned: bool
     locked: bool
     job: SchedulerState | None
     containers: tuple[ContainerStatus, ...] = ()
+    scheduler_error: str = ""
 
     def dead(self) -> bool:
         """Return whether none of its processes runs and no command is about to start them."""
@@ -88,6 +89,8 @@ class UnreachableTopology:
             for each in self.containers
             if not each.running and each.last_error
         )
+        if self.scheduler_error:
+            why += f"; the state of its job is unknown: {self.scheduler_error}"
         if not self.planned:
             return f"it is starting, its topology manager is not there yet{why}"
         return f"its topology manager is being restarted; data flows on{why}"
@@ -390,15 +393,17 @@ class RemoteTopology:
     def _unreachable(self) -> UnreachableTopology:
         for kind in (NodeKind.TOPOLOGY, NodeKind.PACKING_PLAN):
             self.statemgr.get(kind, self.name)  # raises when it is damaged: then no topology manager can begin
+        job, error = None, ""
         try:
             job = self.job()
-        except HeronError:
-            job = None
+        except HeronError as caught:
+            error = str(caught)
         return UnreachableTopology(
             self._planned(),
             self.statemgr.get(NodeKind.LOCK, self.name) is not None,
             job.state if job else None,
             job.containers if job else (),
+            error,
         )
 
     def _planned(self) -> bool:
