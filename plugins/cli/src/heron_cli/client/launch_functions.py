@@ -31,7 +31,7 @@ class Submit(Protocol):
         from_checkpoint: str,
         progress: Progress,
     ) -> tuple[ExecutionState, int]:
-        """Start a topology; return what is known of its run, and its number of tasks."""
+        """Start a topology; return its run and the number of its containers."""
 
 
 PlanUpdate = Callable[
