@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from heron.errors import ConfigError
 from heron.spi.options import decode_options
+from heron_scheduler_kit.managed.launcher import HOST_ADDRESS
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
 from heron_scheduler_yarn.options import YarnOptions
 from heron_scheduler_yarn.service_spec import new_service_name, service_spec
@@ -50,9 +54,23 @@ def test_the_queue_is_that_of_the_profile() -> None:
     assert "queue" not in _spec()
 
 
-def test_no_command_has_a_double_quote() -> None:
-    """YARN puts the command into double quotes."""
-    assert '"' not in str(items(_spec()["components"])[0]["launch_command"])
+@pytest.mark.parametrize(
+    "wheels", [{}, {"install": "wheels", "wheels": f"https://files/it's/$HOME/`a`#sha256={'0' * 64}"}]
+)
+def test_the_shell_of_a_container_gives_the_words_of_the_command(tmp_path: Path, wheels: dict[str, str]) -> None:
+    """The node manager writes a script, with the command in double quotes and its variables as ``$NAME``."""
+    python = tmp_path / "python"
+    python.write_text("""#!/bin/sh\nprintf '%s\\0' "$@"\n""")
+    python.chmod(0o700)
+    options = {"python": str(python), **wheels}
+    command = str(items(_spec(**options)["components"])[0]["launch_command"])
+    script = f'exec /bin/bash -c "{command}"'.replace("{{", "$").replace("}}", "")
+    environment = {"PATH": os.environ["PATH"], HOST_ADDRESS: "192.0.2.1"}
+    got = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    asked = decode_options(options, YarnOptions, "scheduler").python_command(
+        "heron_scheduler_kit.managed.launcher", "launch", folder=f"{tmp_path}/wheels"
+    )
+    assert got.stdout.decode().split("\0")[:-1] == list(asked[1:])
 
 
 @pytest.mark.parametrize("topology", ["words", "Word_Count", "__", "A" * 200, "-x-"])

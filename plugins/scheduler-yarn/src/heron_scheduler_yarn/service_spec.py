@@ -25,7 +25,9 @@ COMPONENT = "container-"
 _NAME_CHARACTERS = 40  # of 63
 _NEVER = str(2**31 - 1)
 _FILE = "launch"
-# The node manager knows its own host by name. YARN puts the command into double quotes.
+_LAUNCHER = "heron_scheduler_kit.managed.launcher"
+_WHEELS = "{{PWD}}/wheels"  # the node manager writes $PWD, the folder of the container, which goes with it
+# The node manager knows its own host by name.
 _ADDRESS = "$(getent ahostsv4 $NM_HOST | head -n 1 | cut -d' ' -f1)"
 
 
@@ -57,12 +59,13 @@ def service_spec(name: str, job: ManagedJob, files: Mapping[str, str], options: 
 
 
 def _component(request: ContainerRequest, file: str, options: YarnOptions) -> Json:
-    words = [options.python, "-P", "-m", "heron_scheduler_kit.managed.launcher", _FILE]
+    command = shlex.join(options.python_command(_LAUNCHER, _FILE, folder=_WHEELS))
+    quoted = re.sub(r'(["$`\\])', r"\\\1", command)  # the node manager puts it into double quotes
     return {
         "name": f"{COMPONENT}{request.place}",
         "number_of_containers": 1,
         "restart_policy": "ALWAYS",
-        "launch_command": f"{HOST_ADDRESS}=${{{HOST_ADDRESS}:-{_ADDRESS}}} exec {shlex.join(words)}",
+        "launch_command": f"{HOST_ADDRESS}=${{{HOST_ADDRESS}:-{_ADDRESS}}} exec {quoted}",
         "resource": {"cpus": max(1, math.ceil(request.cpu)), "memory": str(max(1, request.memory_mb))},
         "configuration": {"files": [{"type": "STATIC", "src_file": file, "dest_file": _FILE}]},
     }
