@@ -41,9 +41,10 @@ def _closure(names: Iterable[str]) -> dict[str, Distribution]:
 
 
 def _file_name(found: Distribution) -> str:
-    tag = re.search(r"^Tag: (\S+)$", found.read_text("WHEEL") or "", re.MULTILINE)
+    tags = re.findall(r"^Tag: (\S+)-(\S+)-(\S+)$", found.read_text("WHEEL") or "", re.MULTILINE)
+    tag = "-".join(".".join(dict.fromkeys(words)) for words in zip(*tags, strict=True))
     assert tag
-    return f"{re.sub(r'[-_.]+', '_', found.metadata['Name'])}-{found.version}-{tag[1]}.whl"
+    return f"{re.sub(r'[-_.]+', '_', found.metadata['Name'])}-{found.version}-{tag}.whl"
 
 
 def _content(found: Distribution) -> Iterator[tuple[Path, str]]:

@@ -16,6 +16,7 @@ Json = dict[str, object]
 SERVICES = "/app/v1/services"
 CLUSTER = "/ws/v1/cluster"
 _ANSWER_S = 4.0
+_CREATE_S = 15.0  # YARN writes the files of a new service into HDFS before it answers
 _NODE_S = 2.0
 _MOST = 400
 _REMEDIES = {
@@ -69,9 +70,10 @@ class YarnApi:
             SchedulerError: when none answers; the outcome is unknown.
         """
         why = ""
+        timeout_s = (_CREATE_S if method == "POST" else _ANSWER_S) / len(self.access.addresses)
         for address in self.access.addresses:
             try:
-                response = self._send(method, f"{address}{path}", body, query, _ANSWER_S / len(self.access.addresses))
+                response = self._send(method, f"{address}{path}", body, query, timeout_s)
             except httpx.HTTPError as error:
                 why = why or str(error) or type(error).__name__
                 continue
