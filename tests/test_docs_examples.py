@@ -46,12 +46,14 @@ def run_topology(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return ran
 
 
+@pytest.mark.matrix
 def test_the_topology_of_the_page_on_delivery_runs_to_its_end(tmp_path: Path) -> None:
     """The topology ends only when every line is acked."""
     code, *_ = CODE.findall((ROOT / "docs" / "at-least-once.md").read_text(encoding="utf-8"))
     assert "10 words" in run_topology(code, tmp_path).stdout
 
 
+@pytest.mark.matrix
 def test_the_dead_letters_of_the_page_on_delivery_are_received(tmp_path: Path) -> None:
     """A line with a word that always raises; the spout drops what is given up."""
     code, config, keep = CODE.findall((ROOT / "docs" / "at-least-once.md").read_text(encoding="utf-8"))
@@ -68,6 +70,7 @@ def test_the_dead_letters_of_the_page_on_delivery_are_received(tmp_path: Path) -
     assert "['that is the question'] failed in count with AssertionError: no answer" in printed
 
 
+@pytest.mark.matrix
 def test_the_topology_of_the_page_on_columns_finds_the_warmest(tmp_path: Path) -> None:
     """A batch goes to the tasks of its keys."""
     (code,) = CODE.findall((ROOT / "docs" / "columns.md").read_text(encoding="utf-8"))
@@ -75,6 +78,7 @@ def test_the_topology_of_the_page_on_columns_finds_the_warmest(tmp_path: Path) -
     assert sorted(printed) == ["sensor0 2997.0", "sensor1 2998.0", "sensor2 2999.0"]
 
 
+@pytest.mark.matrix
 def test_the_topology_of_the_page_on_state_counts_each_word_once(tmp_path: Path) -> None:
     """The topology ends with a checkpoint."""
     (code,) = CODE.findall((ROOT / "docs" / "state.md").read_text(encoding="utf-8"))
@@ -82,6 +86,7 @@ def test_the_topology_of_the_page_on_state_counts_each_word_once(tmp_path: Path)
     assert sorted(printed) == ["be 2", "is 1", "not 1", "or 1", "question 1", "that 1", "the 1", "to 2"]
 
 
+@pytest.mark.matrix
 def test_the_topology_of_the_page_for_authors_runs_and_its_test_passes(tmp_path: Path) -> None:
     """Authors take over both parts."""
     page = (ROOT / "docs" / "topologies.md").read_text(encoding="utf-8")
@@ -95,6 +100,7 @@ def test_the_topology_of_the_page_for_authors_runs_and_its_test_passes(tmp_path:
     assert ran.returncode == 0, ran.stdout
 
 
+@pytest.mark.matrix
 def test_the_windows_of_the_page_for_authors_close_as_printed(tmp_path: Path) -> None:
     """Each closes when the watermark has passed it, and the last one at the end."""
     page = (ROOT / "docs" / "topologies.md").read_text(encoding="utf-8")
@@ -103,6 +109,7 @@ def test_the_windows_of_the_page_for_authors_close_as_printed(tmp_path: Path) ->
     assert [line.split("| ")[-1] for line in printed.splitlines() if "until" in line] == expected
 
 
+@pytest.mark.matrix
 def test_the_pipeline_of_the_page_on_streamlets_prints_what_the_page_says(tmp_path: Path) -> None:
     """The order of lines of two components varies."""
     page = (ROOT / "docs" / "streamlets.md").read_text(encoding="utf-8")
@@ -115,6 +122,7 @@ def test_the_pipeline_of_the_page_on_streamlets_prints_what_the_page_says(tmp_pa
     assert sorted(line for line in printed if line[0].isdigit() or line.startswith("late")) == sorted(expected)
 
 
+@pytest.mark.matrix
 def test_the_pipeline_of_the_page_on_views_is_read_as_the_page_says(tmp_path: Path) -> None:
     """The live side alone: no batch has run, so there is no end of history."""
     pipeline, reader = CODE.findall((ROOT / "docs" / "views.md").read_text(encoding="utf-8"))
@@ -147,6 +155,7 @@ def test_pipeline_of_the_readme_counts_the_lines_of_a_log(tmp_path: Path, monkey
     assert sorted(written) == [f"00:0{minute} /page{page} 10" for minute in range(2) for page in range(3)]
 
 
+@pytest.mark.matrix
 def test_the_columns_of_the_page_on_streamlets_are_counted(tmp_path: Path) -> None:
     """The second program of the page."""
     code = CODE.findall((ROOT / "docs" / "streamlets.md").read_text(encoding="utf-8"))[1]

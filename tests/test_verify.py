@@ -422,6 +422,7 @@ def here() -> KeyFinder:
     return KeyFinder(Workspace(ROOT), cache=ROOT / ".nox" / "verify")
 
 
+@pytest.mark.matrix  # the files of this repository take long
 def test_every_test_of_this_repository_that_needs_a_server_is_in_a_suite(here: KeyFinder) -> None:
     """pytest gives a test the mark by the name of a fixture, and a test outside all suites would never run."""
     fixtures = server_fixtures(here.workspace, here.graph)

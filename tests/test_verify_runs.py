@@ -297,6 +297,7 @@ def test_a_suite_that_cannot_run_within_fifty_commits_fails_the_call(
     assert not verify(suites, capsys, budget_s=0.0)[0]
 
 
+@pytest.mark.matrix  # the same
 def test_an_unknown_suite_is_refused_with_the_known_ones() -> None:
     """A misspelt name must not pass without a run."""
     refused = CliRunner().invoke(main, ["uploader-s4"])

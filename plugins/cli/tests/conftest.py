@@ -43,10 +43,11 @@ WordsFile = Callable[..., Path]
 
 @dataclass
 class IdleScheduler(Scheduler):
-    """Accepts jobs and never runs them; a test sets `state`."""
+    """Accepts jobs and never runs them; a test sets `state`, and `status_refusal` for a status that fails."""
 
     spi_version = 1
     refusal: str = ""
+    status_refusal: str = ""
     state: SchedulerState = SchedulerState.ABSENT
     reason: str = ""
     attempts: int = 1
@@ -86,6 +87,8 @@ class IdleScheduler(Scheduler):
     def status(self, topology: str) -> JobStatus:
         """Return what the test has set."""
         assert topology
+        if self.status_refusal:
+            raise SchedulerError(self.status_refusal)
         troubles = (ContainerStatus(1, False, self.attempts, self.reason),) if self.reason else ()
         return JobStatus(self.state, troubles, self.topology_id)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import enum
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from heron.errors import SchedulerError
 from heron.planner.packing_plan import NO_RESOURCE, Resource
 from heron.spi.driver import Driver, DriverRef
+from heron.spi.statemgr import StateManager
 
 __all__ = [
     "CAPABILITIES",
@@ -19,6 +21,7 @@ __all__ = [
     "Job",
     "JobLink",
     "JobStatus",
+    "PlannedRun",
     "Scheduler",
     "SchedulerState",
     "ServiceSpec",
@@ -27,11 +30,12 @@ __all__ = [
 SPI_VERSION = 1
 OLDEST_SPI_VERSION = 1
 
-CAPABILITIES = frozenset({"attached", "restart", "server", "shared", "update"})
+CAPABILITIES = frozenset({"attached", "manifests", "output", "restart", "server", "shared", "update"})
 """``attached``: a job can end with the process that scheduled it. ``restart``: one container can be restarted.
 ``update``: containers can be added to a running job and removed from it. ``shared``: every host can query and end a
 job, not only the host that scheduled it. A driver without one of these flags raises SchedulerError for that request.
-``server``: a server does the work, and it may be away."""
+``server``: a server does the work, and it may be away. ``output``: the scheduler keeps what containers print.
+``manifests``: a job can be written as documents for the tools of the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +91,30 @@ class Job:
     """A topology to run: one spec per container, including container 0 with the topology manager.
 
     An `attached` job ends when the process that scheduled it ends, for any reason; other jobs survive that process.
+    `owner`, `role` and `env` are labels for people: the user who submitted it, and what that user chose.
     """
 
     topology: str
     topology_id: str
     containers: tuple[ContainerSpec, ...]
     attached: bool = False
+    owner: str = ""
+    role: str = ""
+    env: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """What a submission stores before its scheduler starts containers, for a job that is made from documents.
+
+    `nodes` are values by `NodeKind.value`, with EXECUTION_STATE. `package` is not uploaded yet, so the specs of
+    `containers` have no `package_uri`. `heron.driver_kit.planned_runs.begin_run` stores all this.
+    """
+
+    topology: str
+    containers: tuple[int, ...]
+    nodes: dict[str, bytes]
+    package: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +240,36 @@ class Scheduler(Driver):
     @abstractmethod
     def links(self, topology: str) -> tuple[JobLink, ...]:
         """Return pages that show the job, without secrets in the URLs (at most 10 s); none without a job."""
+
+    def output(self, topology: str, container_id: int, lines: int) -> Sequence[str]:
+        """Return the last lines that a container has printed (at most 10 s). The flag ``output`` asks for it.
+
+        Lines of the engine are JSON; every other line has the name of its log in front: ``NAME | TEXT``.
+
+        Raises:
+            SchedulerError: when the scheduler does not keep them, does not answer, or has no such container.
+        """
+        msg = (
+            f"the scheduler keeps no output of container {container_id} of topology {topology!r}, at most {lines} lines"
+        )
+        raise SchedulerError(msg)
+
+    def manifests(self, job: Job, planned: PlannedRun) -> Sequence[Mapping[str, object]]:
+        """Return the documents from which the tools of the system make the job; changes nothing.
+
+        They have secrets. Container 0 stores `planned` before it starts. The flag ``manifests`` asks for it.
+
+        Raises:
+            SchedulerError: when the scheduler has none.
+        """
+        msg = f"the scheduler of topology {job.topology!r} has no documents for containers {planned.containers}"
+        raise SchedulerError(msg)
+
+    def use_state(self, statemgr: StateManager) -> None:
+        """Give the scheduler the state manager of its profile, which its owner closes after the last call.
+
+        Commands call this once, before all other calls. The default ignores it.
+        """
 
     def follow(self, look: Callable[[], None]) -> None:
         """Let `schedule` call `look` several times a second while it waits, if the driver supports it.

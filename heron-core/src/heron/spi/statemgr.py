@@ -1,4 +1,4 @@
-"""Contract of the state manager family: small versioned values under twelve kinds of node.
+"""Contract of the state manager family: small versioned values under thirteen kinds of node.
 
 The version of a node is an integer that starts at 1 and grows at each change. The state manager is not on the data
 path: while the store is away, data flows. Source: Heron's ``IStateManager``, with compare-and-set, leases and watches
@@ -38,7 +38,10 @@ MUST_NOT_EXIST = 0
 
 
 class NodeKind(enum.Enum):
-    """The kinds of node; each topology has at most one node of each kind.
+    """The kinds of node; each topology has at most one node of each kind, except PART and CONTAINER.
+
+    A CONTAINER is the record of one container of a managed scheduler; the engine makes its name from the run and the
+    container's id.
 
     A PART is a piece of a value that is larger than `StateManager.max_value_bytes`. The engine generates its name,
     writes it once, removes it and never uses the name again; so its versions need not grow across a removal.
@@ -63,6 +66,7 @@ class NodeKind(enum.Enum):
     KEYS = "keys"
     HEALTH = "health"
     PART = "parts"
+    CONTAINER = "containers"
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,18 @@ def test_shipped_profiles_read(home: Path) -> None:
     """Each shipped profile loads when the variables that it needs are set."""
     assert home.is_dir()
     found = {each.name: each for each in profile_entries()}
-    assert list(found) == ["local", "production", "spark", "spark-batch", "spark-streaming", "testing"]
+    assert list(found) == [
+        "kubernetes",
+        "local",
+        "nomad",
+        "production",
+        "slurm",
+        "spark",
+        "spark-batch",
+        "spark-streaming",
+        "testing",
+        "yarn",
+    ]
     assert all(each.shipped and each.about and not each.error for each in found.values())
     assert found["testing"].extends == ("local",)
 
@@ -123,7 +134,7 @@ def test_profile_that_extends_its_own_name_changes_the_one_it_hides(reading: Rea
     ("extends", "message"),
     [
         ("mine", r"mine\.yaml:1: extends: mine -> mine is a cycle"),
-        ("othr", r"mine\.yaml:1: extends: no profile 'othr' \(nearest: 'other'\); known: 'local', "),
+        ("othr", r"mine\.yaml:1: extends: no profile 'othr' \(nearest: 'other'\); known: 'kubernetes', 'local', "),
         ("other", r"other\.yaml:1: extends: mine -> other -> mine is a cycle"),
         ("[local]", r"mine\.yaml:1: extends: not the name of a profile"),
     ],
@@ -192,7 +203,7 @@ def test_missing_drivers_are_named_with_their_distributions(reading: Reading) ->
 @pytest.mark.parametrize("name", ["nothing", "../local", "lokal", "", "local.yaml"])
 def test_the_error_for_an_unknown_profile_lists_the_known_ones(name: str, resolve: Resolver) -> None:
     """A name is never a path; `--config-path` gives the folder of a profile elsewhere."""
-    with pytest.raises(ConfigError, match=r"no profile .*; known: 'local'"):
+    with pytest.raises(ConfigError, match=r"no profile .*; known: 'kubernetes', 'local'"):
         load_profile(name, resolve)
 
 

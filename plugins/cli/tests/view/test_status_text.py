@@ -80,6 +80,13 @@ def test_a_running_topology_is_shown_with_its_problems() -> None:
     assert "Spark: http://here:4040" in text
 
 
+def test_a_scheduler_without_an_answer_is_a_problem() -> None:
+    """The topology manager answers; the line says why the places of the containers are missing."""
+    refusal = "kubernetes refuses GET words/services: forbidden (403); grant the Role"
+    text = shown(status_text(StatusReport(STATUS, RUN, scheduler_error=refusal), 100.0))
+    assert f"the state of its job is unknown: {refusal}" in text
+
+
 def test_an_error_of_several_tasks_is_one_line_with_its_count_and_times() -> None:
     """Each task reports it once; a person wants to know how often it happens, and whether it still does."""
     text = "topology 'words', component 'count', task {}: process raised KeyError: 'a'; at wc.py, line 3; it goes on"

@@ -79,6 +79,7 @@ def _run(
     spec: ServiceProcessSpec, section: HealthSection, policies: Sequence[PolicyRunner], statemgr: StateManager
 ) -> None:
     scheduler = open_driver(_required(spec, "scheduler"), Scheduler)
+    scheduler.use_state(statemgr)
     connect = partial(_connect, spec, statemgr, scheduler)
     watch = TopologyWatch(connect(_ANSWER_S), spec.topology_id, section.components, _metrics(policies))
     carrier = None

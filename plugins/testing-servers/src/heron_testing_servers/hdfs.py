@@ -49,7 +49,9 @@ class HdfsServer:
         self.url = f"http://127.0.0.1:{self.address[1]}"
         """The same address as a URL."""
         self._folder = folder
-        _configure(folder, self.address[1])
+        self.file_system = f"hdfs://127.0.0.1:{free_port()}"
+        """The address of the name node for clients in Java, their ``fs.defaultFS``."""
+        _configure(folder, self.address[1], self.file_system)
         self._name_node = [*java, f"{_NODES}.namenode.NameNode"]
         data_node = [*java, f"{_NODES}.datanode.DataNode"]
         self.name_node = ServerProcess(self._name_node, folder / "namenode.log", self._answers)
@@ -132,12 +134,12 @@ def _put(url: str) -> http.client.HTTPResponse:
     return answer
 
 
-def _configure(folder: Path, web_port: int) -> None:
+def _configure(folder: Path, web_port: int, file_system: str) -> None:
     conf = folder / "conf"
     for each in (conf / "webapps" / "hdfs", conf / "webapps" / "datanode"):
         os.makedirs(each, exist_ok=True)
-    rpc = f"127.0.0.1:{free_port()}"
-    core = {"fs.defaultFS": f"hdfs://{rpc}", "hadoop.tmp.dir": str(folder / "data")}
+    rpc = file_system.removeprefix("hdfs://")
+    core = {"fs.defaultFS": file_system, "hadoop.tmp.dir": str(folder / "data")}
     site = {
         "dfs.replication": "1",
         "dfs.namenode.rpc-address": rpc,

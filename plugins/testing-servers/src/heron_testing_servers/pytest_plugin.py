@@ -25,15 +25,19 @@ if TYPE_CHECKING:
     from heron_testing_servers.etcd import EtcdServer
     from heron_testing_servers.hdfs import HdfsServer
     from heron_testing_servers.kafka import KafkaServer
+    from heron_testing_servers.kubernetes import KubernetesServer
     from heron_testing_servers.network import Network
     from heron_testing_servers.nginx import NginxServer
+    from heron_testing_servers.nomad import NomadAgent, NomadAgents
     from heron_testing_servers.postgresql import PostgresqlServer
     from heron_testing_servers.prometheus import PrometheusServer
     from heron_testing_servers.redis import RedisServer
     from heron_testing_servers.s3 import S3Server
     from heron_testing_servers.scribe import ScribeServer
+    from heron_testing_servers.slurm import SlurmCluster
     from heron_testing_servers.spark import SparkCluster
     from heron_testing_servers.yarn import YarnCluster
+    from heron_testing_servers.yarn_services import YarnServices
     from heron_testing_servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 __all__ = [
@@ -42,15 +46,20 @@ __all__ = [
     "etcd",
     "hdfs",
     "kafka",
+    "kubernetes",
     "network",
     "nginx",
+    "nomad",
+    "nomad_agents",
     "postgresql",
     "prometheus",
     "redis_server",
     "s3",
     "scribe",
+    "slurm",
     "spark",
     "yarn",
+    "yarn_services",
     "zookeeper",
     "zookeeper_ensemble",
 ]
@@ -109,6 +118,12 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaServer]:
 
 
 @pytest.fixture(scope="session")
+def kubernetes(request: pytest.FixtureRequest) -> Iterator[KubernetesServer]:
+    """A running Kubernetes of two nodes, shared by the session: make your own namespace, restart what you kill."""
+    yield from _served(request, "kubernetes", "KubernetesServer")
+
+
+@pytest.fixture(scope="session")
 def network(request: pytest.FixtureRequest) -> Iterator[Network]:
     """Four hosts with links that can be broken, shared by the session; end every fault that you begin."""
     make = _class("network", "Network")
@@ -119,6 +134,18 @@ def network(request: pytest.FixtureRequest) -> Iterator[Network]:
 def nginx(request: pytest.FixtureRequest) -> Iterator[NginxServer]:
     """A running nginx with WebDAV, shared by the session: use your own folders, and restart it after a kill."""
     yield from _served(request, "nginx", "NginxServer")
+
+
+@pytest.fixture(scope="session")
+def nomad(request: pytest.FixtureRequest) -> Iterator[NomadAgent]:
+    """A running Nomad of one agent, shared by the session: end your jobs, and restart it after a kill."""
+    yield from _served(request, "nomad", "NomadAgent")
+
+
+@pytest.fixture(scope="session")
+def nomad_agents(request: pytest.FixtureRequest) -> Iterator[NomadAgents]:
+    """A running Nomad of a server and two clients, shared by the session: end your jobs, and restart what you kill."""
+    yield from _served(request, "nomad", "NomadAgents")
 
 
 @pytest.fixture(scope="session")
@@ -152,6 +179,12 @@ def scribe(request: pytest.FixtureRequest) -> Iterator[ScribeServer]:
 
 
 @pytest.fixture(scope="session")
+def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
+    """A running Slurm with three nodes, shared by the session: restart the processes that you kill, end your jobs."""
+    yield from _served(request, "slurm", "SlurmCluster")
+
+
+@pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest) -> Iterator[SparkCluster]:
     """A running standalone Spark with two workers, shared by the session: restart the processes that you kill."""
     yield from _served(request, "spark", "SparkCluster")
@@ -161,6 +194,18 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkCluster]:
 def yarn(request: pytest.FixtureRequest) -> Iterator[YarnCluster]:
     """A running YARN of one node, shared by the session: restart the processes that you kill."""
     yield from _served(request, "yarn", "YarnCluster")
+
+
+@pytest.fixture(scope="session")
+def yarn_services(
+    request: pytest.FixtureRequest, hdfs: HdfsServer, zookeeper: ZooKeeperServer
+) -> Iterator[YarnServices]:
+    """A running YARN of two nodes with services over REST, shared by the session: end services, restart killed parts.
+
+    Its files are in `hdfs`, its registry is in `zookeeper`.
+    """
+    host, port = zookeeper.address
+    yield from _served(request, "yarn_services", "YarnServices", hdfs.file_system, f"{host}:{port}")
 
 
 @pytest.fixture(scope="session")
@@ -178,11 +223,11 @@ def zookeeper_ensemble(request: pytest.FixtureRequest) -> Iterator[ZooKeeperEnse
 _FIXTURES = frozenset(__all__)
 
 
-def _served(request: pytest.FixtureRequest, module: str, name: str) -> Iterator[Any]:
-    """Serve the class `name` of a module; its only argument is a new folder."""
+def _served(request: pytest.FixtureRequest, module: str, name: str, *arguments: str) -> Iterator[Any]:
+    """Serve the class `name` of a module; its arguments are a new folder and the others."""
     folders: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
     make = _class(module, name)
-    yield from serving(module, request.config, lambda: make(folders.mktemp(module)))
+    yield from serving(module, request.config, lambda: make(folders.mktemp(module), *arguments))
 
 
 def _class(module: str, name: str) -> Callable[..., Any]:

@@ -45,7 +45,7 @@ GROUP_PREFIX = "heron."
 """The entry-point group of a family is this prefix and the name of the family."""
 
 SHIPPED: Mapping[str, tuple[str, ...]] = {
-    "scheduler": ("local", "spark"),
+    "scheduler": ("kubernetes", "local", "nomad", "slurm", "spark", "yarn"),
     "statemgr": ("hdfs", "localfs", "zookeeper"),
     "uploader": ("hdfs", "http", "localfs", "s3"),
     "packing": ("ffd", "rcrr", "roundrobin"),

@@ -10,7 +10,8 @@ Every method returns frozen values, prints nothing, and raises only subclasses o
 is for one thread: open one client per thread.
 
 Called by commands, services and programs, which import from this package; its modules and the rooms below are private.
-Reading order: `client`; what it computes from answers: `traces`, `profile_tree`, `speedscope`; `sinks` and `views`.
+Reading order: `client` (with `launch_functions`, the types of what it loads by name); what it computes from answers:
+`traces`, `profile_tree`, `speedscope`; `sinks` and `views`.
 """
 
 from heron.ipc.documents.letter_line import LetterLine

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest
@@ -42,8 +42,9 @@ from heron_cli.topologies.environment import (
     lifecycle_hooks,
 )
 from heron_cli.topologies.logs.log_files import LogLine
-from heron_cli.topologies.logs.log_reader import find_logs, follow_logs, last_logs
+from heron_cli.topologies.logs.log_reader import find_logs, follow_logs, follow_remote, last_logs
 from heron_cli.topologies.logs.log_search import search_logs
+from heron_cli.topologies.logs.remote_logs import RemoteLogs
 from heron_cli.topologies.package_store import PackageStore, PruneResult, StoredPackage
 from heron_cli.topologies.profile_search import profiles_running
 from heron_cli.topologies.progress import CollectedNotes, Progress
@@ -56,6 +57,7 @@ from heron_cli.topologies.runs.kill_topology import HowKilled, KillResult, kill_
 from heron_cli.topologies.runs.topology_list import TopologyList, list_topologies
 
 if TYPE_CHECKING:
+    from heron_cli.client.launch_functions import PlanUpdate, RunUpdate, Submit
     from heron_cli.launch.loading.loaded import LoadedTopology
     from heron_cli.launch.update import TopologyUpdate
 
@@ -151,6 +153,7 @@ class Client:
         self._statemgr: StateManager = open_guarded_statemgr(self._profile.statemgr)
         try:
             self._scheduler: Scheduler = open_guarded(self._profile.scheduler, Scheduler)
+            self._scheduler.use_state(self._statemgr)
         except BaseException:
             close_statemgr(self._statemgr)
             raise
@@ -221,11 +224,14 @@ class Client:
     def logs(
         self, name: str, *, task_id: int | None = None, lines: int = 20, search: str = "", timeout_s: float = _TIMEOUT_S
     ) -> tuple[LogLine, ...]:
-        """Return the last lines of each log of the topology, or of its last run, from the files of this machine.
+        """Return the last lines of each log of the topology, or of its last run.
 
+        They come from the files of this machine, or from the scheduler if it keeps the logs of containers elsewhere.
         With `search`, only lines with that text, in any case. The lines of the engine come first, by time; then the
         output of the author's code, by task.
         """
+        if RemoteLogs.available(self._scheduler, name):
+            return RemoteLogs(self._scheduler, name, task_id).last(lines, search)
         folder = self.log_folder(name, timeout_s=timeout_s)
         return search_logs(folder, task_id, search, lines) if search else last_logs(folder, task_id, lines)
 
@@ -239,6 +245,9 @@ class Client:
     ) -> Iterator[LogLine]:
         """Yield the last lines as `logs` does, then new lines until the topology ends."""
         with self.topology(name, timeout_s=timeout_s) as topology:
+            if RemoteLogs.available(self._scheduler, name):
+                yield from follow_remote(topology, RemoteLogs(self._scheduler, name, task_id), lines)
+                return
             yield from follow_logs(topology, find_logs(topology, Path(self._profile.log_dir)), task_id, lines)
 
     def activate(self, name: str, *, timeout_s: float = 30.0) -> StateChange:
@@ -318,7 +327,7 @@ class Client:
         """
         self._check_writable("a submission")
         notes = CollectedNotes()
-        submit = cast("_Submit", load_object(_SUBMIT))
+        submit = cast("Submit", load_object(_SUBMIT))
         run, containers = submit(
             self._full_environment(),
             self._choice,
@@ -353,7 +362,7 @@ class Client:
         """
         if not dry_run:
             self._check_writable(f"topology {name!r}")
-        plan, run = cast("_PlanUpdate", load_object(_PLAN_UPDATE)), cast("_RunUpdate", load_object(_RUN_UPDATE))
+        plan, run = cast("PlanUpdate", load_object(_PLAN_UPDATE)), cast("RunUpdate", load_object(_RUN_UPDATE))
         environment = self._full_environment()
         with self.topology(name, timeout_s=timeout_s) as topology:
             topology.status(control=not dry_run)  # it runs, and this user may change it
@@ -477,23 +486,3 @@ class Client:
 
 def _ignore(_phase: UpdateStatus) -> None:
     """The default of `Client.update`."""
-
-
-_PlanUpdate = Callable[[Environment, RemoteTopology, Mapping[str, int], int | None, Collection[str]], "TopologyUpdate"]
-_RunUpdate = Callable[
-    [Environment, ProfileChoice, RemoteTopology, "TopologyUpdate", Callable[[UpdateStatus], None]], "TopologyUpdate"
-]
-
-
-class _Submit(Protocol):
-    def __call__(
-        self,
-        environment: Environment,
-        choice: ProfileChoice,
-        target: str | LoadedTopology,
-        arguments: Sequence[str],
-        *,
-        labels: tuple[str, str, bool],
-        from_checkpoint: str,
-        progress: Progress,
-    ) -> tuple[ExecutionState, int]: ...

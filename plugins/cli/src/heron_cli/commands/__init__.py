@@ -7,7 +7,7 @@ command, and the file has it.
 Shared: `options` (the profile, and the client that a command opens), `completion` (names that a shell offers),
 `task_argument`. Services of other distributions use `options` too. The commands, by what they do:
 
-- start a topology, or show what would start: `run`, `submit`, `plan`
+- start a topology, or show what would start: `run`, `submit` (with `manifests`), `plan`
 - look at topologies: `list`, `status`, `logs`, `metrics`, `trace`
 - look into a task: `stack`, `profile`, `memory`, `inspect`
 - change a topology: `activate`, `restart`, `update`, `kill`

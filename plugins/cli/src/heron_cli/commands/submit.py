@@ -23,6 +23,7 @@ from heron_cli.view.text import echo, print_json
 
 __all__ = ["SUBMIT_STEPS", "submit"]
 
+_ShowManifests = Callable[[ProfileChoice, Target, LoadingTopology, Interrupts], None]
 _ShowPlan = Callable[[ProfileChoice, LoadingTopology, Interrupts, str | None, bool], None]
 
 SUBMIT_STEPS = 5
@@ -38,6 +39,12 @@ SUBMIT_STEPS = 5
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
 @choice_options(engine=True)
 @click.option("--dry-run", is_flag=True, help="Shows the plan and changes nothing.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["yaml"]),
+    help="With --dry-run: writes the objects that the scheduler would make, for the tools of its cluster.",
+)
 @click.option("--deactivated", is_flag=True, help="Starts it paused, until `heron activate`.")
 @click.option(
     "--from-checkpoint",
@@ -53,6 +60,7 @@ def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
     arguments: tuple[str, ...],
     options: ChoiceOptions,
     dry_run: bool,
+    output: str | None,
     deactivated: bool,
     from_checkpoint: str,
     as_json: bool,
@@ -69,7 +77,13 @@ def submit(  # noqa: PLR0913, PLR0917 - one parameter for each option
         if dry_run and from_checkpoint:
             msg = f"--from-checkpoint {from_checkpoint!r:.80}: --dry-run does not check it; give one of the two"
             raise UsageError(msg)
-        if dry_run:
+        if output and not dry_run:
+            msg = f"-o {output} writes what a submission would make; give --dry-run too"
+            raise UsageError(msg)
+        if output:
+            show = cast("_ShowManifests", load_object("heron_cli.commands.manifests:show_manifests"))
+            show(choice, labels, loading, interrupts)
+        elif dry_run:
             show_plan = cast("_ShowPlan", load_object("heron_cli.commands.plan:show_plan"))
             show_plan(choice, loading, interrupts, None, as_json)
             echo("dry run: nothing was changed", err=True)

@@ -10,6 +10,7 @@ import logging
 import secrets
 import shutil
 import socket
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from heron.kernel.package import pack
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import NO_RESOURCE
 from heron.spi.driver import DriverRef
-from heron.spi.scheduler import Job, ServiceSpec
+from heron.spi.scheduler import Job, PlannedRun, ServiceSpec
 from heron.spi.statemgr import MUST_NOT_EXIST, NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.plans import encode_plan
@@ -52,6 +53,7 @@ __all__ = [
     "manifest_of",
     "new_submission",
     "new_topology_id",
+    "plan_run",
     "start_detached",
     "start_topology",
     "submit_target",
@@ -123,6 +125,25 @@ def new_submission(profile: Profile, prepared: Prepared, hooks: Sequence[str], t
         checkpoint_store(profile, definition),
         profile_services(profile),
     )
+
+
+def plan_run(profile: Profile, prepared: Prepared, hooks: Sequence[str], terms: Terms) -> tuple[Job, PlannedRun]:
+    """Return the job that a submission would give its scheduler, and what it would store before; makes nothing.
+
+    Raises:
+        PackageError: when a file of the topology cannot be packed.
+        HeronError: as `new_submission` does.
+    """
+    submission = new_submission(profile, prepared, hooks, terms)
+    run = _execution_state(profile, submission)
+    job = _job(profile, submission, run)
+    with tempfile.TemporaryDirectory() as folder:
+        package = Path(folder, "package")
+        pack(submission.loaded.root, submission.loaded.files, manifest_of(submission.loaded), package)
+        nodes = {NodeKind.EXECUTION_STATE: encode_execution_state(run), **_nodes(submission, run)}
+        containers = tuple(each.container_id for each in job.containers)
+        stored = {kind.value: value for kind, value in nodes.items()}
+        return job, PlannedRun(run.topology, containers, stored, package.read_bytes())
 
 
 def manifest_of(loaded: LoadedTopology) -> PackageManifest:
@@ -203,7 +224,7 @@ def start_topology(environment: Environment, submission: Submission, progress: P
         former = _former_report(environment.statemgr, name)
         if note := free_name(environment, name):
             progress.note(note)
-        run = _execution_state(environment, submission)
+        run = _execution_state(environment.profile, submission)
         _write_run(environment, run, expected=MUST_NOT_EXIST)
         try:
             package = _pack(submission, run, progress)
@@ -264,16 +285,21 @@ def _pack(submission: Submission, run: ExecutionState, progress: Progress) -> Pa
 def _start(environment: Environment, submission: Submission, run: ExecutionState, progress: Progress) -> None:
     progress.step("writing the state")
     plan = submission.prepared.plan
-    for kind, value in (
-        (NodeKind.TOPOLOGY, encode_plan(submission.loaded.definition)),
-        (NodeKind.KEYS, encode_keys(new_keys())),
-        (NodeKind.PACKING_PLAN, encode_plan(plan)),
-        (NodeKind.SCHEDULER_LOCATION, encode_scheduler_location(run)),
-    ):
+    for kind, value in _nodes(submission, run).items():
         environment.statemgr.set(kind, run.topology, value, expected=MUST_NOT_EXIST)
     progress.step(f"starting {len(plan.containers) + 1} containers")
     with without_secrets(environment.profile), progress.scheduling(environment.scheduler):
-        environment.scheduler.schedule(_job(environment, submission, run))
+        environment.scheduler.schedule(_job(environment.profile, submission, run))
+
+
+def _nodes(submission: Submission, run: ExecutionState) -> dict[NodeKind, bytes]:
+    """Return what a run stores besides EXECUTION_STATE."""
+    return {
+        NodeKind.TOPOLOGY: encode_plan(submission.loaded.definition),
+        NodeKind.KEYS: encode_keys(new_keys()),
+        NodeKind.PACKING_PLAN: encode_plan(submission.prepared.plan),
+        NodeKind.SCHEDULER_LOCATION: encode_scheduler_location(run),
+    }
 
 
 def _undo(environment: Environment, run: ExecutionState) -> None:
@@ -285,7 +311,7 @@ def _undo(environment: Environment, run: ExecutionState) -> None:
     shutil.rmtree(run.log_dir, ignore_errors=True)
 
 
-def _execution_state(environment: Environment, submission: Submission) -> ExecutionState:
+def _execution_state(profile: Profile, submission: Submission) -> ExecutionState:
     terms = submission.terms
     return ExecutionState(
         topology=submission.loaded.definition.name,
@@ -293,7 +319,7 @@ def _execution_state(environment: Environment, submission: Submission) -> Execut
         submitted_at_s=wall_s(),
         user=user_name(),
         host=socket.gethostname(),
-        profile=environment.profile.name,
+        profile=profile.name,
         package_uri="",
         run_dir=str(submission.run_dir),
         log_dir=str(submission.log_dir),
@@ -305,8 +331,8 @@ def _execution_state(environment: Environment, submission: Submission) -> Execut
     )
 
 
-def _job(environment: Environment, submission: Submission, run: ExecutionState) -> Job:
-    prepared, profile = submission.prepared, environment.profile
+def _job(profile: Profile, submission: Submission, run: ExecutionState) -> Job:
+    prepared = submission.prepared
     required = {0: NO_RESOURCE} | {each.container_id: each.required for each in prepared.plan.containers}
     specs = container_specs(
         profile,
@@ -318,4 +344,5 @@ def _job(environment: Environment, submission: Submission, run: ExecutionState) 
         submission.checkpoint,
     )
     specs = tuple(each if each.container_id else replace(each, services=submission.services) for each in specs)
-    return Job(run.topology, run.topology_id, specs, attached=submission.terms.attached)
+    attached = submission.terms.attached
+    return Job(run.topology, run.topology_id, specs, attached, owner=run.user, role=run.role, env=run.env)

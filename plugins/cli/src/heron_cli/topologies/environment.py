@@ -102,6 +102,7 @@ def open_environment(profile: Profile) -> Environment:
     try:
         uploader = open_guarded(profile.uploader, Uploader)
         scheduler = open_guarded(profile.scheduler, Scheduler)
+        scheduler.use_state(statemgr)
     except BaseException:
         close_statemgr(statemgr)
         raise

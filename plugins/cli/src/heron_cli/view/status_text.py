@@ -111,6 +111,8 @@ def _place_lines(report: StatusReport) -> Iterator[str]:
 
 
 def _container_lines(report: StatusReport) -> Iterator[str]:
+    if report.scheduler_error:
+        yield f"the state of its job is unknown: {report.scheduler_error}"
     for each in report.containers:
         if not each.running:
             why = f": {each.last_error}" if each.last_error else ""

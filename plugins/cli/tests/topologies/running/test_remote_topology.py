@@ -20,6 +20,7 @@ from heron.state_nodes.topology_keys import encode_keys
 from heron_cli.topologies.environment import Environment
 from heron_cli.topologies.running import remote_topology
 from heron_cli.topologies.running.remote_topology import RemoteTopology, UnreachableTopology
+from heron_cli.topologies.running.status_report import status_report
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler
@@ -101,6 +102,15 @@ def test_a_request_waits_for_a_starting_topology(scenario: Scenario) -> None:
     )
     scenario.scheduler.reason, scenario.scheduler.attempts = "the package is gone", 4
     assert "not there yet; container 1 does not run, after 4 starts: the package is gone; given" in scenario.ask(
+        SHORT_S
+    )
+
+
+def test_the_error_has_why_the_scheduler_gives_no_answer(scenario: Scenario) -> None:
+    """While no topology manager answers, only the scheduler can say why."""
+    scenario.submit()
+    scenario.scheduler.status_refusal = "forbidden (403); grant the Role"
+    assert "not there yet; the state of its job is unknown: forbidden (403); grant the Role; given up" in scenario.ask(
         SHORT_S
     )
 
@@ -221,6 +231,17 @@ def test_a_topology_manager_that_answers_is_looked_up_rarely(scenario: Scenario)
         scenario.lead("tcp://third")
         topology.change_state("paused")
         assert connections.opened == ["tcp://first", "tcp://second", "tcp://third"]
+
+
+def test_a_report_has_why_the_scheduler_gives_no_answer(scenario: Scenario) -> None:
+    """The topology manager answers, so there is a status; its containers have no places."""
+    scenario.submit()
+    scenario.lead("tcp://first")
+    scenario.scheduler.status_refusal = "forbidden (403); grant the Role"
+    client_of = Connections().open
+    with RemoteTopology(scenario.state, scenario.scheduler, "words", LONG_S, client_of=client_of) as topology:
+        report = status_report(scenario.state, scenario.scheduler, topology)
+    assert (report.job, report.scheduler_error) == (None, "forbidden (403); grant the Role")
 
 
 def test_a_topology_manager_with_new_keys_at_the_same_endpoint_is_connected_again(scenario: Scenario) -> None:

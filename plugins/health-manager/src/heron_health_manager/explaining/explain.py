@@ -8,6 +8,7 @@ from dataclasses import replace
 from heron_health_manager.explaining.deaths import death_problems
 from heron_health_manager.explaining.explanation import Explanation, Problem
 from heron_health_manager.explaining.facts import Facts
+from heron_health_manager.explaining.not_running import OTHER, container_problems
 from heron_health_manager.explaining.poisoned import poison_errors, poison_problems
 from heron_health_manager.explaining.run_end import end_problem, run_end
 from heron_health_manager.explaining.slowness import slowness_problems
@@ -27,12 +28,15 @@ def explain(facts: Facts) -> Explanation:
     deaths = tuple(_with_effect(each, slow) for each in death_problems(facts))
     failed, others = end_problem(facts, deaths)
     known = {each.subject for each in deaths}
+    missing = [each for each in container_problems(facts) if each.kind != OTHER or each.subject not in known]
+    absent = {f"container {each.container_id}" for each in facts.containers if not each.running}
+    slow = tuple(each for each in slow if each.kind != "unreachable-peer" or each.subject not in absent)
     slow = tuple(each for each in slow if each.kind not in _CONSEQUENCES or each.subject not in known)
     poison = list(poison_problems(facts))
     poisoned = poison_errors(facts)
     errors = [each for each in error_problems(facts) if each.subject not in known]
     errors = [each for each in errors if not _is_repeated(each, poisoned)]
-    problems = [*([failed] if failed else []), *others, *slow, *poison, *errors]
+    problems = [*([failed] if failed else []), *missing, *others, *slow, *poison, *errors]
     problems.sort(key=lambda each: (-each.gravity, each.subject))
     if any(each.gravity > 0 for each in problems):
         problems = [each for each in problems if each.gravity > 0]  # spare tasks do not suffer

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heron.ipc.documents.status import TopologyStatus
+from heron.spi.scheduler import ContainerStatus
 from heron_cli.client import LetterLine
 from heron_health_manager.diagnosing.policy_round import Round
 
@@ -42,7 +43,7 @@ class Facts:
     `events` is the whole history, oldest first; None if there is none here. `gauges` are those before the ends of
     processes. `found` is a round of a health policy, None without one. `unknown` names what could not be found out.
     `letters` are the dead letters in the files of this machine, the oldest first. `failing` has the tuples that failed
-    while the topology was observed, by the component that failed them.
+    while the topology was observed, by the component that failed them. `containers` are those of the scheduler.
     """
 
     topology: str
@@ -57,3 +58,4 @@ class Facts:
     unknown: tuple[str, ...] = ()
     letters: tuple[LetterLine, ...] = ()
     failing: Mapping[str, int] = field(default_factory=dict)
+    containers: tuple[ContainerStatus, ...] = ()

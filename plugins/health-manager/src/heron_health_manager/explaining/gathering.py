@@ -50,6 +50,8 @@ def gather(client: Client, name: str, policy: HealthPolicy, since: Since, timeou
     now_s = wall_s() if seen.running else _end_s(seen.status, events[-1].at_s if events else None)
     facts = Facts(name, now_s, since.before(now_s), seen.running, status, events, (), found, observed_s, tuple(unknown))
     facts = replace(facts, failing=grown(seen.status, status))
+    if seen.running:
+        facts = _with_containers(facts, client, timeout_s)
     if folder is None:
         return facts
     try:
@@ -96,6 +98,15 @@ def _observe(
     except HeronError as error:
         return None, 0.0, [f"the present load: {error}"]
     return run_round(policy, window), window[-1].at_s - window[0].at_s, []
+
+
+def _with_containers(facts: Facts, client: Client, timeout_s: float) -> Facts:
+    """Facts with the containers as the scheduler sees them now."""
+    try:
+        with client.topology(facts.topology, timeout_s=timeout_s) as topology:
+            return replace(facts, containers=topology.job().containers)
+    except HeronError as error:
+        return replace(facts, unknown=(*facts.unknown, f"the containers: {error}"))
 
 
 def grown(before: TopologyStatus | None, after: TopologyStatus | None) -> dict[str, int]:

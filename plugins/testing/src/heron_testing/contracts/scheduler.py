@@ -49,16 +49,23 @@ class SchedulerContract(SchedulerFaultCases):
     @pytest.fixture
     def scheduler(self, options: dict[str, object], bench: Bench) -> Iterator[Scheduler]:
         """The scheduler under test; the fixture kills its jobs at the end."""
-        scheduler = self._open(options)
-        yield scheduler
-        for topology in bench.jobs:
-            scheduler.kill(topology)
+        with bench.state() as statemgr:
+            scheduler = self._open(options)
+            if statemgr is not None:
+                scheduler.use_state(statemgr)
+            yield scheduler
+            for topology in bench.jobs:
+                scheduler.kill(topology)
 
     @pytest.fixture
-    def other(self, options: dict[str, object], scheduler: Scheduler) -> Scheduler:
+    def other(self, options: dict[str, object], bench: Bench, scheduler: Scheduler) -> Iterator[Scheduler]:
         """A second scheduler with the same options, as another command opens it."""
         assert scheduler is not None
-        return self._open(options)
+        with bench.state() as statemgr:
+            other = self._open(options)
+            if statemgr is not None:
+                other.use_state(statemgr)
+            yield other
 
     # -- starting
 

@@ -9,11 +9,12 @@ from contextlib import closing
 from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.errors import HeronError, StateError, UsageError
+from heron.errors import HeronError, SchedulerError, StateError, UsageError
 from heron_cli.topologies.logs.log_files import LogFolder, LogLine
+from heron_cli.topologies.logs.remote_logs import RemoteLogs
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 
-__all__ = ["find_logs", "follow_logs", "last_logs"]
+__all__ = ["find_logs", "follow_logs", "follow_remote", "last_logs"]
 
 _POLL_S = 0.2
 _OVER_S = 1.0  # the period of questions to the state manager
@@ -62,6 +63,18 @@ def follow_logs(topology: RemoteTopology, folder: Path, task_id: int | None, lin
             yield from logs.new(final=over)
             if not over:
                 pause.wait(_POLL_S)
+
+
+def follow_remote(topology: RemoteTopology, logs: RemoteLogs, lines: int) -> Iterator[LogLine]:
+    """Yield the last lines, then new lines until the topology ends, of logs that a scheduler keeps."""
+    pause = threading.Event()
+    yield from logs.last(lines)
+    while not _over(topology):
+        pause.wait(_OVER_S)
+        try:
+            yield from logs.new()
+        except SchedulerError:
+            continue  # the scheduler is away, or a container is being started
 
 
 def _last_folder(name: str, log_root: Path) -> Path | None:

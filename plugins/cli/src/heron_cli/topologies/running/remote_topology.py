@@ -29,7 +29,7 @@ from heron.ipc.documents.letter_line import LettersAnswer
 from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow
 from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.documents.traces_table import TracesTable
-from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
+from heron.spi.scheduler import ContainerStatus, JobStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
 from heron.spi.task_memory import TaskMemory
 from heron.spi.task_profile import TaskProfile
@@ -69,13 +69,14 @@ class UnreachableTopology:
     """The facts about a topology whose topology manager does not answer.
 
     `planned` is whether it has a physical plan, `locked` whether a command is changing it. `job` is the state of
-    its job; None when the scheduler does not answer.
+    its job; None when the scheduler gave no answer, for the reason `scheduler_error`.
     """
 
     planned: bool
     locked: bool
     job: SchedulerState | None
     containers: tuple[ContainerStatus, ...] = ()
+    scheduler_error: str = ""
 
     def dead(self) -> bool:
         """Return whether none of its processes runs and no command is about to start them."""
@@ -88,6 +89,8 @@ class UnreachableTopology:
             for each in self.containers
             if not each.running and each.last_error
         )
+        if self.scheduler_error:
+            why += f"; the state of its job is unknown: {self.scheduler_error}"
         if not self.planned:
             return f"it is starting, its topology manager is not there yet{why}"
         return f"its topology manager is being restarted; data flows on{why}"
@@ -141,6 +144,14 @@ class RemoteTopology:
     def status(self, *, control: bool = False) -> TopologyStatus:
         """Return the current status; with `control`, ask with the control key, which checks it."""
         return self._ask(control, lambda client, left_s: client.status(left_s))
+
+    def job(self) -> JobStatus:
+        """Return its job as the scheduler sees it, also while the topology manager does not answer.
+
+        Raises:
+            SchedulerError: when the scheduler does not answer.
+        """
+        return self._scheduler.status(self.name).of(self.run.topology_id)
 
     def metrics(self, component: str = "", task_id: int = 0, *, by_task: bool = False) -> tuple[MetricsRow, ...]:
         """Return its newest metrics, summed up by component or by task; "" and 0 mean all."""
@@ -382,10 +393,17 @@ class RemoteTopology:
     def _unreachable(self) -> UnreachableTopology:
         for kind in (NodeKind.TOPOLOGY, NodeKind.PACKING_PLAN):
             self.statemgr.get(kind, self.name)  # raises when it is damaged: then no topology manager can begin
+        job, error = None, ""
+        try:
+            job = self.job()
+        except HeronError as caught:
+            error = str(caught)
         return UnreachableTopology(
             self._planned(),
             self.statemgr.get(NodeKind.LOCK, self.name) is not None,
-            *self._job(),
+            job.state if job else None,
+            job.containers if job else (),
+            error,
         )
 
     def _planned(self) -> bool:
@@ -395,13 +413,6 @@ class RemoteTopology:
             raise
         except StateError:
             return True  # damaged: the next topology manager writes a new one
-
-    def _job(self) -> tuple[SchedulerState | None, tuple[ContainerStatus, ...]]:
-        try:
-            job = self._scheduler.status(self.name).of(self.run.topology_id)
-            return job.state, job.containers
-        except HeronError:
-            return None, ()
 
     def _find(self) -> ExecutionState:
         check_name(self.name)

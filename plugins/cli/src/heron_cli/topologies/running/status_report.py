@@ -21,7 +21,8 @@ class StatusReport:
 
     `run` is None when only the last report of an ended run is left. `job` and `containers` are the scheduler's view,
     and `handle` is the scheduler's name for the job, "" without one. When the scheduler knows no job here, `handle` and
-    `links` are what it has stored in the state manager.
+    `links` are what it has stored in the state manager. `scheduler_error` is why the scheduler gave no answer, "" when
+    it did.
     """
 
     status: TopologyStatus
@@ -30,6 +31,7 @@ class StatusReport:
     containers: tuple[ContainerStatus, ...] = ()
     links: tuple[JobLink, ...] = ()
     handle: str = ""
+    scheduler_error: str = ""
 
 
 def status_report(statemgr: StateManager, scheduler: Scheduler, topology: RemoteTopology) -> StatusReport:
@@ -46,10 +48,10 @@ def status_report(statemgr: StateManager, scheduler: Scheduler, topology: Remote
             raise
         return StatusReport(report)
     try:
-        job = scheduler.status(topology.name).of(topology.run.topology_id)
+        job = topology.job()
         links = scheduler.links(topology.name)
-    except HeronError:
-        return StatusReport(status, topology.run)  # the topology manager's answer is what matters
+    except HeronError as error:  # the topology manager's answer is what matters
+        return StatusReport(status, topology.run, scheduler_error=str(error))
     if job.state is SchedulerState.ABSENT:
         stored = _stored_job(statemgr, topology.run)
         pages = tuple(JobLink(title, url) for title, url in stored.links.items())

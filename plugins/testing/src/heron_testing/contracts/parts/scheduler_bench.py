@@ -5,10 +5,14 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from heron.driver_kit.large_values import open_statemgr
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, Job, Scheduler
+from heron.spi.statemgr import StateManager
 from heron_testing.fake_executor import Alive, alive
 from heron_testing.waiting import wait_until
 
@@ -32,12 +36,24 @@ class Bench:
     def __init__(self, folder: Path, run_root: Path, statemgr: DriverRef = _UNUSED) -> None:
         """Keep logs and notes below `folder` and run directories below `run_root`.
 
-        `statemgr` is for a driver that reads the keys of topologies; fake executors do not use it.
+        `statemgr` is for a driver that uses the state of topologies; fake executors do not use it.
         """
         self._folder = folder
         self._run_root = run_root
         self._statemgr = statemgr
         self.jobs: list[str] = []
+
+    @contextmanager
+    def state(self) -> Iterator[StateManager | None]:
+        """Open the state manager for `Scheduler.use_state`; None for a bench without one."""
+        if self._statemgr == _UNUSED:
+            yield None
+            return
+        statemgr = open_statemgr(self._statemgr)
+        try:
+            yield statemgr
+        finally:
+            statemgr.close()
 
     def spec(self, topology: str, container_id: int, task: str = "serve") -> ContainerSpec:
         """Return the spec of one container; `task` is a task of `heron_testing.fake_executor`."""

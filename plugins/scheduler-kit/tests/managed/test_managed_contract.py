@@ -1,0 +1,79 @@
+"""The scheduler contract on the base for managed schedulers, with a folder in place of a cluster."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from folder_cluster import FolderScheduler
+
+from heron.driver_kit.container_records import ContainerRecords
+from heron.spi.driver import DriverRef
+from heron.spi.scheduler import Scheduler
+from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract, runs
+from heron_testing.waiting import wait_until
+
+pytestmark = pytest.mark.matrix  # some forty real jobs; the pure tests beside it run in `./dev test`
+
+_LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
+_GONE_S = 20.0
+
+
+class TestFolderScheduler(SchedulerContract):
+    name = "folder"
+    driver_class = FolderScheduler
+
+    @pytest.fixture
+    def options(self, tmp_path: Path) -> dict[str, object]:
+        folder = tmp_path / "cluster"
+        folder.mkdir()
+        return {"folder": str(folder), "executor": [*FAKE_EXECUTOR], "stop_grace_s": 1.0, "start_s": 60.0}
+
+    @pytest.fixture
+    def bench(self, tmp_path: Path) -> Iterator[Bench]:
+        state = DriverRef("statemgr", "localfs", _LOCALFS, {"root": str(tmp_path / "state")})
+        with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
+            yield Bench(tmp_path, Path(run_root), state)
+
+    @pytest.fixture(autouse=True)
+    def _second_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Another process of the suite finds the driver."""
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).with_name("folder")))
+
+    test_is_found_by_its_name = None  # type: ignore[assignment] # it is a part of the tests, without an entry point
+
+    def test_an_orphan_ends_when_its_job_was_killed(self, scheduler: Scheduler, bench: Bench) -> None:
+        """A machine that the cluster has lost still runs its launchers; they learn of the kill from the state.
+
+        The folder does not start launchers again, as a cluster that has lost a machine.
+        """
+        scheduler.schedule(bench.job("t", "serve"))
+        pid = bench.wait("t", 0).pid
+        with bench.state() as statemgr:
+            assert statemgr is not None
+            ContainerRecords(statemgr, "t-1").remove()
+        wait_until(lambda: not runs(pid), _GONE_S, "the executor of the orphan is gone")
+        assert isinstance(scheduler, FolderScheduler)
+        wait_until(lambda: not scheduler._cluster.remains("t"), _GONE_S, "its launcher is gone too")
+
+    def test_a_copy_ends_when_another_one_has_the_next_attempt(self, scheduler: Scheduler, bench: Bench) -> None:
+        """A cluster may start a container again while a cut-off machine still runs it."""
+        scheduler.schedule(bench.job("t", "serve"))
+        pid = bench.wait("t", 0).pid
+        with bench.state() as statemgr:
+            assert statemgr is not None
+            records = ContainerRecords(statemgr, "t-1")
+            records.change(0, lambda each: replace(each, attempts=2, host="elsewhere"))
+            wait_until(lambda: not runs(pid), _GONE_S, "the older copy is gone")
+            record = records.get(0)
+        assert record is not None
+        assert (record.attempts, record.host) == (2, "elsewhere")
+
+    def test_what_a_container_prints_is_kept(self, scheduler: Scheduler, bench: Bench) -> None:
+        """`heron logs` reads it on every machine; lines of a log have its name."""
+        scheduler.schedule(bench.job("t", "parent"))
+        bench.wait("t", 0)
+        wait_until(lambda: any("starts, attempt 1" in each for each in scheduler.output("t", 0, 9)), _GONE_S, "its log")

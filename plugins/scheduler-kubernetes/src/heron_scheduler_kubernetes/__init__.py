@@ -1,0 +1,1 @@
+"""The scheduler driver ``kubernetes``: containers of topologies as Pods of two StatefulSets."""

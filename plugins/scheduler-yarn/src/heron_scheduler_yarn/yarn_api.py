@@ -1,0 +1,126 @@
+"""Requests to the resource manager, and to node managers: JSON in, JSON out, and failures in YARN's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import httpx
+
+from heron.errors import SchedulerError
+from heron_scheduler_yarn.yarn_access import YarnAccess
+
+__all__ = ["CLUSTER", "SERVICES", "ApiError", "Json", "YarnApi", "fields", "items"]
+
+Json = dict[str, object]
+
+SERVICES = "/app/v1/services"
+CLUSTER = "/ws/v1/cluster"
+_ANSWER_S = 4.0
+_CREATE_S = 15.0  # YARN writes the files of a new service into HDFS before it answers
+_NODE_S = 2.0
+_MOST = 400
+_REMEDIES = {
+    401: "the cluster wants Kerberos, which this driver does not have; see the README of heron-scheduler-yarn",
+    403: "grant the right to submit to the queue, or set scheduler.queue or scheduler.user",
+    404: "set yarn.webapp.api-service.enable to true on the resource manager",
+}
+
+
+class ApiError(SchedulerError):
+    """YARN refuses a request; `status` is the code of HTTP."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class YarnApi:
+    """One cluster and one user. Used from one thread."""
+
+    def __init__(self, find: Callable[[], YarnAccess]) -> None:
+        """`find` is called before the first request."""
+        self._find = find
+        self._access: YarnAccess | None = None
+
+    @property
+    def access(self) -> YarnAccess:
+        """The cluster and the user. Raises SchedulerError when there is none."""
+        if self._access is None:
+            self._access = self._find()
+        return self._access
+
+    def service(self, name: str) -> Json | None:
+        """Return a service with its components and containers; None when YARN has none of that name."""
+        try:
+            return self.request("GET", f"{SERVICES}/{name}")
+        except ApiError as error:
+            if error.status != httpx.codes.NOT_FOUND:
+                raise
+            return None
+
+    def cluster(self, path: str, query: Mapping[str, str] | None = None) -> Json:
+        """Return what the resource manager says about its cluster; `path` begins after ``/ws/v1/cluster/``."""
+        return self.request("GET", f"{CLUSTER}/{path}", query=query)
+
+    def request(self, method: str, path: str, body: Json | None = None, query: Mapping[str, str] | None = None) -> Json:
+        """Return the answer of a resource manager: the first that answers.
+
+        Raises:
+            ApiError: when YARN refuses, with its message.
+            SchedulerError: when none answers; the outcome is unknown.
+        """
+        why = ""
+        timeout_s = (_CREATE_S if method == "POST" else _ANSWER_S) / len(self.access.addresses)
+        for address in self.access.addresses:
+            try:
+                response = self._send(method, f"{address}{path}", body, query, timeout_s)
+            except httpx.HTTPError as error:
+                why = why or str(error) or type(error).__name__
+                continue
+            return fields(response.json() if response.content else None)
+        msg = (
+            f"YARN at {', '.join(self.access.addresses)} does not answer: {why}; "
+            "check scheduler.address, and see `yarn node -list`"
+        )
+        raise SchedulerError(msg)
+
+    def on_node(self, address: str, path: str, query: Mapping[str, str] | None = None) -> httpx.Response | None:
+        """Return the answer of a node manager (``HOST:PORT``); None when it does not answer, or has no such object."""
+        try:
+            return self._send("GET", f"http://{address}/ws/v1/node/{path}", None, query, _NODE_S)
+        except (httpx.HTTPError, ApiError):
+            return None
+
+    def _send(
+        self, method: str, url: str, body: Json | None, query: Mapping[str, str] | None, timeout_s: float
+    ) -> httpx.Response:
+        parameters = {"user.name": self.access.user, **(query or {})}
+        headers = {"X-Requested-By": "heron"}  # the filter against forged requests wants a header
+        # A connection lasts for one request. The standby of two managers leads to the active one.
+        with httpx.Client(timeout=timeout_s, follow_redirects=True) as client:
+            response = client.request(method, url, json=body, params=parameters, headers=headers)
+        if not response.is_success:
+            remedy = _REMEDIES.get(response.status_code, "")
+            msg = f"YARN refuses {method} {httpx.URL(url).path}: {_said(response)} ({response.status_code})"
+            raise ApiError(f"{msg}; {remedy}" if remedy else msg, response.status_code)
+        return response
+
+
+def _said(response: httpx.Response) -> str:
+    """Return YARN's message: the services have a field for it, the rest of the API an exception."""
+    try:
+        found = fields(response.json())
+    except ValueError:
+        return response.reason_phrase
+    said = found.get("diagnostics") or fields(found.get("RemoteException")).get("message") or response.reason_phrase
+    return " ".join(str(said).split())[:_MOST]
+
+
+def fields(found: object) -> Json:
+    """Return an object of an answer; an empty one for anything else."""
+    return found if isinstance(found, dict) else {}
+
+
+def items(found: object) -> list[Json]:
+    """Return the objects of a list in an answer; none for anything else."""
+    return [fields(each) for each in found] if isinstance(found, list) else []

@@ -1,0 +1,201 @@
+"""A YARN with services over REST, one resource manager and two node managers, on the loopback address."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from heron_testing.ports import free_port
+from heron_testing_servers.hadoop import hadoop_java, write_hadoop_settings
+from heron_testing_servers.install import installed, maven_jars
+from heron_testing_servers.server_process import ServerError, ServerProcess
+
+__all__ = ["FIXTURES", "NODES", "YarnServices"]
+
+FIXTURES = ("yarn_services",)
+
+NODES = ("node-1", "node-2")
+"""The node managers."""
+
+_VERSION = "3.4.2"  # the newest whose services are on Maven
+_NAMES = (
+    "hadoop-hdfs",
+    "hadoop-hdfs-client",
+    "hadoop-common",
+    "hadoop-yarn-client",
+    "hadoop-yarn-server-resourcemanager",
+    "hadoop-yarn-server-nodemanager",
+    "hadoop-yarn-server-timelineservice",  # the resource manager does not start without it
+    "hadoop-yarn-services-core",
+    "hadoop-yarn-services-api",
+)
+_ARTIFACTS = [f"org.apache.hadoop:{name}:{_VERSION}" for name in _NAMES]
+_SERVERS = "org.apache.hadoop.yarn.server"
+_HOST = "127.0.0.1"
+_PROBE_S = 2.0
+_OPENED = "--add-opens=java.base/java.lang=ALL-UNNAMED"  # the pages of YARN need it on Java 17
+_OF_MANAGER = ("", "scheduler.", "resource-tracker.", "admin.")
+_MEMORY_MB, _CORES = 16 * 1024, 32
+
+
+class YarnServices:
+    """A killed node manager leaves its containers running, as on any cluster, so end services before."""
+
+    def __init__(self, folder: Path, file_system: str, zookeeper: str) -> None:
+        """Install Hadoop's libraries from Maven into the cache; needs a ``java`` of 11 or newer on the PATH.
+
+        Args:
+            folder: of these servers alone.
+            file_system: the address of an HDFS, which has the specs of services, and the files of their containers.
+            zookeeper: the address of a ZooKeeper, which has the registry of services.
+
+        Raises:
+            ServerNotInstalledError: when one of them is not available.
+        """
+        install = maven_jars(*_ARTIFACTS, without=["org.apache.hbase"])
+        libraries = installed(f"yarn-services-{_VERSION}", install) / "lib"
+        page_port = free_port()
+        self.url = f"http://{_HOST}:{page_port}"
+        """The web address of the resource manager."""
+        site = _site(folder, libraries, page_port, zookeeper)
+        core = {"fs.defaultFS": file_system, "hadoop.tmp.dir": str(folder / "data")}
+        home = Path(str(shutil.which("java"))).resolve().parents[1]
+
+        def server(name: str, main: str, settings: dict[str, str]) -> ServerProcess:
+            place = folder / name
+            java = hadoop_java(place, libraries)
+            write_hadoop_settings(place / "conf", core, yarn_site={**site, **settings}, capacity_scheduler=_QUEUES)
+            environment = ["env", f"JAVA_HOME={home}", f"HADOOP_CONF_DIR={place}/conf"]
+            ready = self._answers if name == _MANAGER else lambda: name in self.ready_nodes()
+            return ServerProcess([*environment, java[0], _OPENED, *java[1:], main], folder / f"{name}.log", ready)
+
+        self.ports = {each: free_port() for each in NODES}
+        """The port of each node manager, which its containers have as ``NM_PORT``."""
+        self.resource_manager = server(_MANAGER, f"{_SERVERS}.resourcemanager.ResourceManager", {})
+        """Gives containers to services; keeps its state over a kill."""
+        main = f"{_SERVERS}.nodemanager.NodeManager"
+        self.nodes = {
+            each: server(each, main, _node(folder / each, port, free_port())) for each, port in self.ports.items()
+        }
+        """The node managers, by name. Each runs containers."""
+        self.conf = folder / _MANAGER / "conf"
+        """The ``HADOOP_CONF_DIR`` of clients."""
+
+    def start(self) -> None:
+        """Start the processes that do not run, and return when all nodes are registered.
+
+        Raises:
+            ServerError: when one of them does not start within a minute.
+        """
+        for each in (self.resource_manager, *self.nodes.values()):
+            each.start()
+
+    def kill(self) -> None:
+        """End all with SIGKILL. Idempotent."""
+        for each in (*self.nodes.values(), self.resource_manager):
+            each.kill()
+
+    def ready_nodes(self) -> list[str]:
+        """Return the names of the nodes that take containers; none while the resource manager does not answer."""
+        try:
+            found = (self.ask("GET", "/ws/v1/cluster/nodes?states=RUNNING")["nodes"] or {}).get("node", [])
+        except ServerError:
+            return []
+        ports = {str(each["id"]).rpartition(":")[2] for each in found}
+        return [name for name, port in self.ports.items() if str(port) in ports]
+
+    def applications(self) -> list[str]:
+        """Return the ids of the applications that have not ended.
+
+        Raises:
+            ServerError: when the resource manager does not answer.
+        """
+        states = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
+        found = self.ask("GET", f"/ws/v1/cluster/apps?states={states}")["apps"] or {}
+        return [str(each["id"]) for each in found.get("app", ())]
+
+    def end_applications(self) -> None:
+        """Kill every application, as an administrator does."""
+        for each in self.applications():
+            self.ask("PUT", f"/ws/v1/cluster/apps/{each}/state?user.name=root", {"state": "KILLED"})
+
+    def ask(self, method: str, path: str, body: object = None) -> dict[str, dict[str, list[dict[str, object]]]]:
+        """Return the answer of the resource manager.
+
+        Raises:
+            ServerError: when it does not answer, or refuses.
+        """
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(  # noqa: S310  # the server of the test
+            f"{self.url}{path}", data, {"Content-Type": "application/json"}, method=method
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_PROBE_S) as answer:  # noqa: S310
+                found: dict[str, dict[str, list[dict[str, object]]]] = json.load(answer)
+                return found
+        except (urllib.error.URLError, OSError, ValueError) as error:
+            msg = f"the resource manager does not answer {method} {self.url}{path}: {error}"
+            raise ServerError(msg) from error
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self.ask("GET", "/ws/v1/cluster/info"))
+        except ServerError:
+            return False
+
+
+_MANAGER = "resourcemanager"
+_QUEUE = "yarn.scheduler.capacity"
+_QUEUES = {
+    f"{_QUEUE}.root.queues": "default",
+    f"{_QUEUE}.root.default.capacity": "100",
+    f"{_QUEUE}.maximum-am-resource-percent": "1.0",
+    f"{_QUEUE}.resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+}
+
+
+def _site(folder: Path, libraries: Path, page_port: int, zookeeper: str) -> dict[str, str]:
+    manager, service = "yarn.resourcemanager", "yarn.service"
+    return {
+        **{f"{manager}.{each}address": f"{_HOST}:{free_port()}" for each in _OF_MANAGER},
+        f"{manager}.webapp.address": f"{_HOST}:{page_port}",
+        f"{manager}.hostname": _HOST,
+        f"{manager}.bind-host": _HOST,
+        f"{manager}.recovery.enabled": "true",
+        f"{manager}.fs.state-store.uri": f"file://{folder}/store",
+        f"{manager}.connect.retry-interval.ms": "300",
+        "yarn.nm.liveness-monitor.expiry-interval-ms": "6000",
+        "yarn.node-attribute.fs-store.root-dir": f"file://{folder}/attributes",
+        "yarn.scheduler.minimum-allocation-mb": "64",
+        "yarn.scheduler.maximum-allocation-mb": str(_MEMORY_MB),
+        "yarn.scheduler.maximum-allocation-vcores": str(_CORES),
+        "yarn.webapp.api-service.enable": "true",
+        "hadoop.registry.rm.enabled": "true",
+        "hadoop.registry.zk.quorum": zookeeper,
+        f"{service}.classpath": f"{folder}/{_MANAGER}/conf,{libraries}/*",
+        f"{service}.am.java.opts": f"-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 {_OPENED}",
+        f"{service}.am-resource.memory": "384",
+    }
+
+
+def _node(folder: Path, port: int, page_port: int) -> dict[str, str]:
+    node = "yarn.nodemanager"
+    ports = {"": port, "webapp.": page_port, "localizer.": free_port(), "collector-service.": free_port()}
+    return {
+        **{f"{node}.{name}address": f"{_HOST}:{each}" for name, each in ports.items()},
+        f"{node}.hostname": _HOST,
+        f"{node}.bind-host": _HOST,
+        f"{node}.resource.memory-mb": str(_MEMORY_MB),
+        f"{node}.resource.cpu-vcores": str(_CORES),
+        f"{node}.vmem-check-enabled": "false",
+        f"{node}.pmem-check-enabled": "false",
+        f"{node}.disk-health-checker.enable": "false",
+        f"{node}.disk-health-checker.max-disk-utilization-per-disk-percentage": "100",  # checked at once
+        f"{node}.sleep-delay-before-sigkill.ms": "8000",  # 250 by default: no time for an orderly end
+        f"{node}.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR,PATH",
+        f"{node}.local-dirs": str(folder / "local"),
+        f"{node}.log-dirs": str(folder / "logs"),
+    }
