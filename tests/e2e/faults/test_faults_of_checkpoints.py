@@ -105,7 +105,7 @@ def test_state_that_cannot_be_saved_fails_the_checkpoint(sandbox: Sandbox) -> No
     (run.out / "unpicklable").touch()
     run.until(lambda: sandbox.checkpoints(NAME)["failed"] > 0, "a failed checkpoint")
     failed = sandbox.checkpoints(NAME)
-    for each in ("component 'count'", "'mark'", "is of type", "cannot be pickled", "store a value that pickle accepts"):
+    for each in ("component 'count'", "'mark'", "of type function", "cannot be pickled", "a value that pickle accepts"):
         assert each in failed["last_error"]
     run.grows(lambda: sandbox.executed(NAME, "commit"), "data")
     (run.out / "unpicklable").unlink()
