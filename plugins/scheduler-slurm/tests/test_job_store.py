@@ -71,7 +71,7 @@ def test_files_with_secrets_are_for_their_owner(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_used_names_the_remedy(tmp_path: Path) -> None:
-    """Also for root, whom file modes do not stop."""
+    """A file is in the place of the folder: root may write to every folder."""
     (tmp_path / "file").write_text("")
     with pytest.raises(SchedulerError, match=r"scheduler\.root"):
         JobStore(tmp_path / "file").add(JOB)
