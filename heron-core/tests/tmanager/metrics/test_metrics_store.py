@@ -12,6 +12,7 @@ from heron.ipc.documents.metric_names import (
     EXECUTE_COUNT,
     EXECUTE_LATENCY,
     IN_QUEUE_BYTES,
+    OF_AUTHORS,
     OUTLET_BYTES,
 )
 from heron.ipc.documents.metrics_table import MetricsRow, decode_metrics, encode_metrics
@@ -76,6 +77,17 @@ def test_only_metrics_of_the_wanted_names_are_returned(store: MetricsStore) -> N
     (name,) = {each.name for each in every}
     assert rows_of(store, "", 0, by_task=True, names=(name, "other"), now_s=2.0) == every
     assert rows_of(store, "", 0, by_task=True, names=("other",), now_s=2.0) == ()
+
+
+def test_one_name_selects_the_metrics_of_all_authors(store: MetricsStore) -> None:
+    """A reader does not know what an author has registered."""
+    gauges = [Metric(name, MetricKind.GAUGE, "1", 7.0) for name in ("user/size", "user/by-word/a", "user-errors")]
+    store.take(record(2, 100.0, *gauges, counted(10)), 0.0)
+    found = rows_of(store, "", 0, by_task=True, names=(OF_AUTHORS, "user-errors"), now_s=1.0)
+    assert [each.name for each in found] == ["user-errors", "user/by-word/a", "user/size"]
+    assert [each.name for each in rows_of(store, "", 0, by_task=True, names=("user-errors",), now_s=1.0)] == [
+        "user-errors"
+    ]
 
 
 def test_late_and_repeated_records_change_nothing(store: MetricsStore) -> None:

@@ -26,6 +26,7 @@ from heron.ipc.documents.metric_names import (
     FAIL_COUNT,
     FAILED_BY,
     IGNORED_ACK_COUNT,
+    OF_AUTHORS,
     TRACE_GAPS,
     WATERMARK,
 )
@@ -221,7 +222,8 @@ class TaskMetrics:
             if final or now_s >= user.due_s:
                 self._read(name, user, now_s)
             metrics += [
-                Metric(f"user/{name}{suffix}", MetricKind.GAUGE, "1", value) for suffix, value in user.values.items()
+                Metric(f"{OF_AUTHORS}{name}{suffix}", MetricKind.GAUGE, "1", value)
+                for suffix, value in user.values.items()
             ]
         return metrics
 
