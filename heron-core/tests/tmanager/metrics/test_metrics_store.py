@@ -12,12 +12,11 @@ from heron.ipc.documents.metric_names import (
     EXECUTE_COUNT,
     EXECUTE_LATENCY,
     IN_QUEUE_BYTES,
-    OF_AUTHORS,
     OUTLET_BYTES,
 )
 from heron.ipc.documents.metrics_table import MetricsRow, decode_metrics, encode_metrics
 from heron.ipc.documents.status import SinkOutage, Unreached
-from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRecord, Source
+from heron.spi.metricsink import OF_AUTHORS, Event, Histogram, Metric, MetricKind, MetricsRecord, Source
 from heron.tmanager.metrics.metrics_store import MetricsStore, quantile
 
 FRESH_S = 10.0

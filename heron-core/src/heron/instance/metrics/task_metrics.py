@@ -26,11 +26,10 @@ from heron.ipc.documents.metric_names import (
     FAIL_COUNT,
     FAILED_BY,
     IGNORED_ACK_COUNT,
-    OF_AUTHORS,
     TRACE_GAPS,
     WATERMARK,
 )
-from heron.spi.metricsink import Histogram, Metric, MetricKind
+from heron.spi.metricsink import OF_AUTHORS, Histogram, Metric, MetricKind
 
 __all__ = ["LATENCY_BOUNDS_S", "LatencyHistogram", "TaskMetrics", "trace_metrics"]
 

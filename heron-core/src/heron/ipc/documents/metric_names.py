@@ -50,7 +50,6 @@ __all__ = [
     "LATE_ACKS",
     "LATE_S",
     "LEADER_EPOCH",
-    "OF_AUTHORS",
     "OUTLET_BYTES",
     "OUTPUT_HELD",
     "OUT_QUEUE_BYTES",
@@ -75,8 +74,6 @@ __all__ = [
     "USER_ERROR_COUNT",
     "WATERMARK",
 ]
-
-OF_AUTHORS = "user/"  # begins the names of the metrics that authors register
 
 EMIT_COUNT = "emit-count"  # counter, tuples; label stream; one per emit, whatever the number of destinations
 EXECUTE_COUNT = "execute-count"  # counter, tuples; labels component, stream of the source

@@ -20,14 +20,13 @@ from heron.ipc.documents.metric_names import (
     EXECUTE_LATENCY,
     FAIL_COUNT,
     IN_QUEUE_BYTES,
-    OF_AUTHORS,
     OUTLET_BYTES,
     PEER_SILENT,
     SINK_OUTAGE,
 )
 from heron.ipc.documents.metrics_table import MetricsOwner, MetricsSeries, MetricsTable, MetricsValue
 from heron.ipc.documents.status import SinkOutage, Unreached
-from heron.spi.metricsink import Histogram, Metric, MetricKind, MetricsRecord, Source
+from heron.spi.metricsink import OF_AUTHORS, Histogram, Metric, MetricKind, MetricsRecord, Source
 
 __all__ = ["ComponentFigures", "MetricsStore", "quantile"]
 

@@ -12,7 +12,7 @@ from sys import intern
 
 import msgspec
 
-from heron.ipc.documents.metric_names import OF_AUTHORS
+from heron.spi.metricsink import OF_AUTHORS
 from heron_cli.client import MetricsRow, MetricsSeries, MetricsValue
 
 __all__ = [

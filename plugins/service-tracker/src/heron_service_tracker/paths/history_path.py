@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import StoreError
-from heron.ipc.documents.metric_names import OF_AUTHORS
+from heron.spi.metricsink import OF_AUTHORS
 from heron_service_tracker.answers.answers import EventItem, HistoryAnswer, PointItem, SeriesItem
 from heron_service_tracker.history.buckets import resolution_for
 from heron_service_tracker.history.history_file import SeriesPoints

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from heron.errors import known, nearest
-from heron.ipc.documents.metric_names import OF_AUTHORS
+from heron.spi.metricsink import OF_AUTHORS
 from heron_service_tracker.history.history_file import EVERY_TASK, HistoryFile, Point
 from heron_service_tracker.history.series import TASK_COUNTERS, TASK_METRICS
 from heron_service_tracker.observed.observed import ObservedTopology
