@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from pydoc_data import topics
 from typing import TYPE_CHECKING
@@ -21,13 +22,17 @@ if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-__all__ = ["BACK_S", "ClusterJournal", "OnCluster"]
+__all__ = ["BACK_S", "ClusterJournal", "Harm", "OnCluster"]
 
 BACK_S = 120.0
 """How long a cluster may take to bring a container back."""
 
 _AWAY_S = 30.0
+_CHAOS_S = 300.0
 _TUPLES = 1000
+
+Harm = Callable[[], set[int]]
+"""Does harm to a cluster, and returns the containers that it ends."""
 
 
 class OnCluster:
@@ -88,26 +93,24 @@ class OnCluster:
         assert {word: int(count) for word, count in rows} == {word: count * loops for word, count in words.items()}
         return status
 
-    def update(self, sizes: Iterable[int], places: Callable[[], int]) -> list[int]:
-        """Change the number of containers of a topology while another one runs beside; each number is counted once.
+    def update(self, steps: Mapping[str, int], places: Callable[[], int]) -> None:
+        """Change a topology while another one runs beside: each number is counted once, and both leave nothing.
 
-        Both topologies leave nothing. Return the number of places of the cluster after each change.
+        `steps` are options of `heron update`, with the number of places that the cluster has after each of them.
         """
         self.submit("steady.py")
         run = self.submit("updating.py")
-        found = []
-        for size in sizes:
+        for options, expected in steps.items():
             before = self._tallied()
-            self.output_of("update", "updating", "--container-number", str(size))
-            wait_until(lambda n=before: self._tallied() > n + _TUPLES, BACK_S, f"tuples in {size} containers")  # type: ignore[misc]
-            found.append(places())
+            self.output_of("update", "updating", *options.split())
+            wait_until(lambda n=before: self._tallied() > n + _TUPLES, BACK_S, f"tuples after {options}")  # type: ignore[misc]
+            wait_until(lambda n=expected: places() == n, BACK_S, f"{expected} places after {options}")  # type: ignore[misc]
         (run.out / "stop").touch()
         self.ends("updating", alone=False)
         assert check_tallies(run) > 0
         killed = json.loads(self.output_of("kill", "steady", "--json"))
         assert killed["left"] == []
         assert not self.sandbox.remaining()
-        return found
 
     def _tallied(self) -> int:
         report = self.status("updating")
@@ -133,14 +136,36 @@ class ClusterJournal:
         while monotonic_s() < end_s:
             self.flows(after)
 
-    def harm(self, harms: Sequence[Callable[[], set[int]]]) -> None:
-        """Do harm that ends the returned containers: these run again, no other one was restarted, and lines flow."""
-        for harm in harms:
-            wait_until(lambda: len(self._attempts()) == 3, BACK_S, "all containers run")
-            before = self._attempts()
-            self._is_back(before, harm(), harm.__name__)
-            self.flows(harm.__name__)
-            self._has_no_copies(harm.__name__)
+    def survives(self, harm: Harm) -> None:
+        """Do harm, and wait until the containers that it ends run again, alone, and lines flow."""
+        wait_until(lambda: len(self._attempts()) == 3, BACK_S, "all containers run")
+        before = self._attempts()
+        self._is_back(before, harm(), harm.__name__)
+        self.flows(harm.__name__)
+        self._has_no_copies(harm.__name__)
+
+    def survives_minutes(self, seed: int, harms: Sequence[Harm]) -> None:
+        """Do harm of any kind for five minutes; each one begins when the last one is over."""
+        chance = random.Random(seed)
+        begin_s = monotonic_s()
+        done: list[str] = []
+        while monotonic_s() < begin_s + _CHAOS_S:
+            harm = chance.choice(harms)
+            done.append(harm.__name__)
+            self.survives(harm)
+        print(f"seed {seed}, {monotonic_s() - begin_s:.0f} s: {done}")  # noqa: T201 - the report of a run by hand
+
+    def kill_executor(self) -> set[int]:
+        """Kill an executor, with SIGKILL: its launcher starts it again."""
+        self.lines.run.the("executor", "/c1.json").kill()
+        return {1}
+
+    def kill_launcher(self) -> set[int]:
+        """Kill a launcher, with SIGKILL: its executor ends with it, and the cluster starts it again."""
+        launcher = self.lines.run.the("executor", "/c2.json").parent()
+        assert launcher is not None
+        launcher.kill()
+        return {2}
 
     def let_go(self) -> None:
         """End the run, and check that every word of every line has arrived."""
