@@ -121,7 +121,7 @@ class ClusterJournal:
     """A run that processes lines from the beginning until `let_go`."""
 
     def __init__(self, cluster: OnCluster) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         self.lines = Lines(cluster.sandbox, pause_s=0.05, command=f"submit {cluster.profile}")
         assert self.lines.run.wait() == 0, self.lines.run.all_output
         self.flows("the start")
@@ -170,12 +170,12 @@ class ClusterJournal:
     def let_go(self) -> None:
         """End the run, and check that every word of every line has arrived."""
         self.lines.let_go()
-        self._cluster.ends("journal")
+        self.cluster.ends("journal")
         self.lines.check()
 
     def _attempts(self) -> dict[int, int]:
         """Return the number of starts of each running container."""
-        report = self._cluster.status("journal")
+        report = self.cluster.status("journal")
         return {each.container_id: each.attempts for each in report.containers if each.running} if report else {}
 
     def _is_back(self, before: dict[int, int], ended: set[int], after: str) -> None:

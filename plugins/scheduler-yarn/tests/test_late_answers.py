@@ -1,4 +1,4 @@
-"""A resource manager that is slower than the limit of a request."""
+"""A resource manager that is slower than the limit of a request, or refuses it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -13,13 +14,13 @@ import pytest
 from heron.errors import SchedulerError
 from heron_hdfs_kit.place import HdfsPlace
 from heron_scheduler_yarn.yarn_access import YarnAccess
-from heron_scheduler_yarn.yarn_api import YarnApi
+from heron_scheduler_yarn.yarn_api import ApiError, YarnApi
 
 
 class _Manager:
     """Creates a service after the limit of the request, and answers only when the test is over; or never creates it."""
 
-    def __init__(self, *, creates: bool) -> None:
+    def __init__(self, *, creates: bool = False, refuses: str = "") -> None:
         self.over = threading.Event()
         self.looks = 0
         self.posts: list[str] = []
@@ -28,13 +29,19 @@ class _Manager:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 manager.posts.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["name"])
-                manager.over.wait()
+                if refuses:
+                    self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, {"diagnostics": refuses})
+                else:
+                    manager.over.wait()
 
             def do_GET(self) -> None:
                 manager.looks += 1
                 names = manager.posts if creates and manager.looks > 1 else []
-                body = json.dumps({"apps": {"app": [{"name": name} for name in names]}}).encode()
-                self.send_response(200)
+                self._answer(HTTPStatus.OK, {"apps": {"app": [{"name": name} for name in names]}})
+
+            def _answer(self, status: HTTPStatus, answer: object) -> None:
+                body = json.dumps(answer).encode()
+                self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -78,3 +85,19 @@ def test_a_service_that_never_appears_is_an_error() -> None:
     with _serving(manager), pytest.raises(SchedulerError, match=r"does not answer: .*see `yarn node -list`"):
         manager.api().create({"name": "heron-words-1a"})
     assert manager.posts == ["heron-words-1a"]
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("memory size (41088) is larger than configured max (16384)", r"\(500\); in MiB; request less"),
+        ("submitted to unknown queue: nowhere", "set scheduler.queue to one that `yarn queue -list` shows"),
+        ("User root does not have permission to submit app", "grant the right to submit to the queue"),
+        ("what nobody has seen before", r"before \(500\)$"),
+    ],
+)
+def test_what_yarn_refuses_has_a_remedy(said: str, remedy: str) -> None:
+    """YARN answers all of them with 500, so its words tell them apart."""
+    manager = _Manager(refuses=said)
+    with _serving(manager), pytest.raises(ApiError, match=remedy):
+        manager.api().create({"name": "heron-words-1a"})

@@ -29,6 +29,12 @@ _REMEDIES = {
     403: "grant the right to submit to the queue, or set scheduler.queue or scheduler.user",
     404: "set yarn.webapp.api-service.enable to true on the resource manager",
 }
+_REMEDIES_OF_WORDS = {
+    "larger than configured max": "in MiB; request less for its components, or ask for a larger "
+    "yarn.scheduler.maximum-allocation-mb",
+    "unknown queue": "set scheduler.queue to one that `yarn queue -list` shows",
+    "not have permission to submit": _REMEDIES[403],
+}
 
 
 class ApiError(SchedulerError):
@@ -134,8 +140,9 @@ class YarnApi:
         with httpx.Client(timeout=timeout_s, follow_redirects=True) as client:
             response = client.request(method, url, json=body, params=parameters, headers=headers)
         if not response.is_success:
-            remedy = _REMEDIES.get(response.status_code, "")
-            msg = f"YARN refuses {method} {httpx.URL(url).path}: {_said(response)} ({response.status_code})"
+            said, of_status = _said(response), _REMEDIES.get(response.status_code, "")
+            remedy = next((each for words, each in _REMEDIES_OF_WORDS.items() if words in said), of_status)
+            msg = f"YARN refuses {method} {httpx.URL(url).path}: {said} ({response.status_code})"
             raise ApiError(f"{msg}; {remedy}" if remedy else msg, response.status_code)
         return response
 
