@@ -43,7 +43,7 @@ __all__ = ["NEIGHBOURS", "OTHER_STREAMS", "HostileBolt", "HostileGrouping", "Hos
 NEIGHBOURS = 4
 """The numbers without a cell, behind the cells."""
 
-_METRICS_S = 2.0  # metrics are read every second
+_METRICS_S = 2.0  # after the last cell; metrics are read every second
 _MOST_S = 60.0  # then a test says what is missing
 _TICKED = "ticked"
 
@@ -79,12 +79,14 @@ class Pause:
     """Between the cells and the last neighbours: until ticks, acks and metrics have come, or until a test ends it."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._begin_s = monotonic_s() if config["out"] else math.inf
+        self._begin_s: float | None = None if config["out"] else math.inf
         self._ticked = Path(config["out"], _TICKED) if config["place"] == Place.TICK else None
         self.over = False
 
     def is_over(self, settled: bool) -> bool:
         """Whether the last numbers may come; `settled` says that all others were acked or failed."""
+        if self._begin_s is None:
+            self._begin_s = monotonic_s()
         passed_s = monotonic_s() - self._begin_s
         done = settled and (self._ticked is None or self._ticked.exists())
         return self.over or passed_s >= (_METRICS_S if done else _MOST_S)
