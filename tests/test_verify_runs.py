@@ -147,11 +147,13 @@ def test_a_file_that_is_no_record_counts_as_absent(tmp_path: Path) -> None:
     [("pass", True, 1), ("assert False", False, 0), ("pytest.skip('x')", False, 0)],
 )
 def test_only_a_run_with_passed_tests_and_no_failure_is_green(
-    tmp_path: Path, body: str, green: bool, passed: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, green: bool, passed: int
 ) -> None:
-    """A suite with only skipped tests shows nothing."""
+    """A suite with only skipped tests shows nothing. Its processes keep their bytecode, as with `./dev`."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     write(tmp_path, "pytest.ini", "[pytest]\nmarkers =\n    servers: x\n    chaos: x\n    soak: x\n")
-    text = f"import os, pytest\n\n\n@pytest.mark.servers\ndef test_it():\n    assert os.environ['CI']\n    {body}\n"
+    text = "import os, pytest, sys\n\n\n@pytest.mark.servers\ndef test_it():\n"
+    text += f"    assert os.environ['CI'] and not sys.dont_write_bytecode\n    {body}\n"
     write(tmp_path, "tests/test_it.py", text + "\n\ndef test_without_server():\n    assert False\n")
     outcome = SuiteRunner(tmp_path).run(pytest_suite("it", Kind.FILE, "tests/test_it.py", "servers"))
     assert (outcome.green, outcome.passed) == (green, passed), outcome.output

@@ -77,6 +77,7 @@ class SuiteRunner:
             if self._stopped:
                 return -signal.SIGINT
             environment = {**os.environ, "CI": "true", **variables}
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as in ./dev: each process would compile what it imports
             process = subprocess.Popen(command, cwd=self._root, env=environment, stdout=output, stderr=output)
             self._running.add(process)
         try:

@@ -1,24 +1,38 @@
-"""What tests on shared clusters have in common: commands with a profile, and the demo."""
+"""What tests on shared clusters have in common: commands with a profile, the demo, a journal, and updates."""
 
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from pydoc_data import topics
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from heron_testing.waiting import wait_until
+from heron.clock import monotonic_s
+from heron.errors import UnreachableError, UsageError
+from heron_cli.client import connect
+from heron_testing.waiting import wait_until, wait_until_grown
+from line_journal import Lines
+from tallies import check_tallies
 
 if TYPE_CHECKING:
+    from heron_cli.topologies.running.status_report import StatusReport
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-__all__ = ["BACK_S", "OnCluster"]
+__all__ = ["BACK_S", "ClusterJournal", "Harm", "OnCluster"]
 
 BACK_S = 120.0
 """How long a cluster may take to bring a container back."""
+
+_AWAY_S = 30.0
+_CHAOS_S = 300.0
+_TUPLES = 1000
+
+Harm = Callable[[], set[int]]
+"""Does harm to a cluster, and returns the containers that it ends."""
 
 
 class OnCluster:
@@ -37,12 +51,18 @@ class OnCluster:
         assert run.wait() == 0, run.all_output
         return run
 
-    def status(self, topology: str) -> dict[str, Any]:
-        """Return the output of `heron status`; empty while the topology manager is being restarted."""
-        try:
-            return self.sandbox.status_document(topology, "--profile", self.profile)
-        except AssertionError:
-            return {}
+    def status(self, topology: str) -> StatusReport | None:
+        """Return the status of a topology; None while its topology manager is being restarted.
+
+        This process asks: a command needs a quarter of a second of a processor, and a test that waits asks often.
+        """
+        heron = self.sandbox.home / ".heron"
+        overrides = {"statemgr.root": str(heron / "state")}
+        with connect(self.profile, config_path=heron / "profiles", overrides=overrides, read_only=True) as client:
+            try:
+                return client.status(topology)
+            except (UsageError, UnreachableError):
+                return None
 
     def ends(self, topology: str, *, alone: bool = True) -> None:
         """Wait until a topology is listed as finished and, if it is alone, nothing is left."""
@@ -72,3 +92,107 @@ class OnCluster:
         rows = (line.rsplit("\t", 1) for line in counts.read_text(encoding="utf-8").splitlines())
         assert {word: int(count) for word, count in rows} == {word: count * loops for word, count in words.items()}
         return status
+
+    def update(self, steps: Mapping[str, int], places: Callable[[], int]) -> None:
+        """Change a topology while another one runs beside: each number is counted once, and both leave nothing.
+
+        `steps` are options of `heron update`, with the number of places that the cluster has after each of them.
+        """
+        self.submit("steady.py")
+        run = self.submit("updating.py")
+        for options, expected in steps.items():
+            before = self._tallied()
+            self.output_of("update", "updating", *options.split())
+            wait_until(lambda n=before: self._tallied() > n + _TUPLES, BACK_S, f"tuples after {options}")  # type: ignore[misc]
+            wait_until(lambda n=expected: places() == n, BACK_S, f"{expected} places after {options}")  # type: ignore[misc]
+        (run.out / "stop").touch()
+        self.ends("updating", alone=False)
+        assert check_tallies(run) > 0
+        killed = json.loads(self.output_of("kill", "steady", "--json"))
+        assert killed["left"] == []
+        assert not self.sandbox.remaining()
+
+    def _tallied(self) -> int:
+        report = self.status("updating")
+        return sum(each.executed for each in report.status.components if each.name == "tally") if report else 0
+
+
+class ClusterJournal:
+    """A run that processes lines from the beginning until `let_go`."""
+
+    def __init__(self, cluster: OnCluster) -> None:
+        self.cluster = cluster
+        self.lines = Lines(cluster.sandbox, pause_s=0.05, command=f"submit {cluster.profile}")
+        assert self.lines.run.wait() == 0, self.lines.run.all_output
+        self.flows("the start")
+
+    def flows(self, after: str) -> None:
+        """Wait until more lines are acked."""
+        wait_until_grown(self.lines.acked_bytes, BACK_S, f"lines after {after}")
+
+    def flows_on(self, after: str) -> None:
+        """Check for half a minute that lines are acked."""
+        end_s = monotonic_s() + _AWAY_S
+        while monotonic_s() < end_s:
+            self.flows(after)
+
+    def survives(self, harm: Harm) -> None:
+        """Do harm, and wait until the containers that it ends run again, alone, and lines flow."""
+        wait_until(lambda: len(self._attempts()) == 3, BACK_S, "all containers run")
+        before = self._attempts()
+        self._is_back(before, harm(), harm.__name__)
+        self.flows(harm.__name__)
+        self._has_no_copies(harm.__name__)
+
+    def survives_minutes(self, seed: int, harms: Sequence[Harm]) -> None:
+        """Do harm of any kind for five minutes; each one begins when the last one is over."""
+        chance = random.Random(seed)
+        begin_s = monotonic_s()
+        done: list[str] = []
+        while monotonic_s() < begin_s + _CHAOS_S:
+            harm = chance.choice(harms)
+            done.append(harm.__name__)
+            self.survives(harm)
+        print(f"seed {seed}, {monotonic_s() - begin_s:.0f} s: {done}")  # noqa: T201 - the report of a run by hand
+
+    def kill_executor(self) -> set[int]:
+        """Kill an executor, with SIGKILL: its launcher starts it again."""
+        self.lines.run.the("executor", "/c1.json").kill()
+        return {1}
+
+    def kill_launcher(self) -> set[int]:
+        """Kill a launcher, with SIGKILL: its executor ends with it, and the cluster starts it again."""
+        launcher = self.lines.run.the("executor", "/c2.json").parent()
+        assert launcher is not None
+        launcher.kill()
+        return {2}
+
+    def let_go(self) -> None:
+        """End the run, and check that every word of every line has arrived."""
+        self.lines.let_go()
+        self.cluster.ends("journal")
+        self.lines.check()
+
+    def _attempts(self) -> dict[int, int]:
+        """Return the number of starts of each running container."""
+        report = self.cluster.status("journal")
+        return {each.container_id: each.attempts for each in report.containers if each.running} if report else {}
+
+    def _is_back(self, before: dict[int, int], ended: set[int], after: str) -> None:
+        now: dict[int, int] = {}
+
+        def are_back() -> bool:
+            now.clear()
+            now.update(self._attempts())
+            return len(now) == len(before) and all(now[each] > before[each] for each in ended)
+
+        wait_until(are_back, BACK_S, f"{ended} of {before} run again after {after}")
+        assert {each for each in now if now[each] > before[each]} == ended, f"{after}: {before} became {now}"
+
+    def _has_no_copies(self, after: str) -> None:
+        """Wait until each container has one executor: a copy on a lost machine ends by itself."""
+
+        def executors() -> list[int]:
+            return [len(self.lines.run.processes("executor", f"/c{each}.json")) for each in range(3)]
+
+        wait_until(lambda: executors() == [1, 1, 1], BACK_S, f"one executor for each container after {after}")

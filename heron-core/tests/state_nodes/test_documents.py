@@ -12,12 +12,6 @@ from heron.errors import NewerFormatError, StateError
 from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.keys import new_keys
 from heron.spi.health_values import Action, ActionKind, Decision, DecisionState, Diagnosis, Expectation, Subject
-from heron.state_nodes.container_record import (
-    ContainerPhase,
-    ContainerRecord,
-    decode_container_record,
-    encode_container_record,
-)
 from heron.state_nodes.execution_state import ExecutionState, decode_execution_state, encode_execution_state
 from heron.state_nodes.health_records import HealthRecords, decode_health_records, encode_health_records
 from heron.state_nodes.report import LastReport, decode_report, encode_report
@@ -59,7 +53,6 @@ DECISION = Decision(
     "plan-1",
     "plan-2",
 )
-RECORD = ContainerRecord("wc", "wc-1", 2, 3, ContainerPhase.GIVEN_UP, 2, 0.4, "exit code 3", "host-a", 3, wanted=False)
 HEALTH = HealthRecords("wc-1", "act", paused=True, problem="none", decisions=(DECISION,))
 
 
@@ -85,7 +78,6 @@ NODES = [
     Node("tmanagers", LOCATION, encode_tmanager_location(LOCATION), decode_tmanager_location),
     Node("keys", KEYS, encode_keys(KEYS), decode_keys),
     Node("health", HEALTH, encode_health_records(HEALTH), decode_health_records),
-    Node("containers", RECORD, encode_container_record(RECORD), decode_container_record),
     Node("reports", REPORT, encode_report(REPORT), decode_report),
 ]
 

@@ -256,6 +256,19 @@ def test_a_change_whose_answer_was_lost_is_recognised_and_made_once(open_manager
         relay.swallows_answers = False
 
 
+def test_a_server_that_never_answers_a_connection_is_given_up(open_manager: Open, relay: Relay) -> None:
+    """A server that starts does this. The session is much longer than the wait, so it is kept."""
+    manager = open_manager(_format_address(relay.address), session_timeout_s=_LONG_S, timeout_s=1.0)
+    hold = manager.hold(_PLACE, "t", b"here")
+    relay.swallows_answers = True
+    accepted = relay.accepted
+    relay.cut()
+    wait_until(lambda: relay.accepted > accepted + 1, _SOON_S, "a second connection, because the first is silent")
+    relay.swallows_answers = False
+    wait_until(lambda: _answers(manager), _SOON_S, "the server answers again")
+    assert not hold.lost()
+
+
 @pytest.mark.servers
 def test_a_restart_of_a_killed_server_loses_nothing(open_manager: Open, tmp_path: Path) -> None:
     """Values, versions, holds and watches continue. While the server is away, no node counts as removed."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from heron_scheduler_kubernetes.access_rules import NEEDED
 from heron_testing.waiting import wait_until
 from heron_testing_servers.kubernetes import KubernetesServer
+from kubernetes_namespace import Namespace, fresh_namespace
 from on_cluster import BACK_S, OnCluster
 
 if TYPE_CHECKING:
@@ -21,84 +19,26 @@ if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
 _LOOPS = 30
-_PROFILE = """\
-extends: local
-scheduler:
-  driver: kubernetes
-  image: {image}
-  python: {python}
-  kubeconfig: {kubeconfig}
-  stable_s: 0
-  stop_grace_s: 3
-  start_s: 60
-  env: {{HOME: "{home}", TMPDIR: "{tmp}"}}  # all that runs in the cluster belongs to the sandbox, which looks for it
-engine: {{heron.executor.stable.s: 0}}
-"""
-_RULES = [
-    {"apiGroups": [group], "resources": [resource], "verbs": [*verbs]} for (group, resource), verbs in NEEDED.items()
-]
-
-
-class Namespace:
-    """A namespace of the cluster, and the profile ``kube`` for it."""
-
-    def __init__(self, kubernetes: KubernetesServer, sandbox: Sandbox) -> None:
-        self.kubernetes, self.sandbox = kubernetes, sandbox
-        self.name = f"heron-{secrets.token_hex(4)}"
-        kubernetes.make_namespace(self.name, _RULES)
-        self.write_profile("here")
-
-    def write_profile(self, image: str) -> None:
-        """Write the profile, with this image."""
-        text = _PROFILE.format(
-            image=image,
-            python=sys.executable,
-            kubeconfig=self.kubernetes.kubeconfig("user", self.name),
-            home=self.sandbox.home,
-            tmp=self.sandbox.tmp,
-        )
-        self.sandbox.write_profile("kube", text)
-
-    def pods(self) -> dict[str, str]:
-        """Return the nodes of the Pods, by their names."""
-        found = self.kubernetes.pods(self.name)
-        return {name: str(each["spec"].get("nodeName", "")) for name, each in found.items()}
-
-    def create(self, document: dict[str, object]) -> None:
-        """Make an object, as ``kubectl create`` does."""
-        root = "api" if document["apiVersion"] == "v1" else "apis"
-        path = f"/{root}/{document['apiVersion']}/namespaces/{self.name}/{str(document['kind']).lower()}s"
-        self.kubernetes.request("POST", path, document)
-
-    def leaves_nothing(self) -> None:
-        """Check that the namespace has no object of a topology."""
-        assert self.pods() == {}
-        for kind in ("api/v1", "services"), ("api/v1", "secrets"), ("apis/apps/v1", "statefulsets"):
-            assert self.kubernetes.request("GET", f"/{kind[0]}/namespaces/{self.name}/{kind[1]}")["items"] == []
 
 
 @pytest.fixture
 def namespace(kubernetes: KubernetesServer, sandbox: Sandbox) -> Iterator[Namespace]:
-    """A namespace for one test, in which the user has the rights of the README."""
-    kubernetes.start()
-    namespace = Namespace(kubernetes, sandbox)
-    yield namespace
-    kubernetes.start()
-    kubernetes.remove_namespace(namespace.name)
-    wait_until(lambda: not namespace.pods(), BACK_S, "all Pods are gone")  # of a failed test
+    """A namespace for one test."""
+    with fresh_namespace(kubernetes, sandbox) as namespace:
+        yield namespace
 
 
 def test_the_example_counts_exactly(namespace: Namespace, examples: Path) -> None:
     """The commands of the README: check, submit, status. The counts are those of the text."""
     assert f"namespace {namespace.name}" in namespace.sandbox.output_of("profiles", "check", "kube")
-    status = OnCluster(namespace.sandbox, "kube").count_example(examples, _LOOPS)
+    status = namespace.commands.count_example(examples, _LOOPS)
     assert "node-" in status
     namespace.leaves_nothing()
 
 
 def test_the_objects_of_a_dry_run_run_the_topology(namespace: Namespace, examples: Path) -> None:
     """`heron submit --dry-run -o yaml | kubectl create -f -`: container 0 stores what no command has."""
-    cluster = OnCluster(namespace.sandbox, "kube")
+    cluster = namespace.commands
 
     def create(dry_run: HeronRun) -> None:
         assert namespace.pods() == {}
@@ -110,3 +50,54 @@ def test_the_objects_of_a_dry_run_run_the_topology(namespace: Namespace, example
     status = cluster.count_example(examples, _LOOPS, create, ("--dry-run", "-o", "yaml"))
     assert "node-" in status
     namespace.leaves_nothing()
+
+
+def test_containers_come_and_go_without_loss(namespace: Namespace) -> None:
+    """From two containers to four and to one, while another topology runs beside: each number is counted once.
+
+    With one task of `pass`, container 2 is removed, whose Pod is not the last one: it waits for the next container.
+    """
+
+    def pods() -> int:
+        return len([each for each in namespace.pods() if each.startswith("heron-updating-")])
+
+    steps = {
+        "--container-number 2": 3,
+        "--container-number 4": 5,
+        "--component-parallelism pass:1": 5,
+        "--component-parallelism pass:2 --container-number 4": 5,
+        "--container-number 1": 2,
+    }
+    namespace.commands.update(steps, pods)
+    namespace.leaves_nothing()
+
+
+def test_what_kubernetes_refuses_is_told_in_its_words(namespace: Namespace) -> None:
+    """Within ten seconds; the topology manager does not run, so only the scheduler can tell."""
+    cluster = namespace.commands
+    namespace.write_profile(image="missing:1")
+    cluster.submit("steady.py")
+    namespace.says("no such image: missing:1")
+    cluster.output_of("kill", "steady")
+    namespace.leaves_nothing()
+    namespace.write_profile()
+    quota: dict[str, object] = {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "0"}}}
+    namespace.create({"apiVersion": "v1", "kind": "ResourceQuota", **quota})
+    cluster.submit("steady.py")
+    namespace.says("exceeded quota: small")
+    rights = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace.name}/rolebindings/user"
+    binding = namespace.kubernetes.request("GET", rights)
+    namespace.kubernetes.request("DELETE", rights)
+    namespace.says(
+        'User "user" cannot get resource "services"',
+        "(403); grant the Role in the README of heron-scheduler-kubernetes",
+    )
+    del binding["metadata"]["resourceVersion"], binding["metadata"]["uid"]
+    namespace.kubernetes.request("POST", rights.rpartition("/")[0], binding)
+    wait_until(lambda: _kills(cluster), BACK_S, "the user has the rights again")
+    namespace.leaves_nothing()
+
+
+def _kills(cluster: OnCluster) -> bool:
+    run = cluster.sandbox.start_command("kill", "steady", "--profile", "kube")
+    return run.wait() == 0

@@ -6,32 +6,29 @@ import json
 import re
 import secrets
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from pydoc_data import topics
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 
 from committed_lines import PARTITIONS, check_committed, committed
-from heron.clock import monotonic_s
-from heron_testing.waiting import wait_until, wait_until_grown
+from heron_testing.waiting import wait_until
 from heron_testing_servers.s3 import S3Server
 from heron_testing_servers.slurm import NODES, SlurmCluster
 from heron_testing_servers.zookeeper import ZooKeeperServer
 from line_journal import Lines
-from tallies import check_tallies
+from on_cluster import BACK_S, ClusterJournal, OnCluster
 
 if TYPE_CHECKING:
+    from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
 _HERE = ("--profile", "my-slurm")
 _SUBMITTED_S = 120.0
-_BACK_S = 150.0
 _OVER_S = 300.0
-_AWAY_S = 30.0
+_STATUS_S = 10.0  # how soon a person learns why a container does not run
 _LIMIT = 3  # minutes; Slurm warns 60 s before it, or up to 60 s earlier
 _LOOPS = 5
 # All that runs in Slurm belongs to the sandbox of the test, which looks for it.
@@ -66,11 +63,13 @@ uploader:
 
 
 @pytest.fixture
-def cluster(sandbox: Sandbox, slurm: SlurmCluster) -> Iterator[SlurmCluster]:
+def cluster(sandbox: Sandbox, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmCluster]:
     """The complete, empty cluster, and the profile ``my-slurm`` that names it."""
     slurm.start()
     slurm.clear()
     sandbox.environ.update(slurm.environment)
+    for name, value in slurm.environment.items():  # this process asks for the status too
+        monkeypatch.setenv(name, value)
     heron = Path(sys.executable).with_name("heron")
     sandbox.write_profile("my-slurm", _PROFILE.format(home=sandbox.home, programs=slurm.programs, heron=heron))
     yield slurm
@@ -79,111 +78,59 @@ def cluster(sandbox: Sandbox, slurm: SlurmCluster) -> Iterator[SlurmCluster]:
     _resume(slurm)
 
 
-class SlurmJournal:
-    """A run that processes lines from the beginning until `let_go`."""
+class SlurmHarm:
+    """What happens to the containers of the topology ``journal``. Each method returns the containers that it ends."""
 
-    def __init__(self, sandbox: Sandbox, cluster: SlurmCluster) -> None:
-        self.sandbox, self.cluster = sandbox, cluster
-        self.lines = Lines(sandbox, pause_s=0.05, command="submit my-slurm")
-        assert self.lines.run.wait(_SUBMITTED_S) == 0, self.lines.run.all_output
-        self.flows("the start")
-        wait_until(lambda: len(self.attempts()) == 3, _BACK_S, "all containers run")
+    def __init__(self, cluster: SlurmCluster, journal: ClusterJournal) -> None:
+        self.cluster, self.journal = cluster, journal
 
-    def attempts(self) -> dict[int, int]:
-        """Return the number of starts of each running container; empty while there is no status."""
-        return {each["container_id"]: each["attempts"] for each in self.containers() if each["running"]}
+    def cancel_job(self) -> set[int]:
+        """Cancel the job of a container, as a user does."""
+        self.cluster.ask("scancel", self._job(1)[0])
+        return {1}
 
-    def containers(self) -> list[dict[str, Any]]:
-        """Return the containers of the status."""
-        found: list[dict[str, Any]] = _document(self.sandbox, "journal").get("containers", [])
-        return found
+    def kill_script(self) -> set[int]:
+        """Kill the batch script, and nothing but that."""
+        self.cluster.ask("scancel", "--batch", "--signal=KILL", self._job(2)[0])
+        return {2}
 
-    def job(self, container_id: int) -> tuple[str, str]:
+    def warn(self) -> set[int]:
+        """Warn the job of the topology manager, as Slurm does before a time limit."""
+        self.cluster.ask("scancel", "--batch", "--signal=USR1", self._job(0)[0])
+        return {0}
+
+    def lose_node(self) -> set[int]:
+        """Take the node of a container away; Slurm kills what runs there."""
+        _, node = self._job(2)
+        lost = {each for each in range(3) if self._job(each)[1] == node}
+        self.cluster.ask("scontrol", "update", f"nodename={node}", "state=DOWN", "reason=test")
+        wait_until(
+            lambda: not self.cluster.ask("squeue", "-h", "-w", node, "-t", "RUNNING"), BACK_S, f"{node} is empty"
+        )
+        _resume(self.cluster)
+        return lost
+
+    def preempt(self) -> set[int]:
+        """Let a job of another partition take the node of a container."""
+        _, node = self._job(1)
+        lost = {each for each in range(3) if self._job(each)[1] == node}
+        urgent = ("--partition=urgent", "--exclusive", f"--nodelist={node}", "--job-name=urgent", "--output=/dev/null")
+        self.cluster.ask("sbatch", *urgent, "--wrap", "exit 0")
+        return lost
+
+    def lose_controller(self) -> set[int]:
+        """Kill slurmctld for half a minute: no container notices, and `heron kill` changes nothing."""
+        self.cluster.controller.kill()
+        assert "slurm" in self.journal.cluster.output_of("kill", "journal", code=2).lower()
+        self.journal.flows_on("the end of the controller")
+        self.cluster.start()
+        return set()
+
+    def _job(self, container_id: int) -> tuple[str, str]:
         """Return the number and the node of the running job of a container."""
         found = self.cluster.ask("squeue", "-h", "-t", "RUNNING", "-n", f"heron.journal.{container_id}", "-o", "%A %N")
         number, node = found.split()
         return number, node
-
-    def flows(self, after: str) -> None:
-        """Wait until more lines are acked."""
-        wait_until_grown(self.lines.acked_bytes, _BACK_S, f"lines after {after}")
-
-    def is_back(self, before: dict[int, int], container_id: int, after: str) -> None:
-        """Wait until a container runs again."""
-
-        def back() -> bool:
-            now = self.attempts()
-            return len(now) == len(before) and now[container_id] > before[container_id]
-
-        wait_until(back, _BACK_S, f"container {container_id} runs again after {after}")
-
-    def let_go(self) -> None:
-        """End the run, and check that every word of every line has arrived."""
-        self.lines.let_go()
-        wait_until(self.is_over, _OVER_S, "the topology has ended and left nothing")
-        self.lines.check()
-
-    def is_over(self) -> bool:
-        """Return whether it is listed as finished and nothing of it is left; any list cleans up ended topologies."""
-        listed = self.sandbox.output_of("list", "my-slurm")
-        return "finished" in listed and not self.sandbox.remaining() and not self.cluster.jobs()
-
-
-def cancel_job(journal: SlurmJournal) -> int:
-    """Cancel the job of a container, as a user does."""
-    journal.cluster.ask("scancel", journal.job(1)[0])
-    return 1
-
-
-def kill_script(journal: SlurmJournal) -> int:
-    """Kill the batch script, and nothing but that."""
-    journal.cluster.ask("scancel", "--batch", "--signal=KILL", journal.job(2)[0])
-    return 2
-
-
-def warn(journal: SlurmJournal) -> int:
-    """Warn the job of the topology manager, as Slurm does before a time limit."""
-    journal.cluster.ask("scancel", "--batch", "--signal=USR1", journal.job(0)[0])
-    return 0
-
-
-def lose_node(journal: SlurmJournal) -> int:
-    """Take the node of a container away; Slurm kills what runs there."""
-    node = journal.job(2)[1]
-    journal.cluster.ask("scontrol", "update", f"nodename={node}", "state=DOWN", "reason=test")
-    return 2
-
-
-def preempt(journal: SlurmJournal) -> int:
-    """Let a job of another partition take the node of a container."""
-    node = journal.job(1)[1]
-    journal.cluster.ask(
-        *(
-            "sbatch",
-            "--partition=urgent",
-            "--exclusive",
-            f"--nodelist={node}",
-            "--job-name=urgent",
-            "--output=/dev/null",
-        ),
-        *("--wrap", "exit 0"),
-    )
-    return 1
-
-
-def lose_controller(journal: SlurmJournal) -> None:
-    """Kill slurmctld for half a minute: no container notices, and `heron kill` changes nothing."""
-    before = journal.attempts()
-    journal.cluster.controller.kill()
-    end_s = monotonic_s() + _AWAY_S
-    assert "slurm" in journal.sandbox.output_of("kill", "journal", *_HERE, code=2).lower()
-    while monotonic_s() < end_s:
-        journal.flows("the end of the controller")
-    journal.cluster.start()
-    wait_until(lambda: journal.attempts() == before, _BACK_S, "the same containers run")
-
-
-Harm = Callable[[SlurmJournal], int | None]
 
 
 def test_the_example_counts_exactly(sandbox: Sandbox, cluster: SlurmCluster, examples: Path) -> None:
@@ -214,53 +161,39 @@ def test_the_shipped_profile_counts_exactly(
     _count_words(sandbox, cluster, examples, "slurm")
 
 
-@pytest.mark.parametrize(
-    "harms",
-    [
-        pytest.param((cancel_job, kill_script, warn), id="jobs"),
-        pytest.param((lose_node, preempt), id="nodes"),
-        pytest.param((lose_controller,), id="controller"),
-    ],
-)
-def test_no_line_is_lost_whatever_slurm_does(sandbox: Sandbox, cluster: SlurmCluster, harms: tuple[Harm, ...]) -> None:
-    """At least once: the next job of the container takes over, and all lines are counted."""
-    journal = SlurmJournal(sandbox, cluster)
-    for harm in harms:
-        before = journal.attempts()
-        moved = harm(journal)
-        if moved is not None:
-            journal.is_back(before, moved, harm.__name__)
-        journal.flows(harm.__name__)
-        _resume(cluster)
+@pytest.mark.parametrize("harms", ["cancel_job kill_script warn", "lose_node preempt", "lose_controller"])
+def test_no_line_is_lost_whatever_slurm_does(sandbox: Sandbox, cluster: SlurmCluster, harms: str) -> None:
+    """At least once: only the containers of these jobs restart, in new jobs, and all lines are counted."""
+    journal = ClusterJournal(OnCluster(sandbox, "my-slurm"))
+    harm = SlurmHarm(cluster, journal)
+    for each in harms.split():
+        journal.survives(getattr(harm, each))
     journal.let_go()
+    assert cluster.jobs() == []
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("seed", [78])
+def test_no_line_is_lost_in_minutes_of_faults(sandbox: Sandbox, cluster: SlurmCluster, seed: int) -> None:
+    """Processes, jobs, nodes and the controller are killed in any order."""
+    journal = ClusterJournal(OnCluster(sandbox, "my-slurm"))
+    harm = SlurmHarm(cluster, journal)
+    of_jobs = (journal.kill_executor, journal.kill_launcher, harm.cancel_job, harm.kill_script, harm.warn)
+    journal.survives_minutes(seed, (*of_jobs, harm.lose_node, harm.preempt, harm.lose_controller))
+    journal.let_go()
+    assert cluster.jobs() == []
 
 
 def test_containers_come_and_go_without_loss(sandbox: Sandbox, cluster: SlurmCluster) -> None:
     """From two containers to four and to one, while another topology runs beside; `heron kill` leaves nothing."""
-    beside = sandbox.start("steady.py", command="submit my-slurm")
-    assert beside.wait(_SUBMITTED_S) == 0, beside.all_output
-    run = sandbox.start("updating.py", command="submit my-slurm")
-    assert run.wait(_SUBMITTED_S) == 0, run.all_output
 
-    def tallied() -> int:
-        components = _document(sandbox, "updating").get("status", {}).get("components", [])
-        return sum(each["executed"] for each in components if each["name"] == "tally")
-
-    def jobs_after(containers: int) -> int:
-        before = tallied()
-        sandbox.output_of("update", "updating", "--container-number", str(containers), *_HERE)
-        wait_until(lambda: tallied() > before + 1000, _BACK_S, f"tuples in {containers} containers")
+    def jobs() -> int:
         running = cluster.ask("squeue", "-h", "-t", "RUNNING", "-o", "%j").split()
         return sum(each.startswith("heron.updating.") for each in running)
 
-    assert [jobs_after(each) for each in (2, 4, 1)] == [3, 5, 2], "and container 0"
-    (run.out / "stop").touch()
-    wait_until(lambda: "updating" in _finished(sandbox), _OVER_S, "the end")
-    assert check_tallies(run) > 0
-    killed = json.loads(sandbox.output_of("kill", "steady", *_HERE, "--json"))
-    assert killed["left"] == []
+    steps = {"--container-number 2": 3, "--container-number 4": 5, "--container-number 1": 2}
+    OnCluster(sandbox, "my-slurm").update(steps, jobs)
     assert cluster.jobs() == []
-    assert not sandbox.remaining()
 
 
 @pytest.mark.parametrize(
@@ -290,7 +223,7 @@ def test_a_container_that_waits_says_why(
         output = sandbox.output_of("status", "journal", *_HERE, "--timeout", "1", code=1)
         return re.search(f"container 0 does not run, after 0 starts: {reason}", output) is not None
 
-    wait_until(shown, _BACK_S, f"the status has {reason}")  # Slurm finds the time limit some seconds later
+    wait_until(shown, _STATUS_S, f"the status has {reason}")
     explained = sandbox.output_of("explain", "journal", *_HERE, "--timeout", "1")
     assert re.search(f"3 of 3 containers do not run: 0, 1, 2\n +why +{cause}: {reason}", explained), explained
     sandbox.output_of("kill", "journal", *_HERE)
@@ -303,10 +236,10 @@ def test_at_its_time_limit_a_topology_saves_and_continues(sandbox: Sandbox, clus
     limit = ("--set", f"scheduler.time_limit={_LIMIT}")
     run = sandbox.start("exactly_once.py", *limit, command="submit my-slurm", args=("--interval", "3600"))
     assert run.wait(_SUBMITTED_S) == 0, run.all_output
-    wait_until(lambda: _attempts(sandbox, "exactly_once") == [1, 1, 1], _BACK_S, "all containers run")
+    wait_until(lambda: _attempts(sandbox, "exactly_once") == [1, 1, 1], BACK_S, "all containers run")
     wait_until(lambda: all(each > 1 for each in _attempts(sandbox, "exactly_once")), _OVER_S, "all have moved")
     assert cluster.ask("squeue", "-h", "-t", "TIMEOUT", "-o", "%j") == "", "they have ended in order"
-    wait_until(lambda: committed(run.out), _BACK_S, "lines of a checkpoint, which only the warning takes")
+    wait_until(lambda: committed(run.out), BACK_S, "lines of a checkpoint, which only the warning takes")
     before = sum(map(len, committed(run.out).values()))
     (run.out / "stop").touch()
     wait_until(lambda: "exactly_once" in _finished(sandbox), _OVER_S, "the end")
@@ -314,22 +247,20 @@ def test_at_its_time_limit_a_topology_saves_and_continues(sandbox: Sandbox, clus
 
 
 def _count_words(sandbox: Sandbox, cluster: SlurmCluster, examples: Path, profile: str) -> None:
-    """Run the example to its end, and compare its counts with those of the text."""
-    counts = sandbox.root / "counts.tsv"
-    args = ("--loops", str(_LOOPS), "--out", str(counts))
-    run = sandbox.run(examples / "word_count.py", args=args, command=f"submit {profile}")
-    assert run.wait() == 0, run.all_output
-    labels = cluster.ask("squeue", "-h", "-o", "%j %k").splitlines()
-    assert "heron.word_count.1" in {line.split()[0] for line in labels}
-    assert all("heron topology=word_count container=" in line and " owner=" in line for line in labels)
+    """Run the example to its end; users of Slurm find the jobs by their names and comments."""
 
-    def over() -> bool:
-        return "finished" in sandbox.output_of("list", profile) and not cluster.jobs()
+    def shown(_submission: HeronRun) -> None:
+        wait_until(lambda: _runs(sandbox, profile), BACK_S, "the topology runs")
+        labels = cluster.ask("squeue", "-h", "-o", "%j %k").splitlines()
+        assert "heron.word_count.1" in {line.split()[0] for line in labels}
+        assert all("heron topology=word_count container=" in line and " owner=" in line for line in labels)
 
-    wait_until(over, _OVER_S, "the end")
-    words = Counter(word for text in topics.topics.values() for word in text.lower().split())
-    rows = (line.rsplit("\t", 1) for line in counts.read_text(encoding="utf-8").splitlines())
-    assert {word: int(count) for word, count in rows} == {word: count * _LOOPS for word, count in words.items()}
+    OnCluster(sandbox, profile).count_example(examples, _LOOPS, shown)
+    wait_until(lambda: not cluster.jobs(), BACK_S, "no job is left")
+
+
+def _runs(sandbox: Sandbox, profile: str) -> bool:
+    return sandbox.start_command("status", "word_count", "--profile", profile).wait() == 0
 
 
 def _attempts(sandbox: Sandbox, topology: str) -> list[int]:

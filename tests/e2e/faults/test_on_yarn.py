@@ -1,171 +1,74 @@
-"""A topology on a YARN with two nodes; no line is lost with a container."""
+"""Topologies on a YARN with two nodes: the demo, updates, and what YARN refuses."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 
-from heron_testing.heron_run import processes_of
-from heron_testing.waiting import wait_until, wait_until_grown
+from heron_testing.waiting import wait_until
 from heron_testing_servers.hdfs import HdfsServer
 from heron_testing_servers.yarn_services import YarnServices
-from line_journal import Lines
-from wheel_archive import write_wheel_archive
+from on_cluster import BACK_S
+from yarn_place import STATUS_S, YarnPlace, fresh_place
 
 if TYPE_CHECKING:
+    from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-_HERE = ("--profile", "cluster")
-_PROFILE = """\
-extends: local
-scheduler:
-  driver: yarn
-  address: {url}
-  hdfs: {hdfs}
-  root: /heron/jobs
-  {options}
-  stable_s: 0
-  stop_grace_s: 3
-  start_s: 120
-engine: {{heron.executor.stable.s: 0}}
-"""
-# All that runs in the cluster belongs to the sandbox, which looks for it; node managers set HOME themselves.
-_PYTHON = """\
-#!/bin/sh
-export HOME={home} TMPDIR={tmp}
-exec {python} "$@"
-"""
-_SUBMITTED_S = 120.0
-_BACK_S = 240.0
-_LAUNCHER = "heron_scheduler_kit.managed.launcher"
+_LOOPS = 30
 
 
 @pytest.fixture
-def cluster(sandbox: Sandbox, hdfs: HdfsServer, yarn_services: YarnServices) -> Iterator[YarnServices]:
-    """All nodes, without a service, and the profile ``cluster`` that names them."""
-    yarn_services.start()
-    _write_profile(sandbox, hdfs, yarn_services, Path(sys.executable))
-    yield yarn_services
-    yarn_services.start()
-    yarn_services.end_applications()  # of a failed test
+def place(sandbox: Sandbox, hdfs: HdfsServer, yarn_services: YarnServices) -> Iterator[YarnPlace]:
+    """All nodes, without a service."""
+    with fresh_place(sandbox, hdfs, yarn_services) as place:
+        yield place
 
 
-def _write_profile(sandbox: Sandbox, hdfs: HdfsServer, yarn: YarnServices, interpreter: Path, *options: str) -> None:
-    python = sandbox.root / "python"
-    python.write_text(_PYTHON.format(home=sandbox.home, tmp=sandbox.tmp, python=interpreter))
-    python.chmod(0o700)
-    lines = "\n  ".join((f"python: {python}", *options))
-    sandbox.write_profile("cluster", _PROFILE.format(url=yarn.url, hdfs=hdfs.url, options=lines))
+def test_the_example_counts_exactly(place: YarnPlace, examples: Path) -> None:
+    """The commands of the README: check, submit, status. The counts are those of the text."""
+    assert "2 nodes" in place.sandbox.output_of("profiles", "check", "cluster")
+
+    def runs(_submission: HeronRun) -> None:
+        wait_until(lambda: place.commands.status("word_count"), BACK_S, "the topology has a status")
+
+    status = place.commands.count_example(examples, _LOOPS, runs)
+    assert "yarn app -status heron-word-count-" in status
+    place.leaves_nothing()
 
 
-Harm = Callable[["YarnJournal"], set[int]]
+def test_containers_come_and_go_without_loss(place: YarnPlace) -> None:
+    """From two containers to four and to one, while another topology runs beside: each number is counted once."""
+    steps = {"--container-number 2": 3, "--container-number 4": 5, "--container-number 1": 2}
+    place.commands.update(steps, lambda: place.containers("updating"))
+    place.leaves_nothing()
 
 
-class YarnJournal:
-    """A run that processes lines from the beginning until `let_go`."""
+def test_what_yarn_refuses_is_told_in_its_words(place: YarnPlace) -> None:
+    """The submission itself says it within ten seconds, and leaves nothing."""
 
-    def __init__(self, sandbox: Sandbox, cluster: YarnServices) -> None:
-        self.sandbox, self.cluster = sandbox, cluster
-        self.lines = Lines(sandbox, pause_s=0.05, command="submit cluster")
-        assert self.lines.run.wait(_SUBMITTED_S) == 0, self.lines.run.all_output
-        self.flows("the start")
+    def refused(option: str, limit_s: float) -> str:
+        run = place.sandbox.start("steady.py", "--set", f"scheduler.{option}", command="submit cluster")
+        assert run.wait(limit_s) == 2, run.all_output
+        return run.stderr
 
-    def flows(self, after: str) -> None:
-        """Wait until more lines are acked."""
-        wait_until_grown(self.lines.acked_bytes, _BACK_S, f"lines after {after}")
-
-    def attempts(self) -> dict[int, int]:
-        """Return the number of starts of each running container."""
-        found = _status(self.sandbox, "journal").get("containers", [])
-        return {each["container_id"]: each["attempts"] for each in found if each["running"]}
-
-    def launchers(self) -> dict[int, psutil.Process]:
-        """Return the newest launcher of each container."""
-        found: dict[int, psutil.Process] = {}
-        for each in sorted(processes_of(self.sandbox.home), key=psutil.Process.create_time):
-            with contextlib.suppress(psutil.Error, OSError):
-                if _LAUNCHER in each.cmdline():
-                    found[int(Path(f"{each.cwd()}/launch").readlink().stem)] = each
-        return found
-
-    def is_back(self, before: dict[int, int], ended: set[int], after: str) -> None:
-        """Wait until the containers `ended` run again, and check that no other one was restarted."""
-        now: dict[int, int] = {}
-
-        def are_back() -> bool:
-            now.clear()
-            now.update(self.attempts())
-            return len(now) == len(before) and all(now[each] > before[each] for each in ended)
-
-        wait_until(are_back, _BACK_S, f"{ended} of {before} run again after {after}")
-        assert {each for each in now if now[each] > before[each]} == ended, f"{after}: {before} became {now}"
-
-    def survives(self, harm: Harm) -> None:
-        """Do harm, and wait until the containers that it moves run again, alone, and lines flow."""
-        wait_until(lambda: len(self.attempts()) == 3, _BACK_S, "all containers run")
-        before = self.attempts()
-        self.is_back(before, harm(self), harm.__name__)
-        self.flows(harm.__name__)
-        self.has_no_copies(harm.__name__)
-
-    def has_no_copies(self, after: str) -> None:
-        """Wait until each container has one executor: the old one ends by itself."""
-
-        def executors() -> list[int]:
-            return [len(self.lines.run.processes("executor", f"/c{each}.json")) for each in range(3)]
-
-        wait_until(lambda: executors() == [1, 1, 1], _BACK_S, f"one executor for each container after {after}")
-
-    def let_go(self) -> None:
-        """End the run, and check that every word of every line has arrived."""
-        self.lines.let_go()
-        _ends(self.sandbox, "journal")
-        self.lines.check()
+    refused("queue=nowhere", BACK_S)  # the first request loads the classes of the resource manager
+    assert "unknown queue: nowhere" in refused("queue=nowhere", STATUS_S)
+    assert "User root does not have permission to submit" in refused("queue=closed", STATUS_S)
+    assert "larger than configured max container memory size" in refused("manager_memory_mb=20000", STATUS_S)
+    place.leaves_nothing()
 
 
-def kill_launcher(journal: YarnJournal) -> set[int]:
-    """Kill the process of a container of YARN: another container takes its place."""
-    journal.launchers()[1].kill()
-    return {1}
-
-
-def test_a_bare_interpreter_runs_a_topology_from_wheels(
-    sandbox: Sandbox, hdfs: HdfsServer, cluster: YarnServices
-) -> None:
-    """`scheduler.install: wheels`: the nodes have Python alone, and a killed container starts from the wheels again."""
-    bare = Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
-    without = subprocess.run([bare, "-P", "-c", "import heron"], capture_output=True, text=True, check=False)
-    assert "No module named 'heron'" in without.stderr
-    wheels = write_wheel_archive(["heron-bundle-local", "heron-scheduler-yarn"], sandbox.root / "wheels.zip")
-    _write_profile(sandbox, hdfs, cluster, bare, "install: wheels", f"wheels: {wheels}")
-    journal = YarnJournal(sandbox, cluster)
-    journal.survives(kill_launcher)
-    assert {Path(each.exe()).resolve() for each in journal.lines.run.processes("executor")} == {bare.resolve()}
-    journal.let_go()
-
-
-def _status(sandbox: Sandbox, topology: str) -> dict[str, Any]:
-    """Return the output of `heron status`; empty while the topology manager is being restarted."""
-    try:
-        return sandbox.status_document(topology, *_HERE)
-    except AssertionError:
-        return {}
-
-
-def _ends(sandbox: Sandbox, topology: str) -> None:
-    """Wait until a topology is listed as finished, and nothing is left."""
-
-    def over() -> bool:
-        listed = json.loads(sandbox.output_of("list", "cluster", "--json"))
-        finished = any(each["name"] == topology and each["state"] == "finished" for each in listed)
-        return finished and not sandbox.remaining()
-
-    wait_until(over, _BACK_S, f"{topology} has ended and left nothing")
+def test_the_status_tells_why_there_is_no_room(place: YarnPlace) -> None:
+    """A node has room for one of these containers, or for the master. YARN knows it when the master has asked."""
+    place.write_profile(Path(sys.executable), "executor_memory_mb: 12000", "manager_memory_mb: 4096")
+    place.commands.submit("steady.py")
+    wait_until(lambda: place.containers("steady") >= 1, BACK_S, "one container has a node")
+    place.waits_for("Node does not have sufficient resource for request", "steady")
+    assert "no machine of the cluster takes it now" in place.commands.output_of("explain", "steady")
+    place.commands.output_of("kill", "steady")
+    place.leaves_nothing()

@@ -95,8 +95,10 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
             assert each.faults() == [], view
     page.goto(f"{url}/local/shop/timelines")
     expect(page.locator(".chart canvas").first).to_be_visible()
-    expect(page.get_by_role("cell", name="back-pressure-began")).to_be_visible()
+    expect(page.get_by_role("cell", name="back-pressure-began").first).to_be_visible()
     enlarged(page)
+    own_metric_by_time(page, f"{url}/local/shop")
+    assert watched.faults() == []
     traced(page, f"{url}/local/shop/traces")
 
     (run.out / "stop").touch()
@@ -232,6 +234,15 @@ def enlarged(page: Page) -> None:
     expect(charts.nth(1)).to_be_visible()
     charts.nth(1).dblclick()
     expect(page).to_have_url(re.compile(r"/timelines$"))
+
+
+def own_metric_by_time(page: Page, topology: str) -> None:
+    """A metric that the author registers has a chart; the page of a task leads to that of the task."""
+    expect(page.locator(".chart figcaption").get_by_text("user/priced, sum of the tasks")).to_be_visible()
+    page.goto(f"{topology}/task/2")
+    page.get_by_role("link", name="user/priced").click()
+    expect(page).to_have_url(f"{topology}/timelines?tasks=2&metric=user%2Fpriced")
+    expect(page.get_by_label("Chart")).to_have_value("user/priced")
 
 
 def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbox, watched: WatchedPage) -> None:

@@ -89,8 +89,9 @@ def test_tasks_are_compared_by_time_at_an_address(sandbox: Sandbox, watched: Wat
     series = [
         {"component": "count", "task_id": task, "metric": metric, "points": points}
         for task in (0, 2, 3)
-        for metric in ("busy", "back-pressure")
+        for metric in ("busy", "back-pressure", "user/size")
     ]
+    series[-1] = {**series[-1], "points": [{**point, "value": -2.5} for point in points]}
     times = {"start_s": end_s - 900, "end_s": end_s, "step_s": 60}
     history = {**times, "series": series, "events": [], "age_s": 0.0, "error": "", "prometheus_error": ""}
     answering(page, "/clusters/local/topologies/steady/history", history)
@@ -100,7 +101,10 @@ def test_tasks_are_compared_by_time_at_an_address(sandbox: Sandbox, watched: Wat
     with page.expect_request(re.compile("/history.*&task=3&task=2$")):
         page.get_by_role("link", name="Compare its tasks by time").click()
     expect(page).to_have_url(f"{url}/local/steady/timelines?tasks=3%2C2")
-    expect(page.locator(".chart")).to_have_count(2)
+    expect(page.locator(".chart")).to_have_count(3)
+    expect(page.get_by_role("slider").last).to_have_accessible_name(
+        re.compile("^user/size by .* count/2 0.250, count/3 -2.50$")
+    )
     page.get_by_label("Chart").select_option("Busy share of time")
     expect(page).to_have_url(f"{url}/local/steady/timelines?tasks=3%2C2&metric=busy")
     expect(page.locator(".chart")).to_have_count(1)

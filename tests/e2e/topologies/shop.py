@@ -10,6 +10,7 @@ from typing import Any
 from recording import arguments
 
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
+from heron.api.metrics import CountMetric
 
 TEXT = "x" * 1000  # a buffer is full within seconds
 
@@ -44,12 +45,15 @@ class Price(Bolt):
         """Knows whether it is the slow one."""
         self.stop = Path(config["out"], "stop")
         self.slow = context.get_task_index() == 1
+        self.priced = CountMetric()
+        context.register_metric("priced", self.priced, 1.0)
         print(f"<b>prices</b> orders, slow: {self.slow}")
 
     def process(self, tup: Tuple) -> None:
         """Prices one."""
         if self.slow and not self.stop.exists():
             self.ask_for_the_price()
+        self.priced.incr()
         self.emit([tup.values[0], tup.values[1] % 100])
 
     def ask_for_the_price(self) -> None:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from heron.driver_kit.container_records import ContainerRecords
 from heron.driver_kit.loading import open_driver
 from heron.errors import StateConflictError, StateError
 from heron.spi.driver import DriverRef
@@ -21,18 +20,13 @@ __all__ = ["begin_run", "stored_package_uri"]
 
 
 def begin_run(statemgr: StateManager, uploader: DriverRef, planned: PlannedRun) -> None:
-    """Upload the package and write the nodes and the records of a planned run; nothing, when that was done before.
-
-    It may be called again after a failure. The records come last: launchers start nothing without them.
+    """Upload the package and write the nodes of a planned run. It may be called again after a failure.
 
     Raises:
         StateError: when another run has the name, or this run was killed.
         PackageError: when the package cannot be uploaded.
     """
     run = decode_execution_state(planned.nodes[NodeKind.EXECUTION_STATE.value], planned.topology)
-    records = ContainerRecords(statemgr, run.topology_id)
-    if records.get(0) is not None:
-        return
     _take_name(statemgr, run)
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder, "package.tar.gz")
@@ -43,7 +37,6 @@ def begin_run(statemgr: StateManager, uploader: DriverRef, planned: PlannedRun) 
     for kind, value in planned.nodes.items():
         with suppress(StateConflictError):  # written before a failure
             statemgr.set(NodeKind(kind), run.topology, value, expected=MUST_NOT_EXIST)
-    records.add(run.topology, planned.containers)
 
 
 def stored_package_uri(statemgr: StateManager, topology: str) -> str:

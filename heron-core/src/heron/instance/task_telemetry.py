@@ -65,7 +65,7 @@ class TaskTelemetry:
         self.metrics = TaskMetrics()
         self.spans = SpanBuffer(spec.component, spec.task_id)
         self.pauses = GarbagePauses()
-        self.errors = UserErrors(spec.topology, spec.component, spec.task_id)
+        self.errors = UserErrors(spec.topology, spec.component, spec.task_id, spec.incarnation)
         self.metrics.on_broken = self._metric_failed
         self._events: list[Event] = []
         self._final_events: list[Event] = []

@@ -16,6 +16,7 @@ from heron.spi.tracing import TraceSpan
 
 __all__ = [
     "CAPABILITIES",
+    "OF_AUTHORS",
     "OLDEST_SPI_VERSION",
     "SPI_VERSION",
     "Event",
@@ -35,6 +36,9 @@ CAPABILITIES = frozenset({"events", "files", "histograms", "history", "server", 
 ``history``: it keeps every value, also after the process has ended; without the flag, the newest value of a live
 process. ``files``: records go to files of the machine that uses it. ``server``: records go to a server. ``traces``: the
 sink keeps the spans of traced tuples."""
+
+OF_AUTHORS = "user/"
+"""The names of the metrics that the author of a component registers begin with it; all others are the engine's own."""
 
 
 class MetricKind(enum.Enum):

@@ -9,11 +9,10 @@
 | KEYS | `topology_keys` | the command that submits the topology |
 | TMANAGER_LOCATION | `tmanager_location` | the topology manager, which holds the node |
 | REPORT | `report` | the topology manager at the end; the command that removes the run |
-| CONTAINER | `container_record` | launchers and commands, through `heron.driver_kit.container_records` |
 | HEALTH | `health_records` | the health manager; commands that pause, resume or approve |
 
-LOCK has no schema, because only its hold counts. `heron.driver_kit.large_values` reads and writes PART. CHECKPOINTS is
-reserved.
+LOCK has no schema, because only its hold counts. CONTAINER belongs to `heron_scheduler_kit.managed`.
+`heron.driver_kit.large_values` reads and writes PART. CHECKPOINTS is reserved.
 
 The rules of the documents are in `document`. No module here calls a state manager.
 """

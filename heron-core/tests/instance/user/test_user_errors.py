@@ -257,3 +257,11 @@ def test_parts_of_a_component_that_fail_at_one_line_are_shown_separately(capsys:
     assert [event.attributes["message"].count("map-2") for event in errors.take_events()] == [0, 1]
     assert [each.value for each in errors.metrics()] == [2, 1]
     assert capsys.readouterr().err.count("the component raised") == 2
+
+
+def test_a_task_that_was_started_again_has_events_of_its_own() -> None:
+    """A reader that knows an event by its id would not see the error of the second life."""
+    lives = [UserErrors("words", "count", 5, incarnation) for incarnation in (1, 2)]
+    for errors in lives:
+        errors.report("process", failure("1 / 0"), "it goes on")
+    assert len({event.id for errors in lives for event in errors.take_events()}) == 2

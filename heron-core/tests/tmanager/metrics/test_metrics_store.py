@@ -16,7 +16,7 @@ from heron.ipc.documents.metric_names import (
 )
 from heron.ipc.documents.metrics_table import MetricsRow, decode_metrics, encode_metrics
 from heron.ipc.documents.status import SinkOutage, Unreached
-from heron.spi.metricsink import Event, Histogram, Metric, MetricKind, MetricsRecord, Source
+from heron.spi.metricsink import OF_AUTHORS, Event, Histogram, Metric, MetricKind, MetricsRecord, Source
 from heron.tmanager.metrics.metrics_store import MetricsStore, quantile
 
 FRESH_S = 10.0
@@ -76,6 +76,17 @@ def test_only_metrics_of_the_wanted_names_are_returned(store: MetricsStore) -> N
     (name,) = {each.name for each in every}
     assert rows_of(store, "", 0, by_task=True, names=(name, "other"), now_s=2.0) == every
     assert rows_of(store, "", 0, by_task=True, names=("other",), now_s=2.0) == ()
+
+
+def test_one_name_selects_the_metrics_of_all_authors(store: MetricsStore) -> None:
+    """A reader does not know what an author has registered."""
+    gauges = [Metric(name, MetricKind.GAUGE, "1", 7.0) for name in ("user/size", "user/by-word/a", "user-errors")]
+    store.take(record(2, 100.0, *gauges, counted(10)), 0.0)
+    found = rows_of(store, "", 0, by_task=True, names=(OF_AUTHORS, "user-errors"), now_s=1.0)
+    assert [each.name for each in found] == ["user-errors", "user/by-word/a", "user/size"]
+    assert [each.name for each in rows_of(store, "", 0, by_task=True, names=("user-errors",), now_s=1.0)] == [
+        "user-errors"
+    ]
 
 
 def test_late_and_repeated_records_change_nothing(store: MetricsStore) -> None:

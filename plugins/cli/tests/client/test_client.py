@@ -283,3 +283,24 @@ def test_a_driver_that_raises_is_named_and_the_rest_is_shown(
     everything = CliRunner().invoke(heron, ["plugins", "check", "statemgr", "--profile", "here", *path])
     assert isinstance(everything.exception, SystemExit | None), everything.exception
     assert "localfs" in everything.output
+
+
+KEEPS_OUTPUT = """
+from heron_scheduler_local.scheduler import LocalScheduler
+
+class It(LocalScheduler):
+    capabilities = frozenset({*LocalScheduler.capabilities, "output"})
+"""
+
+
+def test_logs_that_went_with_their_containers_are_an_error(profiles: Path, install: Install, tmp_path: Path) -> None:
+    """The folder of the run is here, and empty: nothing would be printed, as if the topology had said nothing."""
+    install("heron-scheduler-odd", "heron.scheduler", "odd", KEEPS_OUTPUT)
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    write_run(profiles, replace(RUN, log_dir=str(folder)))
+    with connect("here", config_path=profiles, overrides={"scheduler.driver": "odd"}) as client:
+        with pytest.raises(UsageError, match="'Words': this machine has none of its logs; its containers have them"):
+            client.logs("Words")
+        folder.joinpath("executor-0.log").write_text('{"message": "here"}\n')
+        assert client.log_folder("Words") == folder

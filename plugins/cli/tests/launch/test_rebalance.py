@@ -14,7 +14,7 @@ from heron.ipc.documents.metrics_table import MetricsRow
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PlanIndex, TopologyState, physical_plan
 from heron_cli.launch import rebalance
-from heron_cli.launch.rebalance import plan_rebalance
+from heron_cli.launch.rebalance import measured_rates, plan_rebalance
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_testing.builders import bolt, spout, stream, subscription, topology
 
@@ -22,7 +22,7 @@ EACH = Resource(1.0, 1 << 20, 1 << 20)
 
 
 class Measured:
-    """A topology whose tasks have these totals, one answer after the other."""
+    """A topology whose tasks have these totals, one answer after the other; the last one stays."""
 
     def __init__(self, *answers: Mapping[int, float]) -> None:
         self.answers = list(answers)
@@ -32,7 +32,7 @@ class Measured:
         assert by_task
         return tuple(
             MetricsRow("count", task_id, "", name, "counter", "tuples", value)
-            for task_id, count in self.answers.pop(0).items()
+            for task_id, count in (self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]).items()
             for name, value in ((EXECUTE_COUNT, count / 4), (EMIT_COUNT, 1e9), (EXECUTE_COUNT, 3 * count / 4))
         )
 
@@ -61,20 +61,44 @@ def planned(index: PlanIndex, component: str, *answers: Mapping[int, float]) -> 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rebalance, "_MEASURE_S", 0.01)
+    monkeypatch.setattr(rebalance, "_LOOK_S", 0.001)
 
 
 def test_the_tuples_of_the_measured_time_count(index: PlanIndex) -> None:
     """Totals are of the whole life of a process, and say little about now."""
     found = planned(index, "count", {2: 1000.0, 3: 9000.0}, {2: 1030.0, 3: 9010.0})
-    assert [round(each.now_per_s) for each in found.loads] == [3000, 1000]
-    assert all(each.expected_per_s == pytest.approx(2000, rel=0.06) for each in found.loads)
+    busy, idle = (each.now_per_s for each in found.loads)
+    assert busy == pytest.approx(3 * idle)
+    assert all(each.expected_per_s == pytest.approx((busy + idle) / 2, rel=0.06) for each in found.loads)
     assert found.owners["count"].table().count(2) < 512
 
 
-def test_a_task_that_restarts_meanwhile_counts_from_its_restart(index: PlanIndex) -> None:
+def test_reports_of_tasks_that_come_at_other_moments_do_not_look_like_a_skew() -> None:
+    """Both have 100 tuples/s and report each second. In 5 s, six reports of one arrive, and four of the other."""
+    looks = [number / 4 for number in range(21)]
+
+    def total(at_s: float, phase_s: float) -> float:
+        return 100.0 * int(at_s + phase_s)
+
+    found = measured_rates([(at_s, {2: total(at_s, 0.99), 3: total(at_s, 0.0)}) for at_s in looks])
+    assert found == pytest.approx({2: 100.0, 3: 100.0})
+
+
+def test_with_a_long_export_period_the_whole_time_counts() -> None:
+    """One report, or none, comes meanwhile."""
+    observations = [
+        (10.0, {2: 500.0, 3: 7.0}),
+        (12.0, {2: 1000.0, 3: 7.0, 4: 50.0}),
+        (15.0, {2: 1000.0, 3: 7.0, 4: 50.0}),
+    ]
+    assert measured_rates(observations) == {2: 100.0, 3: 0.0, 4: 10.0}
+
+
+def test_a_task_that_restarts_meanwhile_counts_from_its_restart() -> None:
     """Its total has become smaller."""
-    found = planned(index, "count", {2: 1000.0, 3: 9000.0}, {2: 1030.0, 3: 10.0})
-    assert [round(each.now_per_s) for each in found.loads] == [3000, 1000]
+    observations = [(0.0, {2: 9000.0}), (2.0, {2: 9100.0}), (3.0, {2: 10.0}), (4.0, {2: 30.0}), (5.0, {2: 50.0})]
+    assert measured_rates(observations) == {2: 20.0}
+    assert measured_rates([(0.0, {2: 9000.0}), (5.0, {2: 10.0})]) == {2: 2.0}
 
 
 def test_even_tasks_have_nothing_to_move(index: PlanIndex) -> None:

@@ -151,3 +151,12 @@ def test_an_idle_task_has_the_speed_of_its_life() -> None:
     assert found.value("life-rate", OTHER) == pytest.approx(2500.0)
     assert found.value("true-rate", OTHER) is None
     assert found.value("execute-p99-s", OTHER) == pytest.approx(0.02)
+
+
+def test_a_component_whose_tasks_have_not_started_shows_nothing() -> None:
+    """No container with tasks has started, because a cluster has no room: no process is in the observation."""
+    source, work = SHAPE.components
+    shape = replace(SHAPE, components=(source, replace(work, tasks={})))
+    assert routed(seen({2: [], 3: []}, shape=shape)) == (None, None)
+    observations = [Observation(float(at), shape, ()) for at in range(5)]
+    assert list(RoutedSensor().measure(observations)) == []

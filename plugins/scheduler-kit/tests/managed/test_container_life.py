@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from heron.driver_kit.container_records import ContainerPhase, ContainerRecord
 from heron.errors import SchedulerError
 from heron_scheduler_kit.managed.container_life import (
     UNSEEN_END,
@@ -19,6 +18,7 @@ from heron_scheduler_kit.managed.container_life import (
     removed,
     restarted,
 )
+from heron_scheduler_kit.managed.container_records import ContainerPhase, ContainerRecord
 from heron_scheduler_kit.supervision import BackoffLimits
 
 LIMITS = RestartLimits(BackoffLimits(0.1, 10.0, 30.0), 2)

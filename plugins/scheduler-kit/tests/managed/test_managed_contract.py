@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from folder_cluster import FolderScheduler
 
-from heron.driver_kit.container_records import ContainerRecords
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import Scheduler
+from heron_scheduler_kit.managed.container_records import ContainerRecords
 from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract, runs
 from heron_testing.waiting import wait_until
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from heron.driver_kit.container_records import ContainerPhase, ContainerRecord
 from heron.errors import SchedulerError
 from heron.planner.packing_plan import NO_RESOURCE, Resource
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, ContainerStatus, Job
 from heron_scheduler_kit.managed.cluster import JobChange, Observation
 from heron_scheduler_kit.managed.container_life import UNSEEN_END
+from heron_scheduler_kit.managed.container_records import ContainerPhase, ContainerRecord
 from heron_scheduler_kit.managed.container_state import container_status
 from heron_scheduler_kit.managed.launch_file import encode_launch_file, read_launch_file
 from heron_scheduler_kit.managed.managed_job import ManagedJob, decode_job, encode_job

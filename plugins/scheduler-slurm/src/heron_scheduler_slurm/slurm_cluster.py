@@ -23,6 +23,7 @@ from heron_scheduler_slurm.slurm_jobs import job_name, observe_places
 
 __all__ = ["SlurmCluster"]
 
+_CHECK_S = 10.0  # of a command; without a valid slurm.conf each one tries again for a minute
 _TEST_RESULT = re.compile(r"to start at \S+ using \d+ processors on nodes \S+ in partition \S+")
 
 
@@ -39,6 +40,7 @@ class SlurmCluster(Cluster):
         """Ask Slurm when a container of one core would start, with the partition, account and QOS of the options."""
         options = self._options
         self._store.check()
+        timeout_s = min(timeout_s, _CHECK_S)
         for name in ("scancel", "squeue"):
             self._slurm.run(name, "--version", timeout_s=timeout_s)
         shown = self._slurm.run("scontrol", "show", "partition", "-o", timeout_s=timeout_s)

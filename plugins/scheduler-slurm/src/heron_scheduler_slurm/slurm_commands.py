@@ -62,10 +62,12 @@ class SlurmCommands:
             msg = f"`{words[0]}` cannot be run: {error}; {remedy}"
             raise SchedulerError(msg) from error
         except subprocess.TimeoutExpired as error:
-            msg = f"Slurm: `{words[0]}` has no answer after {timeout_s:g} s; `scontrol ping` shows the controllers"
+            said = _said(words[0], (error.stderr or b"").decode(errors="replace"))
+            remedy = f"it says: {said}" if said else "`scontrol ping` shows the controllers"
+            msg = f"Slurm: `{words[0]}` has no answer after {timeout_s:g} s; {remedy}"
             raise SchedulerError(msg) from error
         if ran.returncode != 0:
-            said = "; ".join(line.removeprefix(f"{words[0]}: ") for line in ran.stderr.strip().splitlines())
+            said = _said(words[0], ran.stderr)
             remedy = next(
                 (each for words_of, each in _REMEDIES.items() if re.search(words_of, said, re.IGNORECASE)), ""
             )
@@ -95,3 +97,8 @@ class SlurmCommands:
         elif running:
             with suppress(SchedulerError):  # a job that ends at this moment; the caller looks again
                 self.run("scancel", "--batch", "--signal=TERM", *running)
+
+
+def _said(command: str, stderr: str) -> str:
+    """What a command wrote, in one line."""
+    return "; ".join(dict.fromkeys(line.removeprefix(f"{command}: ") for line in stderr.strip().splitlines()))

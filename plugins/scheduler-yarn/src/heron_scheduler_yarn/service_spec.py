@@ -47,6 +47,10 @@ def service_spec(name: str, job: ManagedJob, files: Mapping[str, str], options: 
         "yarn.service.container-failure.retry.max": "0",
         "yarn.service.container-failure-per-component.threshold": _NEVER,
         "yarn.service.node-blacklist.threshold": _NEVER,
+        # Otherwise YARN counts the failures of a master for ever, and ends the service at the second one.
+        "yarn.service.am-failure.validity-interval-ms": "60000",
+        # 120 s by default: so long a new master waits for containers that were lost with the old one.
+        "yarn.service.container-recovery.timeout.ms": "10000",
     }
     return {
         "name": name,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 
 import httpx
 
+from heron.clock import monotonic_s
 from heron.errors import SchedulerError
 from heron_scheduler_yarn.yarn_access import YarnAccess
 
@@ -16,13 +18,22 @@ Json = dict[str, object]
 SERVICES = "/app/v1/services"
 CLUSTER = "/ws/v1/cluster"
 _ANSWER_S = 4.0
-_CREATE_S = 15.0  # a guess: on a busy machine 4 s were often too short, and 15 s once
+# 0.7 to 5 s: YARN writes the service into HDFS twice, and asks each 200 ms whether its application is accepted. The
+# first service after a start of the resource manager needs 3 to 20 s, because Java loads the classes for it.
+_CREATE_S = 20.0
 _NODE_S = 2.0
+_POLL_S = 0.1
 _MOST = 400
 _REMEDIES = {
     401: "the cluster wants Kerberos, which this driver does not have; see the README of heron-scheduler-yarn",
     403: "grant the right to submit to the queue, or set scheduler.queue or scheduler.user",
     404: "set yarn.webapp.api-service.enable to true on the resource manager",
+}
+_REMEDIES_OF_WORDS = {
+    "larger than configured max": "in MiB; request less for its components, or ask for a larger "
+    "yarn.scheduler.maximum-allocation-mb",
+    "unknown queue": "set scheduler.queue to one that `yarn queue -list` shows",
+    "not have permission to submit": _REMEDIES[403],
 }
 
 
@@ -37,9 +48,10 @@ class ApiError(SchedulerError):
 class YarnApi:
     """One cluster and one user. Used from one thread."""
 
-    def __init__(self, find: Callable[[], YarnAccess]) -> None:
-        """`find` is called before the first request."""
+    def __init__(self, find: Callable[[], YarnAccess], create_s: float = _CREATE_S) -> None:
+        """`find` is called before the first request. `create_s` is the limit of a POST."""
         self._find = find
+        self._create_s = create_s
         self._access: YarnAccess | None = None
 
     @property
@@ -58,6 +70,34 @@ class YarnApi:
                 raise
             return None
 
+    def create(self, service: Json) -> None:
+        """Create a service. YARN goes on when its answer is late, so a service that appears then is created.
+
+        Raises:
+            SchedulerError: when YARN refuses, or the service does not appear within the same time again.
+        """
+        try:
+            self.request("POST", SERVICES, service)
+        except ApiError:
+            raise
+        except SchedulerError:
+            pause, end_s = threading.Event(), monotonic_s() + self._create_s
+            while not self._appears(str(service["name"])):
+                if monotonic_s() > end_s:
+                    raise
+                pause.wait(_POLL_S)
+
+    def _appears(self, name: str) -> bool:
+        try:
+            return bool(self.applications(name))
+        except SchedulerError:  # as slow as the first answer
+            return False
+
+    def applications(self, name: str) -> list[Json]:
+        """Return the applications of a service, also those that have ended."""
+        found = self.cluster("apps", {"applicationTypes": "yarn-service", "name": name})
+        return [each for each in items(fields(found.get("apps")).get("app")) if each.get("name") == name]
+
     def cluster(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         """Return what the resource manager says about its cluster; `path` begins after ``/ws/v1/cluster/``."""
         return self.request("GET", f"{CLUSTER}/{path}", query=query)
@@ -70,7 +110,7 @@ class YarnApi:
             SchedulerError: when none answers; the outcome is unknown.
         """
         why = ""
-        timeout_s = (_CREATE_S if method == "POST" else _ANSWER_S) / len(self.access.addresses)
+        timeout_s = (self._create_s if method == "POST" else _ANSWER_S) / len(self.access.addresses)
         for address in self.access.addresses:
             try:
                 response = self._send(method, f"{address}{path}", body, query, timeout_s)
@@ -100,8 +140,9 @@ class YarnApi:
         with httpx.Client(timeout=timeout_s, follow_redirects=True) as client:
             response = client.request(method, url, json=body, params=parameters, headers=headers)
         if not response.is_success:
-            remedy = _REMEDIES.get(response.status_code, "")
-            msg = f"YARN refuses {method} {httpx.URL(url).path}: {_said(response)} ({response.status_code})"
+            said, of_status = _said(response), _REMEDIES.get(response.status_code, "")
+            remedy = next((each for words, each in _REMEDIES_OF_WORDS.items() if words in said), of_status)
+            msg = f"YARN refuses {method} {httpx.URL(url).path}: {said} ({response.status_code})"
             raise ApiError(f"{msg}; {remedy}" if remedy else msg, response.status_code)
         return response
 

@@ -71,7 +71,7 @@ class YarnCluster(Cluster):
             services[name] = self._store.add_service(topology, name, new)
         for name, files in services.items():
             if not files.keys().isdisjoint(change.files) and self._api.service(name) is None:
-                self._api.request("POST", SERVICES, service_spec(name, change.after, files, self._options))
+                self._api.create(service_spec(name, change.after, files, self._options))
             if gone := files.keys() & change.removed:
                 self._remove(name, files, gone)
 
@@ -99,7 +99,7 @@ class YarnCluster(Cluster):
         left = [
             f"application {each['id']} ({name})"
             for name in self._store.services(topology)
-            for each in filter(is_live, self._applications(name))
+            for each in filter(is_live, self._api.applications(name))
         ]
         ending = self._ending.get(topology, {})
         for container in [each for each, node in ending.items() if not self._runs(node, each)]:
@@ -114,7 +114,7 @@ class YarnCluster(Cluster):
         found = []
         for name in self._store.services(stored.job.topology):
             found.append(JobLink("service", f"yarn app -status {name}"))
-            found += [JobLink(name, f"{page}/cluster/app/{each['id']}") for each in self._applications(name)]
+            found += [JobLink(name, f"{page}/cluster/app/{each['id']}") for each in self._api.applications(name)]
         return tuple(found)
 
     def output(self, job: ManagedJob, container_id: int, lines: int) -> Sequence[str]:
@@ -139,7 +139,7 @@ class YarnCluster(Cluster):
 
     def _destroy(self, name: str) -> None:
         """End a service. Its master would take seconds to end by itself, so the resource manager ends it."""
-        for each in filter(is_live, self._applications(name)):
+        for each in filter(is_live, self._api.applications(name)):
             self._api.request("PUT", f"{CLUSTER}/apps/{each['id']}/state", {"state": "KILLED"})
         try:
             self._api.request("DELETE", f"{SERVICES}/{name}")
@@ -165,10 +165,6 @@ class YarnCluster(Cluster):
             if answer is not None:
                 return printed_lines(answer.text)[-lines:]
         return []
-
-    def _applications(self, name: str) -> list[Json]:
-        found = self._api.cluster("apps", {"applicationTypes": "yarn-service", "name": name})
-        return [each for each in items(fields(found.get("apps")).get("app")) if each.get("name") == name]
 
     def _nodes(self, host: str = "") -> list[str]:
         """Return the web addresses of the node managers that run, on a host or on all."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from heron.ipc.documents.status import ComponentStatus, Culprit, LeaderStatus, T
 from heron_cli.client import MetricsRow, TopologyEntry, TopologyStatus
 from heron_service_tracker.history.buckets import OpenBuckets, resolution_for
 from heron_service_tracker.history.samples import Increments, Sample
-from heron_service_tracker.history.series import Series, SeriesGroup
+from heron_service_tracker.history.series import MOST_OF_AUTHORS, Series, SeriesGroup
 from heron_service_tracker.observed.observed import ObservedTopology
 from heron_service_tracker.observed.task_figures import COUNTERS, figures_of_tasks
 from heron_service_tracker.watches.observations import Observations
@@ -50,7 +51,7 @@ def increments_of(found: list[Sample], task_id: int = 0) -> list[tuple[float, fl
     return [seen for series, seen in by_series(found).items() if series == EMITTED._replace(task_id=task_id)]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(totals=st.lists(st.integers(0, 10**6), min_size=1, max_size=30), steps=st.lists(st.integers(0, 9), min_size=30))
 def test_no_sequence_of_totals_makes_a_negative_rate_or_a_spike(
     make_entry: MakeEntry, make_status: MakeStatus, totals: list[int], steps: list[int]
@@ -67,6 +68,59 @@ def test_no_sequence_of_totals_makes_a_negative_rate_or_a_spike(
         before = total if step or before is None else before
 
 
+def own_levels(topology: ObservedTopology, increments: Increments) -> dict[Series, float]:
+    """What an observation adds of the metrics that authors register."""
+    found = by_series(increments.samples(topology))
+    return {series: total for series, (total, _) in found.items() if series.metric.startswith("user/")}
+
+
+def test_metrics_of_authors_are_kept_by_task_and_as_sums(make_entry: MakeEntry, make_status: MakeStatus) -> None:
+    """A metric has one value, or one for each key. What is no number has no mean."""
+    status = make_status()
+    one, other = status.tasks[0], msgspec.structs.replace(status.tasks[0], task_id=99)
+    rows = [
+        MetricsRow(one.component, task_id, "p", name, "gauge", "1", value)
+        for task_id, name, value in (
+            (one.task_id, "user/size", -2.5),
+            (99, "user/size", 4.0),
+            (99, "user/by-word/a", 1.0),
+            (99, "user/by-word/b", float("nan")),
+        )
+    ]
+    status = replace(status, tasks=(one, other))
+    topology = replace(observed(make_entry(), status, 0, 100.0), figures=figures_of_tasks(rows), figures_at_s=100.0)
+    place = ("near", "words", one.component)
+    assert own_levels(topology, Increments(30.0)) == {
+        Series(*place, one.task_id, "user/size"): -2.5,
+        Series(*place, 99, "user/size"): 4.0,
+        Series(*place, 0, "user/size"): 1.5,
+        Series(*place, 99, "user/by-word/a"): 1.0,
+        Series(*place, 0, "user/by-word/a"): 1.0,
+    }
+
+
+def test_a_metric_with_a_value_for_each_key_does_not_fill_the_history(
+    make_entry: MakeEntry, make_status: MakeStatus, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The names that came first stay, and the log says once what is left out."""
+    status = make_status()
+    task = status.tasks[0]
+
+    def seen(at_s: float, keys: range) -> set[str]:
+        rows = [MetricsRow(task.component, task.task_id, "p", f"user/k/{key}", "gauge", "1", 1.0) for key in keys]
+        topology = replace(observed(make_entry(), status, 0, at_s), figures=figures_of_tasks(rows), figures_at_s=at_s)
+        return {series.metric for series in own_levels(topology, increments) if series.task_id}
+
+    increments = Increments(30.0)
+    assert seen(100.0, range(5, 10)) == {f"user/k/{key}" for key in range(5, 10)}
+    assert seen(110.0, range(1000)) == {f"user/k/{key}" for key in (*range(27), *range(5, 10))} | seen(
+        120.0, range(1000)
+    )
+    assert len(seen(130.0, range(1000))) == MOST_OF_AUTHORS
+    assert len(caplog.messages) == 1
+    assert f"the first {MOST_OF_AUTHORS} metrics" in caplog.messages[0]
+
+
 RATE = 100  # tuples a second of one process, at most
 LIFE = st.tuples(
     st.lists(st.integers(0, RATE), min_size=3, max_size=3),  # what each of three processes emits in a second
@@ -75,7 +129,7 @@ LIFE = st.tuples(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(seconds=st.lists(LIFE, min_size=2, max_size=40))
 @example(seconds=[([99] * 3, "", [0] * 3), ([99] * 3, "leader", [12, 0, 0]), *[([99] * 3, "", [0] * 3)] * 20])
 @example(seconds=[([0, 0, 99], "leader", [2, 0, 2]), ([76, 0, 100], "", [0] * 3), ([0, 0, 26], "", [0] * 3)])
@@ -224,7 +278,7 @@ def test_the_finest_resolution_that_is_kept_is_read(ago_s: int, of_tasks: bool, 
     assert resolution_for(NOW - ago_s, NOW, of_tasks=of_tasks).step_s == step_s
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(steps=st.lists(st.floats(0.5, 25.0), min_size=40, max_size=60), start_s=st.floats(0.0, 120.0))
 def test_each_minute_of_a_task_has_what_was_counted_in_it(
     make_entry: MakeEntry, make_status: MakeStatus, steps: list[float], start_s: float

@@ -268,7 +268,9 @@ def requests(draw: st.DrawFn) -> tuple[str, str, str, dict[str, Any]]:
     return path, method, f"{url}?{urlencode(query)}", options
 
 
-@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(request=requests())
 def test_every_answer_is_one_that_the_document_declares(
     ask: Ask, request: tuple[str, str, str, dict[str, Any]]

@@ -28,6 +28,7 @@ from heron.kernel.settings import EngineSettings
 from heron.planner.logical_plan import logical_plan
 from heron.planner.physical_plan import PlanIndex, TaskPlan, TopologyState
 from heron.spi.driver import DriverRef
+from heron.spi.metricsink import OF_AUTHORS
 from heron_simulator.ack_ledger import AckLedger
 from heron_simulator.author_code import AuthorCode, definition_and_code
 from heron_simulator.placement import place
@@ -223,9 +224,9 @@ class Simulation:
         """
         metrics = self._task(name, index).metrics.snapshot((), self._clock.monotonic_s(), final=True)
         return {
-            each.name.removeprefix("user/"): each.value
+            each.name.removeprefix(OF_AUTHORS): each.value
             for each in metrics
-            if each.name.startswith("user/") and isinstance(each.value, int | float)
+            if each.name.startswith(OF_AUTHORS) and isinstance(each.value, int | float)
         }
 
     def close(self) -> None:

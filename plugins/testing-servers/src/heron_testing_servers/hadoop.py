@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 from heron_testing_servers.install import ServerNotInstalledError
 
-__all__ = ["HADOOP_VERSION", "hadoop_java", "write_hadoop_settings"]
+__all__ = ["CLOSES_SOON", "HADOOP_VERSION", "hadoop_java", "write_hadoop_settings"]
 
 HADOOP_VERSION = "3.5.0"
 
@@ -22,6 +22,12 @@ log4j.appender.stderr.target=System.err
 log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
 log4j.appender.stderr.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
 """
+
+# A client that closes a file asks again after this time, 400 by default, if the data node was slower to report.
+CLOSES_SOON = {
+    "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
+    "dfs.client.block.write.locateFollowingBlock.retries": "10",
+}
 
 # The default retries of a client take minutes.
 _SOON = {"ipc.client.connect.retry.interval": "200", "ipc.client.connect.max.retries": "100"}

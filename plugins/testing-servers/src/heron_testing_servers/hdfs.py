@@ -14,7 +14,7 @@ import urllib.request
 from pathlib import Path
 
 from heron_testing.ports import free_port
-from heron_testing_servers.hadoop import HADOOP_VERSION, hadoop_java, write_hadoop_settings
+from heron_testing_servers.hadoop import CLOSES_SOON, HADOOP_VERSION, hadoop_java, write_hadoop_settings
 from heron_testing_servers.install import installed, maven_jars
 from heron_testing_servers.server_process import ServerError, ServerProcess, answers
 
@@ -155,8 +155,6 @@ def _configure(folder: Path, web_port: int, file_system: str) -> None:
         "dfs.datanode.ipc.address": f"127.0.0.1:{free_port()}",
         "dfs.datanode.http.address": f"127.0.0.1:{free_port()}",
         "dfs.datanode.du.reserved": "0",
-        # A client that closes a file asks again after this time, 400 by default, if the data node was slower to report.
-        "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
-        "dfs.client.block.write.locateFollowingBlock.retries": "10",
+        **CLOSES_SOON,
     }
     write_hadoop_settings(conf, core, hdfs_site=site)

@@ -1,9 +1,9 @@
 """A node of Kubernetes that runs Pods as processes: ``python process_kubelet.py NODE URL TOKEN PKI FOLDER PORT``.
 
 It starts the command of the only container of each Pod that is bound to the node, with the variables of the Pod. Paths
-below the mounts of Secrets become paths of a folder of the Pod. It restarts the command with a back-off, sends SIGTERM
-and SIGKILL when the Pod is deleted, reports states, and serves the output. The image ``missing`` cannot be pulled. All
-processes end with this one.
+below the mounts of Secrets become paths of a folder of the Pod, and TMPDIR names such a folder. It restarts the command
+with a back-off, sends SIGTERM and SIGKILL when the Pod is deleted, reports states, and serves the output. The image
+``missing`` cannot be pulled. All processes end with this one.
 """
 
 from __future__ import annotations
@@ -186,7 +186,9 @@ class PodProcess:
             "status.hostIP": _HOST,
             "spec.nodeName": self._node,
         }
-        found = {}
+        temporary = self._folder / "tmp"  # in place of an empty folder that is mounted at /tmp
+        temporary.mkdir(exist_ok=True)
+        found = {"TMPDIR": str(temporary)}
         for each in self._spec.get("env", ()):
             found[each["name"]] = each.get("value") or fields.get(
                 each.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath", ""), ""

@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 from heron_testing.ports import free_port
-from heron_testing_servers.hadoop import hadoop_java, write_hadoop_settings
+from heron_testing_servers.hadoop import CLOSES_SOON, hadoop_java, write_hadoop_settings
 from heron_testing_servers.install import installed, maven_jars
 from heron_testing_servers.server_process import ServerError, ServerProcess
 
@@ -61,7 +61,7 @@ class YarnServices:
         self.url = f"http://{_HOST}:{page_port}"
         """The web address of the resource manager."""
         site = _site(folder, libraries, page_port, zookeeper)
-        core = {"fs.defaultFS": file_system, "hadoop.tmp.dir": str(folder / "data")}
+        core = {"fs.defaultFS": file_system, "hadoop.tmp.dir": str(folder / "data"), **CLOSES_SOON}
         home = Path(str(shutil.which("java"))).resolve().parents[1]
 
         def server(name: str, main: str, settings: dict[str, str]) -> ServerProcess:
@@ -150,8 +150,12 @@ class YarnServices:
 _MANAGER = "resourcemanager"
 _QUEUE = "yarn.scheduler.capacity"
 _QUEUES = {
-    f"{_QUEUE}.root.queues": "default",
+    f"{_QUEUE}.root.queues": "default,closed",
+    **{f"{_QUEUE}.root.acl_{each}": " " for each in ("submit_applications", "administer_queue")},
     f"{_QUEUE}.root.default.capacity": "100",
+    f"{_QUEUE}.root.default.acl_submit_applications": "*",
+    f"{_QUEUE}.root.closed.capacity": "0",
+    f"{_QUEUE}.root.closed.acl_submit_applications": "somebody",
     f"{_QUEUE}.maximum-am-resource-percent": "1.0",
     f"{_QUEUE}.resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
 }
@@ -167,6 +171,8 @@ def _site(folder: Path, libraries: Path, page_port: int, zookeeper: str) -> dict
         f"{manager}.recovery.enabled": "true",
         f"{manager}.fs.state-store.uri": f"file://{folder}/store",
         f"{manager}.connect.retry-interval.ms": "300",
+        f"{manager}.am.max-attempts": "20",  # tests kill masters
+        "yarn.acl.enable": "true",
         "yarn.nm.liveness-monitor.expiry-interval-ms": "6000",
         "yarn.node-attribute.fs-store.root-dir": f"file://{folder}/attributes",
         "yarn.scheduler.minimum-allocation-mb": "64",

@@ -29,7 +29,7 @@ from heron.ipc.documents.metric_names import (
     TRACE_GAPS,
     WATERMARK,
 )
-from heron.spi.metricsink import Histogram, Metric, MetricKind
+from heron.spi.metricsink import OF_AUTHORS, Histogram, Metric, MetricKind
 
 __all__ = ["LATENCY_BOUNDS_S", "LatencyHistogram", "TaskMetrics", "trace_metrics"]
 
@@ -221,7 +221,8 @@ class TaskMetrics:
             if final or now_s >= user.due_s:
                 self._read(name, user, now_s)
             metrics += [
-                Metric(f"user/{name}{suffix}", MetricKind.GAUGE, "1", value) for suffix, value in user.values.items()
+                Metric(f"{OF_AUTHORS}{name}{suffix}", MetricKind.GAUGE, "1", value)
+                for suffix, value in user.values.items()
             ]
         return metrics
 

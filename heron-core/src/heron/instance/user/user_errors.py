@@ -53,9 +53,9 @@ class UserErrors:
     `fields_of` gives the names of the values that a stream of a component has.
     """
 
-    def __init__(self, topology: str, component: str, task_id: int) -> None:
+    def __init__(self, topology: str, component: str, task_id: int, incarnation: int = 1) -> None:
         self._subject = f"topology {topology!r}, component {component!r}, task {task_id}"
-        self._component, self._task_id = component, task_id
+        self._component, self._task_id, self._incarnation = component, task_id, incarnation
         self.add_letter: Callable[[DeadLetter], object] | None = None
         self.shows_values: Callable[[], bool] = lambda: False
         self.fields_of: Callable[[str, str], Sequence[str]] = lambda _component, _stream: ()
@@ -132,7 +132,7 @@ class UserErrors:
         found = self._seen[key] = _Counted(_end_of(": ".join(filter(None, (doing, own.part, what)))))
         found.count = 1
         _show(f"heron: {line}{self._switch(with_record)}\n{traceback_text(error)}")
-        event_id = f"error-{self._task_id}-{next(self._numbers)}"
+        event_id = f"error-{self._task_id}-{self._incarnation}-{next(self._numbers)}"
         attributes = {"message": line, "error": found.name, "exception": class_name(error), "place": place}
         attributes["trace"] = traceback_text(error, _TRACE_CHARACTERS)
         self._events.append(Event(event_id, "user-error", wall_s(), f"task-{self._task_id}", "", attributes))

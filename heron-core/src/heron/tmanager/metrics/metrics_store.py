@@ -26,7 +26,7 @@ from heron.ipc.documents.metric_names import (
 )
 from heron.ipc.documents.metrics_table import MetricsOwner, MetricsSeries, MetricsTable, MetricsValue
 from heron.ipc.documents.status import SinkOutage, Unreached
-from heron.spi.metricsink import Histogram, Metric, MetricKind, MetricsRecord, Source
+from heron.spi.metricsink import OF_AUTHORS, Histogram, Metric, MetricKind, MetricsRecord, Source
 
 __all__ = ["ComponentFigures", "MetricsStore", "quantile"]
 
@@ -171,8 +171,8 @@ class MetricsStore:
     ) -> MetricsTable:
         """The metrics of a component's tasks, of one task, or of all processes ("" and 0), ordered by owner and name.
 
-        `names` are those of the metrics; empty for all. The sum over the tasks of a component adds counters, gauges and
-        the buckets of histograms.
+        `names` are those of the metrics; empty for all, and `OF_AUTHORS` for all of authors. The sum over the tasks of
+        a component adds counters, gauges and the buckets of histograms.
         """
         wanted = frozenset(names)
         sums: dict[_Owner, dict[_Series, _Sum]] = {}
@@ -289,6 +289,8 @@ def _add(sums: dict[_Series, _Sum], reports: _Reports, wanted: frozenset[str], *
 
 
 def _named(metrics: Iterable[Metric], wanted: frozenset[str]) -> Iterable[Metric]:
+    if OF_AUTHORS in wanted:
+        return (each for each in metrics if each.name in wanted or each.name.startswith(OF_AUTHORS))
     return (each for each in metrics if each.name in wanted) if wanted else metrics
 
 

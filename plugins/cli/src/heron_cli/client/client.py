@@ -236,9 +236,20 @@ class Client:
         return search_logs(folder, task_id, search, lines) if search else last_logs(folder, task_id, lines)
 
     def log_folder(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> Path:
-        """Return the folder with the logs of the topology, or of its last run, on this machine."""
+        """Return the folder with the logs of the topology, or of its last run, on this machine.
+
+        Raises:
+            UsageError: when the logs are with the containers of its scheduler.
+        """
         with self.topology(name, timeout_s=timeout_s) as topology:
-            return find_logs(topology, Path(self._profile.log_dir))
+            folder = find_logs(topology, Path(self._profile.log_dir))
+        if "output" in self._scheduler.capabilities and not any(folder.iterdir()):
+            msg = (
+                f"topology {name!r}: this machine has none of its logs; its containers have them until they go: "
+                "`heron list`, `heron submit` and `heron kill` remove the containers of ended topologies"
+            )
+            raise UsageError(msg)
+        return folder
 
     def follow_logs(
         self, name: str, *, task_id: int | None = None, lines: int = 20, timeout_s: float = _TIMEOUT_S

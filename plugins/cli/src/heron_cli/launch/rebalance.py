@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from heron.api.definition import GroupingKind
+from heron.clock import monotonic_s
 from heron.errors import UsageError, known, nearest
 from heron.ipc.documents.metric_names import EXECUTE_COUNT
 from heron.planner.key_balance import balanced_owners, expected_rates
@@ -14,10 +15,11 @@ from heron.planner.key_owners import KeyOwners
 from heron.planner.physical_plan import PlanIndex
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 
-__all__ = ["Rebalance", "TaskLoad", "plan_rebalance"]
+__all__ = ["Rebalance", "TaskLoad", "measured_rates", "plan_rebalance"]
 
 _MEASURE_S = 5.0
 """Longer than some export periods (`heron.metrics.export.s`), short enough to wait for."""
+_LOOK_S = 0.25  # how well the time of a report is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def plan_rebalance(index: PlanIndex, topology: RemoteTopology, components: Colle
     """
     for component in components:
         _check(index, component)
-    rates = _rates(topology)
+    rates = measured_rates(_observed(topology))
     owners, loads = {}, []
     for component in components:
         before = index.key_owners(component)
@@ -76,13 +78,39 @@ def _check(index: PlanIndex, component: str) -> None:
         raise UsageError(msg)
 
 
-def _rates(topology: RemoteTopology) -> dict[int, float]:
-    """Return the tuples per second of each task; a task that restarts meanwhile counts from its restart."""
-    before = _counts(topology)
-    threading.Event().wait(_MEASURE_S)
-    counts = _counts(topology)
-    done = {task_id: count - before.get(task_id, 0.0) for task_id, count in counts.items()}
-    return {task_id: (count if count >= 0 else counts[task_id]) / _MEASURE_S for task_id, count in done.items()}
+def measured_rates(observations: Sequence[tuple[float, Mapping[int, float]]]) -> dict[int, float]:
+    """Return the tuples per second of each task, of its totals at these times in seconds.
+
+    A total is as old as the last report of its task. So the time between the first and the last change counts; with a
+    single change, the whole time. A task that restarts meanwhile counts from its restart.
+    """
+    begin_s, first = observations[0]
+    whole_s = observations[-1][0] - begin_s
+    changes = {task_id: [(begin_s, count)] for task_id, count in first.items()}
+    for at_s, counts in observations[1:]:
+        for task_id, count in counts.items():
+            of_task = changes.setdefault(task_id, [(begin_s, 0.0)])
+            if count < of_task[-1][1]:
+                of_task[:] = [(begin_s, 0.0)]
+            if count != of_task[-1][1]:
+                of_task.append((at_s, count))
+    return {task_id: _rate(of_task, whole_s) for task_id, of_task in changes.items()}
+
+
+def _rate(changes: Sequence[tuple[float, float]], whole_s: float) -> float:
+    """The first of the changes is the total at the beginning, whose age is unknown."""
+    if len(changes) <= 2:
+        return (changes[-1][1] - changes[0][1]) / whole_s
+    (begin_s, before), (end_s, after) = changes[1], changes[-1]
+    return (after - before) / (end_s - begin_s)
+
+
+def _observed(topology: RemoteTopology) -> list[tuple[float, Mapping[int, float]]]:
+    found: list[tuple[float, Mapping[int, float]]] = [(monotonic_s(), _counts(topology))]
+    while found[-1][0] < found[0][0] + _MEASURE_S:
+        threading.Event().wait(_LOOK_S)
+        found.append((monotonic_s(), _counts(topology)))
+    return found
 
 
 def _counts(topology: RemoteTopology) -> dict[int, float]:

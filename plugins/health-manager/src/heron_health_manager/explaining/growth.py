@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heron.ipc.documents.metric_names import IN_QUEUE_BYTES, OUT_QUEUE_BYTES, RESIDENT_BYTES
+from heron.spi.metricsink import OF_AUTHORS
 from heron_cli.view.text import format_bytes
 from heron_health_manager.explaining.facts import PastGauges
 from heron_health_manager.explaining.words import duration, large
@@ -49,7 +50,7 @@ def grown_before(gauges: Sequence[PastGauges], container_id: int, process: str, 
     factors = {
         name: value / max(first[name].values[name], 1.0)
         for name, value in last.values.items()
-        if name == RESIDENT_BYTES or name in _QUEUES or name.startswith("user/")
+        if name == RESIDENT_BYTES or name in _QUEUES or name.startswith(OF_AUTHORS)
     }
     grown = {name: factor for name, factor in factors.items() if factor >= _FACTOR}
     if not grown:
@@ -64,9 +65,9 @@ def grown_before(gauges: Sequence[PastGauges], container_id: int, process: str, 
 
 
 def _spoken(name: str) -> str:
-    return "memory" if name == RESIDENT_BYTES else name.removeprefix("user/")
+    return "memory" if name == RESIDENT_BYTES else name.removeprefix(OF_AUTHORS)
 
 
 def _shown(record: PastGauges, name: str) -> str:
     value = record.values.get(name, 0.0)
-    return format_bytes(int(value)) if name.endswith("-bytes") and not name.startswith("user/") else large(value)
+    return format_bytes(int(value)) if name.endswith("-bytes") and not name.startswith(OF_AUTHORS) else large(value)

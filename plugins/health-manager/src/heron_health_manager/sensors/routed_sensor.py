@@ -86,4 +86,6 @@ def _routed(component: ComponentShape, flows: Mapping[int, _Flow], ages: Mapping
 def _comparable(component: ComponentShape, ages: Mapping[int, float]) -> bool:
     """Whether the totals of the tasks are of the same time, and of the same key groups."""
     known = [ages[task] for task in component.tasks if task in ages]
-    return not component.keys_moved and len(known) == component.parallelism and min(known) >= _SAME_AGE * max(known)
+    if component.keys_moved or not known or len(known) != component.parallelism:
+        return False
+    return min(known) >= _SAME_AGE * max(known)

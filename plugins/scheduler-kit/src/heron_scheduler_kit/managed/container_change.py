@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from heron.clock import monotonic_s
-from heron.driver_kit.container_records import ContainerPhase, ContainerRecords
 from heron.errors import HeronError, SchedulerError
 from heron.spi.scheduler import ContainerSpec, PlannedRun
 from heron_scheduler_kit.managed.cluster import Cluster, JobChange, JobChangedError, StoredJob
 from heron_scheduler_kit.managed.container_life import removed
+from heron_scheduler_kit.managed.container_records import ContainerPhase, ContainerRecords
 from heron_scheduler_kit.managed.container_state import ABSENT, container_status
 from heron_scheduler_kit.managed.launch_file import encode_launch_file
 from heron_scheduler_kit.managed.managed_job import ManagedJob

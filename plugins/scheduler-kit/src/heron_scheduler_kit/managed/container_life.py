@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, replace
 
-from heron.driver_kit.container_records import ContainerPhase, ContainerRecord
 from heron.errors import SchedulerError
+from heron_scheduler_kit.managed.container_records import ContainerPhase, ContainerRecord
 from heron_scheduler_kit.supervision import BackoffLimits, next_wait_s
 
 __all__ = [

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from heron.driver_kit.container_records import ContainerPhase, ContainerRecord
 from heron.spi.scheduler import ContainerStatus
 from heron_scheduler_kit.managed.cluster import Observation
 from heron_scheduler_kit.managed.container_life import UNSEEN_END
+from heron_scheduler_kit.managed.container_records import ContainerPhase, ContainerRecord
 
 __all__ = ["ABSENT", "OVER", "container_status"]
 

@@ -22,7 +22,6 @@ from pathlib import Path
 import msgspec
 
 from heron.clock import monotonic_s
-from heron.driver_kit.container_records import ContainerRecord, ContainerRecords
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.log import JsonLines
 from heron.driver_kit.planned_runs import begin_run, stored_package_uri
@@ -42,10 +41,11 @@ from heron_scheduler_kit.managed.container_life import (
     removed,
 )
 from heron_scheduler_kit.managed.container_output import ContainerOutput
+from heron_scheduler_kit.managed.container_records import ContainerRecord, ContainerRecords
 from heron_scheduler_kit.managed.launch_file import LaunchFile, read_launch_file
 from heron_scheduler_kit.supervision import BackoffLimits
 
-__all__ = ["HOST_ADDRESS", "Launcher"]
+__all__ = ["HOST_ADDRESS", "Launcher", "begin_planned"]
 
 HOST_ADDRESS = "HERON_HOST_ADDRESS"
 """The variable with the address of the container in its cluster, for a profile that leaves `heron.network.host`."""
@@ -285,13 +285,20 @@ def _wait_for_file(path: Path, signals: Signals) -> LaunchFile | None:
     return None
 
 
+def begin_planned(launch: LaunchFile, statemgr: StateManager) -> None:
+    """Begin the run that a dry run has planned, if nobody has; the records come last, without which nothing starts."""
+    records = ContainerRecords(statemgr, launch.topology_id)
+    if launch.planned is not None and records.get(0) is None:
+        begin_run(statemgr, launch.uploader, launch.planned)
+        records.add(launch.topology, launch.planned.containers)
+
+
 def _open_state(launch: LaunchFile, signals: Signals) -> Launcher | None:
     while not signals.stop_requested:
         statemgr: StateManager | None = None
         try:
             statemgr = open_statemgr(msgspec.convert(launch.spec["statemgr"], DriverRef))
-            if launch.planned is not None:
-                begin_run(statemgr, launch.uploader, launch.planned)
+            begin_planned(launch, statemgr)
             return Launcher(launch, statemgr, signals)
         except HeronError as error:
             _log.warning("container %d waits for the state manager: %s", launch.container_id, error)

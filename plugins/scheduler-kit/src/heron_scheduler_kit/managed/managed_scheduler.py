@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from heron.clock import monotonic_s
-from heron.driver_kit.container_records import ContainerPhase, ContainerRecord, ContainerRecords
 from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.private_files import make_private_dir
 from heron.errors import HeronError, SchedulerError
@@ -31,6 +30,7 @@ from heron_scheduler_kit.managed.container_change import (
     why_not_up,
 )
 from heron_scheduler_kit.managed.container_life import restarted
+from heron_scheduler_kit.managed.container_records import ContainerPhase, ContainerRecord, ContainerRecords
 from heron_scheduler_kit.managed.container_state import ABSENT, OVER, container_status
 from heron_scheduler_kit.managed.managed_job import ManagedJob
 from heron_scheduler_kit.managed.managed_options import ManagedOptions

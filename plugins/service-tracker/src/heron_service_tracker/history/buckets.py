@@ -40,7 +40,7 @@ class Bucket:
     def __init__(self, metrics: int) -> None:
         self.totals = [0.0] * metrics
         self.weights = [0.0] * metrics
-        self.most = [0.0] * metrics
+        self.most = [-math.inf] * metrics
 
     def add(self, totals: GroupValues, weight: float) -> None:
         """Add a sample."""

@@ -9,6 +9,8 @@ and at the next time. So a rate is never negative, and neither a restart nor a g
 
 from __future__ import annotations
 
+import logging
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +18,14 @@ from statistics import fmean
 from typing import NamedTuple
 
 from heron_cli.client import TopologyStatus
-from heron_service_tracker.history.series import COMPONENT_LEVELS, STATUS_LEVELS, TASK_LEVELS, GroupValues, SeriesGroup
+from heron_service_tracker.history.series import (
+    COMPONENT_LEVELS,
+    MOST_OF_AUTHORS,
+    STATUS_LEVELS,
+    TASK_LEVELS,
+    GroupValues,
+    SeriesGroup,
+)
 from heron_service_tracker.observed.observed import ObservedTopology
 from heron_service_tracker.observed.task_figures import COUNTERS, TaskFigures
 
@@ -26,6 +35,8 @@ _TASKS_S = 15.0  # between two totals of a task, whose buckets have a minute; fi
 _LEARNS_S = 10.0  # a process reports its totals every second; one that is started again takes some
 
 _NOTHING = TaskFigures()
+
+_log = logging.getLogger(__name__)
 
 
 class Sample(NamedTuple):
@@ -100,6 +111,8 @@ class _Place:
     figures_at_s: float = float("-inf")
     tasks_at_s: float = float("-inf")
     reported_tasks: dict[str, int] = field(default_factory=dict)
+    of_authors: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    too_many: set[str] = field(default_factory=set)
 
 
 class Increments:
@@ -135,6 +148,7 @@ class Increments:
                     if sample is not None and not learning:
                         found.append(sample)
             found += [Sample(group, levels, 1.0) for group, levels in level_readings(topology)]
+            found += _of_authors(topology, place)
         return found
 
     def forget_before(self, at_s: float) -> None:
@@ -169,6 +183,33 @@ class Increments:
         if former is None or former[0] != run or at_s - former[2] > gap_s:
             return None
         return Sample(group, list(map(_grown, totals, former[1])), at_s - former[2])
+
+
+def _of_authors(topology: ObservedTopology, place: _Place) -> Iterator[Sample]:
+    """The authors' own metrics of the tasks in the status, and their sums of each component."""
+    sums: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for task in topology.status.tasks if topology.status else ():
+        known = place.of_authors[task.component]
+        for name, value in (topology.figures.by_task.get(task.task_id, _NOTHING).own or {}).items():
+            if not math.isfinite(value):
+                continue
+            if name not in known and len(known) >= MOST_OF_AUTHORS:
+                _warn_once(topology, place, task.component)
+                continue
+            known.add(name)
+            sums[task.component, name] += value
+            yield Sample(
+                SeriesGroup(topology.cluster, topology.name, task.component, task.task_id, (name,)), (value,), 1.0
+            )
+    for (component, name), total in sums.items():
+        yield Sample(SeriesGroup(topology.cluster, topology.name, component, 0, (name,)), (total,), 1.0)
+
+
+def _warn_once(topology: ObservedTopology, place: _Place, component: str) -> None:
+    if component not in place.too_many:
+        place.too_many.add(component)
+        text = "%s/%s: the history keeps the first %d metrics of its author of %s; a sink keeps all"
+        _log.warning(text, topology.cluster, topology.name, MOST_OF_AUTHORS, component)
 
 
 def _grown(total: float | None, former: float | None) -> float | None:

@@ -10,6 +10,7 @@ from heron_service_tracker.observed.task_figures import COUNTERS
 __all__ = [
     "COMPONENT_LEVELS",
     "METRICS",
+    "MOST_OF_AUTHORS",
     "STATUS_LEVELS",
     "TASK_COUNTERS",
     "TASK_LEVELS",
@@ -35,6 +36,13 @@ TASK_METRICS = (*COUNTERS, *TASK_LEVELS)
 
 METRICS = (*COUNTERS, *STATUS_LEVELS, *COMPONENT_LEVELS)
 """Every metric of the history."""
+
+
+MOST_OF_AUTHORS = 32
+"""Authors' own metrics of a component whose values are kept, also those of its tasks: the first that are seen.
+
+Their names begin with `OF_AUTHORS`. A metric with a value for each key may have thousands.
+"""
 
 
 class Series(NamedTuple):

@@ -12,6 +12,7 @@ from sys import intern
 
 import msgspec
 
+from heron.spi.metricsink import OF_AUTHORS
 from heron_cli.client import MetricsRow, MetricsSeries, MetricsValue
 
 __all__ = [
@@ -50,6 +51,7 @@ class TaskFigures(msgspec.Struct, gc=False):
     p99_s: float | None = None
     from_stream: dict[tuple[str, str], float] = msgspec.field(default_factory=dict)
     totals: dict[str, float] = msgspec.field(default_factory=dict)
+    own: dict[str, float] | None = None
 
     @property
     def busy(self) -> tuple[float | None, str]:
@@ -90,6 +92,8 @@ class FiguresOfTasks:
 
     def of_series(self, series: MetricsSeries) -> _Take | None:
         """Return what adds values of a series to the figures of a task; None if no figure needs the series."""
+        if series.name.startswith(OF_AUTHORS):
+            return _taking_own(series.name)
         of_labels = _TAKES.get(series.name)
         return of_labels and of_labels(series.labels)
 
@@ -205,6 +209,15 @@ def _take_latency(figures: TaskFigures, measured: _Measured) -> None:
     figures.p50_s, figures.p99_s = measured.p50, measured.p99
 
 
+def _taking_own(name: str) -> _Take:
+    def take(figures: TaskFigures, measured: _Measured) -> None:
+        if figures.own is None:
+            figures.own = {}
+        figures.own[name] = measured.value
+
+    return take
+
+
 _TAKES: Mapping[str, _OfLabels] = {
     "emit-count": _adding_emitted,
     "execute-count": _adding_executed,
@@ -220,5 +233,5 @@ _TAKES: Mapping[str, _OfLabels] = {
 }
 """What the values of each metric add to the figures of a task, by the labels of their series."""
 
-FIGURE_METRICS = frozenset(_TAKES)
-"""The names of the metrics that figures are made of."""
+FIGURE_METRICS = frozenset((*_TAKES, OF_AUTHORS))
+"""The names of the metrics that figures are made of, with all of authors."""

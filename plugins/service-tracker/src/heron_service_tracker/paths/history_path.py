@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import StoreError
+from heron.spi.metricsink import OF_AUTHORS
 from heron_service_tracker.answers.answers import EventItem, HistoryAnswer, PointItem, SeriesItem
 from heron_service_tracker.history.buckets import resolution_for
 from heron_service_tracker.history.history_file import SeriesPoints
@@ -23,7 +24,7 @@ _LATEST = 10**11  # the year 5138
 HISTORY_PARAMETERS = (
     Parameter("component", "only this component"),
     Parameter("task", "these tasks instead of the sums over tasks, at most 16", "integer", None, 1, 10**9, many=True),
-    Parameter("metric", f"one of {', '.join(METRICS)}"),
+    Parameter("metric", f"one of {', '.join(METRICS)}, or {OF_AUTHORS}NAME of one that the author registers"),
     Parameter("start", "seconds since 1970; without it, 15 minutes before the end", "integer", None, 0, _LATEST),
     Parameter("end", "seconds since 1970; without it, now", "integer", None, 0, _LATEST),
     Parameter(
@@ -53,8 +54,8 @@ def history_answer(
     if len(task_ids) > _MOST_TASKS:
         msg = f"parameter 'task' names {len(task_ids)} tasks, more than {_MOST_TASKS}; ask for fewer at once"
         raise MalformedQueryError(msg)
-    if metric and metric not in METRICS:
-        msg = f"parameter 'metric': {metric[:100]!r} is unknown; known: {', '.join(METRICS)}"
+    if metric and metric not in METRICS and not metric.startswith(OF_AUTHORS):
+        msg = f"parameter 'metric': {metric[:100]!r} is unknown; known: {', '.join(METRICS)}, {OF_AUTHORS}NAME"
         raise MalformedQueryError(msg)
     now_s = observations.clock.wall_s()
     end = int(values.number("end", now_s + 1))

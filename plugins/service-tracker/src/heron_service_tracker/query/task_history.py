@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from heron.errors import known, nearest
+from heron.spi.metricsink import OF_AUTHORS
 from heron_service_tracker.history.history_file import EVERY_TASK, HistoryFile, Point
 from heron_service_tracker.history.series import TASK_COUNTERS, TASK_METRICS
 from heron_service_tracker.observed.observed import ObservedTopology
@@ -108,6 +109,8 @@ class TaskHistory:
     def _metric(self, name: str) -> tuple[str, float]:
         if name in _OF_HERON:
             return _OF_HERON[name]
+        if name.startswith(OF_AUTHORS):
+            return name, 1.0
         match = _HERON.fullmatch(name)
         found = match["name"] if match else name
         if found not in TASK_METRICS:

@@ -101,7 +101,7 @@ function chartOptions(names, textOf, width, now) {
       drag: { x: true, y: false, setScale: false },
       bind: { dblclick: () => () => now.current.onAll() },
     },
-    scales: { x: { time: true, range: () => now.current.range }, y: { range: (_chart, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },
+    scales: { x: { time: true, range: () => now.current.range }, y: { range: (_chart, least, most) => [Math.min(0, least * 1.1), most > 0 ? most * 1.1 : Number(least >= 0)] } },
     axes: [axis, { ...axis, ...(textOf === format.bytes ? { incrs: BINARY } : {}), size: 76, values: (_chart, values) => values.map((each) => textOf(each)) }],
     series: [
       { label: "time" },

@@ -20,6 +20,11 @@ export function count(value) {
   return `${digits(value / by)} ${unit}`;
 }
 
+// As `count`, with three digits of a number that is not whole.
+export function decimal(value) {
+  return known(value) && !Number.isInteger(value) && Math.abs(value) < 1000 ? digits(value) : count(value);
+}
+
 export function rate(value) {
   if (!known(value)) return NONE;
   return value > 0 && value < 10 ? `${value.toFixed(1)}/s` : `${count(value)}/s`;

@@ -63,7 +63,7 @@ export function TaskView({ cluster, topology, task, part, ended, old, query, go 
         : html`<${NoLogs} command=${`heron logs ${topology} --task ${task} --follow`} />`}
     <h3>Metrics</h3>
     <p><a href=${withQuery(viewPath(cluster, topology, "timelines"), { tasks: task })}>Those of the history, by time</a></p>
-    <${Metrics} place=${place} task=${task} />
+    <${Metrics} place=${place} task=${task} timelines=${viewPath(cluster, topology, "timelines")} />
   `;
 }
 
@@ -133,7 +133,8 @@ function Thread({ thread }) {
   </section>`;
 }
 
-function Metrics({ place, task }) {
+// Those that the author registers have a history; so do the figures above.
+function Metrics({ place, task, timelines }) {
   const metrics = usePolled((signal) => readAll(`${place}/metrics?task=${task}`, signal), 2 * PERIOD_S, [place, task]);
   if (!metrics.data) return html`<${Freshness} polled=${metrics} wanted="the metrics" />`;
   if (!metrics.data.items.length) return html`<p>There are none.</p>`;
@@ -144,7 +145,7 @@ function Metrics({ place, task }) {
       <tbody>
         ${metrics.data.items.map(
           (row) => html`<tr key=${`${row.name} ${labels(row)}`}>
-            <th scope="row">${row.name}</th><td>${labels(row)}</td>
+            <th scope="row">${row.name.startsWith("user/") ? html`<a href=${withQuery(timelines, { tasks: task, metric: row.name })}>${row.name}</a>` : row.name}</th><td>${labels(row)}</td>
             <td class="number">${exact(row.value)}</td><td>${row.kind === "histogram" ? "samples" : row.unit}</td>
             <td class="number">${exact(row.rate_per_s)}</td><td class="number">${withUnit(row.p50, row.unit)}</td><td class="number">${withUnit(row.p99, row.unit)}</td>
           </tr>`,

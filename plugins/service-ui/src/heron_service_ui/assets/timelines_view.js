@@ -37,6 +37,8 @@ const OF_TASKS = [
   ["Acked", { "ack-count": "" }, format.rate, () => true],
   ["Failed tuples", { "fail-count": "" }, format.rate, () => true],
 ];
+const OF_AUTHORS = "user/"; // begins the names of the metrics that authors register
+const MOST_OF_AUTHORS = 12; // charts of them that are shown at once; each can be chosen
 const TASK_STEP_S = 60; // the history of tasks has minutes
 const LEAST_S = 60; // a chart of some seconds has no time axis to speak of
 const METRICS_STEP_S = 15; // metrics are read every 10 s, or a little later
@@ -72,7 +74,10 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
   const kinds = new Map((status ? status.components : []).map((each) => [each.name, each.kind]));
   const events = history.data ? history.data.events : [];
   const marks = [...events, ...(decisions.data ? decisions.data.items : [])].map(markOf).filter(Boolean);
-  const listed = comparing ? OF_TASKS : [...OF_STATUS, ...OF_METRICS];
+  const own = ofAuthors((comparing ? history : slower).data, metric, comparing ? "" : ", sum of the tasks");
+  const listed = [...(comparing ? OF_TASKS : [...OF_STATUS, ...OF_METRICS]), ...own];
+  const many = !metric && own.length > MOST_OF_AUTHORS;
+  const shownOwn = many ? own.slice(0, MOST_OF_AUTHORS) : own;
   const charts = (answer, wanted) => answer.data && wanted.filter(([, metrics]) => !metric || metric in metrics).map(([title, metrics, textOf, fits]) => {
     const series = seriesOf(answer.data, metrics, (name) => fits(kinds.get(name)), comparing);
     const limits = zoomed ? [from, to] : [beginOf(history.data || answer.data), answer.data.end_s];
@@ -92,11 +97,18 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
     ${history.data && history.data.error && html`<p class="notice bad" role="status">Nothing is recorded now: ${history.data.error}</p>`}
     ${history.data && history.data.prometheus_error && html`<p class="notice bad" role="status">Prometheus does not answer, and the tracker's own values are shown: ${history.data.prometheus_error}</p>`}
     ${history.data && !history.data.series.length && html`<p>The history has no values of this time yet.</p>`}
-    <div class="charts">${comparing ? charts(history, OF_TASKS) : [charts(history, OF_STATUS), charts(slower, OF_METRICS)]}</div>
+    <div class="charts">${comparing ? charts(history, [...OF_TASKS, ...shownOwn]) : [charts(history, OF_STATUS), charts(slower, [...OF_METRICS, ...shownOwn])]}</div>
+    ${many && html`<p>Your code registers ${own.length} metrics, of which ${MOST_OF_AUTHORS} are shown. Choose another one above.</p>`}
     <p class="at-cursor" ref=${shown} hidden></p>
     <h2>Events</h2>
     <${Events} events=${events} cluster=${cluster} topology=${topology} />
   `;
+}
+
+// The metrics that the author's code registers, as far as the history has them, and the one that an address names.
+function ofAuthors(answer, chosen, what) {
+  const names = (answer ? answer.series : []).map((each) => each.metric).concat(chosen).filter((each) => each.startsWith(OF_AUTHORS));
+  return [...new Set(names)].sort().map((name) => [name + what, { [name]: "" }, format.decimal, () => true]);
 }
 
 // The numbers of the tasks that an address or a person names.

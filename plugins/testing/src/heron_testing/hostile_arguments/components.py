@@ -43,7 +43,9 @@ __all__ = ["NEIGHBOURS", "OTHER_STREAMS", "HostileBolt", "HostileGrouping", "Hos
 NEIGHBOURS = 4
 """The numbers without a cell, behind the cells."""
 
-_PAUSE_S = 8.0  # for a tick for each call, every 50 ms
+_METRICS_S = 2.0  # after the last cell; metrics are read every second
+_MOST_S = 60.0  # then a test says what is missing
+_TICKED = "ticked"
 
 _STREAMS = ("value", Stream(["number"], "neighbour"))
 
@@ -74,15 +76,20 @@ class Place(enum.StrEnum):
 
 
 class Pause:
-    """Between the cells and the last neighbours, so that ticks and acks come: until a test ends it, or for seconds."""
+    """Between the cells and the last neighbours: until ticks, acks and metrics have come, or until a test ends it."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._end_s = monotonic_s() + _PAUSE_S if config["out"] else math.inf
+        self._begin_s: float | None = None if config["out"] else math.inf
+        self._ticked = Path(config["out"], _TICKED) if config["place"] == Place.TICK else None
         self.over = False
 
-    def is_over(self) -> bool:
-        """Whether the last numbers may come."""
-        return self.over or monotonic_s() >= self._end_s
+    def is_over(self, settled: bool) -> bool:
+        """Whether the last numbers may come; `settled` says that all others were acked or failed."""
+        if self._begin_s is None:
+            self._begin_s = monotonic_s()
+        passed_s = monotonic_s() - self._begin_s
+        done = settled and (self._ticked is None or self._ticked.exists())
+        return self.over or passed_s >= (_METRICS_S if done else _MOST_S)
 
 
 class Numbered(NamedTuple):
@@ -157,7 +164,7 @@ class Source(Spout):
         """Emit a number; the last ones when the cells are through."""
         if self.next == self.last:
             self.end()
-        elif self.next < self.last - NEIGHBOURS or self.pause.is_over():
+        elif self.next != self.last - NEIGHBOURS or self.pause.is_over(len(self.acked) + len(self.failed) == self.next):
             self.next += 1
             self.emit([self.next - 1], tup_id=Numbered(self.next - 1))
 
@@ -226,7 +233,10 @@ class HostileBolt(HostileCalls, Bolt):
     def process_tick(self, tup: Tuple) -> None:
         """Call for the next cell, if this is the place."""
         if self.place is Place.TICK and self.waiting:
-            self.call(self.waiting.pop(0), tup)
+            cell = self.waiting.pop(0)
+            if not self.waiting and (out := self.context.get_config()["out"]):
+                Path(out, _TICKED).touch()
+            self.call(cell, tup)
 
     def finish(self) -> None:
         """Call, if this is the place."""
@@ -273,7 +283,7 @@ class HostileSpout(HostileCalls, Spout):
     def next_tuple(self) -> None:
         """Emit a number; call for a cell, if this is the place."""
         if not self.numbers:
-            if self.pause.is_over():
+            if self.pause.is_over(len(self.acked) + len(self.failed) == 2 * len(self.cells) + NEIGHBOURS):
                 self.end()
             return
         number = self.numbers.pop(0)

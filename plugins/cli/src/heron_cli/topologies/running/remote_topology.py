@@ -161,7 +161,7 @@ class RemoteTopology:
         )
 
     def read_task_metrics(self, names: Collection[str], reader: MetricsReader[C]) -> None:
-        """Give its newest metrics of these names, by task, to a reader; no names mean all.
+        """Give its newest metrics of these names, by task, to a reader; no names mean all, ``user/`` all of authors.
 
         A topology manager of an earlier version returns those of all names.
         """

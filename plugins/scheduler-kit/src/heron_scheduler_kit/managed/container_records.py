@@ -1,24 +1,60 @@
-"""The records of the containers of a managed scheduler, in the state manager of their topology.
+"""The node CONTAINER: the life of each container of a managed scheduler, and what commands want of it; decision 073.
 
 Every change is a compare-and-set, so launchers and commands may change a record at the same time.
 """
 
 from __future__ import annotations
 
+import enum
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
 
+from heron.driver_kit.node_documents import decode_node, encode_node
 from heron.errors import StateConflictError
 from heron.spi.statemgr import NodeKind, StateManager, Versioned, Watch
-from heron.state_nodes.container_record import (
-    ContainerPhase,
-    ContainerRecord,
-    decode_container_record,
-    encode_container_record,
-    record_name,
-)
 
 __all__ = ["ContainerPhase", "ContainerRecord", "ContainerRecords"]
+
+_FORMAT: Final = 1
+_RUN_CHARACTERS: Final = 190  # the end of a run's id is random; the state manager takes names of 200 characters
+
+
+class ContainerPhase(enum.Enum):
+    """What a container does, as its launcher last wrote it."""
+
+    WAITING = "waiting"
+    """It has not started, or it waits for its next start."""
+    RUNNING = "running"
+    ENDED = "ended"
+    """Its executor has ended it for good."""
+    GIVEN_UP = "given up"
+    """It failed too often; only a command starts it again."""
+    REMOVED = "removed"
+    """A command has removed it from the job, and its executor has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRecord:
+    """One container of one run.
+
+    Launchers write `attempts` (the starts of its executor), `phase`, `faults` (failures in a row by its own fault),
+    `wait_s` (the last wait before a start), `error` (why it last ended) and `host`. Commands write the rest: an attempt
+    up to `restarted` ends and is started again, and a container that is not `wanted` ends for good.
+    """
+
+    topology: str
+    topology_id: str
+    container_id: int
+    attempts: int = 0
+    phase: ContainerPhase = ContainerPhase.WAITING
+    faults: int = 0
+    wait_s: float = 0.0
+    error: str = ""
+    host: str = ""
+    restarted: int = 0
+    wanted: bool = True
 
 
 class ContainerRecords:
@@ -39,7 +75,7 @@ class ContainerRecords:
         for each in container_ids:
             former = self.get(each)
             fresh = ContainerRecord(topology, self._topology_id, each, former.attempts if former else 0)
-            self._statemgr.set(NodeKind.CONTAINER, self._name(each), encode_container_record(fresh))
+            self._statemgr.set(NodeKind.CONTAINER, self._name(each), encode_node(fresh, _FORMAT))
 
     def change(
         self, container_id: int, changed: Callable[[ContainerRecord], ContainerRecord]
@@ -50,12 +86,12 @@ class ContainerRecords:
         """
         name = self._name(container_id)
         while (node := self._statemgr.get(NodeKind.CONTAINER, name)) is not None:
-            before = decode_container_record(node.value, name)
+            before = _decoded(node.value, name)
             after = changed(before)
             if after == before:
                 return before
             try:
-                self._statemgr.set(NodeKind.CONTAINER, name, encode_container_record(after), expected=node.version)
+                self._statemgr.set(NodeKind.CONTAINER, name, encode_node(after, _FORMAT), expected=node.version)
             except StateConflictError:
                 continue
             return after
@@ -71,13 +107,17 @@ class ContainerRecords:
 
     def remove(self) -> None:
         """Remove all records of the run. Launchers that still live end their executors."""
-        mine = re.compile(re.escape(record_name(self._topology_id, 0)[:-1]) + r"\d+")
+        mine = re.compile(re.escape(self._name(0)[:-1]) + r"\d+")
         for name in self._statemgr.list(NodeKind.CONTAINER):
             if mine.fullmatch(name):
                 self._statemgr.delete(NodeKind.CONTAINER, name)
 
     def _name(self, container_id: int) -> str:
-        return record_name(self._topology_id, container_id)
+        return f"{self._topology_id[-_RUN_CHARACTERS:]}-{container_id}"
 
     def _decoded(self, container_id: int, node: Versioned | None) -> ContainerRecord | None:
-        return decode_container_record(node.value, self._name(container_id)) if node else None
+        return _decoded(node.value, self._name(container_id)) if node else None
+
+
+def _decoded(data: bytes, name: str) -> ContainerRecord:
+    return decode_node(data, ContainerRecord, _FORMAT, (NodeKind.CONTAINER, name), "record of a container")

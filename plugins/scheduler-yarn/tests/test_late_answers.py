@@ -1,0 +1,103 @@
+"""A resource manager that is slower than the limit of a request, or refuses it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from heron.errors import SchedulerError
+from heron_hdfs_kit.place import HdfsPlace
+from heron_scheduler_yarn.yarn_access import YarnAccess
+from heron_scheduler_yarn.yarn_api import ApiError, YarnApi
+
+
+class _Manager:
+    """Creates a service after the limit of the request, and answers only when the test is over; or never creates it."""
+
+    def __init__(self, *, creates: bool = False, refuses: str = "") -> None:
+        self.over = threading.Event()
+        self.looks = 0
+        self.posts: list[str] = []
+        manager = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                manager.posts.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["name"])
+                if refuses:
+                    self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, {"diagnostics": refuses})
+                else:
+                    manager.over.wait()
+
+            def do_GET(self) -> None:
+                manager.looks += 1
+                names = manager.posts if creates and manager.looks > 1 else []
+                self._answer(HTTPStatus.OK, {"apps": {"app": [{"name": name} for name in names]}})
+
+            def _answer(self, status: HTTPStatus, answer: object) -> None:
+                body = json.dumps(answer).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
+                del format, args
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    def api(self) -> YarnApi:
+        """Return a client whose limit for a new service is short."""
+        url = f"http://127.0.0.1:{self.server.server_port}"
+        return YarnApi(lambda: YarnAccess((url,), HdfsPlace(url, "/heron", "ann", ""), "ann"), create_s=0.3)
+
+
+@contextmanager
+def _serving(manager: _Manager) -> Iterator[None]:
+    thread = threading.Thread(target=manager.server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield
+    finally:
+        manager.over.set()
+        manager.server.shutdown()
+        thread.join()
+        manager.server.server_close()
+
+
+def test_a_service_that_appears_after_the_limit_is_created() -> None:
+    """YARN goes on when its answer is late; a second request would be refused."""
+    manager = _Manager(creates=True)
+    with _serving(manager):
+        manager.api().create({"name": "heron-words-1a"})
+    assert manager.posts == ["heron-words-1a"]
+    assert manager.looks > 1
+
+
+def test_a_service_that_never_appears_is_an_error() -> None:
+    """The error names the resource manager, and the remedy."""
+    manager = _Manager(creates=False)
+    with _serving(manager), pytest.raises(SchedulerError, match=r"does not answer: .*see `yarn node -list`"):
+        manager.api().create({"name": "heron-words-1a"})
+    assert manager.posts == ["heron-words-1a"]
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("memory size (41088) is larger than configured max (16384)", r"\(500\); in MiB; request less"),
+        ("submitted to unknown queue: nowhere", "set scheduler.queue to one that `yarn queue -list` shows"),
+        ("User root does not have permission to submit app", "grant the right to submit to the queue"),
+        ("what nobody has seen before", r"before \(500\)$"),
+    ],
+)
+def test_what_yarn_refuses_has_a_remedy(said: str, remedy: str) -> None:
+    """YARN answers all of them with 500, so its words tell them apart."""
+    manager = _Manager(refuses=said)
+    with _serving(manager), pytest.raises(ApiError, match=remedy):
+        manager.api().create({"name": "heron-words-1a"})
