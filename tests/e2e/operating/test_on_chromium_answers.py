@@ -199,6 +199,12 @@ def test_only_what_is_bad_is_shaded_also_among_two_tasks(sandbox: Sandbox, watch
     told.get_by_role("link", name="Look at its memory").click()
     expect(page).to_have_url(f"{url}/local/steady/task/3/memory")
     expect(page.get_by_role("button", name="Show what its memory holds")).to_be_focused()
+    rows = [row_of_task(2, "pass", rate_per_s=100.0), row_of_task(3, "pass", rate_per_s=900.0, queue_bytes=2.0**20)]
+    answering(page, "/clusters/local/topologies/steady/tasks", {"items": rows, "total": 2, **LISTED})
+    page.goto(f"{url}/local/steady/tasks")
+    now = "Task 3 executes 9.0 times the tuples of the others now: it gets more of them, or works off what waits."
+    expect(told.first).to_contain_text(now)
+    assert not re.search("skew|keys", told.first.inner_text()), "a page does not know what was routed"
     (run.out / "stop").touch()
     run.finished()
 
