@@ -22,6 +22,14 @@ STREAM = {"stream": "default", "grouping": "shuffle", "rate_per_s": 1e6}
 LISTED = {"next_offset": None, "age_s": 0.0, "error": ""}
 
 
+NOTES_OUTSIDE = """
+[...document.querySelectorAll("a.node")].filter((each) => {
+  const [note, box] = [".note", "rect"].map((part) => each.querySelector(part).getBoundingClientRect());
+  return note.left < box.left || note.right > box.right;
+}).map((each) => each.textContent)
+"""
+
+
 @pytest.fixture
 def watched(chromium: ChromiumBrowser) -> Iterator[WatchedPage]:
     """A new page of 1280 pixels."""
@@ -75,6 +83,9 @@ def test_decisions_are_shown_with_their_reasons(sandbox: Sandbox, watched: Watch
     assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
     expect(said).to_be_visible()
+    shown = said.inner_text()
+    assert "script>" in shown
+    assert "\u202e" not in shown
     (run.out / "stop").touch()
     run.finished()
 
@@ -188,6 +199,12 @@ def test_only_what_is_bad_is_shaded_also_among_two_tasks(sandbox: Sandbox, watch
     told.get_by_role("link", name="Look at its memory").click()
     expect(page).to_have_url(f"{url}/local/steady/task/3/memory")
     expect(page.get_by_role("button", name="Show what its memory holds")).to_be_focused()
+    rows = [row_of_task(2, "pass", rate_per_s=100.0), row_of_task(3, "pass", rate_per_s=900.0, queue_bytes=2.0**20)]
+    answering(page, "/clusters/local/topologies/steady/tasks", {"items": rows, "total": 2, **LISTED})
+    page.goto(f"{url}/local/steady/tasks")
+    now = "Task 3 executes 9.0 times the tuples of the others now: it gets more of them, or works off what waits."
+    expect(told.first).to_contain_text(now)
+    assert not re.search("skew|keys", told.first.inner_text()), "a page does not know what was routed"
     (run.out / "stop").touch()
     run.finished()
 
@@ -228,7 +245,7 @@ def test_a_large_graph_is_in_levels_and_can_be_searched(sandbox: Sandbox, watche
     page = watched.page
     names = [[f"stage {level} {number}" for number in range(6)] for level in range(10)]
     nodes = [node_of(name, leaks=False) for level in names for name in level]
-    nodes[6 * 4 + 2] |= {"culprits": [7], "causes": ["the task is slow"]}
+    nodes[6 * 4 + 2] |= {"culprits": [71, 72, 73, 74], "causes": ["the task is slow"]}
     pairs = [(one, other) for before, after in pairwise(names) for one, other in zip(before, after, strict=True)]
     edges = [{"source": one, "target": other, **STREAM} for one, other in [*pairs, (names[0][0], names[9][0])]]
     flow = {"nodes": nodes, "edges": edges, "age_s": 0.0, "error": ""}
@@ -236,6 +253,9 @@ def test_a_large_graph_is_in_levels_and_can_be_searched(sandbox: Sandbox, watche
     page.goto(f"{url}/local/steady")
     expect(page.locator("a.node")).to_have_count(11)
     expect(page.locator("a.node.culprit")).to_contain_text("stage 4 2")
+    expect(page.locator("a.node.culprit .note")).to_have_text("back pressure by 4 tasks")
+    expect(page.locator("a.node.culprit title")).to_contain_text("back pressure by task 71, 72, 73, 74")
+    assert page.evaluate(NOTES_OUTSIDE) == []
     expect(page.locator("a.level").nth(4)).to_contain_text("level 4: 5 components")
     expect(page.locator(".edge")).to_have_count(12)  # in and out of both nodes of level 4, and from first to last
     expect(page.locator(".edge title").first).to_have_text("6 streams from level 0 to level 1: 6.00 M/s")

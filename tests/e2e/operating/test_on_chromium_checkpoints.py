@@ -92,6 +92,7 @@ def test_checkpoints_have_a_page_with_the_bytes_of_tasks_and_one_on_demand(
     tasks = page.get_by_role("region", name=f"Tasks of {name}")
     expect(tasks.get_by_role("row", name=re.compile(r"^keep.\d+ \d+ B \d+ B "))).to_be_visible()
     expect(page).to_have_url(re.compile(rf"/checkpoints\?of={ID}%2F\d+$"))
+    expect(page.get_by_text(f"heron submit local FILE --from-checkpoint {name}", exact=True)).to_be_visible()
     seen = page.get_by_role("region", name="Complete and failed checkpoints")
     expect(seen.locator(".state-complete").nth(1)).to_be_visible()
 

@@ -220,3 +220,13 @@ def test_help_names_every_command() -> None:
     assert result.exit_code == 0
     for name in ("run", "plan", "plugins"):
         assert name in result.stdout
+
+
+def test_list_takes_its_profile_as_other_commands_do(profiles: Path) -> None:
+    """All other commands about a topology have the option; two different profiles are a mistake."""
+    place = ("--config-path", str(profiles))
+    for words in (("here",), ("--profile", "here"), ("here", "--profile", "here")):
+        result = command("list", *words, *place)
+        assert (result.exit_code, result.output) == (0, "no topologies in profile here\n")
+    message = refused(command("list", "here", "--profile", "there", *place))
+    assert "two profiles are given, 'here' and --profile 'there'; give one of them" in message

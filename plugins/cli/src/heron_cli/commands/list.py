@@ -8,6 +8,7 @@ import click
 from rich.table import Table
 
 from heron.driver_kit.redaction import redact_for_command
+from heron.errors import UsageError
 from heron_cli.client.client import Client
 from heron_cli.commands.completion import complete_profile
 from heron_cli.commands.options import ChoiceOptions, choice_options, json_option
@@ -19,13 +20,17 @@ __all__ = ["list_command"]
 
 
 @click.command("list")
-@click.argument("profile", default="local", shell_complete=complete_profile)
+@click.argument("profile", required=False, shell_complete=complete_profile)
+@click.option(
+    "--profile", "named", metavar="PROFILE", help="The same as the argument.", shell_complete=complete_profile
+)
 @click.option("--role", help="Shows only topologies of this role.")
 @click.option("--env", help="Shows only topologies of this environment.")
 @choice_options()
 @json_option
 def list_command(
-    profile: str,
+    profile: str | None,
+    named: str | None,
     role: str | None,
     env: str | None,
     options: ChoiceOptions,
@@ -35,6 +40,10 @@ def list_command(
 
     It also removes what ended runs have left behind, and notes each run that had not ended in order.
     """
+    if profile and named and profile != named:
+        msg = f"two profiles are given, {profile!r} and --profile {named!r}; give one of them"
+        raise UsageError(msg)
+    profile = profile or named or "local"
     with Client(options.choose(profile)) as client:
         found = client.list()
     for note in found.notes:

@@ -1,7 +1,7 @@
 // One chart of lines by time, on a canvas, with marks. All charts of a page share the cursor.
 
 import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
-import { html } from "./html.js";
+import { html, plain } from "./html.js";
 import * as format from "./formats.js";
 import { MARKS } from "./chart_marks.js";
 
@@ -106,7 +106,7 @@ function chartOptions(names, textOf, width, now) {
     series: [
       { label: "time" },
       ...names.map((name, number) => ({
-        label: format.cut(name, 40),
+        label: format.cut(plain(name), 40),
         stroke: color(`--series-${number % COLORS}`),
         dash: number < COLORS ? [] : [6, 4],
         width: 2,

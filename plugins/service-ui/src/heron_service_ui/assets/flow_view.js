@@ -147,10 +147,12 @@ function curve(points) {
   return `${path} L${last.x.toFixed(1)},${last.y.toFixed(1)}`;
 }
 
-// What is special about a component, in few words: the culprit before those whom it holds back.
-function note(node) {
-  if (node.culprits.length) return `back pressure by task ${node.culprits.slice(0, 3).join(", ")}`;
-  if (node.held_back_by.length) return `held back by ${node.held_back_by.join(", ")}`;
+// What is special about a component, in few words: the culprit before those whom it holds back. A node has room for the
+// name of one; its title has all.
+function note(node, all = false) {
+  const [tasks, others] = [node.culprits, node.held_back_by];
+  if (tasks.length) return `back pressure by ${tasks.length === 1 || all ? `task ${tasks.join(", ")}` : `${tasks.length} tasks`}`;
+  if (others.length) return `held back by ${others.length === 1 || all ? others.join(", ") : `${others.length} components`}`;
   if (node.running < node.parallelism) return `${node.running} of ${node.parallelism} tasks run`;
   return node.errors ? format.plural(node.errors, "error") : "";
 }
@@ -161,7 +163,7 @@ function Node({ node, at, path }) {
   const busy = node.busy_most > node.busy + 0.2 ? `${format.percent(node.busy)}, one task ${format.percent(node.busy_most)}` : format.percent(node.busy);
   const blocked = node.time["user-blocked"] > BLOCKED ? `, blocked ${format.percent(node.time["user-blocked"])}` : "";
   const memory = node.resident_bytes === null ? "" : `, memory ${format.bytes(node.resident_bytes)}${node.parallelism > 1 ? `, the largest task ${format.bytes(node.resident_bytes_most)}` : ""}`;
-  const about = `${node.kind} ${node.name}: ${format.rate(node.rate_per_s)}, busy ${busy}${blocked}${memory}${note(node) ? `, ${note(node)}` : ""}`;
+  const about = `${node.kind} ${node.name}: ${format.rate(node.rate_per_s)}, busy ${busy}${blocked}${memory}${note(node) ? `, ${note(node, true)}` : ""}`;
   return html`<a href=${path} class=${`node ${heat(strain(node, node.busy_most, node.time))}${marked}`}>
     <title>${about}${node.causes.length ? ` (${node.causes.join("; ")})` : ""}</title>
     <rect x=${left} y=${top} width=${NODE.width} height=${NODE.height} rx=${node.kind === "spout" ? 22 : 5} />

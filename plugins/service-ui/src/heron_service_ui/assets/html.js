@@ -4,7 +4,7 @@
 import { html as made } from "./vendor/htm-preact.js";
 
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
-const READ = /(^|\s)(title|aria-label|label|placeholder)=$/;
+const READ = /(^|\s)(title|aria-label|aria-valuetext|label|placeholder)=$/;
 const places = new WeakMap(); // by template
 
 export function plain(text) {

@@ -24,7 +24,7 @@ const ROLES = { task: "runs the component", gateway: "serves the sockets" };
 export function TaskView({ cluster, topology, task, part, ended, old, query, go }) {
   const place = placeOf(cluster, topology);
   const wanted = Number(task);
-  const valid = /^\d{1,9}$/.test(task);
+  const valid = /^[1-9]\d{0,8}$/.test(task);
   const rows = usePolled((signal) => readAll(`${place}/tasks`, signal), PERIOD_S, [place]);
   if (!valid) return html`<p>${task} is not the number of a task.</p>`;
   if (!rows.data) return html`<${Freshness} polled=${rows} wanted="the task" />`;

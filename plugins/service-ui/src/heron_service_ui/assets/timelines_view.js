@@ -2,7 +2,7 @@
 // one range, which is part of the URL.
 
 import { useRef, useState } from "./vendor/htm-preact.js";
-import { html } from "./html.js";
+import { html, plain } from "./html.js";
 import * as format from "./formats.js";
 import { Chart } from "./chart.js";
 import { MARKS, markOf, marksNear } from "./chart_marks.js";
@@ -146,7 +146,7 @@ function show(element, marks, at, tolerance) {
   if (!element) return;
   const near = at === null ? [] : marksNear(marks, at, tolerance);
   element.hidden = !near.length;
-  element.textContent = near.slice(0, 4).map((each) => `${format.moment(each.at)}: ${each.text}`).join(" · ");
+  element.textContent = plain(near.slice(0, 4).map((each) => `${format.moment(each.at)}: ${each.text}`).join(" · "));
 }
 
 export async function readEvents(place, signal) {
