@@ -108,7 +108,7 @@ class PlannedRun:
     """What a submission stores before its scheduler starts containers, for a job that is made from documents.
 
     `nodes` are values by `NodeKind.value`, with EXECUTION_STATE. `package` is not uploaded yet, so the specs of
-    `containers` have no `package_uri`. `heron.driver_kit.planned_runs.begin_run` stores all this.
+    `containers` have no `package_uri`. `heron.driver_kit.planned_runs.begin_run` stores both.
     """
 
     topology: str

@@ -78,6 +78,15 @@ def test_only_metrics_of_the_wanted_names_are_returned(store: MetricsStore) -> N
     assert rows_of(store, "", 0, by_task=True, names=("other",), now_s=2.0) == ()
 
 
+def test_of_a_metric_with_a_value_for_each_key_the_first_are_sent(store: MetricsStore) -> None:
+    """Whoever reads the metrics of all tasks each second pays for every one."""
+    gauges = [Metric(f"user/k/{key}", MetricKind.GAUGE, "1", 7.0) for key in range(1000)]
+    store.take(record(2, 100.0, *gauges, counted(10)), 0.0)
+    found = rows_of(store, "", 0, by_task=True, names=(OF_AUTHORS, "execute-count"), now_s=1.0)
+    assert {each.name for each in found} == {"execute-count", *(f"user/k/{key}" for key in range(33))}
+    assert len(rows_of(store, "", 0, by_task=True, now_s=1.0)) == 1001
+
+
 def test_one_name_selects_the_metrics_of_all_authors(store: MetricsStore) -> None:
     """A reader does not know what an author has registered."""
     gauges = [Metric(name, MetricKind.GAUGE, "1", 7.0) for name in ("user/size", "user/by-word/a", "user-errors")]

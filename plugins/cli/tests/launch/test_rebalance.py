@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Collection, Mapping
+from typing import TypeVar, cast
 
 import pytest
 
 from heron.api.definition import GroupingKind
 from heron.errors import UsageError
 from heron.ipc.documents.metric_names import EMIT_COUNT, EXECUTE_COUNT
-from heron.ipc.documents.metrics_table import MetricsRow
+from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow, encode_metrics, read_metrics, table_of
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import PlanIndex, TopologyState, physical_plan
 from heron_cli.launch import rebalance
@@ -18,6 +18,7 @@ from heron_cli.launch.rebalance import measured_rates, plan_rebalance
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_testing.builders import bolt, spout, stream, subscription, topology
 
+C = TypeVar("C")
 EACH = Resource(1.0, 1 << 20, 1 << 20)
 
 
@@ -27,14 +28,18 @@ class Measured:
     def __init__(self, *answers: Mapping[int, float]) -> None:
         self.answers = list(answers)
 
-    def metrics(self, *, by_task: bool) -> tuple[MetricsRow, ...]:
-        """Return the next answer; the counts of a task come by stream, with other metrics between them."""
-        assert by_task
-        return tuple(
+    def read_task_metrics(self, names: Collection[str], reader: MetricsReader[C]) -> None:
+        """Give the next answer; the counts of a task come by stream, with other metrics between them.
+
+        A topology manager of an earlier version sends metrics that nobody has asked for.
+        """
+        assert tuple(names) == (EXECUTE_COUNT,)
+        rows = (
             MetricsRow("count", task_id, "", name, "counter", "tuples", value)
             for task_id, count in (self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]).items()
             for name, value in ((EXECUTE_COUNT, count / 4), (EMIT_COUNT, 1e9), (EXECUTE_COUNT, 3 * count / 4))
         )
+        read_metrics(encode_metrics(table_of(rows)), reader)
 
 
 @pytest.fixture

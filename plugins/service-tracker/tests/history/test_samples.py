@@ -75,7 +75,7 @@ def own_levels(topology: ObservedTopology, increments: Increments) -> dict[Serie
 
 
 def test_metrics_of_authors_are_kept_by_task_and_as_sums(make_entry: MakeEntry, make_status: MakeStatus) -> None:
-    """A metric has one value, or one for each key. What is no number has no mean."""
+    """A metric has one value, or one for each key. A value that is not a number is left out."""
     status = make_status()
     one, other = status.tasks[0], msgspec.structs.replace(status.tasks[0], task_id=99)
     rows = [

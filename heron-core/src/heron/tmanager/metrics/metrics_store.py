@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from heron.ipc.documents.metric_names import (
     ACK_COUNT,
@@ -33,6 +34,7 @@ __all__ = ["ComponentFigures", "MetricsStore", "quantile"]
 _COUNTS = (EMIT_COUNT, EXECUTE_COUNT, ACK_COUNT, FAIL_COUNT)
 _RATED = {"spout": EMIT_COUNT, "bolt": EXECUTE_COUNT}
 
+_MOST_OF_AUTHORS = 33  # of a task: a metric with a value for each key may have thousands
 _STALE_PERIODS = 3  # one lost record does not make a process stale
 _MIN_FRESH_S = 10.0  # with short periods a busy process may miss several
 
@@ -171,8 +173,8 @@ class MetricsStore:
     ) -> MetricsTable:
         """The metrics of a component's tasks, of one task, or of all processes ("" and 0), ordered by owner and name.
 
-        `names` are those of the metrics; empty for all, and `OF_AUTHORS` for all of authors. The sum over the tasks of
-        a component adds counters, gauges and the buckets of histograms.
+        `names` are those of the metrics; empty for all, and `OF_AUTHORS` for the first 33 that the author of each task
+        has registered. The sum over the tasks of a component adds counters, gauges and the buckets of histograms.
         """
         wanted = frozenset(names)
         sums: dict[_Owner, dict[_Series, _Sum]] = {}
@@ -289,9 +291,13 @@ def _add(sums: dict[_Series, _Sum], reports: _Reports, wanted: frozenset[str], *
 
 
 def _named(metrics: Iterable[Metric], wanted: frozenset[str]) -> Iterable[Metric]:
-    if OF_AUTHORS in wanted:
-        return (each for each in metrics if each.name in wanted or each.name.startswith(OF_AUTHORS))
-    return (each for each in metrics if each.name in wanted) if wanted else metrics
+    if not wanted:
+        return metrics
+    named = (each for each in metrics if each.name in wanted)
+    if OF_AUTHORS not in wanted:
+        return named
+    own = (each for each in metrics if each.name.startswith(OF_AUTHORS) and each.name not in wanted)
+    return chain(named, islice(own, _MOST_OF_AUTHORS))
 
 
 def _amount(metric: Metric) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from heron.api.definition import GroupingKind
 from heron.clock import monotonic_s
 from heron.errors import UsageError, known, nearest
 from heron.ipc.documents.metric_names import EXECUTE_COUNT
+from heron.ipc.documents.metrics_table import MetricsSeries, MetricsValue
 from heron.planner.key_balance import balanced_owners, expected_rates
 from heron.planner.key_owners import KeyOwners
 from heron.planner.physical_plan import PlanIndex
@@ -113,9 +114,24 @@ def _observed(topology: RemoteTopology) -> list[tuple[float, Mapping[int, float]
     return found
 
 
+class _Counts:
+    """Adds up the tuples that each task has executed."""
+
+    def __init__(self) -> None:
+        self.by_task: dict[int, float] = {}
+
+    def of_owner(self, component: str, task_id: int, process: str) -> int | None:
+        del component, process
+        return task_id or None
+
+    def of_series(self, series: MetricsSeries) -> Callable[[int, MetricsValue], None] | None:
+        return self._add if series.name == EXECUTE_COUNT else None
+
+    def _add(self, task_id: int, measured: MetricsValue) -> None:
+        self.by_task[task_id] = self.by_task.get(task_id, 0.0) + measured.value
+
+
 def _counts(topology: RemoteTopology) -> dict[int, float]:
-    counts: dict[int, float] = {}
-    for row in topology.metrics(by_task=True):
-        if row.name == EXECUTE_COUNT:
-            counts[row.task_id] = counts.get(row.task_id, 0.0) + row.value
-    return counts
+    counts = _Counts()
+    topology.read_task_metrics((EXECUTE_COUNT,), counts)
+    return counts.by_task

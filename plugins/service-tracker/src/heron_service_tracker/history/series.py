@@ -41,7 +41,7 @@ METRICS = (*COUNTERS, *STATUS_LEVELS, *COMPONENT_LEVELS)
 MOST_OF_AUTHORS = 32
 """Authors' own metrics of a component whose values are kept, also those of its tasks: the first that are seen.
 
-Their names begin with `OF_AUTHORS`. A metric with a value for each key may have thousands.
+Their names begin with `OF_AUTHORS`. A topology manager sends one more of each task, which shows that there are more.
 """
 
 

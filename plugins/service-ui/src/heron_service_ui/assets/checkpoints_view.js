@@ -51,10 +51,15 @@ function Present({ cluster, topology, status, checkpoints, ended }) {
     <div role="status">
       ${!ended && checkpoints.waits_for && html`<p class="notice">${checkpoints.number > checkpoints.complete ? `Checkpoint ${checkpoints.number} waits for ${checkpoints.waits_for}.` : `The next checkpoint waits for ${checkpoints.waits_for}.`}</p>`}
       ${error && html`<p class="notice bad">The last failure: ${error}</p>`}
-      ${restorePoint(status) && html`<p>To begin another run from it: <code>heron submit ${cluster} FILE --from-checkpoint ${restorePoint(status)}</code></p>`}
+      ${restorePoint(status) && html`<${Begin} cluster=${cluster} id=${restorePoint(status)} />`}
       ${restores > 0 && html`<p class="notice">The last restore, ${format.moment(checkpoints.restored_at_s || null)}, returned to ${checkpoints.source || "the empty state"}${checkpoints.last_loss ? `: ${checkpoints.last_loss}` : ""}</p>`}
     </div>
   `;
+}
+
+// The command that begins another run from a checkpoint.
+function Begin({ cluster, id }) {
+  return html`<p>To begin another run from it: <code>heron submit ${cluster} FILE --from-checkpoint ${id}</code></p>`;
 }
 
 function Take({ cluster, topology }) {
@@ -122,7 +127,7 @@ function Stored({ cluster, topology, status, query }) {
     <${StoredTable} items=${items} shown=${shown} point=${inList(items, restorePoint(status))} pathOf=${pathOf} />
     <p class="legend">Written is what the tasks wrote for it; the rest of its state is in objects of earlier checkpoints.</p>
     ${wanted && !shown && html`<p class="notice" role="status">Checkpoint ${wanted} is not among the newest in the store any more.</p>`}
-    ${shown && html`<h3>Tasks of ${shown}</h3><p>To begin another run from it: <code>heron submit ${cluster} FILE --from-checkpoint ${shown}</code></p>`}
+    ${shown && html`<h3>Tasks of ${shown}</h3><${Begin} cluster=${cluster} id=${shown} />`}
     ${tasks.length > 0 && html`<${Tasks} tasks=${tasks} label=${`Tasks of ${shown}`} taskPath=${(task) => viewPath(cluster, topology, "task", task)} />`}
   `;
 }

@@ -6,6 +6,7 @@ import * as format from "./formats.js";
 import { Inside } from "./inside_view.js";
 import { Logs, NoLogs } from "./logs_view.js";
 import { Freshness, Scrolled, shortPath, State, viewPath, withQuery } from "./pieces.js";
+import { OF_AUTHORS } from "./timelines_view.js";
 import { LOGS_SHOWN, PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
 
 // The uses of a task's time, as the metric task-time-s names them.
@@ -145,7 +146,7 @@ function Metrics({ place, task, timelines }) {
       <tbody>
         ${metrics.data.items.map(
           (row) => html`<tr key=${`${row.name} ${labels(row)}`}>
-            <th scope="row">${row.name.startsWith("user/") ? html`<a href=${withQuery(timelines, { tasks: task, metric: row.name })}>${row.name}</a>` : row.name}</th><td>${labels(row)}</td>
+            <th scope="row">${row.name.startsWith(OF_AUTHORS) ? html`<a href=${withQuery(timelines, { tasks: task, metric: row.name })}>${row.name}</a>` : row.name}</th><td>${labels(row)}</td>
             <td class="number">${exact(row.value)}</td><td>${row.kind === "histogram" ? "samples" : row.unit}</td>
             <td class="number">${exact(row.rate_per_s)}</td><td class="number">${withUnit(row.p50, row.unit)}</td><td class="number">${withUnit(row.p99, row.unit)}</td>
           </tr>`,

@@ -37,7 +37,7 @@ const OF_TASKS = [
   ["Acked", { "ack-count": "" }, format.rate, () => true],
   ["Failed tuples", { "fail-count": "" }, format.rate, () => true],
 ];
-const OF_AUTHORS = "user/"; // begins the names of the metrics that authors register
+export const OF_AUTHORS = "user/"; // begins the names of the metrics that authors register
 const MOST_OF_AUTHORS = 12; // charts of them that are shown at once; each can be chosen
 const TASK_STEP_S = 60; // the history of tasks has minutes
 const LEAST_S = 60; // a chart of some seconds has no time axis to speak of

@@ -161,8 +161,9 @@ class RemoteTopology:
         )
 
     def read_task_metrics(self, names: Collection[str], reader: MetricsReader[C]) -> None:
-        """Give its newest metrics of these names, by task, to a reader; no names mean all, ``user/`` all of authors.
+        """Give its newest metrics of these names, by task, to a reader.
 
+        No names mean all metrics. The name ``user/`` means the first 33 that the author of each task registers.
         A topology manager of an earlier version returns those of all names.
         """
         self._ask(False, lambda client, left_s: client.read_task_metrics(names, reader, left_s))
