@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,8 @@ BACK_S = 120.0
 _AWAY_S = 30.0
 _CHAOS_S = 300.0
 _TUPLES = 1000
+_LOGS = frozenset({"tmanager-0", "stmgr-1", "stmgr-2"})
+"""A process of each container of the demo."""
 
 Harm = Callable[[], set[int]]
 """Does harm to a cluster, and returns the containers that it ends."""
@@ -77,21 +80,37 @@ class OnCluster:
     def count_example(
         self, examples: Path, loops: int, start: Callable[[HeronRun], None] | None = None, options: tuple[str, ...] = ()
     ) -> str:
-        """Run the demo to its end, check that its counts are those of the text, and return a status of it.
+        """Run the demo to its end, check its logs and that its counts are those of the text; return a status of it.
 
-        `start` gets the submission that had these `options`.
+        `start` gets the submission that had these `options`. While the logs are read, the spouts pause.
         """
         counts = self.sandbox.root / "counts.tsv"
         arguments = ("--loops", str(loops), "--out", str(counts))
         submission = self.submit(examples / "word_count.py", *arguments, options=options)
         if start:
             start(submission)
+        self.output_of("deactivate", "word_count", "--timeout", str(BACK_S))
+        wait_until(self._has_logs, BACK_S, "heron logs has lines of each container, and what the author's code prints")
+        followed = self.sandbox.start_command("logs", "word_count", "--follow", "--profile", self.profile)
         status = self.output_of("status", "word_count")
+        self.output_of("activate", "word_count")
+        assert followed.wait() == 0, followed.all_output
+        assert re.search(r"^report/\d+ \| counts verified: ", followed.stdout, re.MULTILINE), followed.all_output
         self.ends("word_count")
         words = Counter(word for text in topics.topics.values() for word in text.lower().split())
         rows = (line.rsplit("\t", 1) for line in counts.read_text(encoding="utf-8").splitlines())
         assert {word: int(count) for word, count in rows} == {word: count * loops for word, count in words.items()}
         return status
+
+    def _has_logs(self) -> bool:
+        """Return whether `heron logs` has lines of each container of the running demo, and what one task prints."""
+        lines = [json.loads(each) for each in self.output_of("logs", "word_count", "--json").splitlines()]
+        printed = {each["who"] for each in lines if each["text"].startswith("after ") and not each["at"]}
+        if not printed or not {each["who"] for each in lines if each["at"]} >= _LOGS:
+            return False
+        (reporter,) = printed
+        last = self.output_of("logs", "word_count", "--task", reporter.partition("/")[2], "-n", "1")
+        return re.fullmatch(rf"({reporter} \| .+\n)+", last) is not None
 
     def update(self, steps: Mapping[str, int], places: Callable[[], int]) -> None:
         """Change a topology while another one runs beside: each number is counted once, and both leave nothing.
