@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from heron.api.api_constants import TOPOLOGY_TMANAGER_STANDBYS
 from heron.errors import SchedulerError, known
 from heron.planner.packing_plan import NO_RESOURCE
 from heron.spi.scheduler import ContainerSpec, Job
@@ -38,7 +39,10 @@ class ContainerRequest:
 
 @dataclass(frozen=True, slots=True)
 class ManagedJob:
-    """One job: its run, labels for people, and the requests of its containers, by container id."""
+    """One job: its run, labels for people, and the requests of its containers, by container id.
+
+    The first `standbys` containers besides container 0 have a standby topology manager.
+    """
 
     topology: str
     topology_id: str
@@ -46,6 +50,7 @@ class ManagedJob:
     role: str = ""
     env: str = ""
     containers: tuple[ContainerRequest, ...] = ()
+    standbys: int = 0
 
     @classmethod
     def of(cls, job: Job, options: ManagedOptions, choose: PlaceChoice) -> ManagedJob:
@@ -57,7 +62,8 @@ class ManagedJob:
         if not job.containers:
             msg = f"topology {job.topology!r} has no containers; give at least one"
             raise SchedulerError(msg)
-        empty = cls(job.topology, job.topology_id, job.owner, job.role, job.env)
+        standbys = int(str(job.containers[0].settings.get(TOPOLOGY_TMANAGER_STANDBYS, 0)))
+        empty = cls(job.topology, job.topology_id, job.owner, job.role, job.env, standbys=standbys)
         return empty.with_added(job.containers, options, choose)
 
     @property
@@ -69,6 +75,11 @@ class ManagedJob:
     def places(self) -> frozenset[str]:
         """The places of its containers."""
         return frozenset(each.place for each in self.containers)
+
+    @property
+    def standby_places(self) -> tuple[str, ...]:
+        """The places of the standby topology managers, which should be on other machines than container 0."""
+        return tuple(each.place for each in self.containers if each.container_id)[: self.standbys]
 
     def request(self, container_id: int) -> ContainerRequest:
         """Return the request of a container. Raises SchedulerError when the job does not have it."""
