@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import random
 import re
+import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from pydoc_data import topics
 from typing import TYPE_CHECKING
+
+import boto3
 
 from heron.clock import monotonic_s
 from heron.errors import UnreachableError, UsageError
@@ -22,8 +25,10 @@ if TYPE_CHECKING:
     from heron_cli.topologies.running.status_report import StatusReport
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
+    from heron_testing_servers.s3 import S3Server
+    from heron_testing_servers.zookeeper import ZooKeeperServer
 
-__all__ = ["BACK_S", "ClusterJournal", "Harm", "OnCluster"]
+__all__ = ["BACK_S", "ClusterJournal", "Harm", "OnCluster", "shipped_profile"]
 
 BACK_S = 120.0
 """How long a cluster may take to bring a container back."""
@@ -136,12 +141,42 @@ class OnCluster:
         return sum(each.executed for each in report.status.components if each.name == "tally") if report else 0
 
 
+def shipped_profile(
+    sandbox: Sandbox, name: str, options: Mapping[str, object], zookeeper: ZooKeeperServer, s3: S3Server
+) -> OnCluster:
+    """Extend a shipped profile as users do: these options of the scheduler, state in ZooKeeper, packages in S3.
+
+    `heron profiles check` asks all three servers.
+    """
+    mark = f"e2e{secrets.token_hex(4)}"
+    keys = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key, "region_name": s3.region}
+    boto3.client("s3", endpoint_url=s3.url, **keys).create_bucket(Bucket=mark)
+    sandbox.environ.update(
+        HERON_ZOOKEEPER_HOSTS="{}:{}".format(*zookeeper.address),
+        HERON_ZOOKEEPER_USER="heron",
+        HERON_ZOOKEEPER_PASSWORD="open sesame",  # for a server on the loopback address
+        E2E_STORE_PASSWORD=s3.secret_key,
+    )
+    uploader = {"driver": "s3", "bucket": mark, "endpoint_url": s3.url, "region": s3.region}
+    credentials = {"access_key_id": s3.access_key, "secret_access_key": "${env:E2E_STORE_PASSWORD}"}
+    profile = {
+        "extends": name,
+        "scheduler": dict(options),
+        "statemgr": {"root": f"/{mark}"},
+        "uploader": {**uploader, **credentials},
+    }
+    sandbox.write_profile(name, json.dumps(profile))  # JSON is YAML
+    checked = sandbox.output_of("profiles", "check", name)
+    assert all(each in checked for each in (name, "zookeeper", "s3")), checked
+    return OnCluster(sandbox, name)
+
+
 class ClusterJournal:
     """A run that processes lines from the beginning until `let_go`."""
 
-    def __init__(self, cluster: OnCluster) -> None:
+    def __init__(self, cluster: OnCluster, *options: str) -> None:
         self.cluster = cluster
-        self.lines = Lines(cluster.sandbox, pause_s=0.05, command=f"submit {cluster.profile}")
+        self.lines = Lines(cluster.sandbox, *options, pause_s=0.05, command=f"submit {cluster.profile}")
         assert self.lines.run.wait() == 0, self.lines.run.all_output
         self.flows("the start")
 
@@ -174,6 +209,18 @@ class ClusterJournal:
             self.survives(harm)
         print(f"seed {seed}, {monotonic_s() - begin_s:.0f} s: {done}")  # noqa: T201 - the report of a run by hand
 
+    def loses_leader(self, machines: Callable[[], Mapping[int, str]], lose: Callable[[str], None]) -> None:
+        """Lose the machine of the leading topology manager: the standby, which is on another one, leads.
+
+        `machines` returns those of the containers.
+        """
+        wait_until(lambda: {0, 1} == set(self._managers()), BACK_S, "a topology manager and its standby")
+        leader = self._managers()[0]
+        where = machines()
+        assert where[0] != where[1], where
+        lose(where[leader])
+        wait_until(lambda: self._managers()[:1] == [1 - leader], BACK_S, f"the standby of {leader} leads")
+
     def kill_executor(self) -> set[int]:
         """Kill an executor, with SIGKILL: its launcher starts it again."""
         self.lines.run.the("executor", "/c1.json").kill()
@@ -191,6 +238,13 @@ class ClusterJournal:
         self.lines.let_go()
         self.cluster.ends("journal")
         self.lines.check()
+
+    def _managers(self) -> list[int]:
+        """Return the containers of the topology managers, that of the leader first; none while none leads."""
+        report = self.cluster.status("journal")
+        if report is None or report.status.leader is None:
+            return []
+        return [report.status.leader.container_id, *(each.container_id for each in report.status.standbys)]
 
     def _attempts(self) -> dict[int, int]:
         """Return the number of starts of each running container."""

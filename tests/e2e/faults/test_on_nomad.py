@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +12,10 @@ import pytest
 
 from heron_testing.waiting import wait_until
 from heron_testing_servers.nomad import NomadAgents
-from on_cluster import BACK_S, ClusterJournal, OnCluster
-from wheel_archive import write_wheel_archive
+from heron_testing_servers.s3 import S3Server
+from heron_testing_servers.zookeeper import ZooKeeperServer
+from on_cluster import BACK_S, ClusterJournal, OnCluster, shipped_profile
+from wheel_archive import bare_interpreter, write_wheel_archive
 
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
@@ -95,14 +96,29 @@ class NomadHarm:
         self.cluster.start()
         return set()
 
+    def lose_host(self, name: str) -> None:
+        """Kill an agent and all containers of its client."""
+        lost = self._containers_of(name)
+        self.cluster.nodes[name].kill()
+        for each in lost:
+            executor = self.journal.lines.run.the("executor", f"/c{each}.json")
+            launcher = executor.parent()
+            assert launcher is not None
+            launcher.kill()
+            executor.kill()
+
+    def clients(self) -> dict[int, str]:
+        """Return the clients of the containers."""
+        return {int(each["TaskGroup"].rpartition("-")[2]): each["NodeName"] for each in self._allocations()}
+
     def _allocations(self) -> list[dict[str, Any]]:
         """Return the allocations that should run."""
         found = json.loads(self.cluster.request("GET", "job/heron-journal/allocations"))
         return [each for each in found if each["DesiredStatus"] == "run" and each["ClientStatus"] == "running"]
 
-    def _containers_of(self, node: str) -> set[int]:
+    def _containers_of(self, client: str) -> set[int]:
         """Return the containers on a client."""
-        return {int(each["TaskGroup"].rpartition("-")[2]) for each in self._allocations() if each["NodeName"] == node}
+        return {container for container, name in self.clients().items() if name == client}
 
 
 @pytest.mark.parametrize("names", [("stop_allocation", "drain_client"), ("lose_server", "lose_client")], ids="-".join)
@@ -112,6 +128,19 @@ def test_no_line_is_lost_whatever_nomad_does(sandbox: Sandbox, cluster: NomadAge
     harm = NomadHarm(cluster, journal)
     for name in names:
         journal.survives(getattr(harm, name))
+    journal.let_go()
+
+
+def test_a_standby_on_another_client_takes_over(sandbox: Sandbox, cluster: NomadAgents) -> None:
+    """With `containers_per_client: 1`. The lost container waits for its client, because there is no third one."""
+    _write_profile(sandbox, cluster, f"python: {sys.executable}", "containers_per_client: 1")
+    options = {"topology.tmanager.standbys": 1, "topology.stmgrs": 1}
+    settings = [word for key, value in options.items() for word in ("--set", f"{key}={value}")]
+    journal = ClusterJournal(OnCluster(sandbox, "cluster"), *settings)
+    harm = NomadHarm(cluster, journal)
+    journal.loses_leader(harm.clients, harm.lose_host)
+    cluster.start()
+    journal.flows("the loss of the leader")
     journal.let_go()
 
 
@@ -134,11 +163,19 @@ def test_the_example_counts_exactly(sandbox: Sandbox, examples: Path, cluster: N
     assert "client-" in status
 
 
+def test_the_shipped_profile_counts_exactly(
+    sandbox: Sandbox, cluster: NomadAgents, zookeeper: ZooKeeperServer, s3: S3Server, examples: Path
+) -> None:
+    """State in ZooKeeper, packages in S3: `heron profiles check nomad` asks all three servers."""
+    sandbox.environ.update(HERON_IMAGE="", NOMAD_ADDR=cluster.url, NOMAD_TOKEN=cluster.token)
+    env = {"HOME": str(sandbox.home), "TMPDIR": str(sandbox.tmp)}
+    options = {"task_driver": "raw_exec", "python": sys.executable, "env": env}
+    shipped_profile(sandbox, "nomad", options, zookeeper, s3).count_example(examples, _LOOPS)
+
+
 def test_a_bare_interpreter_runs_a_topology_from_wheels(sandbox: Sandbox, cluster: NomadAgents) -> None:
     """`scheduler.install: wheels`: the clients have Python alone, and killed containers start from the wheels again."""
-    bare = Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
-    without = subprocess.run([bare, "-P", "-c", "import heron"], capture_output=True, text=True, check=False)
-    assert "No module named 'heron'" in without.stderr
+    bare = bare_interpreter()
     wheels = write_wheel_archive(["heron-bundle-local", "heron-scheduler-nomad"], sandbox.root / "wheels.zip")
     _write_profile(sandbox, cluster, f"python: {bare}", "install: wheels", f"wheels: {wheels}")
     journal = ClusterJournal(OnCluster(sandbox, "cluster"))
