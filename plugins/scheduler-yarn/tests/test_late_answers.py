@@ -13,8 +13,9 @@ import pytest
 
 from heron.errors import SchedulerError
 from heron_hdfs_kit.place import HdfsPlace
+from heron_scheduler_kit.managed.rest_api import ApiError
 from heron_scheduler_yarn.yarn_access import YarnAccess
-from heron_scheduler_yarn.yarn_api import ApiError, YarnApi
+from heron_scheduler_yarn.yarn_api import YarnApi
 
 
 class _Manager:

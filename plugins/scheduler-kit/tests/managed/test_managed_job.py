@@ -54,10 +54,12 @@ def test_a_stored_job_comes_back_and_has_no_secret() -> None:
     """Every user of the cluster may read it."""
     job = _job(_spec(0), _spec(1))
     text = encode_job(job)
-    assert decode_job(text, "here") == job
+    assert decode_job(text, "here", "t") == job
     assert "s3cret" not in text
     with pytest.raises(SchedulerError, match="service/x: is not a job"):
-        decode_job('{"containers": 3}', "service/x")
+        decode_job('{"containers": 3}', "service/x", "t")
+    with pytest.raises(SchedulerError, match="here belongs to topology 't'; give 'u' another name"):
+        decode_job(text, "here", "u")
 
 
 def test_a_change_names_what_goes_and_keeps_the_rest() -> None:

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 from heron_scheduler_kit.managed.launcher import HOST_ADDRESS
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob, encode_job
-from heron_scheduler_kubernetes.json_values import Json, fields
+from heron_scheduler_kit.managed.rest_api import Json, fields
 from heron_scheduler_kubernetes.options import KubernetesOptions
 
 __all__ = ["JOB", "JOB_NAME", "job_name", "launch_secret", "place_of", "replicas", "service", "stateful_sets"]

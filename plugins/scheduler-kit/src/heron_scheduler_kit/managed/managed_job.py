@@ -120,17 +120,21 @@ def encode_job(job: ManagedJob) -> str:
     return msgspec.json.encode(job).decode()
 
 
-def decode_job(text: str, stored_in: str) -> ManagedJob:
+def decode_job(text: str, stored_in: str, topology: str) -> ManagedJob:
     """Return the job of `encode_job`; `stored_in` is for messages.
 
     Raises:
-        SchedulerError: when the text is something else.
+        SchedulerError: when the text is something else, or the job of another topology, because names are shortened.
     """
     try:
-        return decode_json(text.encode(), ManagedJob)
+        job = decode_json(text.encode(), ManagedJob)
     except msgspec.MsgspecError as error:
         msg = f"{stored_in}: is not a job of Heron ({error}); it was changed by hand, remove it with the cluster's tool"
         raise SchedulerError(msg) from error
+    if job.topology != topology:
+        msg = f"{stored_in} belongs to topology {job.topology!r}; give {topology!r} another name"
+        raise SchedulerError(msg)
+    return job
 
 
 def _request(spec: ContainerSpec, options: ManagedOptions, place: str) -> ContainerRequest:
