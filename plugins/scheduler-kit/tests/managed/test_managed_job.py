@@ -46,7 +46,7 @@ def test_the_first_containers_have_the_standbys() -> None:
     settings = EngineSettings(standbys=2).to_keys()
     job = _job(*(replace(_spec(each), settings=settings) for each in (3, 0, 1, 7)))
     assert job.standby_places == ("place-1", "place-3")
-    assert decode_job(encode_job(job.without([1])), "here").standby_places == ("place-3", "place-7")
+    assert decode_job(encode_job(job.without([1])), "here", "t").standby_places == ("place-3", "place-7")
     assert _job(_spec(0), _spec(1)).standby_places == ()
 
 
