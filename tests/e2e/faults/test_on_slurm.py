@@ -28,7 +28,7 @@ _SUBMITTED_S = 120.0
 _OVER_S = 300.0
 _STATUS_S = 10.0  # how soon a person learns why a container does not run
 _LIMIT = 3  # minutes; Slurm warns 60 s before it, or up to 60 s earlier
-_LOOPS = 5
+_LOOPS = 30
 # All that runs in Slurm belongs to the sandbox of the test, which looks for it.
 _PROFILE = """\
 extends: local
