@@ -170,7 +170,8 @@ def test_the_shipped_profile_counts_exactly(
     sandbox.environ.update(HERON_IMAGE="", NOMAD_ADDR=cluster.url, NOMAD_TOKEN=cluster.token)
     env = {"HOME": str(sandbox.home), "TMPDIR": str(sandbox.tmp)}
     options = {"task_driver": "raw_exec", "python": sys.executable, "env": env}
-    shipped_profile(sandbox, "nomad", options, zookeeper, s3).count_example(examples, _LOOPS)
+    says = f"Nomad at {cluster.url}"
+    shipped_profile(sandbox, "nomad", options, says, (zookeeper, s3)).count_example(examples, _LOOPS)
 
 
 def test_a_bare_interpreter_runs_a_topology_from_wheels(sandbox: Sandbox, cluster: NomadAgents) -> None:

@@ -127,7 +127,7 @@ def test_the_shipped_profile_counts_exactly(
     """State in ZooKeeper, packages in S3: `heron profiles check slurm` asks all three servers."""
     environment = ["HOME", "TMPDIR", "PATH", "LD_LIBRARY_PATH", "SLURM_CONF"]
     options = {"root": f"{sandbox.home}/.heron/jobs", "programs": str(cluster.programs), "environment": environment}
-    shipped_profile(sandbox, "slurm", {**options, "manager_cpu": 1}, zookeeper, s3)
+    shipped_profile(sandbox, "slurm", {**options, "manager_cpu": 1}, "slurm-wlm", (zookeeper, s3))
     _count_words(sandbox, cluster, examples, "slurm")
 
 
