@@ -43,8 +43,11 @@ def cluster(sandbox: Sandbox, nomad_agents: NomadAgents) -> Iterator[NomadAgents
     nomad_agents.start()
     _write_profile(sandbox, nomad_agents, f"python: {sys.executable}")
     yield nomad_agents
+    nomad_agents.start()
     for each in json.loads(nomad_agents.request("GET", "jobs")):  # of a failed test
         nomad_agents.request("DELETE", f"job/{each['ID']}?purge=true")
+    for each in json.loads(nomad_agents.request("GET", "vars")):
+        nomad_agents.request("DELETE", f"var/{each['Path']}")
 
 
 def _write_profile(sandbox: Sandbox, agents: NomadAgents, *options: str) -> None:
