@@ -13,9 +13,9 @@ from heron.errors import ConfigError
 from heron.spi.options import decode_options
 from heron_scheduler_kit.managed.launcher import HOST_ADDRESS
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
+from heron_scheduler_kit.managed.rest_api import Json, fields, items
 from heron_scheduler_yarn.options import YarnOptions
 from heron_scheduler_yarn.service_spec import new_service_name, service_spec
-from heron_scheduler_yarn.yarn_api import Json, fields, items
 
 _REQUESTS = (ContainerRequest(0, "0", 0.6, 512), ContainerRequest(1, "1", 2.1, 1152, 100))
 _JOB = ManagedJob("words", "words-1", "ann", "team", "prod", _REQUESTS)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
 
 from committed_lines import PARTITIONS, check_committed, committed
@@ -19,7 +17,7 @@ from heron_testing_servers.s3 import S3Server
 from heron_testing_servers.slurm import NODES, SlurmCluster
 from heron_testing_servers.zookeeper import ZooKeeperServer
 from line_journal import Lines
-from on_cluster import BACK_S, ClusterJournal, OnCluster
+from on_cluster import BACK_S, ClusterJournal, OnCluster, shipped_profile
 
 if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
@@ -30,7 +28,7 @@ _SUBMITTED_S = 120.0
 _OVER_S = 300.0
 _STATUS_S = 10.0  # how soon a person learns why a container does not run
 _LIMIT = 3  # minutes; Slurm warns 60 s before it, or up to 60 s earlier
-_LOOPS = 5
+_LOOPS = 30
 # All that runs in Slurm belongs to the sandbox of the test, which looks for it.
 _PROFILE = """\
 extends: local
@@ -43,22 +41,6 @@ scheduler:
   manager_cpu: 1
   on_warning: [{heron}, checkpoints, "{{topology}}", take, --profile, my-slurm]
 engine: {{heron.executor.stable.s: 0}}
-"""
-_SHIPPED = """\
-extends: slurm
-scheduler:
-  root: {home}/.heron/jobs
-  programs: {programs}
-  environment: [HOME, TMPDIR, PATH, LD_LIBRARY_PATH, SLURM_CONF]
-  manager_cpu: 1
-statemgr: {{root: /{mark}}}
-uploader:
-  driver: s3
-  bucket: {mark}
-  endpoint_url: {url}
-  region: {region}
-  access_key_id: {key}
-  secret_access_key: ${{env:E2E_STORE_PASSWORD}}
 """
 
 
@@ -143,21 +125,9 @@ def test_the_shipped_profile_counts_exactly(
     sandbox: Sandbox, cluster: SlurmCluster, zookeeper: ZooKeeperServer, s3: S3Server, examples: Path
 ) -> None:
     """State in ZooKeeper, packages in S3: `heron profiles check slurm` asks all three servers."""
-    mark = f"e2e{secrets.token_hex(4)}"
-    keys = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key, "region_name": s3.region}
-    boto3.client("s3", endpoint_url=s3.url, **keys).create_bucket(Bucket=mark)
-    sandbox.environ.update(
-        HERON_ZOOKEEPER_HOSTS="{}:{}".format(*zookeeper.address),
-        HERON_ZOOKEEPER_USER="heron",
-        HERON_ZOOKEEPER_PASSWORD="open sesame",  # for a server on the loopback address
-        E2E_STORE_PASSWORD=s3.secret_key,
-    )
-    text = _SHIPPED.format(
-        home=sandbox.home, programs=cluster.programs, mark=mark, url=s3.url, region=s3.region, key=s3.access_key
-    )
-    sandbox.write_profile("slurm", text)
-    checked = sandbox.output_of("profiles", "check", "slurm")
-    assert all(each in checked for each in ("slurm-wlm", "zookeeper", "s3")), checked
+    environment = ["HOME", "TMPDIR", "PATH", "LD_LIBRARY_PATH", "SLURM_CONF"]
+    options = {"root": f"{sandbox.home}/.heron/jobs", "programs": str(cluster.programs), "environment": environment}
+    shipped_profile(sandbox, "slurm", {**options, "manager_cpu": 1}, "slurm-wlm", (zookeeper, s3))
     _count_words(sandbox, cluster, examples, "slurm")
 
 

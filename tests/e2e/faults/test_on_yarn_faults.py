@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +14,7 @@ from heron_testing.waiting import wait_until
 from heron_testing_servers.hdfs import HdfsServer
 from heron_testing_servers.yarn_services import YarnServices
 from on_cluster import BACK_S, ClusterJournal
-from wheel_archive import write_wheel_archive
+from wheel_archive import bare_interpreter, write_wheel_archive
 from yarn_place import YarnPlace, fresh_place
 
 if TYPE_CHECKING:
@@ -126,9 +124,7 @@ def test_no_line_is_lost_in_minutes_of_faults(place: YarnPlace, seed: int) -> No
 
 def test_a_bare_interpreter_runs_a_topology_from_wheels(place: YarnPlace) -> None:
     """`scheduler.install: wheels`: the nodes have Python alone, and a killed container starts from the wheels again."""
-    bare = Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
-    without = subprocess.run([bare, "-P", "-c", "import heron"], capture_output=True, text=True, check=False)
-    assert "No module named 'heron'" in without.stderr
+    bare = bare_interpreter()
     wheels = write_wheel_archive(["heron-bundle-local", "heron-scheduler-yarn"], place.sandbox.root / "wheels.zip")
     place.write_profile(bare, "install: wheels", f"wheels: {wheels}")
     journal = ClusterJournal(place.commands)

@@ -183,8 +183,9 @@ class Leading(RemoteTopology):
         """Note it."""
         self.events.append(f"withdraw: {reason}")
 
-    def status(self, *, control: bool = False) -> TopologyStatus:
+    def status(self, *, control: bool = False, begun_s: float = 0.0) -> TopologyStatus:
         """Return the next answer."""
+        del begun_s
         assert not control
         return self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 
 from heron_scheduler_kit.managed.launcher import HOST_ADDRESS
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
+from heron_scheduler_kit.managed.rest_api import Json
 from heron_scheduler_yarn.options import YarnOptions
-from heron_scheduler_yarn.yarn_api import Json
 
 __all__ = ["COMPONENT", "new_service_name", "service_spec"]
 

@@ -106,6 +106,21 @@ def test_a_request_waits_for_a_starting_topology(scenario: Scenario) -> None:
     )
 
 
+def test_a_status_waits_seconds_for_a_container_0_that_cannot_start(scenario: Scenario) -> None:
+    """An image that is missing is not there after ten seconds either; other commands wait for one that comes late."""
+    scenario.submit()
+    scheduler = scenario.scheduler
+    scheduler.reason, scheduler.attempts, scheduler.container_id = "no such image", 0, 0
+    began_s = monotonic_s()
+    with RemoteTopology(scenario.state, scheduler, "words", LONG_S) as topology:
+        with pytest.raises(UnreachableError, match=r"container 0 .* 0 starts: no such image; given up after 2 s"):
+            status_report(scenario.state, scheduler, topology)
+        assert monotonic_s() - began_s < LONG_S / 2
+        topology.timeout_s = 2.5
+        with pytest.raises(UnreachableError, match=r"given up after 2\.5 s"):
+            topology.change_state("paused")
+
+
 def test_the_error_has_why_the_scheduler_gives_no_answer(scenario: Scenario) -> None:
     """While no topology manager answers, only the scheduler can say why."""
     scenario.submit()
