@@ -80,6 +80,7 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
         page.get_by_role("link", name="Show its line").first.click()  # asks again
     profiled(page)
     assert watched.faults() == []
+    profiled_together(watched, f"{url}/local/shop")
     explained(page, url)
     assert watched.faults() == []
     found_in_the_logs(page, url)
@@ -129,6 +130,24 @@ def profiled(page: Page) -> None:
     expect(profile.locator(".guilty")).to_contain_text("time.sleep(0.02)")
     first = profile.get_by_role("region", name="Your lines").get_by_role("row").nth(1)
     expect(first).to_contain_text(re.compile(r"shop\.py, line \d+.*time\.sleep\(0\.02\).*(9\d|100) %.*\d+ %.*\d+ %"))
+
+
+def profiled_together(watched: WatchedPage, topology: str) -> None:
+    """All tasks of the component are sampled, and the line of the slow one is a part of their time."""
+    page = watched.page
+    page.goto(f"{topology}/tasks")
+    of_price = page.locator("section.component", has=page.get_by_role("heading", name="price", exact=True))
+    of_price.get_by_role("link", name="Where the time of its tasks goes").click()
+    expect(page).to_have_url(f"{topology}/tasks?component=price&show=profile")
+    profile = page.locator(".observed", has=page.get_by_role("heading", name="Profile of price"))
+    profile.get_by_label("Seconds").fill("2")
+    profile.get_by_role("button", name="Show where the time of its tasks goes").click()
+    expect(profile).to_contain_text(re.compile(r"samples in [78]\.\d s of 4 tasks, summed up"))
+    expect(profile.locator(".guilty")).to_contain_text("time.sleep(0.02)")
+    calls = profile.locator("h4", has_text=re.compile("^Off a processor: it waits")).inner_text()
+    assert 4 < float(calls.split()[-2]) < 9, "three idle tasks and the slow one"
+    assert watched.faults() == []
+    page.goto(f"{topology}/task/3")
 
 
 def explained(page: Page, url: str) -> None:

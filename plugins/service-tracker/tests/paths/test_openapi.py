@@ -54,6 +54,7 @@ from heron_service_tracker.http.address import Address
 from heron_service_tracker.http.application import application
 from heron_service_tracker.paths.openapi import (
     ACTIONS_PATH,
+    COMPONENT_PROFILE_PATH,
     EXPLANATION_PATH,
     HISTORY_PATH,
     LETTERS_PATH,
@@ -80,9 +81,6 @@ TYPES: dict[tuple[str, str], type[msgspec.Struct]] = {
     (HISTORY_PATH, "get"): HistoryAnswer,
     (QUERY_PATH, "get"): QueryAnswer,
     (STACK_PATH, "get"): StackAnswer,
-    (PROFILE_PATH, "post"): ProfileAnswer,
-    (MEMORY_PATH, "post"): MemoryAnswer,
-    (TUPLES_PATH, "post"): TuplesAnswer,
     (LOGS_PATH, "get"): LogsAnswer,
     (EXPLANATION_PATH, "get"): ExplanationAnswer,
     (TRACES_PATH, "get"): TracesAnswer,
@@ -94,6 +92,7 @@ TYPES: dict[tuple[str, str], type[msgspec.Struct]] = {
 }
 OBSERVING: dict[tuple[str, str], type[msgspec.Struct]] = {
     (PROFILE_PATH, "post"): ProfileAnswer,
+    (COMPONENT_PROFILE_PATH, "post"): ProfileAnswer,
     (MEMORY_PATH, "post"): MemoryAnswer,
     (TUPLES_PATH, "post"): TuplesAnswer,
 }

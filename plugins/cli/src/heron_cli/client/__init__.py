@@ -26,7 +26,7 @@ from heron.spi.uploader import PackageEntry
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords
 from heron_cli.client.client import Client, StateChange, SubmitResult, connect, profiles_of
-from heron_cli.client.profile_tree import FunctionTime, LineTime, function_times, line_times
+from heron_cli.client.profile_tree import FunctionTime, LineTime, function_times, line_times, summed_profile
 from heron_cli.client.sinks import metrics_sinks
 from heron_cli.client.speedscope import speedscope_file
 from heron_cli.client.traces import AssembledTrace, HopSummary, TraceStep, TraceSummary, assembled, summary_of
@@ -93,4 +93,5 @@ __all__ = [
     "speedscope_file",
     "stored_letters",
     "summary_of",
+    "summed_profile",
 ]

@@ -51,13 +51,16 @@ class ProfileAnswer(msgspec.Struct, frozen=True):
     """Where a task spends its time, as `heron profile` shows it; `speedscope` is the file for that viewer.
 
     `lines` are those of user code with the most time, on a processor or off it. `functions` are those with the most
-    time on a processor in their own lines.
+    time on a processor in their own lines. In the sum of a component, `task_ids` are its tasks that were sampled, and
+    `missing` says why others were not.
     """
 
     profile: TaskProfile
     lines: tuple[LineTime, ...]
     functions: tuple[FunctionTime, ...]
     speedscope: dict[str, Any]
+    task_ids: tuple[int, ...] = ()
+    missing: tuple[str, ...] = ()
     age_s: float = 0.0
     error: str = ""
 

@@ -28,6 +28,8 @@ from heron_service_tracker.paths.query_path import QUERY_PARAMETERS, QueryAnswer
 
 __all__ = [
     "ACTIONS_PATH",
+    "COMPONENT_PROFILE_PARAMETERS",
+    "COMPONENT_PROFILE_PATH",
     "EXPLANATION_PATH",
     "HISTORY_PATH",
     "LETTERS_PARAMETERS",
@@ -56,6 +58,7 @@ HISTORY_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/history"
 _TASK = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/tasks/{{task}}"
 STACK_PATH = f"{_TASK}/stack"
 PROFILE_PATH = f"{_TASK}/profile"
+COMPONENT_PROFILE_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/profile"
 MEMORY_PATH = f"{_TASK}/memory"
 TUPLES_PATH = f"{_TASK}/tuples"
 LOGS_PATH = f"{_TASK}/logs"
@@ -75,6 +78,10 @@ LOGS_PARAMETERS = (
 )
 _LONGEST_S = 60
 PROFILE_PARAMETERS = (Parameter("seconds", "how long the task is sampled", "integer", 10, 1, _LONGEST_S),)
+COMPONENT_PROFILE_PARAMETERS = (
+    Parameter("component", "the component whose tasks are sampled", required=True),
+    *PROFILE_PARAMETERS,
+)
 MEMORY_PARAMETERS = (Parameter("seconds", "the time between two looks; 0: one look", "integer", 5, 0, _LONGEST_S),)
 TUPLES_PARAMETERS = (
     Parameter("tuples", "the greatest number of tuples of each direction", "integer", 10, 1, 100),
@@ -116,6 +123,12 @@ def openapi_document() -> bytes:
     found[PROCESS_LOGS_PATH] = _path(PROCESS_LOGS_PATH, summary, LOGS_PARAMETERS, by_type[LogsAnswer])
     found[PROFILE_PATH] = _observed(
         PROFILE_PATH, "Samples where a task spends its time", PROFILE_PARAMETERS, by_type[ProfileAnswer]
+    )
+    found[COMPONENT_PROFILE_PATH] = _observed(
+        COMPONENT_PROFILE_PATH,
+        "Samples where the tasks of a component spend their time, summed up",
+        COMPONENT_PROFILE_PARAMETERS,
+        by_type[ProfileAnswer],
     )
     found[MEMORY_PATH] = _observed(
         MEMORY_PATH, "Observes the memory of a task", MEMORY_PARAMETERS, by_type[MemoryAnswer]

@@ -14,6 +14,8 @@ from heron.errors import AccessError, HeronError, UsageError
 from heron_service_tracker.answers.answer_parts import components_with_tuples
 from heron_service_tracker.calls.questions import Questions
 from heron_service_tracker.paths.openapi import (
+    COMPONENT_PROFILE_PARAMETERS,
+    COMPONENT_PROFILE_PATH,
     EXPLANATION_PATH,
     LETTERS_PARAMETERS,
     LETTERS_PATH,
@@ -32,6 +34,7 @@ from heron_service_tracker.paths.openapi import (
     TUPLES_PARAMETERS,
     TUPLES_PATH,
 )
+from heron_service_tracker.paths.operations import check_component
 from heron_service_tracker.paths.parameters import Parameter, Values, parsed
 from heron_service_tracker.request_errors import BusyError, NotYetKnownError, RefusedByOperatorError, UnknownPlaceError
 from heron_service_tracker.watches.observations import Observations
@@ -96,6 +99,18 @@ def _topology_routes(observations: Observations, questions: Questions) -> list[R
         answer = await questions.explanation(cluster, topology)
         return Response(msgspec.json.encode(answer), media_type="application/json")
 
+    async def profile(request: Request) -> Response:
+        values = parsed(COMPONENT_PROFILE_PARAMETERS, request.query_params.multi_items())
+        cluster, topology = request.path_params["cluster"], request.path_params["topology"]
+        found, component = observations.topology(cluster, topology), values.text("component")
+        check_component(found, component)
+        tasks = [each.task_id for each in (found.status.tasks if found.status else ()) if each.component == component]
+        if not tasks:
+            msg = f"no task of component {component!r} of topology {topology!r} is known yet"
+            raise NotYetKnownError(msg)
+        seconds = values.number("seconds")
+        return await _answered(questions.observers.component_profile(cluster, topology, tasks, seconds))
+
     async def traces(request: Request) -> Response:
         values = parsed(TRACES_PARAMETERS, request.query_params.multi_items())
         cluster, topology = known(request)
@@ -121,6 +136,7 @@ def _topology_routes(observations: Observations, questions: Questions) -> list[R
         return await _answered(questions.logs(cluster, topology, process, lines, search))
 
     return [
+        Route(COMPONENT_PROFILE_PATH, profile, methods=["POST"]),
         Route(STORED_PATH, stored, methods=["GET"]),
         Route(PROCESS_LOGS_PATH, logs, methods=["GET"]),
         Route(LETTERS_PATH, letters, methods=["GET"]),
