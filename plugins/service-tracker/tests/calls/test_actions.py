@@ -188,7 +188,7 @@ def test_a_wrong_method_is_told_all_methods_of_the_path(observations: Observatio
         if isinstance(route, Route):
             by_path.setdefault(route.path, set()).update(route.methods or ())
 
-    names = dict.fromkeys(("cluster", "topology", "name", "process"), "x")
+    names = dict.fromkeys(("cluster", "topology", "name", "process", "file"), "x")
 
     async def allowed(path: str, method: str) -> set[str]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:

@@ -35,6 +35,7 @@ from heron_cli.topologies.checkpoint_list import ListedCheckpoint
 from heron_cli.topologies.logs.dead_letters import stored_letters
 from heron_cli.topologies.logs.log_files import LogLine
 from heron_cli.topologies.logs.log_search import process_logs
+from heron_cli.topologies.logs.whole_log import WholeLog, whole_log, whole_logs
 from heron_cli.topologies.package_store import PruneResult, StoredPackage
 from heron_cli.topologies.progress import Progress
 from heron_cli.topologies.running.remote_topology import RemoteTopology
@@ -82,6 +83,7 @@ __all__ = [
     "TraceSummary",
     "TracesTable",
     "UserErrorStatus",
+    "WholeLog",
     "assembled",
     "connect",
     "function_times",
@@ -94,4 +96,6 @@ __all__ = [
     "stored_letters",
     "summary_of",
     "summed_profile",
+    "whole_log",
+    "whole_logs",
 ]

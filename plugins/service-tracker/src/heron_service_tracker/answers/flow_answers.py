@@ -11,6 +11,8 @@ from heron_service_tracker.observed.flow_items import FlowEdge, FlowNode, TaskRo
 
 __all__ = [
     "FlowAnswer",
+    "LogFileItem",
+    "LogFilesAnswer",
     "LogsAnswer",
     "MemoryAnswer",
     "ProfileAnswer",
@@ -85,5 +87,20 @@ class LogsAnswer(msgspec.Struct, frozen=True):
     """The last lines of the logs of a task or process: first those of the engine, by time, then printed lines."""
 
     items: tuple[LogLine, ...]
+    age_s: float = 0.0
+    error: str = ""
+
+
+class LogFileItem(msgspec.Struct, frozen=True):
+    """A log, and its bytes with those of its older parts."""
+
+    name: str
+    size_bytes: int
+
+
+class LogFilesAnswer(msgspec.Struct, frozen=True):
+    """The logs of a topology, a task or a process, by name."""
+
+    items: tuple[LogFileItem, ...]
     age_s: float = 0.0
     error: str = ""

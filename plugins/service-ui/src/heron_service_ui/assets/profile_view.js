@@ -4,7 +4,7 @@
 import { useMemo, useState } from "./vendor/htm-preact.js";
 import { html } from "./html.js";
 import * as format from "./formats.js";
-import { Scrolled, shortPath } from "./pieces.js";
+import { Scrolled, save, shortPath } from "./pieces.js";
 
 const [WIDTH, ROW, CHARACTER] = [1200, 18, 6.6]; // of the font that inside.css sets
 const NARROWEST = 0.4; // a narrower call cannot be seen
@@ -168,10 +168,6 @@ function lay(call, x, depth, scale, boxes) {
 }
 
 function download({ profile, speedscope }) {
-  const url = URL.createObjectURL(new Blob([JSON.stringify(speedscope)], { type: "application/json" }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = `${profile.topology}-${profile.task_id || profile.component}.speedscope.json`;
-  link.click();
-  URL.revokeObjectURL(url);
+  const name = `${profile.topology}-${profile.task_id || profile.component}.speedscope.json`;
+  save(name, new Blob([JSON.stringify(speedscope)], { type: "application/json" }));
 }

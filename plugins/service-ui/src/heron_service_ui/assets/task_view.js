@@ -58,7 +58,7 @@ export function TaskView({ cluster, topology, task, part, ended, old, query, go 
     ${!ended && html`<${Inside} place=${place} topology=${topology} row=${row} part=${part} visit=${query} />`}
     <h3>Logs</h3>
     ${part === "logs" && LOGS_SHOWN
-      ? html`<${Logs} of=${`task ${task}`} path=${`${place}/tasks/${task}/logs`} search=${query.get("search") || ""} find=${(text) => go(withQuery(logs, { search: text }), { replace: true })} />`
+      ? html`<${Logs} of=${`task ${task}`} files=${withQuery(`${place}/log-files`, { task })} path=${`${place}/tasks/${task}/logs`} search=${query.get("search") || ""} find=${(text) => go(withQuery(logs, { search: text }), { replace: true })} />`
       : LOGS_SHOWN
         ? html`<p><a href=${logs}>Show the logs, and follow them</a></p>`
         : html`<${NoLogs} command=${`heron logs ${topology} --task ${task} --follow`} />`}
