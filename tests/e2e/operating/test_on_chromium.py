@@ -256,12 +256,16 @@ def enlarged(page: Page) -> None:
 
 
 def own_metric_by_time(page: Page, topology: str) -> None:
-    """A metric that the author registers has a chart; the page of a task leads to that of the task."""
+    """A metric that the author registers has a chart, and one of the engine; the page of a task leads there."""
     expect(page.locator(".chart figcaption").get_by_text("user/priced, sum of the tasks")).to_be_visible()
     page.goto(f"{topology}/task/2")
     page.get_by_role("link", name="user/priced").click()
     expect(page).to_have_url(f"{topology}/timelines?tasks=2&metric=user%2Fpriced")
     expect(page.get_by_label("Chart")).to_have_value("user/priced")
+    page.goto(f"{topology}/task/3")
+    page.get_by_role("link", name="consumed-bytes").click()
+    expect(page).to_have_url(f"{topology}/timelines?tasks=3&metric=engine%2Fconsumed-bytes")
+    expect(page.get_by_role("slider")).to_have_accessible_name(re.compile(r"Newest values: price/3 .*B/s$"))
 
 
 def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbox, watched: WatchedPage) -> None:
