@@ -80,6 +80,7 @@ def test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt(
         page.get_by_role("link", name="Show its line").first.click()  # asks again
     profiled(page)
     assert watched.faults() == []
+    profiled_together(watched, f"{url}/local/shop")
     explained(page, url)
     assert watched.faults() == []
     found_in_the_logs(page, url)
@@ -129,6 +130,24 @@ def profiled(page: Page) -> None:
     expect(profile.locator(".guilty")).to_contain_text("time.sleep(0.02)")
     first = profile.get_by_role("region", name="Your lines").get_by_role("row").nth(1)
     expect(first).to_contain_text(re.compile(r"shop\.py, line \d+.*time\.sleep\(0\.02\).*(9\d|100) %.*\d+ %.*\d+ %"))
+
+
+def profiled_together(watched: WatchedPage, topology: str) -> None:
+    """All tasks of the component are sampled, and the line of the slow one is a part of their time."""
+    page = watched.page
+    page.goto(f"{topology}/tasks")
+    of_price = page.locator("section.component", has=page.get_by_role("heading", name="price", exact=True))
+    of_price.get_by_role("link", name="Where the time of its tasks goes").click()
+    expect(page).to_have_url(f"{topology}/tasks?component=price&show=profile")
+    profile = page.locator(".observed", has=page.get_by_role("heading", name="Profile of price"))
+    profile.get_by_label("Seconds").fill("2")
+    profile.get_by_role("button", name="Show where the time of its tasks goes").click()
+    expect(profile).to_contain_text(re.compile(r"samples in [78]\.\d s of 4 tasks, summed up"))
+    expect(profile.locator(".guilty")).to_contain_text("time.sleep(0.02)")
+    calls = profile.locator("h4", has_text=re.compile("^Off a processor: it waits")).inner_text()
+    assert 4 < float(calls.split()[-2]) < 9, "three idle tasks and the slow one"
+    assert watched.faults() == []
+    page.goto(f"{topology}/task/3")
 
 
 def explained(page: Page, url: str) -> None:
@@ -237,12 +256,16 @@ def enlarged(page: Page) -> None:
 
 
 def own_metric_by_time(page: Page, topology: str) -> None:
-    """A metric that the author registers has a chart; the page of a task leads to that of the task."""
+    """A metric that the author registers has a chart, and one of the engine; the page of a task leads there."""
     expect(page.locator(".chart figcaption").get_by_text("user/priced, sum of the tasks")).to_be_visible()
     page.goto(f"{topology}/task/2")
     page.get_by_role("link", name="user/priced").click()
     expect(page).to_have_url(f"{topology}/timelines?tasks=2&metric=user%2Fpriced")
     expect(page.get_by_label("Chart")).to_have_value("user/priced")
+    page.goto(f"{topology}/task/3")
+    page.get_by_role("link", name="consumed-bytes").click()
+    expect(page).to_have_url(f"{topology}/timelines?tasks=3&metric=engine%2Fconsumed-bytes")
+    expect(page.get_by_role("slider")).to_have_accessible_name(re.compile(r"Newest values: price/3 .*B/s$"))
 
 
 def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbox, watched: WatchedPage) -> None:

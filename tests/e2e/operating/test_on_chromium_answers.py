@@ -100,7 +100,7 @@ def test_tasks_are_compared_by_time_at_an_address(sandbox: Sandbox, watched: Wat
     series = [
         {"component": "count", "task_id": task, "metric": metric, "points": points}
         for task in (0, 2, 3)
-        for metric in ("busy", "back-pressure", "user/size")
+        for metric in ("engine/cpu-wait-s", "busy", "back-pressure", "user/size")
     ]
     series[-1] = {**series[-1], "points": [{**point, "value": -2.5} for point in points]}
     times = {"start_s": end_s - 900, "end_s": end_s, "step_s": 60}
@@ -123,6 +123,13 @@ def test_tasks_are_compared_by_time_at_an_address(sandbox: Sandbox, watched: Wat
         re.compile("^Busy share of time by time.* Newest values: count/2 25 %, count/3 25 %$")
     )
     assert watched.faults() == []
+    with page.expect_request(re.compile("/history.*&task=3&task=2&metric=engine%2Fcpu-wait-s$")):
+        page.get_by_label("Chart").select_option("engine/cpu-wait-s")
+    expect(page).to_have_url(f"{url}/local/steady/timelines?tasks=3%2C2&metric=engine%2Fcpu-wait-s")
+    expect(page.locator(".chart")).to_have_count(1)
+    expect(page.get_by_role("slider")).to_have_accessible_name(
+        re.compile("^engine/cpu-wait-s by time.* Newest values: count/2 25 %, count/3 25 %$")
+    )
     page.get_by_label("Tasks, at most 16").fill("3 x 3")
     with page.expect_request(re.compile("/history.*&task=3$")):
         page.get_by_role("button", name="Compare").click()

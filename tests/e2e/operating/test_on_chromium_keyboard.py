@@ -45,7 +45,11 @@ def test_charts_and_flame_graphs_work_by_keyboard_and_everything_has_an_address(
     cursor_by_keyboard(page, place)
     assert watched.faults() == []
     colours_change_at_once(page)
-    flame_by_keyboard(page, place)
+    flame_by_keyboard(page, place, "task/2", "Show where its time goes")
+    assert watched.faults() == []
+    flame_by_keyboard(page, place, "tasks?component=pass&show=profile", "Show where the time of its tasks goes")
+    expect(page.get_by_text("10 samples in 10.0 s of 2 tasks, summed up")).to_be_visible()
+    expect(page.get_by_text("Not in it: task 4: the process has ended")).to_be_visible()
     assert watched.faults() == []
     trace_by_address(page, place)
     assert watched.faults() == []
@@ -87,31 +91,26 @@ def colours_change_at_once(page: Page) -> None:
     page.get_by_label("Colours").select_option("auto")
 
 
-def flame_by_keyboard(page: Page, place: str) -> None:
+def flame_by_keyboard(page: Page, place: str, view: str, button: str) -> None:
     """A call is enlarged by a click or by Enter, and everything is shown again by Escape."""
+    of_component = view.startswith("tasks")
     names = ("run", "work", HOSTILE, "rare")
     frames = [{"function": name, "file": "steady.py", "line": 1, "origin": "user"} for name in names]
     stacks = [
         {"frames": [0, 1, 2], "samples": 9, "on_s": 9.0, "off_s": 0.0},
         {"frames": [0, 3], "samples": 1, "on_s": 1.0, "off_s": 0.0},
     ]
-    profile = {
-        "topology": "steady",
-        "task_id": 2,
-        "began_at_s": 1.0,
-        "lasted_s": 10.0,
-        "samples": 10,
-        "other_on_s": 0.0,
-    }
-    answer = {
-        "profile": {**profile, "frames": frames, "stacks": stacks},
-        "lines": [],
-        "functions": [],
-        "speedscope": {},
-    }
-    answering(page, f"{PLACE}/tasks/2/profile", answer)
-    page.goto(f"{place}/task/2")
-    page.get_by_role("button", name="Show where its time goes").click()
+    profile: dict[str, object] = {"topology": "steady", "component": "pass", "task_id": 0 if of_component else 2}
+    profile |= {"began_at_s": 1.0, "lasted_s": 10.0, "samples": 10, "other_on_s": 0.0}
+    answer: dict[str, object] = {"profile": {**profile, "frames": frames, "stacks": stacks}, "lines": []}
+    answer |= {"functions": [], "speedscope": {}, "task_ids": [2, 3] if of_component else []}
+    answer["missing"] = ["task 4: the process has ended"] if of_component else []
+    answering(page, f"{PLACE}/profile" if of_component else f"{PLACE}/tasks/2/profile", answer)
+    page.goto(f"{place}/{view}")
+    asks = page.get_by_role("button", name=button)
+    if of_component:
+        expect(asks).to_be_focused()  # as by the address of that of a task
+    asks.click()
     graph = page.get_by_role("group", name=re.compile("^Flame graph: On a processor"))
     told = page.locator(".at-call").first
     expect(told).to_contain_text("all: 10.000 s, 100 %")
