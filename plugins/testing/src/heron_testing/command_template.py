@@ -42,4 +42,6 @@ def _import_all() -> None:
 
 if __name__ == "__main__":
     _import_all()
-    serve(socket.socket(fileno=int(sys.argv[1])), os.getppid(), signal.SIGKILL, {})
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    channel.send(b"ready")
+    serve(channel, os.getppid(), signal.SIGKILL, {})

@@ -114,8 +114,9 @@ class _Template:
         with theirs:
             os.set_inheritable(theirs.fileno(), True)
             words = [sys.executable, "-P", "-m", "heron_testing.command_template", str(theirs.fileno())]
-            self.server = ForkServer(os.posix_spawn(words[0], words, os.environ), ours)
-        self.usable = True
+            pid = os.posix_spawn(words[0], words, os.environ)
+        self.usable = ours.recv(16) != b""  # after its imports, or when it has ended
+        self.server = ForkServer(pid, ours)
 
     def fork(self, request: CommandRequest, file: Path) -> _Forked | None:
         """A process that becomes the command; None if the template has failed."""
