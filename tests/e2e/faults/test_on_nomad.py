@@ -39,8 +39,18 @@ _LOOPS = 30
 
 @pytest.fixture
 def cluster(sandbox: Sandbox, nomad_agents: NomadAgents) -> Iterator[NomadAgents]:
-    """All agents, without a job, and the profile ``cluster`` that names them."""
+    """All agents, without a job or an allocation, and the profile ``cluster`` that names them.
+
+    Nomad 1.6.0 may put two containers on one client against ``distinct_property``, if the same plan stops an allocation
+    of an earlier job of that name there.
+    """
     nomad_agents.start()
+
+    def is_empty() -> bool:
+        nomad_agents.request("PUT", "system/gc")
+        return not json.loads(nomad_agents.request("GET", "allocations"))
+
+    wait_until(is_empty, BACK_S, "no allocation of an earlier test is left")
     _write_profile(sandbox, nomad_agents, f"python: {sys.executable}")
     yield nomad_agents
     nomad_agents.start()
