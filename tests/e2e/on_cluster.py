@@ -215,12 +215,19 @@ class ClusterJournal:
 
         `machines` returns those of the containers.
         """
-        wait_until(lambda: {0, 1} == set(self._managers()), BACK_S, "a topology manager and its standby")
-        leader = self._managers()[0]
+        wait_until(lambda: {0, 1} == set(self.managers()), BACK_S, "a topology manager and its standby")
+        leader = self.managers()[0]
         where = machines()
         assert where[0] != where[1], where
         lose(where[leader])
-        wait_until(lambda: self._managers()[:1] == [1 - leader], BACK_S, f"the standby of {leader} leads")
+        wait_until(lambda: self.managers()[:1] == [1 - leader], BACK_S, f"the standby of {leader} leads")
+
+    def managers(self) -> list[int]:
+        """Return the containers of the topology managers, that of the leader first; none while none leads."""
+        report = self.cluster.status("journal")
+        if report is None or report.status.leader is None:
+            return []
+        return [report.status.leader.container_id, *(each.container_id for each in report.status.standbys)]
 
     def kill_executor(self) -> set[int]:
         """Kill an executor, with SIGKILL: its launcher starts it again."""
@@ -239,13 +246,6 @@ class ClusterJournal:
         self.lines.let_go()
         self.cluster.ends("journal")
         self.lines.check()
-
-    def _managers(self) -> list[int]:
-        """Return the containers of the topology managers, that of the leader first; none while none leads."""
-        report = self.cluster.status("journal")
-        if report is None or report.status.leader is None:
-            return []
-        return [report.status.leader.container_id, *(each.container_id for each in report.status.standbys)]
 
     def _attempts(self) -> dict[int, int]:
         """Return the number of starts of each running container."""

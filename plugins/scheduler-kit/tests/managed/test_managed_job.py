@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from heron.api.api_constants import TOPOLOGY_TMANAGER_STANDBYS
 from heron.errors import SchedulerError
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import NO_RESOURCE, Resource
@@ -60,6 +61,13 @@ def test_a_stored_job_comes_back_and_has_no_secret() -> None:
         decode_job('{"containers": 3}', "service/x", "t")
     with pytest.raises(SchedulerError, match="here belongs to topology 't'; give 'u' another name"):
         decode_job(text, "here", "u")
+
+
+def test_places_of_topology_managers_are_known() -> None:
+    """A cluster keeps them apart; without standbys there is nothing to keep apart."""
+    assert _job(_spec(0), _spec(1)).managers == ()
+    specs = [replace(_spec(each), settings={TOPOLOGY_TMANAGER_STANDBYS: 2}) for each in (0, 3, 2, 5)]
+    assert _job(*specs).managers == ("place-0", "place-2", "place-3")
 
 
 def test_a_change_names_what_goes_and_keeps_the_rest() -> None:

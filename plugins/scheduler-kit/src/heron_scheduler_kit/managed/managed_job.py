@@ -81,6 +81,11 @@ class ManagedJob:
         """The places of the standby topology managers, which should be on other machines than container 0."""
         return tuple(each.place for each in self.containers if each.container_id)[: self.standbys]
 
+    @property
+    def managers(self) -> tuple[str, ...]:
+        """The places that must not be lost together: those with a topology manager; empty without standbys."""
+        return (self.request(0).place, *self.standby_places) if self.standbys else ()
+
     def request(self, container_id: int) -> ContainerRequest:
         """Return the request of a container. Raises SchedulerError when the job does not have it."""
         self.check_has([container_id])
