@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 PLACE = "/clusters/local/topologies/steady"
 MIB = 2.0**20
 LISTED = {"next_offset": None, "age_s": 0.0, "error": ""}
+SHOWN = {"": "tbody tr", "local/steady": "a.node", "local/steady/timelines": ".chart canvas"}
+"""The first values of a page; of the others it is a heading of their own."""
+OTHERS = ("tasks", "traces", "checkpoints", "containers", "plans", "problems", "health", "task/2")
+BUDGETS = {"file_bytes": 260_000, "files": 40, "answer_bytes": 150_000, "seconds": 1.0}
+"""What a page may load and compute until its first values, of a topology with three tasks."""
+CHARTS = {"file_bytes": 400_000}  # which have a library
+LOADED = """() => {
+    const all = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")];
+    const bytes = (some) => some.reduce((sum, each) => sum + each.encodedBodySize, 0);
+    const answers = all.filter((each) => each.name.includes("/api/"));
+    const files = all.filter((each) => !each.name.includes("/api/"));
+    return {files: files.length, file_bytes: bytes(files), answer_bytes: bytes(answers)};
+}"""
 AXIS_COLOUR = """each => {
     const pixels = each.getContext("2d").getImageData(0, 0, 60, each.height).data;
     let brightest = 0;
@@ -54,6 +67,7 @@ def test_charts_and_flame_graphs_work_by_keyboard_and_everything_has_an_address(
     trace_by_address(page, place)
     assert watched.faults() == []
     trouble_on_a_phone(chromium, url)
+    pages_keep_their_budgets(chromium, url)
     (run.out / "stop").touch()
     run.finished()
 
@@ -181,3 +195,21 @@ def trouble_on_a_phone(chromium: ChromiumBrowser, url: str) -> None:
     assert state.evaluate("each => getComputedStyle(each).color") == "rgb(255, 157, 157)"
     assert phone.faults() == []
     phone.close()
+
+
+def pages_keep_their_budgets(chromium: ChromiumBrowser, url: str) -> None:
+    """With an empty cache: the files, the first answers, and the processor time, which other work changes little."""
+    for view in (*SHOWN, *(f"local/steady/{each}" for each in OTHERS)):
+        watched = WatchedPage(chromium)
+        session = watched.page.context.new_cdp_session(watched.page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        watched.page.goto(f"{url}/{view}")
+        expect(watched.page.locator(SHOWN.get(view, "main h2")).first).to_be_visible()
+        found = watched.page.evaluate(LOADED)
+        measured = session.send("Performance.getMetrics")["metrics"]
+        found["seconds"] = next(each["value"] for each in measured if each["name"] == "TaskDuration")
+        budgets = {**BUDGETS, **(CHARTS if view.endswith("timelines") else {})}
+        over = {name: found[name] for name, most in budgets.items() if found[name] > most}
+        assert over == {}, f"{view or 'the list'}: {found}"
+        assert found["files"] > 20, "the page has loaded its scripts"
+        watched.close()

@@ -78,10 +78,11 @@ class LargeTask:
 
 @dataclass(slots=True)
 class FiguresOfTasks:
-    """The figures by number of the task, and the component of each."""
+    """The figures by number of the task, and the component of each; with `keeps`, also what only the history needs."""
 
     by_task: dict[int, TaskFigures] = field(default_factory=dict)
     components: dict[int, str] = field(default_factory=dict)
+    keeps: bool = field(default=True, compare=False, repr=False)
     _large: tuple[LargeTask, ...] | None = field(default=None, compare=False, repr=False)
 
     def of_owner(self, component: str, task_id: int, process: str) -> TaskFigures | None:
@@ -101,7 +102,7 @@ class FiguresOfTasks:
             return _taking_own(series.name)
         of_labels = _TAKES.get(series.name)
         take = of_labels and of_labels(series.labels)
-        place = place_of(series.name, series.labels.get("use", ""))
+        place = place_of(series.name, series.labels.get("use", "")) if self.keeps else None
         return take if place is None else _taking_of_engine(place, is_counter=series.kind == "counter", take=take)
 
     def large_tasks(self) -> tuple[LargeTask, ...]:

@@ -3,7 +3,7 @@
 A topology that does not answer delays no other one, and its last values stay. The metrics of a hundred tasks cost
 fifteen times what a status costs. So they are read only while somebody looks at them. Most pages and the history need
 only figures of tasks, for which half of the metrics are enough. Figures are read every period while somebody looks at
-them, else every 10 s; every 30 s with the other metrics that the history keeps.
+them, else every 10 s; once a minute with the other metrics that the history keeps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["OpenClient", "TopologyWatch", "pause_s"]
 OpenClient = Callable[[], Client]
 
 _TIMEOUT_S = 3.0  # an answer takes milliseconds; then the next question finds another leader
-_KEPT_S = 30.0  # between two looks at metrics of which the history has a value in a minute
+_KEPT_S = 60.0  # between two looks at metrics that only the history needs, which has minutes of them
 _NO_HEALTH_S = 10.0  # most topologies have no health manager, and a read is a request to the state manager
 
 _log = logging.getLogger(__name__)
@@ -105,8 +105,9 @@ class TopologyWatch:
             self._wake.clear()
 
     def _figures(self, remote: RemoteTopology) -> FiguresOfTasks:
-        found, now_s = FiguresOfTasks(), monotonic_s()
+        now_s = monotonic_s()
         are_kept = now_s - self._kept_at_s >= _KEPT_S
+        found = FiguresOfTasks(keeps=are_kept)
         remote.read_task_metrics(KEPT_METRICS if are_kept else FIGURE_METRICS, found)
         if are_kept:
             self._kept_at_s = now_s

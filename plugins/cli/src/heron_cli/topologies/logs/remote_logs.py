@@ -59,7 +59,10 @@ class RemoteLogs:
             if search.casefold() in line.text.casefold() or search.casefold() in line.error.casefold():
                 by_log[f"{line.who} {bool(line.at)}"].append(line)
         if self._task_id is not None and not found:
-            msg = f"task {self._task_id} has no logs in the containers of topology {self._topology!r}"
+            msg = (
+                f"task {self._task_id} has no logs in the containers of topology {self._topology!r}; "
+                f"`heron status {self._topology}` lists its tasks"
+            )
             raise UsageError(msg)
         lines = [line for each in by_log.values() for line in each]
         engine = sorted((line for line in lines if line.at), key=lambda line: line.at)
