@@ -142,12 +142,13 @@ class OnCluster:
 
 
 def shipped_profile(
-    sandbox: Sandbox, name: str, options: Mapping[str, object], zookeeper: ZooKeeperServer, s3: S3Server
+    sandbox: Sandbox, name: str, options: Mapping[str, object], says: str, servers: tuple[ZooKeeperServer, S3Server]
 ) -> OnCluster:
     """Extend a shipped profile as users do: these options of the scheduler, state in ZooKeeper, packages in S3.
 
-    `heron profiles check` asks all three servers.
+    `heron profiles check` asks all three servers; `says` is an answer of the cluster itself.
     """
+    zookeeper, s3 = servers
     mark = f"e2e{secrets.token_hex(4)}"
     keys = {"aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key, "region_name": s3.region}
     boto3.client("s3", endpoint_url=s3.url, **keys).create_bucket(Bucket=mark)
@@ -167,7 +168,7 @@ def shipped_profile(
     }
     sandbox.write_profile(name, json.dumps(profile))  # JSON is YAML
     checked = sandbox.output_of("profiles", "check", name)
-    assert all(each in checked for each in (name, "zookeeper", "s3")), checked
+    assert all(each in checked for each in (says, "zookeeper", mark)), checked
     return OnCluster(sandbox, name)
 
 

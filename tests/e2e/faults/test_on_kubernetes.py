@@ -46,7 +46,9 @@ def test_the_shipped_profile_counts_exactly(
     namespace.sandbox.environ["HERON_IMAGE"] = "here"
     kubeconfig = str(namespace.kubernetes.kubeconfig("user", namespace.name))
     options = {"kubeconfig": kubeconfig, "python": sys.executable, "env": {"HOME": str(namespace.sandbox.home)}}
-    shipped_profile(namespace.sandbox, "kubernetes", options, zookeeper, s3).count_example(examples, _LOOPS)
+    says = f"namespace {namespace.name}"
+    shipped = shipped_profile(namespace.sandbox, "kubernetes", options, says, (zookeeper, s3))
+    shipped.count_example(examples, _LOOPS)
     namespace.leaves_nothing()
 
 

@@ -43,8 +43,11 @@ def cluster(sandbox: Sandbox, nomad_agents: NomadAgents) -> Iterator[NomadAgents
     nomad_agents.start()
     _write_profile(sandbox, nomad_agents, f"python: {sys.executable}")
     yield nomad_agents
+    nomad_agents.start()
     for each in json.loads(nomad_agents.request("GET", "jobs")):  # of a failed test
         nomad_agents.request("DELETE", f"job/{each['ID']}?purge=true")
+    for each in json.loads(nomad_agents.request("GET", "vars")):
+        nomad_agents.request("DELETE", f"var/{each['Path']}")
 
 
 def _write_profile(sandbox: Sandbox, agents: NomadAgents, *options: str) -> None:
@@ -170,7 +173,8 @@ def test_the_shipped_profile_counts_exactly(
     sandbox.environ.update(HERON_IMAGE="", NOMAD_ADDR=cluster.url, NOMAD_TOKEN=cluster.token)
     env = {"HOME": str(sandbox.home), "TMPDIR": str(sandbox.tmp)}
     options = {"task_driver": "raw_exec", "python": sys.executable, "env": env}
-    shipped_profile(sandbox, "nomad", options, zookeeper, s3).count_example(examples, _LOOPS)
+    says = f"Nomad at {cluster.url}"
+    shipped_profile(sandbox, "nomad", options, says, (zookeeper, s3)).count_example(examples, _LOOPS)
 
 
 def test_a_bare_interpreter_runs_a_topology_from_wheels(sandbox: Sandbox, cluster: NomadAgents) -> None:

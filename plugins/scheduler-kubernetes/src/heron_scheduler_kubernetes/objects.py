@@ -141,7 +141,7 @@ def _pod(job: ManagedJob, options: KubernetesOptions, part: str, containers: lis
 
 
 def _apart_from(pods: Json) -> Json:
-    """Return the wish for another machine than that of the Pods that a selector finds."""
+    """Return the preference for another node than those of the Pods that a selector finds."""
     return {"weight": 100, "podAffinityTerm": {"labelSelector": pods, "topologyKey": "kubernetes.io/hostname"}}
 
 

@@ -46,7 +46,7 @@ server {
   bootstrap_expect = 1
   heartbeat_grace = "2s"
   min_heartbeat_ttl = "3s"
-  failover_heartbeat_ttl = "5s"
+  failover_heartbeat_ttl = "30s"
 }
 """
 _CLIENT = """

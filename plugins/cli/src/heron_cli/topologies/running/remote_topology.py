@@ -308,18 +308,18 @@ class RemoteTopology:
             msg = f"topology {self.name!r}: the client is read-only; connect without read_only to change it"
             raise AccessError(msg)
         began_s = monotonic_s()
-        deadline_s = began_s + self.timeout_s
         pause = threading.Event()
         refused = 0
         while True:
+            wait_s = self.timeout_s
             location = self._location(control)
             if location is None:
                 absent = self._absence()
                 why = absent.reason()
                 if absent.cannot_begin():
-                    deadline_s = min(deadline_s, began_s + begun_s)
+                    wait_s = min(wait_s, begun_s)
             else:
-                left_s = max(_RETRY_S, min(deadline_s - monotonic_s(), longest_s))
+                left_s = max(_RETRY_S, min(began_s + wait_s - monotonic_s(), longest_s))
                 try:
                     return question(self._connected(location, control), left_s)
                 except UnreachableError as error:
@@ -333,8 +333,8 @@ class RemoteTopology:
                     msg = f"topology {self.name!r}: {error}; use the version of heron-core that runs it"
                     raise RemoteProtocolError(msg) from error
                 self.close()
-            if monotonic_s() >= deadline_s:
-                msg = f"topology {self.name!r}: {why}; given up after {deadline_s - began_s:g} s, try again"
+            if monotonic_s() >= began_s + wait_s:
+                msg = f"topology {self.name!r}: {why}; given up after {wait_s:g} s, try again"
                 raise UnreachableError(msg)
             pause.wait(_RETRY_S)
 
