@@ -57,7 +57,7 @@ class SlurmPlace:
 
     def use_servers(self, zookeeper: ZooKeeperServer, s3: S3Server) -> OnCluster:
         """Extend the shipped profile: state in ZooKeeper, packages in S3."""
-        return shipped_profile(self.sandbox, "slurm", self._options, zookeeper, s3)
+        return shipped_profile(self.sandbox, "slurm", self._options, "slurm-wlm", (zookeeper, s3))
 
     def attempts(self, topology: str) -> list[int]:
         """Return the number of starts of each container that runs, and 0 for the others; empty without a status."""
