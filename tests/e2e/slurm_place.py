@@ -14,6 +14,7 @@ import psutil
 from heron_testing.heron_run import processes_of
 from heron_testing.waiting import wait_until
 from heron_testing_servers.s3 import S3Server
+from heron_testing_servers.server_process import ServerError
 from heron_testing_servers.slurm import SlurmCluster
 from heron_testing_servers.zookeeper import ZooKeeperServer
 from on_cluster import BACK_S, ClusterJournal, OnCluster, shipped_profile
@@ -57,7 +58,7 @@ class SlurmPlace:
 
     def use_servers(self, zookeeper: ZooKeeperServer, s3: S3Server) -> OnCluster:
         """Extend the shipped profile: state in ZooKeeper, packages in S3."""
-        return shipped_profile(self.sandbox, "slurm", self._options, zookeeper, s3)
+        return shipped_profile(self.sandbox, "slurm", self._options, "slurm-wlm", (zookeeper, s3))
 
     def attempts(self, topology: str) -> list[int]:
         """Return the number of starts of each container that runs, and 0 for the others; empty without a status."""
@@ -133,10 +134,18 @@ def _parent(process: psutil.Process) -> psutil.Process | None:
 
 def resume(slurm: SlurmCluster) -> None:
     """Let all nodes take jobs again."""
-    states = dict(line.split() for line in slurm.ask("sinfo", "-h", "-N", "-o", "%N %t").splitlines())
-    for node, state in states.items():
-        if state.startswith(("dra", "drng", "drain", "down")):
-            slurm.ask("scontrol", "update", f"nodename={node}", "state=RESUME")
+    for node in slurm.nodes:
+        wait_until(lambda node=node: _is_resumed(slurm, node), BACK_S, f"{node} takes jobs")  # type: ignore[misc]
+
+
+def _is_resumed(slurm: SlurmCluster, node: str) -> bool:
+    """Return whether a node takes jobs, after another attempt. Slurm resumes a node that was down at any moment."""
+    state = slurm.ask("sinfo", "-h", "-N", "-n", node, "-o", "%t")
+    if not state.startswith(("dra", "drng", "down")):
+        return True
+    with suppress(ServerError):
+        slurm.ask("scontrol", "update", f"nodename={node}", "state=RESUME")
+    return False
 
 
 class SlurmHarm:

@@ -54,6 +54,14 @@ def test_the_queue_is_that_of_the_profile() -> None:
     assert "queue" not in _spec()
 
 
+def test_the_label_of_the_profile_chooses_nodes() -> None:
+    """YARN refuses rules unless its resource manager is set up for them, so there is none without the option."""
+    assert "placement_policy" not in items(_spec()["components"])[0]
+    labelled = items(_spec(node_label="fast")["components"])[1]
+    fast = {"type": "AFFINITY", "scope": "NODE", "node_partitions": ["fast"]}
+    assert labelled["placement_policy"] == {"constraints": [fast]}
+
+
 @pytest.mark.parametrize(
     "wheels", [{}, {"install": "wheels", "wheels": f"https://files/it's/$HOME/`a`#sha256={'0' * 64}"}]
 )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SUBMITTED_S = 120.0
 _STATUS_S = 10.0  # how soon a person learns why a container does not run
-_LOOPS = 5
+_LOOPS = 30
 
 
 @pytest.fixture
