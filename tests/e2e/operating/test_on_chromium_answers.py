@@ -189,6 +189,7 @@ def test_only_what_is_bad_is_shaded_also_among_two_tasks(sandbox: Sandbox, watch
     shades = {"": 5, "rate": 5, "queue": 5, "latency": 5, "memory": 4, "restarts": 3}  # of task 3
     for by, shade in shades.items():
         page.goto(f"{url}/local/steady/tasks?by={by}")
+        expect(page.locator(".title .state")).to_be_visible()  # the server knows the topology, which has just begun
         expect(page.locator(".squares a")).to_have_count(6)
         found = page.locator(".squares a").evaluate_all("all => all.map((each) => [each.textContent, each.className])")
         expected = {**dict.fromkeys("123456", "heat-0"), "3": f"heat-{shade}"}
