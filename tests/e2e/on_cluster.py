@@ -124,6 +124,7 @@ class OnCluster:
         """
         self.submit("steady.py")
         run = self.submit("updating.py")
+        wait_until(self._tallied, BACK_S, "the first tuples: a topology that starts is not updated")
         for options, expected in steps.items():
             before = self._tallied()
             self.output_of("update", "updating", *options.split())
