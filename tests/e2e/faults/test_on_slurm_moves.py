@@ -75,7 +75,7 @@ def test_a_container_without_a_place_says_why_and_comes_back(
         def shown() -> bool:
             status = place.sandbox.start_command("status", "journal", "--profile", "my-slurm", "--timeout", "1")
             status.wait()
-            words = f"container . does not run, after 1 starts: (?:.*?; )?{reason}"
+            words = f"container . does not run, after 1 start: (?:.*?; )?{reason}"
             return len(re.findall(words, status.all_output)) == 3
 
         wait_until(shown, BACK_S, f"the status has {reason}")

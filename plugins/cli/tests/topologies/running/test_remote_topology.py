@@ -12,7 +12,7 @@ from heron.clock import monotonic_s
 from heron.errors import StateError, UnreachableError, UsageError
 from heron.ipc.documents.status import TopologyStatus, encode_status
 from heron.ipc.keys import new_keys
-from heron.spi.scheduler import SchedulerState
+from heron.spi.scheduler import ContainerStatus, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
@@ -103,6 +103,16 @@ def test_a_request_waits_for_a_starting_topology(scenario: Scenario) -> None:
     scenario.scheduler.reason, scenario.scheduler.attempts = "the package is gone", 4
     assert "not there yet; container 1 does not run, after 4 starts: the package is gone; given" in scenario.ask(
         SHORT_S
+    )
+
+
+@pytest.mark.parametrize(("running", "data"), [(True, "data flows on"), (False, "no container with tasks runs")])
+def test_the_reason_says_whether_data_flows(running: bool, data: str) -> None:
+    """Without its topology manager a topology works on, if its containers run."""
+    containers = (ContainerStatus(0, False, 1, "no node"), ContainerStatus(1, running, 2))
+    reason = UnreachableTopology(True, False, SchedulerState.RUNNING, containers).reason()
+    assert reason == (
+        f"its topology manager is being restarted; {data}; container 0 does not run, after 1 start: no node"
     )
 
 

@@ -89,7 +89,7 @@ class UnreachableTopology:
     def reason(self) -> str:
         """Return why it does not answer, for people."""
         why = "".join(
-            f"; container {each.container_id} does not run, after {each.attempts} starts: {each.last_error}"
+            f"; container {each.container_id} does not run, after {_starts(each.attempts)}: {each.last_error}"
             for each in self.containers
             if not each.running and each.last_error
         )
@@ -97,7 +97,13 @@ class UnreachableTopology:
             why += f"; the state of its job is unknown: {self.scheduler_error}"
         if not self.planned:
             return f"it is starting, its topology manager is not there yet{why}"
-        return f"its topology manager is being restarted; data flows on{why}"
+        stands = self.containers and not any(each.running for each in self.containers if each.container_id)
+        data = "no container with tasks runs" if stands else "data flows on"
+        return f"its topology manager is being restarted; {data}{why}"
+
+
+def _starts(number: int) -> str:
+    return f"{number} start" if number == 1 else f"{number} starts"
 
 
 class RemoteTopology:
