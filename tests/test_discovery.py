@@ -119,6 +119,7 @@ def listed(result: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], di
     return {(each["distribution"], each["name"]): each for each in json.loads(result.stdout)}
 
 
+@pytest.mark.matrix
 def test_the_list_has_working_and_broken_plugins(heron: Heron, plugin: Plugin) -> None:
     """A plugin that fails, exits, prints or exists twice must not break the list or its JSON."""
     plugin("heron-uploader-well", "uploader", "well", UPLOADER)

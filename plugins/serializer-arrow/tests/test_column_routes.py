@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron.api.context import TopologyContext
@@ -108,6 +108,7 @@ def in_rows(given: StreamRoutes, batch: pa.RecordBatch) -> dict[int, list[int]]:
 
 
 @pytest.mark.parametrize("kind", range(len(VALUES)), ids=[str(kind) for kind, _ in VALUES])
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_key_reaches_the_same_task_in_rows_and_columns(kind: int, data: st.DataObject) -> None:
     """Of any type, with None and NaN, sliced, and as a dictionary with unused and repeated entries."""
