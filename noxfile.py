@@ -175,7 +175,9 @@ def scenarios(session: nox.Session) -> None:
 def pictures(session: nox.Session) -> None:
     """Take the pictures of the web UI in docs/images, and measure how fast its pages appear."""
     pages = "tests/e2e/operating/pictures_of_ui.py"
-    _python_pytest(session, sys.executable, "-s", pages, *session.posargs)
+    taken = "tests/e2e/operating/test_on_chromium.py::test_a_person_comes_from_the_list_to_the_line_of_a_slow_bolt"
+    session.env["HERON_PICTURES"] = "yes"
+    _python_pytest(session, sys.executable, "-s", taken, pages, *session.posargs)
 
 
 @nox.session

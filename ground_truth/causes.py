@@ -14,6 +14,7 @@ from ground_truth.faults import (
     hot_key,
     hot_key_group,
     paused_task,
+    restarted_container,
     restarted_task,
     slow_key,
     slow_link,
@@ -37,6 +38,8 @@ CALLS = Load("orders.py", "orders")
 # Two tasks with a third of a processor each: enough for them to suffer beside other work.
 WORK = Load("orders.py", "orders", ("--enrich", "2", "--call", "0.005", "--work", "0.0045"))
 ACKS = Load("orders.py", "orders", ("--acks",))
+# Both containers are on this machine. Work that takes one of its processors leaves the others to all that runs there.
+SAME_HOST = ("slow-host container 1",)
 # 0.6 MB/s, half of it between the containers
 BYTES = Load("orders.py", "orders", ("--payload", "4000"))
 SHUFFLED = Load("orders.py", "orders", ("--shuffle", "--payload", "4000"))
@@ -48,7 +51,7 @@ class Cause:
     """A cause: its name, what happens (for people), how it is injected, and under which load and where.
 
     `before_s` is for how long no round has found anything before. `invites` is a wrong diagnosis that the same
-    measurements suggest.
+    measurements suggest. `also` are diagnoses that the fault makes true as well, beyond those that are asked for.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Cause:
     site_of: SiteOf = machine
     before_s: float = 3.0
     invites: str = ""
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +84,14 @@ CAUSES = (
     Cause("stopped-task", "a task's process is stopped (SIGSTOP)", stopped_task),
     Cause("hanging-call", "a call of the author's code never returns", calls_that_hang),
     Cause("slow-task", "one task takes 4 times as long for each tuple", slow_task),
-    Cause("busy-host", "other processes use a container's processor", busy_host, WORK),
+    Cause("busy-host", "other processes use a container's processor", busy_host, WORK, also=SAME_HOST),
     Cause("throttled", "a cgroup limits a container to 8 % of a processor", throttled_container, WORK),
     Cause(
         "low-priority",
         "a container has a fifth of the cgroup shares of other work on its processor",
         low_priority,
         WORK,
+        also=SAME_HOST,
     ),
     Cause(
         "slow-service",
@@ -134,6 +139,7 @@ CAUSES = (
         busy_host,
         SHUFFLED_WORK,
         invites="slow-task",
+        also=SAME_HOST,
     ),
     Cause(
         "debugged-task", "a task of a shuffle runs a fifth of the time", debugged_task, SHUFFLED, invites="slow-host"
@@ -148,6 +154,27 @@ CAUSES = (
     ),
     Cause("paused-task", "a task is stopped for 6 s, and catches up", paused_task, invites="data-skew"),
     Cause("restarted-task", "a task dies once, and catches up", restarted_task, invites="restart-loop"),
+    Cause(
+        "paused-shuffled-task",
+        "a task of a shuffle is stopped for 6 s, and catches up",
+        paused_task,
+        SHUFFLED,
+        invites="slow-task",
+    ),
+    Cause(
+        "slow-link-shuffled",
+        "a relay delays data between two containers by 1 s, and a shuffle gives their tasks as much as the others",
+        slow_link,
+        SHUFFLED,
+        hosts,
+        invites="slow-task",
+    ),
+    Cause(
+        "restarted-container",
+        "all processes of a container die once, and its tasks catch up",
+        restarted_container,
+        invites="unreachable-peer",
+    ),
 )
 
 HEALTHY = (

@@ -26,6 +26,7 @@ __all__ = [
     "hot_key",
     "hot_key_group",
     "paused_task",
+    "restarted_container",
     "restarted_task",
     "slow_key",
     "slow_link",
@@ -149,6 +150,14 @@ def _for_a_while(fault: AbstractContextManager[object]) -> Iterator[frozenset[st
 def restarted_task(run: TopologyRun) -> Iterator[frozenset[str]]:
     """A task dies once, and catches up after its restart."""
     os.kill(run.pid(task_id=_task(run)), signal.SIGKILL)
+    yield frozenset()
+
+
+@contextlib.contextmanager
+def restarted_container(run: TopologyRun) -> Iterator[frozenset[str]]:
+    """All processes of a container die once, as when its host is restarted. Its tasks catch up."""
+    for pid in run.pids_of(2):
+        os.kill(pid, signal.SIGKILL)
     yield frozenset()
 
 

@@ -97,6 +97,7 @@ def test_command_line_package_installs_the_dependencies_of_the_command(venv: Pat
     assert not declared(CORE) & {"click", "rich", "pyyaml", "stevedore"}
 
 
+@pytest.mark.matrix
 def test_without_plugins_the_list_says_what_to_install(heron: Heron) -> None:
     """Users who install the core by its name see this first."""
     listed = heron("plugins", "list")
@@ -104,6 +105,7 @@ def test_without_plugins_the_list_says_what_to_install(heron: Heron) -> None:
     assert "pip install heron-bundle-local" in listed.stdout
 
 
+@pytest.mark.matrix
 def test_a_run_without_plugins_names_the_missing_driver(heron: Heron) -> None:
     """One line with the command that repairs it, and no traceback."""
     ran = heron("run", str(ROOT / "examples" / "word_count.py"))
@@ -112,6 +114,7 @@ def test_a_run_without_plugins_names_the_missing_driver(heron: Heron) -> None:
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.matrix
 def test_a_new_plugin_needs_the_test_kit(heron: Heron, tmp_path: Path) -> None:
     """The scaffold and its tests are in a separate distribution; the error names it."""
     made = heron("plugins", "new", "statemgr", "etcd")

@@ -119,6 +119,7 @@ def listed(result: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], di
     return {(each["distribution"], each["name"]): each for each in json.loads(result.stdout)}
 
 
+@pytest.mark.matrix
 def test_the_list_has_working_and_broken_plugins(heron: Heron, plugin: Plugin) -> None:
     """A plugin that fails, exits, prints or exists twice must not break the list or its JSON."""
     plugin("heron-uploader-well", "uploader", "well", UPLOADER)
@@ -152,6 +153,7 @@ def test_the_list_has_working_and_broken_plugins(heron: Heron, plugin: Plugin) -
     assert "pickle" not in text
 
 
+@pytest.mark.matrix
 def test_show_prints_every_property_of_a_plugin(heron: Heron, plugin: Plugin) -> None:
     """Users read this before they select a plugin, and after an error."""
     plugin("heron-uploader-well", "uploader", "well", UPLOADER)
@@ -164,6 +166,7 @@ def test_show_prints_every_property_of_a_plugin(heron: Heron, plugin: Plugin) ->
     assert {"attached", "restart", "update"} <= set(shown["known_capabilities"])
 
 
+@pytest.mark.matrix
 def test_served_packages_are_listed_too(heron: Heron, plugin: Plugin) -> None:
     """Users of an old program look here for its package."""
     plugin("heron-compat-nothing", "compat", "nothing", "class It: ...")
@@ -178,6 +181,7 @@ def test_served_packages_are_listed_too(heron: Heron, plugin: Plugin) -> None:
     assert [line.split() for line in lines if line.startswith("serves")] == [["serves", "heronpy"]]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -200,6 +204,7 @@ def test_an_unknown_plugin_is_reported_with_the_known_ones(heron: Heron, words: 
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.matrix
 def test_check_asks_the_servers_of_a_profile(heron: Heron, plugin: Plugin, banner: str, tmp_path: Path) -> None:
     """Servers that answer are listed; others are errors with the driver's message and an exit code for scripts."""
     plugin("heron-uploader-well", "uploader", "well", UPLOADER)
@@ -225,6 +230,7 @@ def test_check_asks_the_servers_of_a_profile(heron: Heron, plugin: Plugin, banne
     assert f"away: package server {address}: timed out; start it" in result.stdout
 
 
+@pytest.mark.matrix
 def test_a_driver_that_hangs_is_left_behind(heron: Heron, plugin: Plugin, tmp_path: Path) -> None:
     """The command ends within its time limit, names the hanging driver, and checks the others."""
     hanging = UPLOADER.replace("host, _, port", "import threading; threading.Event().wait(); host, _, port")

@@ -1,4 +1,4 @@
-"""The lists of commands, plugins and examples are complete, and name nothing that is absent."""
+"""The lists of commands, plugins, examples and files of packages are complete, and name nothing that is absent."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ROOT / "docs" / "commands.md"
 PLUGIN_LIST = ROOT / "docs" / "plugin-list.md"
 EXAMPLES = ROOT / "examples" / "README.md"
+CORE = ROOT / "heron-core" / "src" / "heron"
+FLAT = (CORE, CORE / "api", CORE / "spi")  # docs/rooms.md says why
+PACKAGES = [each.parent for each in sorted(CORE.rglob("__init__.py")) if each.parent not in FLAT]
 
 COMMAND = re.compile(r"^\| `heron ([^`]*)` \| (.*) \|$", re.MULTILINE)
 OPTION = re.compile(r"`(--[a-z-]+)")
@@ -123,3 +126,11 @@ def test_the_list_of_examples_has_every_program_once_and_no_other() -> None:
     rows = LINK.findall(EXAMPLES.read_text(encoding="utf-8"))
     assert sorted(text for text, _ in rows) == sorted(programs(EXAMPLES.parent))
     assert all(target.removesuffix("/README.md") == text for text, target in rows)
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.relative_to(CORE).as_posix())
+def test_the_docstring_of_a_package_names_each_of_its_files(package: Path) -> None:
+    """ARCHITECTURE.md sends people there who look for a file."""
+    docstring = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or ""
+    names = {path.stem for path in package.glob("*.py")} - {"__init__"}
+    assert {name for name in names if f"`{name}`" not in docstring} == set()

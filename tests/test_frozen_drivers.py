@@ -147,6 +147,7 @@ def quick_failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[s
     return failures(tmp_path_factory.mktemp("quick"), SUPPORTED, f"not ({' or '.join(LONG)})")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", SUPPORTED)
 def test_a_frozen_driver_keeps_working(name: str, quick_failures: dict[str, list[str]]) -> None:
     """Its users change nothing, so a change of Heron that breaks it must show in the number of the contract."""

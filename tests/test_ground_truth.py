@@ -110,3 +110,18 @@ def truth(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "ground_truth", *words, "--dry-run"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_no_stored_case_has_a_wrong_cause_first_or_at_the_end() -> None:
+    """Each cause has an outcome, or a reason why it has none. What is stored has a confidence of at least 50 %."""
+    results = read_results()
+    causes = {each.name: each for each in CAUSES}
+    assert results.trials.keys() | results.impossible.keys() == causes.keys()
+    assert len(results.trials) >= 30
+    false = {
+        name: wrong
+        for name, trial in results.trials.items()
+        if (wrong := {*trial.at_end, *(each.first for each in trial.said)} - {*trial.right, *causes[name].also})
+    }
+    assert false == {}
+    assert [name for name, trial in results.trials.items() if not trial.is_right] == []

@@ -6,11 +6,14 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("heron-core/src", "plugins/*/src")
 TESTING = {"testing", "testing-servers"}
 
 
+@pytest.mark.matrix
 def test_every_interpreter_is_started_without_the_present_folder() -> None:
     """With `-m` and `-c`, Python imports from the present folder first, and other users may write into that one.
 

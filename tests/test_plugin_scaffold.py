@@ -73,6 +73,7 @@ def site(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
     return site
 
 
+@pytest.mark.matrix
 def test_new_plugins_are_found_and_load(site: Path) -> None:
     """Authors first call `heron plugins list`; an error there would be the scaffold's fault."""
     heron = str(Path(sys.executable).with_name("heron"))
@@ -148,6 +149,7 @@ def test_every_method_of_the_contract_is_there_and_documented(family: str, folde
         assert method.__doc__ in text
 
 
+@pytest.mark.matrix
 def test_new_observer_passes_its_tests_and_follows_every_hook(
     folders: dict[str, Path], site: Path, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from heron_testing.topology_model.scenarios import SCENARIOS, Scenario, step
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "health.md"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
 def test_ds2_reaches_the_known_optimum_in_two_steps_at_most(scenario: Scenario) -> None:
     """A second step is needed where the tasks that drained a backlog are spared, or a window hid results."""

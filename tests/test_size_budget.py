@@ -110,17 +110,20 @@ def test_most_source_files_are_short() -> None:
     assert statistics.quantiles(lengths, n=10)[-1] <= FILE_LINES_P90
 
 
+@pytest.mark.matrix
 def test_no_function_is_longer_than_the_budget() -> None:
     """A function must fit on a screen to be checked by reading."""
     assert above("lines", FUNCTION_LINES) == {}
 
 
+@pytest.mark.matrix
 def test_most_functions_are_short() -> None:
     """A usual function does one thing, so its name is enough."""
     lengths = [each.lines for path in SOURCES for each in definitions()[path] if each.lines]
     assert statistics.quantiles(lengths, n=10)[-1] <= FUNCTION_LINES_P90
 
 
+@pytest.mark.matrix
 def test_no_class_has_more_methods_than_the_budget() -> None:
     """A large class hides its second subject. Contract suites are lists of tests, not classes to read."""
     methods: dict[str, int] = {}
@@ -131,6 +134,7 @@ def test_no_class_has_more_methods_than_the_budget() -> None:
     assert {name: count for name, count in methods.items() if count > CLASS_METHODS} == LARGE_CLASSES
 
 
+@pytest.mark.matrix
 def test_no_constructor_takes_more_parameters_than_the_budget() -> None:
     """More parameters should be a config object."""
     found = above("parameters", CONSTRUCTOR_PARAMETERS)

@@ -221,6 +221,7 @@ class TestIt(StateManagerContract):
 """
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("driver", "case", "message"),
     [

@@ -433,11 +433,13 @@ def test_every_test_of_this_repository_that_needs_a_server_is_in_a_suite(here: K
     assert needing
 
 
+@pytest.mark.matrix
 def test_modules_of_servers_list_the_fixtures_of_the_pytest_plugin(here: KeyFinder) -> None:
     """pytest marks tests by the fixtures of the plugin; suites are found by the lists of the modules."""
     assert sorted(server_fixtures(here.workspace, here.graph)) == sorted(pytest_plugin.__all__)
 
 
+@pytest.mark.matrix
 def test_driver_suites_of_this_repository_do_not_reach_the_roles(here: KeyFinder) -> None:
     """Otherwise a change of the core would run every server. Schedulers start roles."""
     for suite in here.suites:

@@ -142,6 +142,7 @@ def test_a_file_that_is_no_record_counts_as_absent(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("body", "green", "passed"),
     [("pass", True, 1), ("assert False", False, 0), ("pytest.skip('x')", False, 0)],
@@ -159,6 +160,7 @@ def test_only_a_run_with_passed_tests_and_no_failure_is_green(
     assert (outcome.green, outcome.passed) == (green, passed), outcome.output
 
 
+@pytest.mark.matrix
 def test_the_installation_of_a_server_does_not_count(tmp_path: Path) -> None:
     """The time decides whether a suite fits into a budget, and only the first run installs."""
     write(tmp_path, "pytest.ini", "[pytest]\nmarkers =\n    servers: x\n    chaos: x\n    soak: x\n")
@@ -216,6 +218,7 @@ def test_green_suites_are_recorded_and_then_skipped(suites: Path, capsys: pytest
     assert [line.split()[0] for line in lines] == ["run", "green", "skip"]
 
 
+@pytest.mark.matrix
 def test_a_failed_suite_keeps_its_old_record(suites: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The suite stays stale, and the call fails."""
     verify(suites, capsys)
@@ -230,6 +233,7 @@ def test_a_failed_suite_keeps_its_old_record(suites: Path, capsys: pytest.Captur
     assert (suites / "verify" / "results" / "contract-a.json").read_bytes() == before
 
 
+@pytest.mark.matrix
 def test_a_suite_whose_core_changed_is_left_without_budget(suites: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The suite is printed, and stays stale."""
     write(suites, "heron-core/pyproject.toml", '[project]\nname = "heron-core"\n')
@@ -244,6 +248,7 @@ def test_a_suite_whose_core_changed_is_left_without_budget(suites: Path, capsys:
     assert lines[:2] == ["run    contract-a", "green  contract-a"]
 
 
+@pytest.mark.matrix
 def test_a_suite_whose_inputs_change_while_it_runs_is_not_recorded(
     suites: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -255,6 +260,7 @@ def test_a_suite_whose_inputs_change_while_it_runs_is_not_recorded(
     assert [path.name for path in (suites / "verify" / "results").iterdir()] == ["contract-b.json"]
 
 
+@pytest.mark.matrix
 def test_a_release_waits_for_all_suites(suites: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The suites that it waits for are named."""
     assert not Verification(suites).print_release(Verification(suites).chosen(()))
@@ -277,6 +283,7 @@ def commit_nothing(root: Path, times: int) -> None:
     git(root, "fast-import", "--quiet", text=f"{one}from refs/heads/main^0\n{one * (times - 1)}")
 
 
+@pytest.mark.matrix
 def test_a_suite_that_cannot_run_within_fifty_commits_fails_the_call(
     suites: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

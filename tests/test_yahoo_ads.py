@@ -91,6 +91,7 @@ def test_each_form_counts_what_a_recount_counts(ads: ModuleType, form: str, part
     assert places(run["counts"]) == expected(rounds)
 
 
+@pytest.mark.matrix
 def test_recount_has_every_campaign_and_a_third_of_the_events() -> None:
     """Otherwise the equal results would say little."""
     counts = recount()
@@ -99,6 +100,7 @@ def test_recount_has_every_campaign_and_a_third_of_the_events() -> None:
     assert 0.32 < sum(counts.values()) / BLOCK < 0.35
 
 
+@pytest.mark.matrix
 def test_source_goes_on_at_any_position(ads: ModuleType) -> None:
     """Events are a function of their number, in memory and one by one, also in a later round."""
     source = ads.ad_events(ROUNDS, 2)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heron.clock import monotonic_s
 from heron.errors import SchedulerError
 from heron_cli.client import connect
 from heron_scheduler_kubernetes.access_rules import NEEDED
 from heron_testing.waiting import wait_until
-from heron_testing_servers.kubernetes import KubernetesServer
+from heron_testing_servers.kubernetes import APPLY, KubernetesServer
 from on_cluster import BACK_S, OnCluster
 
 if TYPE_CHECKING:
@@ -66,17 +66,24 @@ class Namespace:
         found = self.kubernetes.pods(self.name)
         return {name: str(each["spec"].get("nodeName", "")) for name, each in found.items()}
 
-    def create(self, document: dict[str, object]) -> None:
+    def create(self, document: dict[str, object], query: str = "") -> None:
         """Make an object, as ``kubectl create`` does."""
-        root = "api" if document["apiVersion"] == "v1" else "apis"
-        path = f"/{root}/{document['apiVersion']}/namespaces/{self.name}/{str(document['kind']).lower()}s"
-        self.kubernetes.request("POST", path, document)
+        self.kubernetes.request("POST", f"{self._collection(document)}?{query}", document)
+
+    def apply(self, document: dict[str, Any]) -> str:
+        """Make or change an object, as ``kubectl apply --server-side`` does; return its version."""
+        path = f"{self._collection(document)}/{document['metadata']['name']}?fieldManager=kubectl"
+        return str(self.kubernetes.request("PATCH", path, document, APPLY)["metadata"]["resourceVersion"])
 
     def leaves_nothing(self) -> None:
         """Check that the namespace has no object of a topology."""
         assert self.pods() == {}
         for kind in ("api/v1", "services"), ("api/v1", "secrets"), ("apis/apps/v1", "statefulsets"):
             assert self.kubernetes.request("GET", f"/{kind[0]}/namespaces/{self.name}/{kind[1]}")["items"] == []
+
+    def _collection(self, document: Mapping[str, object]) -> str:
+        root = "api" if document["apiVersion"] == "v1" else "apis"
+        return f"/{root}/{document['apiVersion']}/namespaces/{self.name}/{str(document['kind']).lower()}s"
 
     def says(self, *words: str, topology: str = "steady") -> None:
         """Check that Kubernetes says these words about a job within ten seconds, and that `heron status` has them.

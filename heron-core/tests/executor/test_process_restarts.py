@@ -48,6 +48,20 @@ def test_a_process_that_keeps_dying_is_given_up_with_its_last_error() -> None:
     assert not found.may_start("a")
 
 
+def test_a_process_that_died_has_a_restart_from_its_death_on() -> None:
+    """ "died" beside "restarts 0" would contradict. Only a process that is given up at its first death has none."""
+    found = restarts()
+    found.started("a", 0.0)
+    assert (found.state("a").reason, found.state("a").restarts) == ("", 0)
+    found.died("a", 1, "boom", 1.0)
+    assert (found.state("a").phase, found.state("a").reason, found.state("a").restarts) == (
+        ProcessPhase.WAITING,
+        "boom",
+        1,
+    )
+    assert found.started("a", 2.0).restarts == 1
+
+
 def test_a_service_is_never_given_up() -> None:
     """A topology works without it, and `on failure: stop` must not end the topology because of it."""
     found = ProcessRestarts(["a", "b"], POLICY, never_given_up=frozenset({"a"}))

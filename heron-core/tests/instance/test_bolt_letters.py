@@ -35,6 +35,12 @@ TASK = 2
 CONFIG: dict[str, object] = {TOPOLOGY_RELIABILITY_MODE: "EFFECTIVELY_ONCE", TOPOLOGY_ON_ERROR: "dead_letter"}
 
 
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing arrives in these tests while a bolt waits."""
+    monkeypatch.setattr("heron.instance.bolt_runner._WAIT_S", 0.001)
+
+
 class Check(Bolt):
     """Raises for 1, fails 2 twice, and fails 3 and then raises; keeps the others."""
 

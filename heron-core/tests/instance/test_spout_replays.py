@@ -24,8 +24,8 @@ from heron.instance.acks.pending_roots import PendingRoots
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.queues.data_queue import LettersAsked
 from heron.instance.replay.kept_roots import KeptRoot
-from heron.instance.replay.letter_line import letter_line
 from heron.instance.replay.letter_store import TaskName
+from heron.instance.replay.pickled_letter import letter_line
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.spout_replays import SpoutReplays
 from heron.instance.spout_runner import SpoutRunner

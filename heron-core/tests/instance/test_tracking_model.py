@@ -168,7 +168,7 @@ class Scenario:
 
 
 @given(seed=st.integers(0, 2**32), groupings=st.tuples(GROUPINGS, GROUPINGS, GROUPINGS), steps=st.integers(20, 300))
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_every_root_ends_once_as_in_the_model(
     net_class: type[Net],
     seed: int,

@@ -88,6 +88,7 @@ def test_other_messages_are_an_error_of_their_sender() -> None:
         fitting(Envelope(plan=pb.Plan(document=NOISE)), LIMIT)
 
 
+@pytest.mark.matrix
 def test_control_frames_are_made_and_read_within_the_limit() -> None:
     """64 MiB of noise do not compress."""
     noise = random.Random(3).randbytes(CONTROL_MAX_BYTES)

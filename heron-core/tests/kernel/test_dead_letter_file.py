@@ -11,7 +11,7 @@ import pytest
 
 from heron.api.dead_letter import DeadLetter
 from heron.errors import SerializationError
-from heron.instance.replay.letter_line import letter_line, values_of
+from heron.instance.replay.pickled_letter import letter_line, values_of
 from heron.ipc.documents.letter_line import LetterLine
 from heron.kernel.dead_letter_file import DeadLetterFile, letter_files
 

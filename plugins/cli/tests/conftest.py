@@ -51,6 +51,7 @@ class IdleScheduler(Scheduler):
     state: SchedulerState = SchedulerState.ABSENT
     reason: str = ""
     attempts: int = 1
+    container_id: int = 1
     topology_id: str = ""
     jobs: list[Job] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
@@ -89,7 +90,7 @@ class IdleScheduler(Scheduler):
         assert topology
         if self.status_refusal:
             raise SchedulerError(self.status_refusal)
-        troubles = (ContainerStatus(1, False, self.attempts, self.reason),) if self.reason else ()
+        troubles = (ContainerStatus(self.container_id, False, self.attempts, self.reason),) if self.reason else ()
         return JobStatus(self.state, troubles, self.topology_id)
 
     def links(self, topology: str) -> tuple[JobLink, ...]:

@@ -30,7 +30,7 @@ def in_levels(graph: Graph, cut: int | None, slots: int, chance: random.Random |
     return {name: sorted(map(repr, values)) for name, values in COLLECTED.items() if values}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     tables=TABLES,
     cuts=st.lists(st.integers(1, 9), min_size=1, max_size=3),

@@ -69,7 +69,7 @@ def check(graph: Graph, cut: int | None, slots: int, seed: int) -> LevelRun:
     return run
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     inputs=st.lists(RECORDS, min_size=1, max_size=3),
     steps=CHAINS,
@@ -106,7 +106,7 @@ def test_windows_behind_windows_that_close_late_wait_for_them(window: SessionWin
 
 
 @pytest.mark.parametrize("name", ["tumbling", "sliding", "session", "join"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     inputs=st.lists(RECORDS, min_size=1, max_size=3),
     lag=st.sampled_from([0, 4]),
@@ -127,7 +127,7 @@ def test_late_elements_are_the_same_however_the_input_is_cut(
     check(builder.graph(), cut, slots, 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     inputs=st.lists(RECORDS, min_size=1, max_size=2),
     steps=st.lists(st.tuples(st.sampled_from(WINDOWED), st.just(1)), min_size=2, max_size=3),

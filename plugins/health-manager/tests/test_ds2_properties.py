@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
@@ -178,6 +179,7 @@ class Faulty(ManagedModel):
         return replace(seen, observation=FAULTS[self.fault](seen.observation, self))
 
 
+@pytest.mark.matrix
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.sampled_from(sorted(FAULTS)), min_size=1, max_size=3), st.integers(0, 10**6))
 def test_faults_of_metrics_never_leave_a_bound_and_end_in_the_right_size(faults: list[str], seed: int) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
+from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import NO_RESOURCE, Resource
 from heron.spi.driver import DriverRef
 from heron.spi.options import decode_options
@@ -101,6 +103,18 @@ def test_pods_request_the_largest_container_and_limit_memory() -> None:
     assert _at(manager, "resources", "requests") == {"cpu": "600m", "memory": "512Mi"}
     command = ["python3", "-P", "-m", "heron_scheduler_kit.managed.launcher", "/heron/launch/$(HERON_POD)"]
     assert _at(data, "command") == command
+
+
+def test_the_manager_keeps_off_the_nodes_of_its_standbys_above_all() -> None:
+    """With fewer nodes than Pods, some Pods share a node; the topology managers must be the last to do so."""
+    specs = tuple(replace(_spec(each), settings=EngineSettings(standbys=1).to_keys()) for each in range(4))
+    sets = stateful_sets(ManagedJob.of(Job("words", "words-1", specs), OPTIONS, place_of), OPTIONS)
+    path = "spec", "template", "spec", "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution"
+    manager, data = (_at(each, *path) for each in sets)
+    assert _at(data, 0) == _at(manager, 0)
+    assert len(data) == 1  # type: ignore[arg-type]
+    selector = "podAffinityTerm", "labelSelector", "matchExpressions", 0, "values"
+    assert _at(manager, 1, *selector) == ["heron-words-data-0"]
 
 
 def test_people_find_topology_owner_and_role_by_labels() -> None:

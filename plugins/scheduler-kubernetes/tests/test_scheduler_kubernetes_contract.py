@@ -14,9 +14,10 @@ import pytest
 from heron.errors import SchedulerError
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerStatus, JobStatus, Scheduler, SchedulerState
+from heron_scheduler_kit.managed.rest_api import ApiError
 from heron_scheduler_kubernetes.access_rules import NEEDED
 from heron_scheduler_kubernetes.kubeconfig import find_access
-from heron_scheduler_kubernetes.kubernetes_api import ApiError, KubernetesApi
+from heron_scheduler_kubernetes.kubernetes_api import KubernetesApi
 from heron_scheduler_kubernetes.scheduler import KubernetesScheduler
 from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract, runs
 from heron_testing.faults import Faults, relay_faults

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from heron_scheduler_kit.managed.cluster import Observation
+from heron_scheduler_kit.managed.rest_api import Json
 from heron_scheduler_nomad.allocations import is_left, newest, observation, placement_failure
-from heron_scheduler_nomad.nomad_api import Json
 
 
 def _allocation(index: int, client: str, task: str, *events: tuple[str, str], group: str = "container-1") -> Json:

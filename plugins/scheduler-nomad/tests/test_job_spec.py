@@ -9,8 +9,8 @@ import pytest
 from heron.errors import ConfigError
 from heron.spi.options import decode_options
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
+from heron_scheduler_kit.managed.rest_api import Json, fields, items
 from heron_scheduler_nomad.job_spec import changed_job, job_name, launch_variable
-from heron_scheduler_nomad.nomad_api import Json, fields, items
 from heron_scheduler_nomad.options import NomadOptions
 
 _REQUESTS = (ContainerRequest(0, "container-0", 0.6, 512), ContainerRequest(1, "container-1", 2.1, 1152, 100))

@@ -15,9 +15,10 @@ import pytest
 from heron.errors import SchedulerError
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerStatus, JobStatus, Scheduler, SchedulerState
+from heron_scheduler_kit.managed.rest_api import ApiError
 from heron_scheduler_nomad.job_spec import launch_variable
 from heron_scheduler_nomad.nomad_access import NomadAccess
-from heron_scheduler_nomad.nomad_api import ApiError, NomadApi
+from heron_scheduler_nomad.nomad_api import NomadApi
 from heron_scheduler_nomad.nomad_cluster import NomadCluster
 from heron_scheduler_nomad.scheduler import NomadScheduler
 from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract, runs

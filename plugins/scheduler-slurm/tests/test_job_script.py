@@ -124,6 +124,46 @@ def test_a_launcher_that_dies_starts_again(start: Callable[..., subprocess.Popen
     assert process.poll() is None
 
 
+_QUEUE = """#!/bin/sh
+echo "squeue $*" >> {folder}/calls
+case "$*" in *PENDING*) echo {waits} ;; *-w*%A) echo {first} ;; *%N) echo n1 ;; esac
+"""
+_SBATCH = """#!/bin/sh
+echo "sbatch $*" >> {folder}/calls
+echo 80
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "waits", "calls"),
+    [
+        ("76", "", ["sbatch --parsable --exclude=n1,n8"]),
+        ("77", "", []),
+        ("76", "80", ["sbatch --parsable --exclude=n1,n8", "scancel --state=PENDING 80"]),
+    ],
+    ids=["another-one-is-there", "it-was-there-first", "no-other-node-is-free"],
+)
+def test_a_topology_manager_leaves_the_node_of_another_one(
+    tmp_path: Path, first: str, waits: str, calls: list[str]
+) -> None:
+    """Standbys must not be lost together. A container must not wait long for another node."""
+    programs = {"squeue": _QUEUE, "sbatch": _SBATCH, "scancel": _FAKE, "sleep": "#!/bin/sh\n"}
+    for name, program in programs.items():
+        (tmp_path / name).write_text(program.format(folder=tmp_path, first=first, waits=waits))
+        (tmp_path / name).chmod(0o700)
+    job = ManagedJob("words", "words-1", containers=(ContainerRequest(0, "0", 1, 1), REQUEST), standbys=1)
+    script = job_script(job, REQUEST, tmp_path, SlurmOptions(python="true", extra=("--exclude=n8",)))
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "77", "SLURMD_NODENAME": "n1"}
+    (tmp_path / "3.out").touch()
+    ended = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, timeout=_LIMIT_S, check=False)
+    assert ended.returncode == 0, ended.stderr
+    made = (tmp_path / "calls").read_text().splitlines()
+    assert "-n heron.words.0,heron.words.3 -t RUNNING -w n1" in made[0]
+    changes = [each.removesuffix(f" {tmp_path}/3.sh") for each in made if not each.startswith("squeue")]
+    assert changes[: len(calls)] == calls
+    assert len(changes) == len(calls)
+
+
 def _group_runs(leader: int) -> bool:
     try:
         os.killpg(leader, 0)

@@ -160,6 +160,7 @@ def test_the_output_of_a_driver_is_bounded(tmp_path: Path, monkeypatch: pytest.M
             driver.stop(wait=False)
 
 
+@pytest.mark.matrix
 def test_the_back_off_grows_while_drivers_get_no_application(tmp_path: Path) -> None:
     """The time that each of them tries does not count as a run: only a driver that served resets the back-off."""
     run = _ScriptedRun(tmp_path, "failing_driver.py", str(tmp_path / "starts"), stable_s=0.1)
@@ -179,6 +180,7 @@ def test_the_back_off_grows_while_drivers_get_no_application(tmp_path: Path) -> 
         run.close()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("end", "least_s", "most_s"), [("seen", 0.0, 4.0), ("unseen", 4.4, _SOON_S)])
 def test_an_unseen_end_on_another_machine_is_reported_after_the_time_to_leave(
     tmp_path: Path, end: str, least_s: float, most_s: float

@@ -13,8 +13,9 @@ import pytest
 
 from heron.errors import SchedulerError
 from heron_hdfs_kit.place import HdfsPlace
+from heron_scheduler_kit.managed.rest_api import ApiError
 from heron_scheduler_yarn.yarn_access import YarnAccess
-from heron_scheduler_yarn.yarn_api import ApiError, YarnApi
+from heron_scheduler_yarn.yarn_api import YarnApi
 
 
 class _Manager:
@@ -51,10 +52,10 @@ class _Manager:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 
-    def api(self) -> YarnApi:
-        """Return a client whose limit for a new service is short."""
+    def api(self, create_s: float = 0.3) -> YarnApi:
+        """Return a client with a limit for a new service."""
         url = f"http://127.0.0.1:{self.server.server_port}"
-        return YarnApi(lambda: YarnAccess((url,), HdfsPlace(url, "/heron", "ann", ""), "ann"), create_s=0.3)
+        return YarnApi(lambda: YarnAccess((url,), HdfsPlace(url, "/heron", "ann", ""), "ann"), create_s=create_s)
 
 
 @contextmanager
@@ -74,7 +75,7 @@ def test_a_service_that_appears_after_the_limit_is_created() -> None:
     """YARN goes on when its answer is late; a second request would be refused."""
     manager = _Manager(creates=True)
     with _serving(manager):
-        manager.api().create({"name": "heron-words-1a"})
+        manager.api(create_s=2.0).create({"name": "heron-words-1a"})
     assert manager.posts == ["heron-words-1a"]
     assert manager.looks > 1
 

@@ -13,9 +13,9 @@ from heron.errors import ConfigError
 from heron.spi.options import decode_options
 from heron_scheduler_kit.managed.launcher import HOST_ADDRESS
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
+from heron_scheduler_kit.managed.rest_api import Json, fields, items
 from heron_scheduler_yarn.options import YarnOptions
 from heron_scheduler_yarn.service_spec import new_service_name, service_spec
-from heron_scheduler_yarn.yarn_api import Json, fields, items
 
 _REQUESTS = (ContainerRequest(0, "0", 0.6, 512), ContainerRequest(1, "1", 2.1, 1152, 100))
 _JOB = ManagedJob("words", "words-1", "ann", "team", "prod", _REQUESTS)
@@ -52,6 +52,14 @@ def test_the_queue_is_that_of_the_profile() -> None:
     """Without one, YARN chooses by its own rules."""
     assert _spec(queue="root.streams")["queue"] == "root.streams"
     assert "queue" not in _spec()
+
+
+def test_the_label_of_the_profile_chooses_nodes() -> None:
+    """YARN refuses rules unless its resource manager is set up for them, so there is none without the option."""
+    assert "placement_policy" not in items(_spec()["components"])[0]
+    labelled = items(_spec(node_label="fast")["components"])[1]
+    fast = {"type": "AFFINITY", "scope": "NODE", "node_partitions": ["fast"]}
+    assert labelled["placement_policy"] == {"constraints": [fast]}
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from heron_scheduler_kit.managed.cluster import Observation
+from heron_scheduler_kit.managed.rest_api import Json
 from heron_scheduler_yarn.service_view import YarnContainer, containers_of, diagnostics, observation, printed_lines
-from heron_scheduler_yarn.yarn_api import Json
 
 _READY: Json = {"id": "container_1_01_000002", "state": "READY", "launch_time": 5, "bare_host": "node-a"}
 _NO_ROOM = "Queue does not have enough headroom for inner highest-priority request"

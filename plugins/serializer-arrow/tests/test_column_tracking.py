@@ -315,7 +315,9 @@ def _lost(_stream: str, _row: object, error: Exception) -> None:
     raise error
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize(
+    "seed", [*range(10), *(pytest.param(each, marks=pytest.mark.matrix) for each in range(10, 30))]
+)
 def test_each_root_has_one_outcome_and_not_too_early(seed: int) -> None:
     """Random emits, arrivals and acks; then everything arrives."""
     chance = random.Random(seed)

@@ -16,7 +16,7 @@ from heron_testing.pipelines.reference_engine import results_of
 from heron_testing.pipelines.simulated_runs import run_simulated
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     inputs=st.lists(RECORDS, min_size=1, max_size=3),
     steps=CHAINS,
@@ -36,7 +36,7 @@ def test_a_chain_means_the_same_in_any_number_of_tasks(
 
 
 @pytest.mark.parametrize("name", [name for name in STATEFUL if name in ("tumbling", "sliding", "session", "join")])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     inputs=st.lists(RECORDS, min_size=1, max_size=3),
     lag=st.sampled_from([0, 4]),
@@ -57,7 +57,7 @@ def test_late_elements_are_the_same_in_any_number_of_tasks(
     check(builder, 1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     inputs=st.lists(RECORDS, min_size=1, max_size=2),
     steps=st.lists(st.tuples(st.sampled_from(WINDOWED), st.integers(1, 2)), min_size=2, max_size=3),

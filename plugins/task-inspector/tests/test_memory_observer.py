@@ -112,6 +112,7 @@ def test_an_observation_ends_early_with_its_process() -> None:
     assert not tracemalloc.is_tracing()
 
 
+@pytest.mark.matrix
 def test_the_bound_of_the_tracer_ends_the_observation(task: InspectedTask, monkeypatch: pytest.MonkeyPatch) -> None:
     """A task that keeps millions of objects would pay for all of them."""
     monkeypatch.setattr("heron_task_inspector.allocations._MOST_BYTES", 10_000)
@@ -120,6 +121,7 @@ def test_the_bound_of_the_tracer_ends_the_observation(task: InspectedTask, monke
     assert [each for each in memory.notes if each.startswith("tracing ended after ")]
 
 
+@pytest.mark.matrix
 def test_a_component_that_traces_is_not_disturbed(task: InspectedTask, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the answer comes all the same."""
     monkeypatch.setattr(memory_look, "_SAMPLE", 2_000)

@@ -77,6 +77,7 @@ def test_unmarked():
 """
 
 
+@pytest.mark.matrix
 def test_leaked_threads_and_processes_fail_the_test(tmp_path: Path) -> None:
     """Both are errors of the marked tests; clean tests and tests without the mark pass."""
     done = run_test(LEAKS, tmp_path)
@@ -126,6 +127,7 @@ def test_careless(careless):
 """
 
 
+@pytest.mark.matrix
 def test_fixtures_of_a_test_count_only_if_they_leave_something(tmp_path: Path) -> None:
     """The thread of a module's fixture may stay; a fixture of one test must end its own threads."""
     done = run_test(FIXTURES, tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from heron.errors import UsageError
 from heron_testing.heron_run import processes_of
 from heron_testing.sandbox import Sandbox
+from heron_testing.sandbox_commands import HERON, start_process
 from heron_testing.waiting import wait_until
 
 ENDLESS = """
@@ -77,6 +79,7 @@ def killed(tmp_path: Path) -> Iterator[Path]:
     psutil.wait_procs(left)
 
 
+@pytest.mark.matrix
 def test_a_killed_pytest_leaves_no_process_and_no_folder(killed: Path) -> None:
     """A run and a submitted topology would otherwise disturb all later tests on this machine."""
     assert (killed / "instances").read_text() == "2"
@@ -98,3 +101,41 @@ def test_the_extra_is_named_if_it_is_not_installed(absent: str) -> None:
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     needs = f"UsageError: a sandbox needs {absent}, which is not installed: pip install 'heron-testing[sandbox]'"
     assert ran.stderr.splitlines()[-1].removeprefix("heron.errors.") == needs
+
+
+@pytest.mark.parametrize("words", [("--version",), ("list", "--json"), ("status", "nothing"), ("run",)], ids=" ".join)
+def test_a_forked_command_does_what_a_new_interpreter_does(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A variable for the interpreter makes the difference."""
+    ended = []
+    for number, own in enumerate(({}, {"PYTHONHASHSEED": "1"})):
+        out, err = tmp_path / f"out{number}", tmp_path / f"err{number}"
+        environ = {**os.environ, "HOME": str(tmp_path), "COLUMNS": "200", **own}
+        process = start_process([str(HERON), *words], environ, tmp_path, out, err)
+        assert isinstance(process, subprocess.Popen) == bool(own)
+        ended.append((process.wait(60.0), out.read_text(), err.read_text()))
+    assert ended[0] == ended[1]
+    assert ended[0][1] or ended[0][2]
+
+
+def test_a_forked_command_looks_like_a_program_and_gets_signals(tmp_path: Path) -> None:
+    """Tests find its processes by HOME, and interrupt it as a terminal does."""
+    program = tmp_path / "endless.py"
+    program.write_text("import time\ntime.sleep(3600)\n")
+    words = [str(HERON), "run", str(program)]
+    environ = {**os.environ, "HOME": str(tmp_path)}
+    process = start_process(words, environ, tmp_path, tmp_path / "out", tmp_path / "err")
+    found: list[psutil.Process] = []
+
+    def is_there() -> bool:
+        found[:] = [each for each in processes_of(tmp_path) if each.pid == process.pid]
+        return bool(found)
+
+    wait_until(is_there, 30.0)
+    (seen,) = found
+    assert (seen.cmdline(), seen.cwd()) == ([sys.executable, *words], str(tmp_path))
+    assert (os.getpgid(process.pid), seen.ppid()) == (process.pid, os.getpid())
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60.0) != 0
+    assert process.poll() == process.returncode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +12,10 @@ import yaml
 
 from heron_testing.waiting import wait_until
 from heron_testing_servers.kubernetes import KubernetesServer
+from heron_testing_servers.s3 import S3Server
+from heron_testing_servers.zookeeper import ZooKeeperServer
 from kubernetes_namespace import Namespace, fresh_namespace
-from on_cluster import BACK_S, OnCluster
+from on_cluster import BACK_S, OnCluster, shipped_profile
 
 if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
@@ -36,15 +39,35 @@ def test_the_example_counts_exactly(namespace: Namespace, examples: Path) -> Non
     namespace.leaves_nothing()
 
 
+def test_the_shipped_profile_counts_exactly(
+    namespace: Namespace, zookeeper: ZooKeeperServer, s3: S3Server, examples: Path
+) -> None:
+    """State in ZooKeeper, packages in S3: `heron profiles check kubernetes` asks all three servers."""
+    namespace.sandbox.environ["HERON_IMAGE"] = "here"
+    kubeconfig = str(namespace.kubernetes.kubeconfig("user", namespace.name))
+    options = {"kubeconfig": kubeconfig, "python": sys.executable, "env": {"HOME": str(namespace.sandbox.home)}}
+    says = f"namespace {namespace.name}"
+    shipped = shipped_profile(namespace.sandbox, "kubernetes", options, says, (zookeeper, s3))
+    shipped.count_example(examples, _LOOPS)
+    namespace.leaves_nothing()
+
+
 def test_the_objects_of_a_dry_run_run_the_topology(namespace: Namespace, examples: Path) -> None:
-    """`heron submit --dry-run -o yaml | kubectl create -f -`: container 0 stores what no command has."""
+    """`heron submit --dry-run -o yaml | kubectl apply --server-side -f -`: container 0 stores what no command has.
+
+    `kubectl create` would take the objects too, and to apply them again changes none.
+    """
     cluster = namespace.commands
 
     def create(dry_run: HeronRun) -> None:
         assert namespace.pods() == {}
         assert not namespace.sandbox.remaining()
-        for document in yaml.safe_load_all(dry_run.stdout):
-            namespace.create(document)
+        documents = list(yaml.safe_load_all(dry_run.stdout))
+        for each in documents:
+            namespace.create(each, "dryRun=All")
+        versions = [namespace.apply(each) for each in documents]
+        secret = [each["kind"] for each in documents].index("Secret")
+        assert namespace.apply(documents[secret]) == versions[secret]
         wait_until(lambda: cluster.status("word_count"), BACK_S, "the topology has a status")
 
     status = cluster.count_example(examples, _LOOPS, create, ("--dry-run", "-o", "yaml"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +12,7 @@ from heron_testing.waiting import wait_until
 from heron_testing_servers.kubernetes import KubernetesServer
 from kubernetes_namespace import Namespace, fresh_namespace
 from on_cluster import BACK_S, ClusterJournal
-from wheel_archive import write_wheel_archive
+from wheel_archive import bare_interpreter, write_wheel_archive
 
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
@@ -84,6 +82,20 @@ def test_no_line_is_lost_whatever_kubernetes_does(namespace: Namespace, harms: s
     namespace.leaves_nothing()
 
 
+def test_a_standby_on_another_node_takes_over(namespace: Namespace) -> None:
+    """The Pods of the topology manager and of its standby have different nodes, although there are three Pods."""
+    journal = ClusterJournal(namespace.commands, "--set", "topology.tmanager.standbys=1")
+
+    def nodes() -> dict[int, str]:
+        return {_container(pod): node for pod, node in namespace.pods().items()}
+
+    journal.loses_leader(nodes, lambda node: namespace.kubernetes.nodes[node].kill())
+    namespace.kubernetes.start()
+    journal.flows("the loss of the leader")
+    journal.let_go()
+    namespace.leaves_nothing()
+
+
 @pytest.mark.chaos
 @pytest.mark.parametrize("seed", [74])
 def test_no_line_is_lost_in_minutes_of_faults(namespace: Namespace, seed: int) -> None:
@@ -98,9 +110,7 @@ def test_no_line_is_lost_in_minutes_of_faults(namespace: Namespace, seed: int) -
 
 def test_a_bare_interpreter_runs_a_topology_from_wheels(namespace: Namespace) -> None:
     """`scheduler.install: wheels`: the image has Python alone; containers start from the wheels, also again."""
-    bare = Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
-    without = subprocess.run([bare, "-P", "-c", "import heron"], capture_output=True, text=True, check=False)
-    assert "No module named 'heron'" in without.stderr
+    bare = bare_interpreter()
     archive = namespace.sandbox.root / "wheels.zip"
     wheels = write_wheel_archive(["heron-bundle-local", "heron-scheduler-kubernetes"], archive)
     namespace.write_profile("install: wheels", f"wheels: {wheels}", python=bare)

@@ -11,7 +11,9 @@ import pytest
 
 from heron_testing.waiting import wait_until
 from heron_testing_servers.hdfs import HdfsServer
+from heron_testing_servers.s3 import S3Server
 from heron_testing_servers.yarn_services import YarnServices
+from heron_testing_servers.zookeeper import ZooKeeperServer
 from on_cluster import BACK_S
 from yarn_place import STATUS_S, YarnPlace, fresh_place
 
@@ -38,6 +40,14 @@ def test_the_example_counts_exactly(place: YarnPlace, examples: Path) -> None:
 
     status = place.commands.count_example(examples, _LOOPS, runs)
     assert "yarn app -status heron-word-count-" in status
+    place.leaves_nothing()
+
+
+def test_the_shipped_profile_counts_exactly(
+    place: YarnPlace, zookeeper: ZooKeeperServer, s3: S3Server, examples: Path
+) -> None:
+    """State in ZooKeeper, packages in S3: `heron profiles check yarn` asks all three servers."""
+    place.use_servers(zookeeper, s3).count_example(examples, _LOOPS)
     place.leaves_nothing()
 
 
@@ -71,4 +81,17 @@ def test_the_status_tells_why_there_is_no_room(place: YarnPlace) -> None:
     place.waits_for("Node does not have sufficient resource for request", "steady")
     assert "no machine of the cluster takes it now" in place.commands.output_of("explain", "steady")
     place.commands.output_of("kill", "steady")
+    place.leaves_nothing()
+
+
+def test_the_status_tells_that_no_node_is_there(place: YarnPlace) -> None:
+    """The service is accepted, and its master waits for a node."""
+    for node in place.yarn.nodes.values():
+        node.kill()
+    wait_until(lambda: place.yarn.ready_nodes() == [], BACK_S, "all nodes are lost")
+    place.commands.submit("steady.py")
+    place.waits_for("cluster resource is empty", "steady")
+    assert "no machine of the cluster takes it now" in place.commands.output_of("explain", "steady", "--timeout", "1")
+    place.commands.output_of("kill", "steady")
+    place.yarn.start()
     place.leaves_nothing()

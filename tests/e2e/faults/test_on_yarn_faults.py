@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
@@ -16,13 +12,10 @@ from heron_testing.waiting import wait_until
 from heron_testing_servers.hdfs import HdfsServer
 from heron_testing_servers.yarn_services import YarnServices
 from on_cluster import BACK_S, ClusterJournal
-from wheel_archive import write_wheel_archive
 from yarn_place import YarnPlace, fresh_place
 
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
-
-_MASTER = "org.apache.hadoop.yarn.service.ServiceMaster"
 
 
 @pytest.fixture
@@ -42,19 +35,15 @@ class YarnHarm:
         """Kill the master of the service: YARN starts it again, and no container notices."""
         master = self._master()
         master.kill()
-        wait_until(lambda: self._masters().keys() - {master}, BACK_S, "another master runs")
+        wait_until(lambda: self.place.masters().keys() - {master}, BACK_S, "another master runs")
         return set()
 
     def lose_node(self) -> set[int]:
         """Kill a node manager: for YARN its machine is lost, while the old copies of its containers still run."""
         self.yarn.start()  # the node that was lost before
-        nodes = [self._node_of(each) for each in self._executors()]
+        nodes = [self.place.node_of(each) for each in self._executors()]
         lost = nodes[1]
-        self.yarn.nodes[lost].kill()
-        for master, node in self._masters().items():  # otherwise this process of YARN would stay for ever
-            if node == lost:
-                master.kill()
-        wait_until(lambda: lost not in self.yarn.ready_nodes(), BACK_S, f"{lost} is lost")
+        self.place.lose(lost)
         return {number for number, node in enumerate(nodes) if node == lost}
 
     def lose_manager(self) -> set[int]:
@@ -77,23 +66,8 @@ class YarnHarm:
     def _master(self) -> psutil.Process:
         """Return the master when it has all containers."""
         wait_until(lambda: self.place.containers("journal") == 3, BACK_S, "the master has all containers")
-        (master,) = self._masters()
+        (master,) = self.place.masters()
         return master
-
-    def _node_of(self, process: psutil.Process) -> str:
-        """Return the node of a process, by the port that its node manager told it; empty for another cluster."""
-        port = process.environ().get("NM_PORT")
-        return next((name for name, each in self.yarn.ports.items() if str(each) == port), "")
-
-    def _masters(self) -> dict[psutil.Process, str]:
-        """Return the processes of the masters, with their nodes."""
-        found = {}
-        for each in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                words = each.cmdline()
-                if words and words[0].endswith("java") and _MASTER in words and (node := self._node_of(each)):
-                    found[each] = node
-        return found
 
 
 def _attempt(process: psutil.Process) -> int:
@@ -122,16 +96,3 @@ def test_no_line_is_lost_in_minutes_of_faults(place: YarnPlace, seed: int) -> No
     journal.survives_minutes(seed, (*of_containers, harm.kill_master, harm.lose_manager, harm.lose_node))
     journal.let_go()
     place.leaves_nothing()
-
-
-def test_a_bare_interpreter_runs_a_topology_from_wheels(place: YarnPlace) -> None:
-    """`scheduler.install: wheels`: the nodes have Python alone, and a killed container starts from the wheels again."""
-    bare = Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
-    without = subprocess.run([bare, "-P", "-c", "import heron"], capture_output=True, text=True, check=False)
-    assert "No module named 'heron'" in without.stderr
-    wheels = write_wheel_archive(["heron-bundle-local", "heron-scheduler-yarn"], place.sandbox.root / "wheels.zip")
-    place.write_profile(bare, "install: wheels", f"wheels: {wheels}")
-    journal = ClusterJournal(place.commands)
-    journal.survives(journal.kill_launcher)
-    assert {Path(each.exe()).resolve() for each in journal.lines.run.processes("executor")} == {bare.resolve()}
-    journal.let_go()

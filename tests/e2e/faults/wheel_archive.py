@@ -1,10 +1,12 @@
-"""An archive of wheels of what is installed here, as `pip wheel` makes it on a machine with a network."""
+"""An archive of wheels of what is installed here, as `pip wheel` makes it, and an interpreter that has none of it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterable, Iterator
 from importlib.metadata import Distribution, distribution  # noqa: TID251 - it packs what is installed here
@@ -13,7 +15,15 @@ from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement
 
-__all__ = ["write_wheel_archive"]
+__all__ = ["bare_interpreter", "write_wheel_archive"]
+
+
+def bare_interpreter() -> Path:
+    """Return an interpreter that has no Heron."""
+    bare = Path(sys.base_prefix, "bin", f"python3.{sys.version_info[1]}")
+    without = subprocess.run([bare, "-P", "-c", "import heron"], capture_output=True, text=True, check=False)
+    assert "No module named 'heron'" in without.stderr
+    return bare
 
 
 def write_wheel_archive(names: Iterable[str], target: Path) -> str:

@@ -19,7 +19,7 @@ ATMOST, ATLEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
 
 def flows(run: HeronRun, sandbox: Sandbox, what: str) -> None:
     """Wait until more tuples are counted."""
-    run.grows(lambda: sandbox.executed("updating", "tally"), f"tuples {what}", 1000)
+    run.grows(lambda: sandbox.executed("updating", "tally"), f"tuples {what}", 300)
 
 
 def started(sandbox: Sandbox, mode: str = ATMOST, *options: str, skewed: bool = False) -> HeronRun:

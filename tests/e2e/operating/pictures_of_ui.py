@@ -1,6 +1,7 @@
-"""Takes the pictures of docs/ui.md and the README, and measures how fast the pages appear: ``./dev pictures``.
+"""Measures how fast pages of large topologies appear, alone on the machine: ``./dev pictures``.
 
-The topology is that of the tests: one task of four is slow. Nothing here is a test of the pages.
+`test_on_chromium` takes the pictures of docs/ui.md and the README, and `test_on_chromium_keyboard` has the budgets of a
+small topology.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import ViewportSize, expect
+from playwright.sync_api import expect
 
 from heron_testing_servers.chromium import ChromiumBrowser
 from watched_pages import WatchedPage, start_ui
@@ -21,27 +22,16 @@ if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
 ROOT = Path(__file__).resolve().parents[3]
-PICTURES = ROOT / "docs" / "images"
 TASKS = 1000
-MOST_BYTES = 150_000
-SIZE = ViewportSize(width=1180, height=760)
 OPEN_MS = 20_000.0  # of a page whose processor time is measured
 MOST_CORES = 0.05
 MOST_MS = 1000
-SEEN_MS = 45_000.0  # a picture of timelines needs time, and no event ends it
 TIMES = """() => ({
     paint: performance.getEntriesByName("first-contentful-paint")[0].startTime,
     bytes: [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
         .filter((each) => !each.name.includes("/api/")).reduce((sum, each) => sum + each.encodedBodySize, 0),
     files: performance.getEntriesByType("resource").filter((each) => !each.name.includes("/api/")).length,
 })"""
-
-
-def picture(watched: WatchedPage, name: str) -> None:
-    """Write what the page shows."""
-    path = PICTURES / f"ui-{name}.png"
-    watched.page.screenshot(path=path)
-    assert path.stat().st_size < MOST_BYTES, f"{path} has {path.stat().st_size} bytes"
 
 
 def shown(chromium: ChromiumBrowser, url: str, selector: str) -> dict[str, Any]:
@@ -57,33 +47,6 @@ def shown(chromium: ChromiumBrowser, url: str, selector: str) -> dict[str, Any]:
     found["values"] = page.page.evaluate("window.shownAt")
     page.close()
     return found
-
-
-def test_pictures(sandbox: Sandbox, chromium: ChromiumBrowser) -> None:
-    """The path of a person from the graph to the line, and the timelines."""
-    run = sandbox.start("shop.py")
-    _, url = start_ui(sandbox)
-    watched = WatchedPage(chromium)
-    page = watched.page
-    page.set_viewport_size(SIZE)
-    page.goto(f"{url}/local/shop")
-    expect(page.locator("a.node.culprit")).to_be_visible()
-    expect(page.locator(".edge text").first).to_contain_text("/s")
-    page.wait_for_timeout(SEEN_MS)
-    picture(watched, "graph")
-    for path, selector in (("/", "tbody tr"), ("/local/shop", "a.node")):
-        sys.stdout.write(f"\n/ui{path}: {shown(chromium, url + path, selector)}\n")
-    page.goto(f"{url}/local/shop/timelines")
-    expect(page.locator(".chart canvas").first).to_be_visible()
-    picture(watched, "timelines")
-    page.goto(f"{url}/local/shop/task/3")
-    page.get_by_role("button", name="Show what each thread does now").click()
-    expect(page.locator(".frames li.user").last).to_contain_text("time.sleep(0.02)")
-    page.locator(".guilty").first.evaluate("each => each.scrollIntoView({block: 'end'})")
-    picture(watched, "stack")
-    watched.close()
-    (run.out / "stop").touch()
-    run.finished()
 
 
 @contextmanager

@@ -100,7 +100,7 @@ def test_tasks_are_compared_by_time_at_an_address(sandbox: Sandbox, watched: Wat
     series = [
         {"component": "count", "task_id": task, "metric": metric, "points": points}
         for task in (0, 2, 3)
-        for metric in ("busy", "back-pressure", "user/size")
+        for metric in ("engine/cpu-wait-s", "busy", "back-pressure", "user/size")
     ]
     series[-1] = {**series[-1], "points": [{**point, "value": -2.5} for point in points]}
     times = {"start_s": end_s - 900, "end_s": end_s, "step_s": 60}
@@ -123,6 +123,13 @@ def test_tasks_are_compared_by_time_at_an_address(sandbox: Sandbox, watched: Wat
         re.compile("^Busy share of time by time.* Newest values: count/2 25 %, count/3 25 %$")
     )
     assert watched.faults() == []
+    with page.expect_request(re.compile("/history.*&task=3&task=2&metric=engine%2Fcpu-wait-s$")):
+        page.get_by_label("Chart").select_option("engine/cpu-wait-s")
+    expect(page).to_have_url(f"{url}/local/steady/timelines?tasks=3%2C2&metric=engine%2Fcpu-wait-s")
+    expect(page.locator(".chart")).to_have_count(1)
+    expect(page.get_by_role("slider")).to_have_accessible_name(
+        re.compile("^engine/cpu-wait-s by time.* Newest values: count/2 25 %, count/3 25 %$")
+    )
     page.get_by_label("Tasks, at most 16").fill("3 x 3")
     with page.expect_request(re.compile("/history.*&task=3$")):
         page.get_by_role("button", name="Compare").click()
@@ -149,7 +156,7 @@ def test_an_error_has_its_count_times_tasks_and_traceback_and_can_be_saved(
     expect(page.locator(".errors > li")).to_have_count(2)
     first = page.locator(".errors > li").first
     expect(first).to_contain_text("ValueError at steady.py, line 9")
-    expect(first).to_contain_text("1,140 times in pass, tasks 3 (1,139), 2 (1), first ")
+    expect(first).to_contain_text(re.compile(r"1,140 times in pass, tasks 3 \(1,139\), 2 \(1\), first .*, newest "))
     expect(first).to_contain_text("The log of a task has the first one only: show it.")
     expect(first.get_by_role("link", name="show it")).to_have_attribute("href", re.compile("/task/3/logs.search=Value"))
     first.get_by_text("Traceback of the first one").click()
@@ -182,6 +189,7 @@ def test_only_what_is_bad_is_shaded_also_among_two_tasks(sandbox: Sandbox, watch
     shades = {"": 5, "rate": 5, "queue": 5, "latency": 5, "memory": 4, "restarts": 3}  # of task 3
     for by, shade in shades.items():
         page.goto(f"{url}/local/steady/tasks?by={by}")
+        expect(page.locator(".title .state")).to_be_visible()  # the server knows the topology, which has just begun
         expect(page.locator(".squares a")).to_have_count(6)
         found = page.locator(".squares a").evaluate_all("all => all.map((each) => [each.textContent, each.className])")
         expected = {**dict.fromkeys("123456", "heat-0"), "3": f"heat-{shade}"}
@@ -378,6 +386,41 @@ def test_values_that_are_old_say_since_when_without_the_reason(sandbox: Sandbox,
         expect(reason).to_be_visible()
     finally:
         manager.resume()
+    (run.out / "stop").touch()
+    run.finished()
+
+
+def test_metrics_have_their_units_and_an_update_its_phase(sandbox: Sandbox, watched: WatchedPage) -> None:
+    """A histogram counts samples, and its quantiles have the unit. The page of checkpoints tells what is waited for."""
+    run = sandbox.start("steady.py")
+    _, url = start_ui(sandbox)
+    page = watched.page
+    row: dict[str, object] = {"component": "pass", "task_id": 2, "process": "pass-2", "labels": {}, "rate_per_s": None}
+    row |= {"p50": None, "p99": None}
+    latency = {
+        **row,
+        "name": "execute-latency",
+        "kind": "histogram",
+        "unit": "s",
+        "value": 5000,
+        "p50": 0.002,
+        "p99": 0.1,
+    }
+    queue = {**row, "name": "in-queue-bytes", "kind": "gauge", "unit": "bytes", "value": 262_144}
+    place = "/clusters/local/topologies/steady"
+    answering(page, f"{place}/metrics", {"items": [latency, queue], "total": 2, **LISTED})
+    page.goto(f"{url}/local/steady/task/2")
+    metrics = page.get_by_role("region", name="Metrics of the task")
+    expect(metrics.get_by_role("row").nth(1)).to_have_text(re.compile(r"execute-latency5,000samples.2\.00 ms100 ms"))
+    expect(metrics.get_by_role("row").nth(2)).to_have_text(re.compile("in-queue-bytes262,144bytes...$"))
+    known = page.evaluate(f"fetch('/api/v1{place}').then((answer) => answer.json())")
+    update = {"number": 1, "phase": "switch", "target": "p2", "added": [4], "removed": [], "waits_for": "container 2"}
+    known["status"]["update"] = update
+    event = f"event: topology\ndata: {json.dumps(known)}\n\n"
+    page.route("**/live", lambda route: route.fulfill(body=event, content_type="text/event-stream"))
+    page.goto(f"{url}/local/steady/checkpoints")
+    told = "Update 1 to packing plan p2 is in the phase switch, adds task 4: waits for container 2"
+    expect(page.get_by_text(told)).to_be_visible()
     (run.out / "stop").touch()
     run.finished()
 

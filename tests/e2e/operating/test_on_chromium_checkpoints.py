@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -143,23 +144,25 @@ def test_only_failures_of_checkpoints_are_on_other_pages(sandbox: Sandbox, pages
     ended(run, pages)
 
 
-def test_a_link_leads_from_a_container_to_the_log_of_each_of_its_processes(
+def test_logs_of_each_kind_of_process_are_followed_and_saved_whole(
     sandbox: Sandbox, pages: tuple[WatchedPage, ...]
 ) -> None:
-    """Executor, topology manager and stream manager; a log can be searched, and has an address."""
+    """Links lead from the containers to them. New lines come by themselves, also after the file was rotated."""
     run = sandbox.start("steady.py")
     _, url = start_ui(sandbox)
     place, page = listed(pages, url, "steady"), pages[0].page
-    for process in ("executor-0", "tmanager-0", "executor-1", "stmgr-1"):
+    for process in ("executor-0", "tmanager-0", "metricsmgr-0", "executor-1", "stmgr-1", "metricsmgr-1"):
         shown(pages[0], f"{place}/containers")
         kind, number = process.split("-")
         process_link(page, number, kind)
         expect(page).to_have_url(f"{place}/process/{process}")
-        expect(page.locator(".log .line").first).to_be_visible()
+        followed_and_saved(sandbox, page, process)
     page.get_by_role("searchbox").fill("no line has this")
     page.get_by_role("button", name="Find", exact=True).click()
     expect(page.get_by_text("No line has that text.")).to_be_visible()
     well_made(pages, f"{place}/process/stmgr-1", "Logs of stmgr-1")
+    shown(pages[0], f"{place}/task/2/logs")
+    followed_and_saved(sandbox, page, "pass-2")
     ended(run, pages)
 
 
@@ -167,3 +170,30 @@ def process_link(page: Page, container: str, kind: str) -> None:
     """Follow the link of a process in the card of its container."""
     card = page.locator(".card", has=page.get_by_role("heading", name=f"Container {container}"))
     card.get_by_role("link", name=kind, exact=True).click()
+
+
+def followed_and_saved(sandbox: Sandbox, page: Page, name: str) -> None:
+    """A line that is written while the page is open comes to its end, and the saved file has the older part too."""
+    expect(page.get_by_role("log")).to_be_visible()  # a metrics manager without sinks has logged nothing yet
+    (log,) = (sandbox.home / ".heron" / "logs").glob(f"*/{name}.log")
+    older = log.with_name(f"{log.name}.1")
+    older.write_bytes(log.read_bytes())
+    log.write_text(record("the file begins again"), encoding="utf-8")  # as a full one does
+    last = page.locator(".log .line").last
+    expect(last).to_contain_text("the file begins again")
+    with log.open("a", encoding="utf-8") as stream:
+        stream.write(record("a new line") * 400)
+    expect(last).to_contain_text("a new line")
+    at_end = "each => each.scrollTop > 0 && each.scrollTop + each.clientHeight >= each.scrollHeight - 1"
+    assert page.locator(".log").evaluate(at_end), "the newest line is on the screen"
+    with page.expect_download() as saved:
+        page.get_by_role("button", name=re.compile(rf"^{name}\.log, ")).click()
+    assert saved.value.suggested_filename == f"{name}.log"
+    found = saved.value.path().read_bytes()
+    assert found.startswith(older.read_bytes())
+    assert (record("the file begins again") + record("a new line")).encode() in found
+
+
+def record(text: str) -> str:
+    """A line of the engine, newer than all others."""
+    return json.dumps({"at": "2099-01-01T00:00:00.000", "level": "info", "message": text}) + "\n"

@@ -19,6 +19,24 @@ if TYPE_CHECKING:
 PLACE = "/clusters/local/topologies/steady"
 MIB = 2.0**20
 LISTED = {"next_offset": None, "age_s": 0.0, "error": ""}
+SHOWN = {"": "tbody tr", "local/steady": "a.node", "local/steady/timelines": ".chart canvas"}
+"""The first values of a page; of the others it is a heading of their own."""
+OTHERS = ("tasks", "traces", "checkpoints", "containers", "plans", "problems", "health", "task/2")
+BUDGETS = {"file_bytes": 260_000, "files": 40, "answer_bytes": 50_000, "seconds": 1.0}
+"""What a page may load and compute until its first values, of a topology with three tasks.
+
+Each answer counts once, however often a busy machine lets the page ask. The history does not count: it grows.
+"""
+CHARTS = {"file_bytes": 400_000}  # which have a library
+LOADED = """() => {
+    const all = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")];
+    const bytes = (some) => some.reduce((sum, each) => sum + each.encodedBodySize, 0);
+    const path = (each) => new URL(each.name).pathname;
+    const asked = all.filter((each) => each.name.includes("/api/") && !path(each).endsWith("/history"));
+    const answers = [...new Map(asked.reverse().map((each) => [path(each), each])).values()];
+    const files = all.filter((each) => !each.name.includes("/api/"));
+    return {files: files.length, file_bytes: bytes(files), answer_bytes: bytes(answers)};
+}"""
 AXIS_COLOUR = """each => {
     const pixels = each.getContext("2d").getImageData(0, 0, 60, each.height).data;
     let brightest = 0;
@@ -45,11 +63,16 @@ def test_charts_and_flame_graphs_work_by_keyboard_and_everything_has_an_address(
     cursor_by_keyboard(page, place)
     assert watched.faults() == []
     colours_change_at_once(page)
-    flame_by_keyboard(page, place)
+    flame_by_keyboard(page, place, "task/2", "Show where its time goes")
+    assert watched.faults() == []
+    flame_by_keyboard(page, place, "tasks?component=pass&show=profile", "Show where the time of its tasks goes")
+    expect(page.get_by_text("10 samples in 10.0 s of 2 tasks, summed up")).to_be_visible()
+    expect(page.get_by_text("Not in it: task 4: the process has ended")).to_be_visible()
     assert watched.faults() == []
     trace_by_address(page, place)
     assert watched.faults() == []
     trouble_on_a_phone(chromium, url)
+    pages_keep_their_budgets(chromium, url)
     (run.out / "stop").touch()
     run.finished()
 
@@ -87,31 +110,26 @@ def colours_change_at_once(page: Page) -> None:
     page.get_by_label("Colours").select_option("auto")
 
 
-def flame_by_keyboard(page: Page, place: str) -> None:
+def flame_by_keyboard(page: Page, place: str, view: str, button: str) -> None:
     """A call is enlarged by a click or by Enter, and everything is shown again by Escape."""
+    of_component = view.startswith("tasks")
     names = ("run", "work", HOSTILE, "rare")
     frames = [{"function": name, "file": "steady.py", "line": 1, "origin": "user"} for name in names]
     stacks = [
         {"frames": [0, 1, 2], "samples": 9, "on_s": 9.0, "off_s": 0.0},
         {"frames": [0, 3], "samples": 1, "on_s": 1.0, "off_s": 0.0},
     ]
-    profile = {
-        "topology": "steady",
-        "task_id": 2,
-        "began_at_s": 1.0,
-        "lasted_s": 10.0,
-        "samples": 10,
-        "other_on_s": 0.0,
-    }
-    answer = {
-        "profile": {**profile, "frames": frames, "stacks": stacks},
-        "lines": [],
-        "functions": [],
-        "speedscope": {},
-    }
-    answering(page, f"{PLACE}/tasks/2/profile", answer)
-    page.goto(f"{place}/task/2")
-    page.get_by_role("button", name="Show where its time goes").click()
+    profile: dict[str, object] = {"topology": "steady", "component": "pass", "task_id": 0 if of_component else 2}
+    profile |= {"began_at_s": 1.0, "lasted_s": 10.0, "samples": 10, "other_on_s": 0.0}
+    answer: dict[str, object] = {"profile": {**profile, "frames": frames, "stacks": stacks}, "lines": []}
+    answer |= {"functions": [], "speedscope": {}, "task_ids": [2, 3] if of_component else []}
+    answer["missing"] = ["task 4: the process has ended"] if of_component else []
+    answering(page, f"{PLACE}/profile" if of_component else f"{PLACE}/tasks/2/profile", answer)
+    page.goto(f"{place}/{view}")
+    asks = page.get_by_role("button", name=button)
+    if of_component:
+        expect(asks).to_be_focused()  # as by the address of that of a task
+    asks.click()
     graph = page.get_by_role("group", name=re.compile("^Flame graph: On a processor"))
     told = page.locator(".at-call").first
     expect(told).to_contain_text("all: 10.000 s, 100 %")
@@ -182,3 +200,21 @@ def trouble_on_a_phone(chromium: ChromiumBrowser, url: str) -> None:
     assert state.evaluate("each => getComputedStyle(each).color") == "rgb(255, 157, 157)"
     assert phone.faults() == []
     phone.close()
+
+
+def pages_keep_their_budgets(chromium: ChromiumBrowser, url: str) -> None:
+    """With an empty cache: the files, the first answers, and the processor time, which other work changes little."""
+    for view in (*SHOWN, *(f"local/steady/{each}" for each in OTHERS)):
+        watched = WatchedPage(chromium)
+        session = watched.page.context.new_cdp_session(watched.page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        watched.page.goto(f"{url}/{view}")
+        expect(watched.page.locator(SHOWN.get(view, "main h2")).first).to_be_visible()
+        found = watched.page.evaluate(LOADED)
+        measured = session.send("Performance.getMetrics")["metrics"]
+        found["seconds"] = next(each["value"] for each in measured if each["name"] == "TaskDuration")
+        budgets = {**BUDGETS, **(CHARTS if view.endswith("timelines") else {})}
+        over = {name: found[name] for name, most in budgets.items() if found[name] > most}
+        assert over == {}, f"{view or 'the list'}: {found}"
+        assert found["files"] > 20, "the page has loaded its scripts"
+        watched.close()

@@ -61,7 +61,7 @@ class PartitionSpout(Spout):
             self.end()
             return
         # Commands of a test get processor time. time.sleep fails where a test shifts the clock with libfaketime.
-        select.select([], [], [], 0.01)
+        select.select([], [], [], 0.03)
         for partition in self.partitions:
             self.emit([partition, self.positions.add(partition) - 1])
 

@@ -22,7 +22,7 @@ class ColumnPartitionSpout(PartitionSpout):
         if self.calls % 25 == 0 and self.stop.exists():
             self.end()
             return
-        select.select([], [], [], 0.02)
+        select.select([], [], [], 0.05)
         if self.partitions:
             numbers = [self.positions.add(each) - 1 for each in self.partitions]
             self.emit_columns({"partition": pa.array(self.partitions), "number": pa.array(numbers)})

@@ -14,7 +14,7 @@ from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, T
 
 
 class NumberSpout(Spout):
-    """Emits some thousands of numbers a second until there is a file ``stop``; at least once."""
+    """Emits some hundreds of numbers a second until there is a file ``stop``; at least once."""
 
     outputs = ("number",)
 
@@ -46,7 +46,7 @@ class NumberSpout(Spout):
         for _ in range(10):
             self.emit([self.number], tup_id=self.number)
             self.number += 1
-        time.sleep(0.005)
+        time.sleep(0.05)
 
     def note(self, text: str) -> None:
         """Appends a line."""

@@ -45,7 +45,7 @@ class NumberSpout(Spout):
         self.stop = Path(self.out, "stop")
         self.acked = config["acked"]
         self.keys = skewed_keys() if config["skewed"] else range(KEYS)
-        self.pause_s = 0.003 if config["skewed"] else 0.015  # a task that is too small needs a load
+        self.pause_s = 0.012 if config["skewed"] else 0.06  # a task that is too small needs a load
         self.task = context.get_task_id()
         self.number = 0
 

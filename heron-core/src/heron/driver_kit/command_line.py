@@ -1,7 +1,7 @@
-"""The command line that the system shows for this process, in ``ps`` and in ``/proc``.
+"""The command line and the environment that the system shows for this process, in ``ps`` and in ``/proc``.
 
-A process that was forked and not executed shows the command line of its parent. The kernel takes the place of the
-command line from the process itself (Linux: PR_SET_MM_MAP, which needs no privilege). The other places in the same
+A process that was forked and not executed shows those of its parent. The kernel takes their places
+from the process itself (Linux: PR_SET_MM_MAP, which needs no privilege). The other places in the same
 structure stay as they are.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 __all__ = ["can_show_command_line", "show_command_line"]
@@ -47,8 +47,8 @@ def can_show_command_line() -> bool:
     return found == 0 and size.value == ctypes.sizeof(_MemoryMap)
 
 
-def show_command_line(words: Sequence[str]) -> None:
-    """Show `words` as the command line of this process, which must have one thread.
+def show_command_line(words: Sequence[str], environ: Mapping[str, str] | None = None) -> None:
+    """Show `words` as the command line of this process, which must have one thread; and `environ` as its environment.
 
     Raises:
         OSError: when the kernel refuses.
@@ -56,14 +56,18 @@ def show_command_line(words: Sequence[str]) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.malloc.restype = libc.sbrk.restype = ctypes.c_void_p
     libc.malloc.argtypes = (ctypes.c_size_t,)
-    text = b"".join(os.fsencode(word) + b"\0" for word in words)
-    place = libc.malloc(len(text))  # never freed: the kernel reads it until the process ends
+    command = b"".join(os.fsencode(word) + b"\0" for word in words)
+    variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in (environ or {}).items())
+    place = libc.malloc(len(command + variables))  # never freed: the kernel reads it until the process ends
     if not place:
         raise MemoryError
-    ctypes.memmove(place, text, len(text))
+    ctypes.memmove(place, command + variables, len(command + variables))
     stat = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
     places = {name: int(stat[index]) for name, index in _FIELDS.items()}
-    shown = _MemoryMap(**places, arg_start=place, arg_end=place + len(text), exe_fd=_UNCHANGED)
+    arg_end = place + len(command)
+    if environ is not None:
+        places |= {"env_start": arg_end, "env_end": arg_end + len(variables)}
+    shown = _MemoryMap(**places, arg_start=place, arg_end=arg_end, exe_fd=_UNCHANGED)
     shown.brk = libc.sbrk(0)  # last, because an allocation may move it
     if libc.prctl(_PR_SET_MM, _PR_SET_MM_MAP, ctypes.byref(shown), ctypes.sizeof(shown), 0) != 0:
         code = ctypes.get_errno()

@@ -5,8 +5,9 @@ queues only. The rooms, from the one that knows all others to those that know no
 
 - `main`, then `spout_runner` and `bolt_runner` on `runner`: the loops that call user code; `batch_processor`: the calls
   for a batch; `bolt_output`: what they emitted and acked, until it is flushed; `task`: what a runner uses;
-  `task_telemetry`: what it tells others; `spout_replays` and `bolt_letters`: what becomes of
-  failed tuples; `pacing` and `garbage`: when it flushes, and when Python looks for cycles
+  `task_telemetry`: what it tells others; `own_replays`, `spout_replays` and `bolt_letters`: what becomes of failed
+  tuples, without and with replays by the engine; `pacing` and `garbage`: when it flushes, and when Python looks for
+  cycles
 - `gateway`: the sockets
 - `inspection`: answers commands that look inside the task
 - `input`: from received segments to calls of the author's methods, and the acks of what was received

@@ -27,7 +27,7 @@ from heron.instance.input.undecodable_rows import UndecodableRow
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.replay.failure_cause import decode_cause
-from heron.instance.replay.letter_line import letter_line, values_of
+from heron.instance.replay.pickled_letter import letter_line, values_of
 from heron.instance.state.held_letters import HeldLetters
 from heron.instance.task import Task
 from heron.ipc.documents.letter_line import LetterLine

@@ -18,8 +18,8 @@ from heron.instance.output.stream_routes import StreamRoutes
 from heron.instance.own_replays import OwnReplays
 from heron.instance.replay.failure_cause import FailureCause, decode_cause, encode_cause
 from heron.instance.replay.kept_roots import ColumnRoot, KeptRoot
-from heron.instance.replay.letter_line import values_of
 from heron.instance.replay.letter_store import LetterStore, TaskName
+from heron.instance.replay.pickled_letter import values_of
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.replay.replayer import GivenUp, Replayer
 from heron.instance.task import Task, letters_of

@@ -271,7 +271,8 @@ class UnprovedPeers:
         has_grown = self._had_bytes - before > _GROWTH_BYTES
         for descriptor in list(islice(self._descriptors, None if has_grown else self._at_once)):
             del self._descriptors[descriptor]
-            if _in_handshake(descriptor):
+            is_in_handshake = _end_if_large(descriptor)
+            if is_in_handshake:
                 self._descriptors[descriptor] = None
 
 
@@ -280,8 +281,8 @@ def _most_memory_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _in_handshake(descriptor: int) -> bool:
-    """Ends a connection that has sent too much; returns whether its peer can still prove a key.
+def _end_if_large(descriptor: int) -> bool:
+    """Ends a connection that has sent too much; returns whether to go on watching it: its peer can still prove a key.
 
     ZeroMQ may have closed it, and another file may have its number.
 

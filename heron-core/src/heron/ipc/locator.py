@@ -1,4 +1,7 @@
-"""The link to the topology manager. The executor of the container sends its location, now and at each change."""
+"""The link to the topology manager that leads; refuses messages of a deposed one.
+
+The executor of the container sends the location of the leader, now and at each change.
+"""
 
 from __future__ import annotations
 

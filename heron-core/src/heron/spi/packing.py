@@ -48,8 +48,9 @@ class Packing(Driver):
 
         `topology` is the submitted topology, so its parallelism may differ from that of `current`. Without a change the
         plan is `current` itself. A smaller parallelism removes the instances with the highest indexes; all others keep
-        their container, task id and index. New instances get the next task ids; task ids are never reused. A container
-        without instances leaves the plan; a container with the same instances stays equal.
+        their container, task id and index. New instances get the ids from `PackingPlan.next_task_id` on; task ids are
+        never reused, and the leader refuses a plan that reuses one. A container without instances leaves the plan; a
+        container with the same instances stays equal.
 
         Raises:
             PackingError: as for `pack`; also when a component is unknown, a parallelism is below 1, or `current` is not

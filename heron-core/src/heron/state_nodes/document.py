@@ -40,21 +40,23 @@ def encode_node(value: object, newest: int) -> bytes:
     return msgspec.json.encode({"format": newest, **msgspec.to_builtins(value)})
 
 
-def decode_node(data: bytes, to: type[T], newest: int, node: tuple[NodeKind, str], what: str) -> T:
-    """The inverse of `encode_node`; `node` is the kind and the topology, `what` names the document in messages.
+def decode_node(data: bytes, to: type[T], newest: int, node: tuple[NodeKind, str], what: str, topology: str = "") -> T:
+    """The inverse of `encode_node`; `node` is the kind and the name, `what` names the document in messages.
+
+    `topology` is the topology of the node, if that is not its name.
 
     Raises:
         NewerFormatError: when the document has a format above `newest`.
         StateError: when `data` is not such a document; the message does not show what it holds.
     """
-    name = node_name(*node)
+    name, topology = node_name(*node), topology or node[1]
     try:
         check_format(decode_json(data, _Head).format, newest, name, what)
         return decode_json(data, to)
     except msgspec.MsgspecError as error:
         msg = (
-            f"{name}: the {what} of topology {node[1]!r} cannot be read: {error}; the node was damaged or changed by "
-            f"hand; `heron kill {node[1]}` removes it"
+            f"{name}: the {what} of topology {topology!r} cannot be read: {error}; the node was damaged or changed by "
+            f"hand; `heron kill {topology}` removes it"
         )
         raise StateError(msg) from error
 

@@ -59,7 +59,7 @@ class Model:
         return max((self.times[each] for each in self.sources - self.ended), default=None)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(EVENTS)
 def test_the_watermark_follows_the_model(events: list[tuple[str, int, int, frozenset[int]]]) -> None:
     """It never decreases, it is what the upstream tasks allow, and tasks downstream always know it."""

@@ -13,8 +13,8 @@ import pytest
 
 from heron.api import DeadLetter, FailedRecordError
 from heron.errors import HeronError
-from heron.instance.replay.letter_line import letter_line
 from heron.instance.replay.letter_store import StoredLetters, TaskName
+from heron.instance.replay.pickled_letter import letter_line
 from heron.instance.user.user_errors import UserErrors, named_values
 from heron.kernel.dead_letter_file import DeadLetterFile
 

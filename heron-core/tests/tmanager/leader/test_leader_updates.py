@@ -235,6 +235,17 @@ def test_only_a_running_topology_is_updated(leading: Leading, given: Takeover, l
         leading.ask(larger)
 
 
+def test_settings_change_in_a_paused_topology_and_during_an_update(leading: Leading, larger: PackingPlan) -> None:
+    """They belong to the plan, not to its tasks: neither a pause nor an update has to end first."""
+    leading.ask(larger)
+    leading.carry_out(leading.leader.config_asked({"": {"own": 1}}))
+    assert (leading.last.plan.topology.config["own"], leading.phase()) == (1, UpdatePhase.PREPARE)
+    leading.carry_out(leading.leader.state_asked("paused"))
+    leading.carry_out(leading.leader.config_asked({"": {"own": 2}}))
+    assert (leading.last.plan.topology.config["own"], leading.phase()) == (2, UpdatePhase.PREPARE)
+    assert leading.last.plan.state is TopologyState.PAUSED
+
+
 def test_a_topology_may_be_paused_during_an_update(leading: Leading, smaller: PackingPlan) -> None:
     """Bolts still process what was sent to them, so the update goes on."""
     leading.remove(smaller)

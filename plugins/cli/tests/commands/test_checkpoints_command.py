@@ -225,8 +225,9 @@ class AskedTopology(RemoteTopology):
         """The run Words-1."""
         return ExecutionState("Words", "Words-1", 1.0, "me", "here", "here", "", "run", "logs", attached=False)
 
-    def status(self, *, control: bool = False) -> TopologyStatus:
+    def status(self, *, control: bool = False, begun_s: float = 0.0) -> TopologyStatus:
         """Return the next state."""
+        del begun_s
         assert control == (not self.asked)
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
         return TopologyStatus("Words", "Words-1", "running", 1.0, checkpoints=state)

@@ -12,17 +12,19 @@ from heron.errors import TopologyFailedError, UsageError
 from heron.ipc.documents.status import TopologyStatus, UpdateStatus
 from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron.planner.physical_plan import PhysicalPlan, TopologyState
 from heron.spi.scheduler import ContainerSpec, ContainerStatus, JobStatus, SchedulerState
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.plans import encode_plan
 from heron_cli.commands.update import _parsed
 from heron_cli.launch.rebalance import Rebalance, TaskLoad
-from heron_cli.launch.update import TopologyUpdate, run_update
+from heron_cli.launch.update import TopologyUpdate, plan_update, run_update
 from heron_cli.topologies.environment import Environment, ProfileChoice
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.topologies.running.runtime_config import ConfigChange, parse_changes
 from heron_cli.view.update_text import config_as_json, config_lines, update_as_json, update_lines
+from heron_testing.builders import bolt, spout, stream, subscription, topology
 
 if TYPE_CHECKING:
     from conftest import IdleScheduler
@@ -183,8 +185,9 @@ class Leading(RemoteTopology):
         """Note it."""
         self.events.append(f"withdraw: {reason}")
 
-    def status(self, *, control: bool = False) -> TopologyStatus:
+    def status(self, *, control: bool = False, begun_s: float = 0.0) -> TopologyStatus:
         """Return the next answer."""
+        del begun_s
         assert not control
         return self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
 
@@ -249,4 +252,19 @@ def test_a_withdrawn_update_keeps_the_containers(environment: Environment, event
     with pytest.raises(TopologyFailedError, match="was withdrawn, nothing has changed: too slow"):
         run_down(environment, events, replace(phase("withdrawn"), waits_for="too slow"))
     assert "add [], remove [2]" not in events
+    environment.statemgr.close()
+
+
+def test_a_topology_that_starts_is_not_updated(environment: Environment, events: list[str]) -> None:
+    """A leader has written a plan without tasks, of which nobody can tell the owners of key groups."""
+    definition = topology(spout("word", stream("word")), bolt("count", subscription("word")))
+    claimed = PhysicalPlan(0, 1, "words-1", definition, TopologyState.RUNNING, (), ())
+    environment.statemgr.set(NodeKind.PACKING_PLAN, "words", encode_plan(SMALL))
+    environment.statemgr.set(NodeKind.PHYSICAL_PLAN, "words", encode_plan(claimed))
+    with (
+        Leading(environment.statemgr, environment.scheduler, "words", 20.0) as remote,
+        pytest.raises(UsageError, match=r"'words' is starting; only a running topology .*: `heron status words` tells"),
+    ):
+        plan_update(environment, remote, {"count": 2})
+    assert events == []
     environment.statemgr.close()

@@ -56,6 +56,8 @@ def waits(reason: str, container_id: int = 1, attempts: int = 0) -> ContainerSta
         ("no-room", "job 12 is PENDING"),
         ("no-room", "service heron-words-1a is STARTED; Queue does not have enough headroom for inner request"),
         ("no-room", "Node does not have sufficient resource for request, insufficient resources=[memory-mb]"),
+        ("no-room", "service heron-words-1a is ACCEPTED; Skipping AM assignment as cluster resource is empty."),
+        ("no-room", "service heron-words-1a is ACCEPTED; Queue's AM resource limit exceeded."),
         ("no-room", "service heron-words-1a is ACCEPTED; waiting for resources to be assigned for AM"),
         ("machine-lost", "job 11 is NODE_FAIL"),
         ("machine-lost", "Evicted: The node was low on resource: memory"),

@@ -77,7 +77,11 @@ def test_records_are_removed_with_their_run_only(statemgr: StateManager) -> None
     [
         (b'{"format": 2}', NewerFormatError, "node containers/t-1-1: .* has format 2, and this version .* upgrade"),
         (b'{"format": 1, "attempts": 1}', StateError, "node containers/t-1-1: the record of a container .* cannot be"),
-        (b"", StateError, "node containers/t-1-1: the record of a container .* cannot be read"),
+        (
+            b"",
+            StateError,
+            "containers/t-1-1: the record of a container of topology 't' cannot be .* `heron kill t` removes",
+        ),
     ],
 )
 def test_a_record_that_cannot_be_read_is_refused(
@@ -89,6 +93,8 @@ def test_a_record_that_cannot_be_read_is_refused(
     with pytest.raises(error, match=expected):
         records.change(1, lambda each: replace(each, attempts=each.attempts + 1))
     assert statemgr.get(NodeKind.CONTAINER, "t-1-1") == Versioned(data, 1)
+    records.remove()
+    assert records.get(1) is None
 
 
 def test_a_newer_version_may_add_fields(statemgr: StateManager) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from heron.api.api_constants import TOPOLOGY_TMANAGER_STANDBYS
 from heron.errors import SchedulerError
+from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import NO_RESOURCE, Resource
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec, ContainerStatus, Job
@@ -39,14 +42,32 @@ def test_a_request_is_the_plan_and_the_share_of_the_executor() -> None:
     assert (data.cpu, data.memory_mb, data.disk_mb) == (2.1, 3072 + 1 + 128, 5120)
 
 
+def test_the_first_containers_have_the_standbys() -> None:
+    """A cluster that can keeps them off the machine of container 0."""
+    settings = EngineSettings(standbys=2).to_keys()
+    job = _job(*(replace(_spec(each), settings=settings) for each in (3, 0, 1, 7)))
+    assert job.standby_places == ("place-1", "place-3")
+    assert decode_job(encode_job(job.without([1])), "here", "t").standby_places == ("place-3", "place-7")
+    assert _job(_spec(0), _spec(1)).standby_places == ()
+
+
 def test_a_stored_job_comes_back_and_has_no_secret() -> None:
     """Every user of the cluster may read it."""
     job = _job(_spec(0), _spec(1))
     text = encode_job(job)
-    assert decode_job(text, "here") == job
+    assert decode_job(text, "here", "t") == job
     assert "s3cret" not in text
     with pytest.raises(SchedulerError, match="service/x: is not a job"):
-        decode_job('{"containers": 3}', "service/x")
+        decode_job('{"containers": 3}', "service/x", "t")
+    with pytest.raises(SchedulerError, match="here belongs to topology 't'; give 'u' another name"):
+        decode_job(text, "here", "u")
+
+
+def test_places_of_topology_managers_are_known() -> None:
+    """A cluster keeps them apart; without standbys there is nothing to keep apart."""
+    assert _job(_spec(0), _spec(1)).managers == ()
+    specs = [replace(_spec(each), settings={TOPOLOGY_TMANAGER_STANDBYS: 2}) for each in (0, 3, 2, 5)]
+    assert _job(*specs).managers == ("place-0", "place-2", "place-3")
 
 
 def test_a_change_names_what_goes_and_keeps_the_rest() -> None:

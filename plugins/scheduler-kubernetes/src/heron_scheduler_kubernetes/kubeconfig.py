@@ -15,7 +15,7 @@ import yaml
 
 from heron.driver_kit.private_files import write_private
 from heron.errors import SchedulerError, known
-from heron_scheduler_kubernetes.json_values import Json, fields, items
+from heron_scheduler_kit.managed.rest_api import Json, fields, items
 
 __all__ = ["ApiAccess", "find_access"]
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 
 import httpx
 
-from heron.errors import SchedulerError
-from heron_scheduler_kubernetes.json_values import Json, fields
+from heron_scheduler_kit.managed.rest_api import ApiError, Json, RestApi, fields, refused, unanswered
 from heron_scheduler_kubernetes.kubeconfig import ApiAccess
 
-__all__ = ["MERGE", "ApiError", "KubernetesApi"]
+__all__ = ["MERGE", "KubernetesApi"]
 
 _APPLY = "application/apply-patch+yaml"  # JSON is YAML
 MERGE = "application/merge-patch+json"
@@ -25,30 +24,14 @@ _REMEDIES = {
 }
 
 
-class ApiError(SchedulerError):
-    """The API server refuses a request; `status` is the code of HTTP."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class KubernetesApi:
-    """One server and one user, in one namespace. Used from one thread."""
+class KubernetesApi(RestApi[ApiAccess]):
+    """One server and one user, in one namespace."""
 
     def __init__(self, find: Callable[[], ApiAccess], namespace: str = "") -> None:
         """`find` is called before the first request, and again when the server refuses the credentials."""
-        self._find = find
+        super().__init__(find)
         self._namespace = namespace
-        self._access: ApiAccess | None = None
         self._client: httpx.Client | None = None
-
-    @property
-    def access(self) -> ApiAccess:
-        """The server and the user. Raises SchedulerError when there is none."""
-        if self._access is None:
-            self._access = self._find()
-        return self._access
 
     @property
     def namespace(self) -> str:
@@ -60,15 +43,6 @@ class KubernetesApi:
         group, _, plural = kind.rpartition("/")
         root = f"/api/{group}" if "/" not in group else f"/apis/{group}"
         return f"{root}/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
-
-    def find(self, path: str, query: Mapping[str, str] | None = None) -> Json | None:
-        """GET; None when it does not exist."""
-        try:
-            return self.request("GET", path, query=query)
-        except ApiError as error:
-            if error.status != httpx.codes.NOT_FOUND:
-                raise
-            return None
 
     def delete(self, path: str, options: Json | None = None, query: Mapping[str, str] | None = None) -> None:
         """DELETE; what does not exist is no error."""
@@ -88,16 +62,10 @@ class KubernetesApi:
         method: str,
         path: str,
         body: Json | None = None,
+        query: Mapping[str, str] | None = None,
         *,
         content_type: str = "application/json",
-        query: Mapping[str, str] | None = None,
     ) -> Json:
-        """Return the answer.
-
-        Raises:
-            ApiError: when the server refuses, with its message.
-            SchedulerError: when it does not answer; the outcome is unknown.
-        """
         return fields(self._send(method, path, body, content_type, query).json())
 
     def text(self, path: str, query: Mapping[str, str]) -> str:
@@ -116,9 +84,8 @@ class KubernetesApi:
                     del headers["Authorization"]
                 response = self._opened().request(method, path, json=body, headers=headers, params=query)
             except httpx.HTTPError as error:
-                why = str(error) or type(error).__name__
-                msg = f"kubernetes at {self.access.server} does not answer: {why}; check {self.access.origin}"
-                raise SchedulerError(msg) from error
+                server = f"kubernetes at {self.access.server}"
+                raise unanswered(server, error, f"check {self.access.origin}") from error
             if response.status_code == _BUSY and pauses:
                 threading.Event().wait(pauses.pop(0))
             elif response.status_code == httpx.codes.UNAUTHORIZED and not renewed:
@@ -142,8 +109,7 @@ class KubernetesApi:
         try:
             said = str(response.json()["message"])
         except (ValueError, KeyError, TypeError):
-            said = response.text.strip()[:300] or response.reason_phrase
-        status = response.status_code
-        remedy = _REMEDIES.get(status, "").format(origin=self.access.origin)
-        msg = f"kubernetes refuses {method} {path.partition('/namespaces/')[2] or path}: {said} ({status})"
-        return ApiError(f"{msg}; {remedy}" if remedy else msg, status)
+            said = response.text or response.reason_phrase
+        request = f"kubernetes refuses {method} {path.partition('/namespaces/')[2] or path}"
+        remedy = _REMEDIES.get(response.status_code, "").format(origin=self.access.origin)
+        return refused(request, said, response.status_code, remedy)

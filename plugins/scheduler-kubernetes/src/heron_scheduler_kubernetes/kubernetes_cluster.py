@@ -15,9 +15,9 @@ from heron_scheduler_kit.managed.cluster import (
     StoredJob,
 )
 from heron_scheduler_kit.managed.managed_job import ManagedJob, decode_job
+from heron_scheduler_kit.managed.rest_api import Json, fields, items, translated
 from heron_scheduler_kubernetes.access_rules import missing_rights
-from heron_scheduler_kubernetes.json_values import Json, fields, items
-from heron_scheduler_kubernetes.kubernetes_api import MERGE, ApiError, KubernetesApi
+from heron_scheduler_kubernetes.kubernetes_api import MERGE, KubernetesApi
 from heron_scheduler_kubernetes.objects import (
     JOB,
     JOB_NAME,
@@ -36,8 +36,7 @@ __all__ = ["KubernetesCluster"]
 _SERVICES, _SECRETS, _PODS, _EVENTS = "v1/services", "v1/secrets", "v1/pods", "v1/events"
 _SETS = "apps/v1/statefulsets"
 _RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
-_CONFLICT = 409
-_GONE = (404, _CONFLICT)
+_NOT_FOUND, _CONFLICT = 404, 409
 
 
 class KubernetesCluster(Cluster):
@@ -68,30 +67,19 @@ class KubernetesCluster(Cluster):
             return None
         metadata = fields(found["metadata"])
         stored_in = f"service {name} in namespace {self._api.namespace}"
-        job = decode_job(str(fields(metadata.get("annotations")).get(JOB, "")), stored_in)
-        if job.topology != topology:
-            msg = f"{stored_in} belongs to topology {job.topology!r}; give {topology!r} another name"
-            raise SchedulerError(msg)
+        job = decode_job(str(fields(metadata.get("annotations")).get(JOB, "")), stored_in, topology)
         return StoredJob(job, str(metadata["resourceVersion"]), f"{self._api.namespace}/{name}")
 
     def reserve(self, job: ManagedJob) -> None:
-        try:
+        with translated(JobExistsError, _CONFLICT):
             self._api.request("POST", self._api.path(_SERVICES), service(job, self._options))
-        except ApiError as error:
-            if error.status != _CONFLICT:
-                raise
-            raise JobExistsError(str(error)) from error
 
     def replace(self, job: ManagedJob, version: str) -> None:
         changed = fields(service(job, self._options)["metadata"])["annotations"]
         patch: Json = {"metadata": {"annotations": changed, "resourceVersion": version}}
-        try:
+        with translated(JobChangedError, _CONFLICT, _NOT_FOUND):
             path = self._api.path(_SERVICES, job_name(job.topology))
             self._api.request("PATCH", path, patch, content_type=MERGE)
-        except ApiError as error:
-            if error.status not in _GONE:
-                raise
-            raise JobChangedError(str(error)) from error
 
     def apply(self, change: JobChange) -> None:
         job = change.after

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 from heron_scheduler_kit.managed.launcher import HOST_ADDRESS
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob, encode_job
-from heron_scheduler_kubernetes.json_values import Json, fields
+from heron_scheduler_kit.managed.rest_api import Json, fields
 from heron_scheduler_kubernetes.options import KubernetesOptions
 
 __all__ = ["JOB", "JOB_NAME", "job_name", "launch_secret", "place_of", "replicas", "service", "stateful_sets"]
@@ -29,6 +29,7 @@ JOB_NAME = "heron.io/name"
 """The label of all objects of a job, with its name."""
 
 _PART = "heron.io/part"
+_POD_NAME = "statefulset.kubernetes.io/pod-name"  # a label that each StatefulSet gives its Pods
 _LAUNCH = "/heron/launch"
 _CLEAN = re.compile(r"[a-z0-9]([-a-z0-9]{0,36}[a-z0-9])?")
 _LABEL = re.compile(r"[^A-Za-z0-9_.-]")
@@ -100,7 +101,7 @@ def _stateful_set(
     labels = {**fields(metadata["labels"]), **selector}
     template = {
         "metadata": {"labels": labels, "annotations": {**options.annotations, "heron.io/topology": job.topology}},
-        "spec": _pod(job, options, containers),
+        "spec": _pod(job, options, part, containers),
     }
     spec: Json = {
         "serviceName": name,
@@ -113,21 +114,19 @@ def _stateful_set(
     return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
 
 
-def _pod(job: ManagedJob, options: KubernetesOptions, containers: list[ContainerRequest]) -> Json:
+def _pod(job: ManagedJob, options: KubernetesOptions, part: str, containers: list[ContainerRequest]) -> Json:
     name = job_name(job.topology)
     user = options.run_as_user
     # The files of a Secret belong to root and to the group `fsGroup`, which every process of the Pod is in.
     security: Json = {"seccompProfile": {"type": "RuntimeDefault"}, "fsGroup": _GROUP if user is None else user}
     if user is not None:
         security |= {"runAsUser": user, "runAsGroup": user, "runAsNonRoot": user != 0}
-    apart = {"labelSelector": {"matchLabels": {JOB_NAME: name}}, "topologyKey": "kubernetes.io/hostname"}
+    apart = [_apart_from({"matchLabels": {JOB_NAME: name}})]
+    if part == "manager" and job.standby_places:  # Kubernetes applies it in both directions
+        one_of = {"key": _POD_NAME, "operator": "In", "values": list(job.standby_places)}
+        apart.append(_apart_from({"matchExpressions": [one_of]}))
     return {
-        # A topology manager and its standbys must not share a machine if there are several.
-        "affinity": {
-            "podAntiAffinity": {
-                "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": apart}]
-            }
-        },
+        "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": apart}},
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "securityContext": security,
@@ -139,6 +138,11 @@ def _pod(job: ManagedJob, options: KubernetesOptions, containers: list[Container
         "terminationGracePeriodSeconds": int(options.end_s + 0.999),
         "containers": [_container(options, containers)],
     }
+
+
+def _apart_from(pods: Json) -> Json:
+    """Return the preference for another node than those of the Pods that a selector finds."""
+    return {"weight": 100, "podAffinityTerm": {"labelSelector": pods, "topologyKey": "kubernetes.io/hostname"}}
 
 
 def _container(options: KubernetesOptions, containers: list[ContainerRequest]) -> Json:

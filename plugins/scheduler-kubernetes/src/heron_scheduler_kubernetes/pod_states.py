@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from heron_scheduler_kit.managed.cluster import Observation
-from heron_scheduler_kubernetes.json_values import Json, fields, items
+from heron_scheduler_kit.managed.rest_api import Json, fields, items
 
 __all__ = ["missing_reason", "observation"]
 

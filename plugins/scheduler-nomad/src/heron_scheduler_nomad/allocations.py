@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from heron_scheduler_kit.managed.cluster import Observation
+from heron_scheduler_kit.managed.rest_api import Json, fields, items
 from heron_scheduler_nomad.job_spec import TASK
-from heron_scheduler_nomad.nomad_api import Json, fields, items
 
 __all__ = ["is_left", "newest", "observation", "placement_failure"]
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 from heron_scheduler_kit.managed.launcher import HOST_ADDRESS
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
-from heron_scheduler_nomad.nomad_api import Json, items
+from heron_scheduler_kit.managed.rest_api import Json, items
 from heron_scheduler_nomad.options import NomadOptions
 
 __all__ = ["LAUNCH", "TASK", "changed_job", "job_name", "job_variable", "launch_items", "launch_variable"]

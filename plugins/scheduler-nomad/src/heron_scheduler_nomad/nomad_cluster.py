@@ -17,6 +17,7 @@ from heron_scheduler_kit.managed.cluster import (
     StoredJob,
 )
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob, decode_job, encode_job
+from heron_scheduler_kit.managed.rest_api import ApiError, Json, fields, translated
 from heron_scheduler_nomad.allocations import is_left, newest, observation, placement_failure
 from heron_scheduler_nomad.job_spec import (
     TASK,
@@ -26,7 +27,7 @@ from heron_scheduler_nomad.job_spec import (
     launch_items,
     launch_variable,
 )
-from heron_scheduler_nomad.nomad_api import ApiError, Json, NomadApi, fields
+from heron_scheduler_nomad.nomad_api import NomadApi
 from heron_scheduler_nomad.nomad_rights import check_rights
 from heron_scheduler_nomad.options import NomadOptions
 
@@ -69,10 +70,7 @@ class NomadCluster(Cluster):
         if found is None:
             return None
         stored_in = f"variable {path} in namespace {self._api.access.namespace}"
-        job = decode_job(str(fields(found.get("Items")).get(_JOB, "")), stored_in)
-        if job.topology != topology:
-            msg = f"{stored_in} belongs to topology {job.topology!r}; give {topology!r} another name"
-            raise SchedulerError(msg)
+        job = decode_job(str(fields(found.get("Items")).get(_JOB, "")), stored_in, topology)
         return StoredJob(job, str(found["ModifyIndex"]), job_name(topology))
 
     def reserve(self, job: ManagedJob) -> None:
@@ -81,20 +79,12 @@ class NomadCluster(Cluster):
         if registered is not None and self.find(job.topology) is None:
             msg = f"nomad has a job {name!r} that Heron does not know; end it with `nomad job stop -purge {name}`"
             raise SchedulerError(msg)
-        try:
+        with translated(JobExistsError, _CONFLICT):
             self._write(job_variable(job.topology), {_JOB: encode_job(job)}, "0")
-        except ApiError as error:
-            if error.status != _CONFLICT:
-                raise
-            raise JobExistsError(str(error)) from error
 
     def replace(self, job: ManagedJob, version: str) -> None:
-        try:
+        with translated(JobChangedError, _CONFLICT):
             self._write(job_variable(job.topology), {_JOB: encode_job(job)}, version)
-        except ApiError as error:
-            if error.status != _CONFLICT:
-                raise
-            raise JobChangedError(str(error)) from error
 
     def apply(self, change: JobChange) -> None:
         topology = change.after.topology

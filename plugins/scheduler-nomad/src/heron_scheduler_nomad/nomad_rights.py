@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import httpx
 
 from heron.errors import SchedulerError
-from heron_scheduler_nomad.nomad_api import ApiError, Json, NomadApi
+from heron_scheduler_kit.managed.rest_api import ApiError, Json
+from heron_scheduler_nomad.nomad_api import NomadApi
 
 __all__ = ["check_rights"]
 

@@ -18,9 +18,10 @@ from pathlib import Path
 from heron.driver_kit.log import JsonLines
 from heron.driver_kit.private_files import write_private
 from heron.errors import SchedulerError
+from heron_scheduler_kit.managed.rest_api import fields
 from heron_scheduler_nomad.job_spec import LAUNCH
 from heron_scheduler_nomad.nomad_access import NomadAccess
-from heron_scheduler_nomad.nomad_api import NomadApi, fields
+from heron_scheduler_nomad.nomad_api import NomadApi
 
 __all__ = ["fetch_launch_file"]
 

@@ -27,14 +27,29 @@ file={file}
 out={out}
 stop= child=
 warned() {{ timeout {save_s} {save}; }}
+submit() (
+    unset $(env | sed -n 's/^\\(SLURM[A-Z0-9_]*\\)=.*/\\1/p' | grep -v '^SLURM_CONF$')
+    sbatch --parsable "$@" {script}
+)
+queue() {{ squeue -h -u "$(id -u)" -n {managers} "$@"; }}
+moves() {{
+    first=$(queue -t RUNNING -w "$SLURMD_NODENAME" -S S,i -o %A | head -n 1)
+    [ "${{first:-$SLURM_JOB_ID}}" != "$SLURM_JOB_ID" ] || return
+    job=$(submit "--exclude=$(queue -t RUNNING -o %N | paste -s -d , -){excluded}") || return
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        sleep 1
+        queue -t PENDING -o %A | grep -qx "$job" || return 0
+    done
+    scancel --state=PENDING "$job"
+    queue -t RUNNING -o %A | grep -qx "$job"
+}}
+{moves}
 trap 'stop=1; kill -TERM $child 2>/dev/null' TERM
 trap 'warned; stop=1; kill -TERM $child 2>/dev/null' USR1
 (
     trap 'kill $! 2>/dev/null; exit' TERM
     trap '' USR1
-    job=$SLURM_JOB_ID
-    unset $(env | sed -n 's/^\\(SLURM[A-Z0-9_]*\\)=.*/\\1/p' | grep -v '^SLURM_CONF$')
-    while [ -e "$file" ] && ! sbatch --parsable {after}$job --kill-on-invalid-dep=yes {script}; do
+    while [ -e "$file" ] && ! submit {after}$SLURM_JOB_ID --kill-on-invalid-dep=yes; do
         sleep 5 & wait $!
     done
     while sleep 20 & wait $!; do
@@ -76,12 +91,17 @@ def job_script(job: ManagedJob, request: ContainerRequest, home: Path, options: 
         "#SBATCH --open-mode=append",
         *(f"#SBATCH {each}" for each in limits(request, options)),
     ]
+    apart = job.managers if request.place in job.managers else ()
+    excluded = [f",{each.partition('=')[2]}" for each in options.extra if each.startswith("--exclude=")]
     body = _BODY.format(
         file=shlex.quote(str(home / f"{request.place}.launch")),
         out=shlex.quote(str(home / f"{request.place}.out")),
         script=shlex.quote(str(home / f"{request.place}.sh")),
         launcher=shlex.join(replace(options, python=options.python or sys.executable).python_command(_LAUNCHER)),
         after=AFTER,
+        managers=shlex.quote(",".join(job_name(job.topology, each) for each in apart)),
+        excluded="".join(excluded),
+        moves="moves && exit 0" if apart else "",
         save=shlex.join(each.format(topology=job.topology) for each in options.on_warning) or "true",
         save_s=max(1, options.warn_s - math.ceil(options.end_s) - _LATE_S),
         most=_MOST_BYTES,

@@ -42,7 +42,8 @@ class JobStore:
             while newest := self._newest(topology):
                 with suppress(FileNotFoundError):  # it was replaced meanwhile
                     text = self._version(topology, newest).read_text(encoding="utf-8")
-                    return StoredJob(decode_job(text, str(self.home(topology))), str(newest), f"heron.{topology}.*")
+                    job = decode_job(text, str(self.home(topology)), topology)
+                    return StoredJob(job, str(newest), f"heron.{topology}.*")
         return None
 
     def add(self, job: ManagedJob) -> None:

@@ -45,7 +45,7 @@ class JobStore:
                 return None
             path = f"{run}/{_JOB}{max(numbers)}"
             text = b"".join(hdfs.read(path, 0)).decode()
-            return StoredJob(decode_job(text, path), path)
+            return StoredJob(decode_job(text, path, topology), path)
 
     def add(self, job: ManagedJob) -> None:
         """Store a new job. Raises JobExistsError."""

@@ -27,6 +27,8 @@ class YarnOptions(ManagedOptions, frozen=True):
     - `token` is a delegation token of HDFS.
     - `root` is the folder of the jobs in HDFS; empty for ``/user/USER/.heron/yarn``.
     - `queue` is the queue of the services; empty for the default of the cluster.
+    - `node_label` is the label (partition) of the nodes that may run containers; empty: those without a label.
+      It needs placement constraints in the resource manager.
     - `env` are variables of every container, which every user of the cluster can see.
     """
 
@@ -38,4 +40,5 @@ class YarnOptions(ManagedOptions, frozen=True):
     token: Secret = ""
     root: _Path = ""
     queue: _Word = ""
+    node_label: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]*$")] = ""
     env: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 
 from heron_scheduler_kit.managed.launcher import HOST_ADDRESS
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
+from heron_scheduler_kit.managed.rest_api import Json
 from heron_scheduler_yarn.options import YarnOptions
-from heron_scheduler_yarn.yarn_api import Json
 
 __all__ = ["COMPONENT", "new_service_name", "service_spec"]
 
@@ -65,6 +65,7 @@ def service_spec(name: str, job: ManagedJob, files: Mapping[str, str], options: 
 def _component(request: ContainerRequest, file: str, options: YarnOptions) -> Json:
     command = shlex.join(options.python_command(_LAUNCHER, _FILE, folder=_WHEELS))
     quoted = re.sub(r'(["$`\\])', r"\\\1", command)  # the node manager puts it into double quotes
+    rule = {"type": "AFFINITY", "scope": "NODE", "node_partitions": [options.node_label]}
     return {
         "name": f"{COMPONENT}{request.place}",
         "number_of_containers": 1,
@@ -72,4 +73,5 @@ def _component(request: ContainerRequest, file: str, options: YarnOptions) -> Js
         "launch_command": f"{HOST_ADDRESS}=${{{HOST_ADDRESS}:-{_ADDRESS}}} exec {quoted}",
         "resource": {"cpus": max(1, math.ceil(request.cpu)), "memory": str(max(1, request.memory_mb))},
         "configuration": {"files": [{"type": "STATIC", "src_file": file, "dest_file": _FILE}]},
+        **({"placement_policy": {"constraints": [rule]}} if options.node_label else {}),
     }

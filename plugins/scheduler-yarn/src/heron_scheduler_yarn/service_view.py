@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from heron_scheduler_kit.managed.cluster import Observation
+from heron_scheduler_kit.managed.rest_api import Json, items
 from heron_scheduler_yarn.service_spec import COMPONENT
-from heron_scheduler_yarn.yarn_api import Json, items
 
 __all__ = ["YarnContainer", "containers_of", "diagnostics", "is_live", "observation", "printed_lines"]
 

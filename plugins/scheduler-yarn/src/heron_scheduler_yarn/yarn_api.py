@@ -9,11 +9,10 @@ import httpx
 
 from heron.clock import monotonic_s
 from heron.errors import SchedulerError
+from heron_scheduler_kit.managed.rest_api import ApiError, Json, RestApi, fields, items, refused, unanswered
 from heron_scheduler_yarn.yarn_access import YarnAccess
 
-__all__ = ["CLUSTER", "SERVICES", "ApiError", "Json", "YarnApi", "fields", "items"]
-
-Json = dict[str, object]
+__all__ = ["CLUSTER", "SERVICES", "YarnApi"]
 
 SERVICES = "/app/v1/services"
 CLUSTER = "/ws/v1/cluster"
@@ -23,7 +22,6 @@ _ANSWER_S = 4.0
 _CREATE_S = 20.0
 _NODE_S = 2.0
 _POLL_S = 0.1
-_MOST = 400
 _REMEDIES = {
     401: "the cluster wants Kerberos, which this driver does not have; see the README of heron-scheduler-yarn",
     403: "grant the right to submit to the queue, or set scheduler.queue or scheduler.user",
@@ -37,38 +35,17 @@ _REMEDIES_OF_WORDS = {
 }
 
 
-class ApiError(SchedulerError):
-    """YARN refuses a request; `status` is the code of HTTP."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class YarnApi:
-    """One cluster and one user. Used from one thread."""
+class YarnApi(RestApi[YarnAccess]):
+    """One cluster and one user."""
 
     def __init__(self, find: Callable[[], YarnAccess], create_s: float = _CREATE_S) -> None:
-        """`find` is called before the first request. `create_s` is the limit of a POST."""
-        self._find = find
+        """`create_s` is the limit of a POST."""
+        super().__init__(find)
         self._create_s = create_s
-        self._access: YarnAccess | None = None
-
-    @property
-    def access(self) -> YarnAccess:
-        """The cluster and the user. Raises SchedulerError when there is none."""
-        if self._access is None:
-            self._access = self._find()
-        return self._access
 
     def service(self, name: str) -> Json | None:
         """Return a service with its components and containers; None when YARN has none of that name."""
-        try:
-            return self.request("GET", f"{SERVICES}/{name}")
-        except ApiError as error:
-            if error.status != httpx.codes.NOT_FOUND:
-                raise
-            return None
+        return self.find(f"{SERVICES}/{name}")
 
     def create(self, service: Json) -> None:
         """Create a service. YARN goes on when its answer is late, so a service that appears then is created.
@@ -103,26 +80,19 @@ class YarnApi:
         return self.request("GET", f"{CLUSTER}/{path}", query=query)
 
     def request(self, method: str, path: str, body: Json | None = None, query: Mapping[str, str] | None = None) -> Json:
-        """Return the answer of a resource manager: the first that answers.
-
-        Raises:
-            ApiError: when YARN refuses, with its message.
-            SchedulerError: when none answers; the outcome is unknown.
-        """
-        why = ""
+        """Return the answer of the first resource manager that answers, as `RestApi` does."""
+        errors: list[Exception] = []
         timeout_s = (self._create_s if method == "POST" else _ANSWER_S) / len(self.access.addresses)
         for address in self.access.addresses:
             try:
                 response = self._send(method, f"{address}{path}", body, query, timeout_s)
             except httpx.HTTPError as error:
-                why = why or str(error) or type(error).__name__
+                errors.append(error)
                 continue
             return fields(response.json() if response.content else None)
-        msg = (
-            f"YARN at {', '.join(self.access.addresses)} does not answer: {why}; "
-            "check scheduler.address, and see `yarn node -list`"
-        )
-        raise SchedulerError(msg)
+        remedy = "check scheduler.address, and see `yarn node -list`"
+        server = f"YARN at {', '.join(self.access.addresses)}"
+        raise unanswered(server, errors[0], remedy) from errors[0]
 
     def on_node(self, address: str, path: str, query: Mapping[str, str] | None = None) -> httpx.Response | None:
         """Return the answer of a node manager (``HOST:PORT``); None when it does not answer, or has no such object."""
@@ -142,8 +112,8 @@ class YarnApi:
         if not response.is_success:
             said, of_status = _said(response), _REMEDIES.get(response.status_code, "")
             remedy = next((each for words, each in _REMEDIES_OF_WORDS.items() if words in said), of_status)
-            msg = f"YARN refuses {method} {httpx.URL(url).path}: {said} ({response.status_code})"
-            raise ApiError(f"{msg}; {remedy}" if remedy else msg, response.status_code)
+            request = f"YARN refuses {method} {httpx.URL(url).path}"
+            raise refused(request, said, response.status_code, remedy)
         return response
 
 
@@ -153,15 +123,6 @@ def _said(response: httpx.Response) -> str:
         found = fields(response.json())
     except ValueError:
         return response.reason_phrase
-    said = found.get("diagnostics") or fields(found.get("RemoteException")).get("message") or response.reason_phrase
-    return " ".join(str(said).split())[:_MOST]
-
-
-def fields(found: object) -> Json:
-    """Return an object of an answer; an empty one for anything else."""
-    return found if isinstance(found, dict) else {}
-
-
-def items(found: object) -> list[Json]:
-    """Return the objects of a list in an answer; none for anything else."""
-    return [fields(each) for each in found] if isinstance(found, list) else []
+    return str(
+        found.get("diagnostics") or fields(found.get("RemoteException")).get("message") or response.reason_phrase
+    )

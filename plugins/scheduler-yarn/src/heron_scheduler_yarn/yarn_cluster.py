@@ -10,6 +10,7 @@ from heron.errors import SchedulerError
 from heron.spi.scheduler import JobLink
 from heron_scheduler_kit.managed.cluster import Cluster, JobChange, Observation, StoredJob
 from heron_scheduler_kit.managed.managed_job import ManagedJob
+from heron_scheduler_kit.managed.rest_api import ApiError, Json, fields, items
 from heron_scheduler_yarn.job_store import JobStore
 from heron_scheduler_yarn.options import YarnOptions
 from heron_scheduler_yarn.service_spec import COMPONENT, new_service_name, service_spec
@@ -21,7 +22,7 @@ from heron_scheduler_yarn.service_view import (
     observation,
     printed_lines,
 )
-from heron_scheduler_yarn.yarn_api import CLUSTER, SERVICES, ApiError, Json, YarnApi, fields, items
+from heron_scheduler_yarn.yarn_api import CLUSTER, SERVICES, YarnApi
 
 __all__ = ["YarnCluster"]
 

@@ -188,7 +188,7 @@ def _overrides(settings: tuple[str, ...]) -> dict[str, str]:
     for each in settings:
         key, equals, value = each.partition("=")
         if not (key and equals):
-            msg = f"--set {each}: not of the form KEY=VALUE"
+            msg = f"--set {each}: not of the form KEY=VALUE, such as run.log_dir=/logs"
             raise UsageError(msg)
         if key in found:
             msg = f"--set {key}: given twice; give it once"

@@ -188,7 +188,7 @@ def test_a_wrong_method_is_told_all_methods_of_the_path(observations: Observatio
         if isinstance(route, Route):
             by_path.setdefault(route.path, set()).update(route.methods or ())
 
-    names = dict.fromkeys(("cluster", "topology", "name", "process"), "x")
+    names = dict.fromkeys(("cluster", "topology", "name", "process", "file"), "x")
 
     async def allowed(path: str, method: str) -> set[str]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
@@ -293,7 +293,7 @@ def test_no_other_path_changes_a_topology(observations: Observations, actions: A
     app = application(observations, access, asyncio.Event(), questions=questions, actions=actions)
     changing = {each.path for each in app.routes if isinstance(each, Route) and each.methods and "POST" in each.methods}
     task = ACTIONS.replace("near", "{cluster}").replace("words/actions", "{topology}/tasks/{task}")
-    asking = {f"{task}/profile", f"{task}/memory", f"{task}/tuples"}
+    asking = {f"{task}/profile", f"{task}/memory", f"{task}/tuples", task.replace("tasks/{task}", "profile")}
     assert changing - asking == {ACTIONS.replace("near", "{cluster}").replace("words", "{topology}")}
     others = {method for each in app.routes if isinstance(each, Route) for method in each.methods or ()}
     assert others == {"GET", "HEAD", "POST"}

@@ -20,6 +20,7 @@ from heron.spi.task_stacks import StackFrame
 from heron_cli.client import Client, TaskMemory, TaskProfile, TaskTuples, TopologyPlans
 from heron_service_tracker.answers.answer_parts import components_with_tuples
 from heron_service_tracker.answers.flow import task_rows
+from heron_service_tracker.answers.flow_answers import ProfileAnswer
 from heron_service_tracker.calls.questions import Questions
 from heron_service_tracker.calls.task_observers import TaskObservers
 from heron_service_tracker.http.access import Access
@@ -187,13 +188,74 @@ def test_a_tracker_observes_few_tasks_at_a_time() -> None:
         first = [asyncio.create_task(observers.profile("near", "words", 2, 1.0)) for _ in range(4)]
         for _ in first:
             assert await asyncio.to_thread(task.began.acquire, timeout=60.0)
-        with pytest.raises(BusyError, match="4 tasks are being observed by this tracker, which is its limit"):
+        with pytest.raises(BusyError, match="4 observations are under way, which is the limit of a tracker"):
             await observers.memory("near", "words", 2, 1.0)
         task.ends.set()
         assert [(await each).profile.lasted_s for each in first] == [1.0] * 4
         assert (await observers.memory("near", "words", 2, 1.0)).memory.traced_s == 1.0
 
     asyncio.run(five())
+
+
+class ManyTasks(OneTask):
+    """A client with tasks of which number 3 has ended; it counts how many are sampled at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[int] = []
+        self.at_once = self.most_at_once = 0
+        self._counts = threading.Lock()
+
+    def _answer(self, task_id: int) -> None:
+        with self._counts:
+            self.asked.append(task_id)
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        self.began.release()
+        assert self.ends.wait(60.0)
+        with self._counts:
+            self.at_once -= 1
+        if task_id == 3:
+            msg = "the process has ended"
+            raise UnreachableError(msg)
+
+
+def test_the_profiles_of_a_component_are_one_and_say_which_tasks_are_missing() -> None:
+    """A component is one observation of the tracker. 16 of its tasks are sampled at a time, and at most 64 of them."""
+
+    async def sampled(tasks: range) -> tuple[ManyTasks, ProfileAnswer]:
+        task = ManyTasks()
+        task.ends.clear()
+        observers = TaskObservers(lambda _cluster: cast("Client", nullcontext(task)))
+        asked = asyncio.create_task(observers.component_profile("near", "words", tasks, 2.0))
+        for _ in range(min(16, len(tasks))):
+            assert await asyncio.to_thread(task.began.acquire, timeout=60.0)
+        task.ends.set()
+        return task, await asked
+
+    task, answer = asyncio.run(sampled(range(2, 5)))
+    assert (answer.task_ids, answer.missing) == ((2, 4), ("task 3: the process has ended",))
+    assert (answer.profile.lasted_s, answer.profile.samples, answer.profile.task_id) == (4.0, 16, 0)
+    (line,) = answer.lines
+    assert (line.line, line.off_s) == (7, 5.0)
+    task, answer = asyncio.run(sampled(range(10, 140)))
+    assert (len(task.asked), task.most_at_once) == (64, 16)
+    assert (min(task.asked), max(task.asked)) == (10, 137)
+    assert answer.missing == ("66 more tasks: at most 64 of a component are sampled",)
+
+
+def test_a_component_is_asked_by_its_name(ask: Ask) -> None:
+    """An unknown one is named, as everywhere; if no task answers, the reason is that of a task."""
+    found = ask("/../../profile?component=count&seconds=3")
+    assert found.status_code == 200
+    assert (found.json()["task_ids"], found.json()["profile"]["lasted_s"]) == ([2], 3)
+    assert found.json()["speedscope"]["name"] == "words: count"
+    unknown = ask("/../../profile?component=coun")
+    assert unknown.status_code == 404
+    assert "no component 'coun' (nearest: 'count')" in unknown.json()["detail"]
+    assert ask("/../../profile").status_code == 400
+    busy = ask("/../../profile?component=count", RefusedError("task 2 is being profiled already"))
+    assert (busy.status_code, busy.json()["detail"]) == (409, "task 2 is being profiled already")
 
 
 def test_tuples_need_the_operator_and_the_topology(ask: Ask, observations: Observations) -> None:

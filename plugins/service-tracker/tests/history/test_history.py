@@ -105,6 +105,28 @@ def test_the_file_stays_below_its_bound(tmp_path: Path) -> None:
     file.close()
 
 
+def test_old_metrics_of_the_engine_make_room_first_and_are_read_by_name(tmp_path: Path) -> None:
+    """They are many, and pages show the others. Those of the last day stay as long as those of the others."""
+    file = HistoryFile(tmp_path / "h.db", MIB)
+    for hour in range(72):
+        at = NOW + hour * 3600
+        buckets = OpenBuckets()
+        for metric in ("busy", *(f"engine/use-{number}" for number in range(9))):
+            group = EMITTED._replace(task_id=1, metrics=(metric,))
+            for minute in range(60):
+                buckets.add([Sample(group, (1 / 3,), 1.0)], at + minute * 60)
+        file.write(buckets.take(None))
+        file.prune(at + 3600)
+    times = 60, 60, NOW - 60, NOW + 73 * 3600
+    (busy,) = file.read(("near", "words", "", 1, ""), *times)
+    (of_engine,) = file.read(("near", "words", "", 1, "engine/use-3"), *times)
+    assert (busy.series.metric, of_engine.series.metric) == ("busy", "engine/use-3")
+    assert len(busy.points) == 72 * 60
+    assert 24 * 60 <= len(of_engine.points) < 72 * 60
+    assert of_engine.points[-1].at_s == busy.points[-1].at_s
+    file.close()
+
+
 def test_events_of_a_crash_loop_leave_room_for_points(tmp_path: Path) -> None:
     """A message may have thousands of characters, and a topology may raise one for ever."""
     bound = MIB

@@ -121,6 +121,46 @@ def test_a_metric_with_a_value_for_each_key_does_not_fill_the_history(
     assert f"the first {MOST_OF_AUTHORS} metrics" in caplog.messages[0]
 
 
+def test_metrics_of_the_engine_are_kept_by_task_from_their_first_value_on(
+    make_entry: MakeEntry, make_status: MakeStatus
+) -> None:
+    """A counter as its rate; a component has a sum, or the mean of shares. A task that never waits has no series."""
+    status = make_status()
+    one, other = status.tasks[0], msgspec.structs.replace(status.tasks[0], task_id=99)
+    status, increments = replace(status, tasks=(one, other)), Increments(30.0)
+
+    def seen(at_s: float, waits: float) -> dict[Series, float]:
+        rows = [
+            MetricsRow(one.component, task_id, "p", name, kind, "1", 1e9 if kind == "counter" else value, labels, value)
+            for task_id in (one.task_id, 99)
+            for name, kind, labels, value in (
+                ("cpu-wait-s", "counter", {}, waits),
+                ("task-time-s", "counter", {"use": "engine"}, 0.25),
+                ("failed-by", "counter", {"reason": "failed"}, 2.0),
+                ("failed-by", "counter", {"reason": "expired"}, 3.0),
+                ("out-queue-bytes", "gauge", {}, 100.0 + task_id),
+                ("hot-key-share", "gauge", {"key": "a customer"}, 0.5),
+            )
+        ]
+        topology = replace(observed(make_entry(), status, 0, at_s), figures=figures_of_tasks(rows), figures_at_s=at_s)
+        found = by_series(increments.samples(topology))
+        return {series: total for series, (total, _) in found.items() if series.metric.startswith("engine/")}
+
+    def expected(waits: dict[str, float]) -> dict[Series, float]:
+        of_task = {"engine/task-time-s/engine": 0.25, "engine/failed-by": 5.0, **waits}
+        place = Series("near", "words", one.component, one.task_id, "")
+        found = {place._replace(task_id=task, metric=name): of_task[name] for name in of_task for task in (1, 99)}
+        sums = {**of_task, "engine/failed-by": 10.0, "engine/out-queue-bytes": 300.0}
+        found |= {place._replace(task_id=0, metric=name): value for name, value in sums.items()}
+        queue = place._replace(metric="engine/out-queue-bytes")
+        return found | {queue: 101.0, queue._replace(task_id=99): 199.0}
+
+    assert one.task_id == 1
+    assert seen(100.0, 0.0) == expected({})
+    assert seen(110.0, 0.5) == expected({"engine/cpu-wait-s": 0.5})
+    assert seen(120.0, 0.0) == expected({"engine/cpu-wait-s": 0.0})
+
+
 RATE = 100  # tuples a second of one process, at most
 LIFE = st.tuples(
     st.lists(st.integers(0, RATE), min_size=3, max_size=3),  # what each of three processes emits in a second
@@ -174,7 +214,7 @@ def test_levels_of_the_metrics_are_kept_of_components_and_tasks(
     found = {
         (series.task_id, series.metric): total
         for series, (total, _) in by_series(Increments(5.0).samples(topology)).items()
-        if series.component == "count"
+        if series.component == "count" and not series.metric.startswith("engine/")
     }
     assert {metric: value for (task_id, metric), value in found.items() if not task_id} == {
         "queue-bytes": 0.0,

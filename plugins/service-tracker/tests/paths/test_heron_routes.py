@@ -224,7 +224,7 @@ TEXTS = st.one_of(
 
 
 @settings(
-    deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(path=st.sampled_from(PATHS), query=st.lists(st.tuples(st.sampled_from(NAMES), TEXTS), max_size=8))
 def test_no_query_makes_the_tracker_fail(observations: Observations, path: str, query: list[tuple[str, str]]) -> None:

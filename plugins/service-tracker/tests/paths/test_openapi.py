@@ -35,6 +35,7 @@ from heron_cli.client import (
 from heron_service_tracker.answers.answers import HistoryAnswer
 from heron_service_tracker.answers.checkpoint_answers import StoredCheckpointsAnswer
 from heron_service_tracker.answers.flow_answers import (
+    LogFilesAnswer,
     LogsAnswer,
     MemoryAnswer,
     ProfileAnswer,
@@ -54,9 +55,12 @@ from heron_service_tracker.http.address import Address
 from heron_service_tracker.http.application import application
 from heron_service_tracker.paths.openapi import (
     ACTIONS_PATH,
+    COMPONENT_PROFILE_PATH,
     EXPLANATION_PATH,
     HISTORY_PATH,
     LETTERS_PATH,
+    LOG_FILE_PATH,
+    LOG_FILES_PATH,
     LOGS_PATH,
     MEMORY_PATH,
     PROCESS_LOGS_PATH,
@@ -80,10 +84,8 @@ TYPES: dict[tuple[str, str], type[msgspec.Struct]] = {
     (HISTORY_PATH, "get"): HistoryAnswer,
     (QUERY_PATH, "get"): QueryAnswer,
     (STACK_PATH, "get"): StackAnswer,
-    (PROFILE_PATH, "post"): ProfileAnswer,
-    (MEMORY_PATH, "post"): MemoryAnswer,
-    (TUPLES_PATH, "post"): TuplesAnswer,
     (LOGS_PATH, "get"): LogsAnswer,
+    (LOG_FILES_PATH, "get"): LogFilesAnswer,
     (EXPLANATION_PATH, "get"): ExplanationAnswer,
     (TRACES_PATH, "get"): TracesAnswer,
     (LETTERS_PATH, "get"): DeadLettersAnswer,
@@ -94,6 +96,7 @@ TYPES: dict[tuple[str, str], type[msgspec.Struct]] = {
 }
 OBSERVING: dict[tuple[str, str], type[msgspec.Struct]] = {
     (PROFILE_PATH, "post"): ProfileAnswer,
+    (COMPONENT_PROFILE_PATH, "post"): ProfileAnswer,
     (MEMORY_PATH, "post"): MemoryAnswer,
     (TUPLES_PATH, "post"): TuplesAnswer,
 }
@@ -288,7 +291,7 @@ def test_every_answer_is_one_that_the_document_declares(
 
 def test_the_document_has_a_type_for_every_path_that_answers_once() -> None:
     """A path that is added is tried, too."""
-    streams = {path for path in DOCUMENT["paths"] if path.endswith("/live")}
+    streams = {path for path in DOCUMENT["paths"] if path.endswith("/live")} | {LOG_FILE_PATH}
     listed = {(path, method) for path, found in DOCUMENT["paths"].items() for method in found if path not in streams}
     assert listed == set(TYPES)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import cast
 
 import httpx
@@ -45,8 +46,9 @@ def root_span(number: int) -> TraceSpan:
 class OneTask:
     """A client whose only topology has one task, and fails with `error` where that is set."""
 
-    def __init__(self, error: HeronError | None = None) -> None:
+    def __init__(self, error: HeronError | None = None, folder: Path = Path("nowhere")) -> None:
         self.error = error
+        self.folder = folder
         self.traces_read = 0
 
     def topology(self, _name: str, timeout_s: float) -> nullcontext[OneTask]:
@@ -77,6 +79,13 @@ class OneTask:
             raise self.error
         return TracesTable(tuple(Trace(str(each), (root_span(each),)) for each in range(3)), refused=4)
 
+    def log_folder(self, _name: str, timeout_s: float) -> Path:
+        """Answer."""
+        assert timeout_s > 0
+        if self.error:
+            raise self.error
+        return self.folder
+
     def logs(self, _name: str, *, task_id: int, lines: int, search: str, timeout_s: float) -> tuple[LogLine, ...]:
         """Answer with as many lines as there are."""
         assert (task_id, timeout_s > 0) == (2, True)
@@ -87,9 +96,11 @@ class OneTask:
 def ask(observations: Observations) -> Ask:
     """Asks an application once; `logs` is the choice of the operator."""
 
-    def get(path: str, error: HeronError | None = None, *, logs: bool = False) -> httpx.Response:
+    def get(
+        path: str, error: HeronError | None = None, *, logs: bool = False, folder: Path = Path("nowhere")
+    ) -> httpx.Response:
         async def once() -> httpx.Response:
-            client = cast("Client", nullcontext(OneTask(error)))
+            client = cast("Client", nullcontext(OneTask(error, folder)))
             questions = Questions(lambda _cluster: client, logs_allowed=logs)
             access = Access(Address("127.0.0.1", 8888))
             app = application(observations, access, asyncio.Event(), None, questions)
@@ -210,3 +221,32 @@ def test_a_line_of_megabytes_is_cut_with_its_length(ask: Ask) -> None:
     (line,) = ask("/2/logs?lines=1", logs=True).json()["items"]
     assert line["text"] == "x" * 10_000 + "… (2,000,000 characters)"
     assert line["error"].endswith("… (2,000,000 characters)")
+
+
+def test_a_log_is_sent_whole_as_an_attachment(ask: Ask, tmp_path: Path) -> None:
+    """Its older parts too, byte for byte; a browser keeps it, and never shows it as a page of this address."""
+    files = TASK.replace("tasks", "log-files")
+    for name, text in (("count-2.out.1", b"<script>\xff\n"), ("count-2.out", b"two\n"), ("stmgr-1.log", b"{}\n")):
+        (tmp_path / name).write_bytes(text)
+    listed = ask(f"{files}?task=2", logs=True, folder=tmp_path).json()["items"]
+    assert listed == [{"name": "count-2.out", "size_bytes": 14}]
+    assert len(ask(files, logs=True, folder=tmp_path).json()["items"]) == 2
+    (of_process,) = ask(f"{files}?process=stmgr-1", logs=True, folder=tmp_path).json()["items"]
+    assert of_process["name"] == "stmgr-1.log"
+    sent = ask(f"{files}/count-2.out", logs=True, folder=tmp_path)
+    assert (sent.status_code, sent.content) == (200, b"<script>\xff\ntwo\n")
+    assert sent.headers["content-disposition"] == "attachment; filename*=UTF-8''words-count-2.out"
+    assert sent.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("name", ["count-2.out.1", "..%2Fcount-2.out", "%2Fetc%2Fpasswd", "notes.txt", "count-3.out"])
+def test_only_a_log_of_the_folder_is_sent(ask: Ask, tmp_path: Path, name: str) -> None:
+    """A request names it, and the operator decides whether logs are sent at all."""
+    files = TASK.replace("tasks", "log-files")
+    for each in ("count-2.out", "count-2.out.1", "notes.txt"):
+        (tmp_path / each).write_text("x", encoding="utf-8")
+    assert ask(f"{files}/{name}", logs=True, folder=tmp_path).status_code == 404
+    refused = [ask(f"{files}/count-2.out", folder=tmp_path), ask(files, folder=tmp_path)]
+    assert [each.status_code for each in refused] == [403, 403]
+    away = ask(files, UsageError("the logs of topology 'words' are not here"), logs=True)
+    assert (away.status_code, away.json()["detail"]) == (404, "the logs of topology 'words' are not here")

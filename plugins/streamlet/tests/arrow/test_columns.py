@@ -13,7 +13,7 @@ from heron_testing.pipelines.column_chains import COLUMN_STEPS, TABLES, WINDOWS,
 from heron_testing.pipelines.simulated_runs import run_simulated
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     tables=TABLES,
     cuts=st.lists(st.integers(1, 9), min_size=1, max_size=3),

@@ -193,13 +193,14 @@ def test_an_aggregate_has_accumulators_and_a_result(config: Config | None) -> No
     ]
 
 
-def test_more_keys_than_are_combined_are_counted_exactly() -> None:
+def test_more_keys_than_are_combined_are_counted_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is combined leaves the task when it becomes too much."""
+    monkeypatch.setattr("heron_streamlet.windowing.window_assignment.COMBINED_AT_MOST", 100)
     builder = Builder()
-    events = builder.new_source(Items([(number / 10_000, number % 24_000) for number in range(48_000)]))
+    events = builder.new_source(Items([(number / 100, number % 240) for number in range(480)]))
     timed = events.event_time(operator.itemgetter(0)).key_by(operator.itemgetter(1))
     timed.count_by_key_and_window(tumbling_window(10)).map(lambda pair: pair[1]).to_sink(Collect("counts"))
-    assert run_simulated(builder)["counts"] == [2] * 24_000
+    assert run_simulated(builder)["counts"] == [2] * 240
 
 
 class Numbered(Transformer[str, str]):

@@ -22,7 +22,10 @@ from heron_testing_servers import process_kubelet
 from heron_testing_servers.install import go_sources, installed
 from heron_testing_servers.server_process import ServerProcess, answers, listens
 
-__all__ = ["FIXTURES", "KubernetesServer"]
+__all__ = ["APPLY", "FIXTURES", "KubernetesServer"]
+
+APPLY = "application/apply-patch+yaml"
+"""The type of a PATCH that is a server-side apply."""
 
 FIXTURES = ("kubernetes",)
 
@@ -200,16 +203,16 @@ class KubernetesServer:
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
         self.request("POST", f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction", body)
 
-    def request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - JSON of any shape
-        """Send a request as ``admin`` and return the answer as plain data.
+    def request(self, method: str, path: str, body: Mapping[str, object] | None = None, kind: str = "") -> Any:  # noqa: ANN401 - JSON of any shape
+        """Send a request as ``admin`` and return the answer as plain data; `kind` is the type of another body.
 
         Raises:
             urllib.error.URLError: when the server refuses or does not answer.
         """
-        return json.loads(self._send(method, path, body))
+        return json.loads(self._send(method, path, body, kind))
 
-    def _send(self, method: str, path: str, body: Mapping[str, object] | None = None) -> bytes:
-        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    def _send(self, method: str, path: str, body: Mapping[str, object] | None = None, kind: str = "") -> bytes:
+        kind = kind or ("application/merge-patch+json" if method == "PATCH" else "application/json")
         headers = {"Authorization": f"Bearer {_ADMIN}", "Content-Type": kind}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - our own server

@@ -41,7 +41,13 @@ advertise {{ http = "127.0.0.1" rpc = "127.0.0.1" serf = "127.0.0.1" }}
 acl {{ enabled = true }}
 """
 _SERVER = """
-server { enabled = true  bootstrap_expect = 1  heartbeat_grace = "2s"  min_heartbeat_ttl = "3s" }
+server {
+  enabled = true
+  bootstrap_expect = 1
+  heartbeat_grace = "2s"
+  min_heartbeat_ttl = "3s"
+  failover_heartbeat_ttl = "30s"
+}
 """
 _CLIENT = """
 client {{

@@ -48,9 +48,10 @@ SwitchType=switch/none
 MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,sched_interval=5,bf_interval=1,preempt_send_user_signal
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,sched_interval=5,bf_interval=1
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
+SlurmctldParameters=preempt_send_user_signal
 ReturnToService=2
 SlurmdParameters=config_overrides
 InactiveLimit=0
@@ -59,7 +60,7 @@ MinJobAge=60
 MessageTimeout=10
 SlurmdTimeout=15
 SlurmctldTimeout=10
-PartitionName=usual Nodes=ALL Default=YES MaxTime=INFINITE PriorityTier=1 GraceTime=5 State=UP
+PartitionName=usual Nodes=ALL Default=YES MaxTime=INFINITE PriorityTier=1 GraceTime=30 State=UP
 PartitionName=urgent Nodes=ALL MaxTime=INFINITE PriorityTier=10 PreemptMode=OFF State=UP
 PartitionName=short Nodes=ALL MaxTime=5 PriorityTier=1 State=UP
 PartitionName=physics Nodes=ALL AllowAccounts=physics State=UP

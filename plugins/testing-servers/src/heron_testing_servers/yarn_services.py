@@ -13,12 +13,15 @@ from heron_testing_servers.hadoop import CLOSES_SOON, hadoop_java, write_hadoop_
 from heron_testing_servers.install import installed, maven_jars
 from heron_testing_servers.server_process import ServerError, ServerProcess
 
-__all__ = ["FIXTURES", "NODES", "YarnServices"]
+__all__ = ["FIXTURES", "LABEL", "NODES", "YarnServices"]
 
 FIXTURES = ("yarn_services",)
 
 NODES = ("node-1", "node-2")
 """The node managers."""
+
+LABEL = "fast"
+"""The label of nodes that queues know; `YarnServices.label` gives it to one."""
 
 _VERSION = "3.4.2"  # the newest whose services are on Maven
 _NAMES = (
@@ -122,6 +125,16 @@ class YarnServices:
         for each in self.applications():
             self.ask("PUT", f"/ws/v1/cluster/apps/{each}/state?user.name=root", {"state": "KILLED"})
 
+    def label(self, node: str, label: str) -> None:
+        """Give a node a label, and no other one, as an administrator does; an empty label is none."""
+        labels = [{"name": label, "exclusivity": "false"}]
+        if label:
+            self.ask("POST", "/ws/v1/cluster/add-node-labels?user.name=root", {"nodeLabelInfo": labels})
+        nodes = self.ask("GET", "/ws/v1/cluster/nodes?states=RUNNING")["nodes"].get("node", [])
+        (mine,) = (each["id"] for each in nodes if str(each["id"]).endswith(f":{self.ports[node]}"))
+        of_node = {"nodeId": mine, "labels": [label] if label else []}
+        self.ask("POST", "/ws/v1/cluster/replace-node-to-labels?user.name=root", {"nodeToLabels": [of_node]})
+
     def ask(self, method: str, path: str, body: object = None) -> dict[str, dict[str, list[dict[str, object]]]]:
         """Return the answer of the resource manager.
 
@@ -134,7 +147,8 @@ class YarnServices:
         )
         try:
             with urllib.request.urlopen(request, timeout=_PROBE_S) as answer:  # noqa: S310
-                found: dict[str, dict[str, list[dict[str, object]]]] = json.load(answer)
+                said = answer.read()
+                found: dict[str, dict[str, list[dict[str, object]]]] = json.loads(said) if said else {}
                 return found
         except (urllib.error.URLError, OSError, ValueError) as error:
             msg = f"the resource manager does not answer {method} {self.url}{path}: {error}"
@@ -152,6 +166,11 @@ _QUEUE = "yarn.scheduler.capacity"
 _QUEUES = {
     f"{_QUEUE}.root.queues": "default,closed",
     **{f"{_QUEUE}.root.acl_{each}": " " for each in ("submit_applications", "administer_queue")},
+    # The partition of the label `LABEL` belongs to the queue `default`.
+    f"{_QUEUE}.root.accessible-node-labels": "*",
+    f"{_QUEUE}.root.accessible-node-labels.{LABEL}.capacity": "100",
+    f"{_QUEUE}.root.default.accessible-node-labels": "*",
+    f"{_QUEUE}.root.default.accessible-node-labels.{LABEL}.capacity": "100",
     f"{_QUEUE}.root.default.capacity": "100",
     f"{_QUEUE}.root.default.acl_submit_applications": "*",
     f"{_QUEUE}.root.closed.capacity": "0",
@@ -174,6 +193,9 @@ def _site(folder: Path, libraries: Path, page_port: int, zookeeper: str) -> dict
         f"{manager}.am.max-attempts": "20",  # tests kill masters
         "yarn.acl.enable": "true",
         "yarn.nm.liveness-monitor.expiry-interval-ms": "6000",
+        "yarn.resourcemanager.placement-constraints.handler": "scheduler",
+        "yarn.node-labels.enabled": "true",
+        "yarn.node-labels.fs-store.root-dir": f"file://{folder}/labels",
         "yarn.node-attribute.fs-store.root-dir": f"file://{folder}/attributes",
         "yarn.scheduler.minimum-allocation-mb": "64",
         "yarn.scheduler.maximum-allocation-mb": str(_MEMORY_MB),

@@ -13,6 +13,7 @@ import msgspec
 import psutil
 
 from heron_cli.foreground.run_report import RunReport
+from heron_testing.sandbox_commands import SandboxProcess
 from heron_testing.waiting import wait_until
 
 __all__ = ["RUN_S", "HeronRun", "processes_of"]
@@ -41,7 +42,7 @@ class HeronRun:
         out: a folder for what the topology writes; a topology of `Sandbox.programs` gets it as ``--out``.
     """
 
-    process: subprocess.Popen[bytes]
+    process: SandboxProcess
     folder: Path
     home: Path
     out: Path

@@ -33,6 +33,7 @@ try:
 
     from heron_cli.client import Client, connect
     from heron_testing.heron_run import RUN_S, HeronRun, processes_of
+    from heron_testing.sandbox_commands import HERON, start_process
 except ModuleNotFoundError as error:
     _ABSENT = (error.name or "").partition(".")[0]
     _MISSING = f"a sandbox needs {_ABSENT}, which is not installed: pip install 'heron-testing[sandbox]'"
@@ -40,7 +41,6 @@ except ModuleNotFoundError as error:
 
 __all__ = ["Sandbox", "sandbox_at"]
 
-_HERON = Path(sys.executable).with_name("heron")
 _GONE_S = 5.0  # the time in which an executor must exit, which the engine promises for any end
 _GUARD_S = 30.0  # to kill and to remove what a test has left, on a busy machine
 
@@ -55,6 +55,7 @@ class Sandbox:
         runs: the commands that were started, in this order.
         submits: whether reports of submitted topologies may remain, which the state keeps for a day. `start` sets it.
         environ: variables for all processes that start after they are set.
+        commands: how many commands `heron` has run.
     """
 
     root: Path
@@ -62,6 +63,7 @@ class Sandbox:
     runs: list[HeronRun] = field(default_factory=list)
     submits: bool = False
     environ: dict[str, str] = field(default_factory=dict)
+    commands: int = 0
 
     @property
     def home(self) -> Path:
@@ -86,16 +88,15 @@ class Sandbox:
             AssertionError: when the exit code is not `code`; it has the output.
             subprocess.TimeoutExpired: after 90 s.
         """
-        done = subprocess.run(
-            [str(_HERON), *words],
-            env=self.env,
-            cwd=self.root,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=RUN_S,
-            check=False,
-        )
+        self.commands += 1
+        out, err = (self.root / f"command{self.commands}.{name}" for name in ("out", "err"))
+        process = start_process([str(HERON), *words], self.env, self.root, out, err)
+        try:
+            ended = process.wait(RUN_S)
+        finally:
+            process.kill()
+        texts = (path.read_text(encoding="utf-8", errors="replace") for path in (out, err))
+        done = subprocess.CompletedProcess([str(HERON), *words], ended, *texts)
         assert done.returncode == code, f"heron {' '.join(words)}\n{done.stdout}\n{done.stderr}"
         return done
 
@@ -246,7 +247,7 @@ class Sandbox:
                 msg = f"{target}: a relative path needs a folder of programs: define the fixture sandbox_programs"
                 raise UsageError(msg)
             path, args = self.programs / target, ("--out", str(out), *args)
-        words = [*wrapper, str(_HERON), *command.split(), str(path), *options]
+        words = [*wrapper, str(HERON), *command.split(), str(path), *options]
         if command == "run":
             words += ["--report", str(folder / "report.json")]
         return self._launch([*words, "--", *args], folder, out, stdin)
@@ -254,7 +255,7 @@ class Sandbox:
     def start_command(self, *words: str) -> HeronRun:
         """Start ``heron WORDS`` and return at once; the command is ended with the test."""
         folder, out = self._folders()
-        return self._launch([str(_HERON), *words], folder, out, subprocess.DEVNULL)
+        return self._launch([str(HERON), *words], folder, out, subprocess.DEVNULL)
 
     def _folders(self) -> tuple[Path, Path]:
         number = len(self.runs)
@@ -264,16 +265,7 @@ class Sandbox:
         return folder, out
 
     def _launch(self, command: list[str], folder: Path, out: Path, stdin: int) -> HeronRun:
-        with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
-            process = subprocess.Popen(
-                command,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                env=self.env,
-                cwd=self.root,
-                process_group=0,
-            )
+        process = start_process(command, self.env, self.root, folder / "stdout", folder / "stderr", stdin)
         run = HeronRun(process, folder, self.home, out)
         self.runs.append(run)
         return run

@@ -5,5 +5,6 @@ In: the author's emits. Out: segments in the data-out queue. Belongs to the task
 
 Reading order: `emitter` (the collector), `generated_emit` (the generated emit), `out_stream` (one stream) with
 `stream_origin`, `stream_routes` (which task gets which row), `tracked_stream` and `flush_arrays` (roots and keys),
-`column_output` and `column_routes` (columns), `stream_traces`, `emit_lock`, `event_time`.
+`kept_stream` (roots that the engine may emit again), `column_output` and `column_routes` (columns), `stream_traces`
+(which rows are traced, and how many), `emit_lock`, `event_time`.
 """

@@ -11,7 +11,7 @@ from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
 from heron.api.config import setting
 from heron.api.dead_letter import DeadLetter
 from heron.errors import HeronError, SerializationError
-from heron.instance.replay.letter_line import letter_line, values_of
+from heron.instance.replay.pickled_letter import letter_line, values_of
 from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT
 from heron.kernel.dead_letter_file import DeadLetterFile

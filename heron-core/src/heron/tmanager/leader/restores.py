@@ -74,7 +74,7 @@ class Restores:
         return True
 
     def order(self, regions: Collection[str] = ()) -> None:
-        """The next plan restores these regions, and those that have lost data; "()" means all regions."""
+        """The next plan restores these regions, and those that have lost data; no regions: all."""
         plan, run = self._plans.checkpoint_plan(), self._run
         self._lost_at_s = None
         number = plan.all_restores() + 1

@@ -130,7 +130,7 @@ class UpdateProgress:
                     f"{sorted(set(table))}; the topology has {groups} groups and tasks {sorted(tasks.get(name, ()))}"
                 )
                 raise HeronError(msg)
-            self._check_running(name, tasks[name])
+            self._check_not_ended(name, tasks[name])
             if absent := [task for task in sorted(tasks[name]) if self._tasks.state(task) is not TaskState.RUNNING]:
                 msg = f"task {absent[0]} of component {name!r} does not run, so it cannot take key groups; try again"
                 raise HeronError(msg)
@@ -147,7 +147,7 @@ class UpdateProgress:
         for name in after:
             if after[name] == before[name]:
                 continue
-            self._check_running(name, index.members_of(name))
+            self._check_not_ended(name, index.members_of(name))
             removed = before[name] - after[name]
             if removed and self._checkpoints is None and definition.component(name).kind is ComponentKind.SPOUT:
                 msg = (
@@ -156,7 +156,7 @@ class UpdateProgress:
                 )
                 raise HeronError(msg)
 
-    def _check_running(self, component: str, tasks: Iterable[int]) -> None:
+    def _check_not_ended(self, component: str, tasks: Iterable[int]) -> None:
         ended = [task for task in tasks if self._tasks.state(task) is TaskState.ENDED]
         if ended:
             msg = f"component {component!r} has ended at task {min(ended)}; its tasks cannot change any more"

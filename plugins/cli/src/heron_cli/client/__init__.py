@@ -26,7 +26,7 @@ from heron.spi.uploader import PackageEntry
 from heron.state_nodes.execution_state import ExecutionState
 from heron.state_nodes.health_records import HealthRecords
 from heron_cli.client.client import Client, StateChange, SubmitResult, connect, profiles_of
-from heron_cli.client.profile_tree import FunctionTime, LineTime, function_times, line_times
+from heron_cli.client.profile_tree import FunctionTime, LineTime, function_times, line_times, summed_profile
 from heron_cli.client.sinks import metrics_sinks
 from heron_cli.client.speedscope import speedscope_file
 from heron_cli.client.traces import AssembledTrace, HopSummary, TraceStep, TraceSummary, assembled, summary_of
@@ -35,6 +35,7 @@ from heron_cli.topologies.checkpoint_list import ListedCheckpoint
 from heron_cli.topologies.logs.dead_letters import stored_letters
 from heron_cli.topologies.logs.log_files import LogLine
 from heron_cli.topologies.logs.log_search import process_logs
+from heron_cli.topologies.logs.whole_log import WholeLog, whole_log, whole_logs
 from heron_cli.topologies.package_store import PruneResult, StoredPackage
 from heron_cli.topologies.progress import Progress
 from heron_cli.topologies.running.remote_topology import RemoteTopology
@@ -82,6 +83,7 @@ __all__ = [
     "TraceSummary",
     "TracesTable",
     "UserErrorStatus",
+    "WholeLog",
     "assembled",
     "connect",
     "function_times",
@@ -93,4 +95,7 @@ __all__ = [
     "speedscope_file",
     "stored_letters",
     "summary_of",
+    "summed_profile",
+    "whole_log",
+    "whole_logs",
 ]

@@ -1,8 +1,8 @@
-"""A profile as a tree of calls, and as sums over functions and over lines of user code. Pure."""
+"""A profile as a tree of calls, as sums over functions and over lines of user code; the sum of profiles. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from heron.spi.task_profile import ProfiledStack, TaskProfile
@@ -16,8 +16,11 @@ __all__ = [
     "call_tree",
     "function_times",
     "line_times",
+    "summed_profile",
     "user_times",
 ]
+
+_MOST_CALLS = 50_000  # in all stacks of a sum, as in the profile of a task
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,45 @@ def user_times(profile: TaskProfile) -> tuple[float, float]:
     """The seconds in user code and what it calls, on a processor and off it."""
     stacks = [each for each in profile.stacks if any(f.origin == "user" for f in _frames(profile, each))]
     return sum(each.on_s for each in stacks), sum(each.off_s for each in stacks)
+
+
+def summed_profile(profiles: Sequence[TaskProfile]) -> TaskProfile:
+    """The sum of profiles of one component, of at least one task. What only one task has is 0 or "" in it.
+
+    `lasted_s` and all other times are those of the tasks together. Rare stacks are left out as in that of a task.
+    """
+    numbers: dict[StackFrame, int] = {}
+    times: dict[tuple[int, ...], list[float]] = {}
+    for profile in profiles:
+        of_frame = [numbers.setdefault(each, len(numbers)) for each in profile.frames]
+        for stack in profile.stacks:
+            of_stack = times.setdefault(tuple(of_frame[index] for index in stack.frames), [0.0, 0.0])
+            of_stack[0] += stack.on_s
+            of_stack[1] += stack.off_s
+    kept, other, calls = [], [0.0, 0.0], 0
+    for frames, (on_s, off_s) in sorted(times.items(), key=lambda item: -sum(item[1])):
+        calls += len(frames)
+        if calls <= _MOST_CALLS:
+            kept.append(ProfiledStack(frames, on_s, off_s))
+        else:
+            other[0] += on_s
+            other[1] += off_s
+    return TaskProfile(
+        profiles[0].topology,
+        profiles[0].component,
+        task_id=0,
+        container_id=0,
+        incarnation=0,
+        pid=0,
+        host="",
+        began_at_s=min(each.began_at_s for each in profiles),
+        lasted_s=sum(each.lasted_s for each in profiles),
+        samples=sum(each.samples for each in profiles),
+        frames=tuple(numbers),
+        stacks=tuple(kept),
+        other_on_s=sum(each.other_on_s for each in profiles) + other[0],
+        other_off_s=sum(each.other_off_s for each in profiles) + other[1],
+    )
 
 
 def _frames(profile: TaskProfile, stack: ProfiledStack) -> Iterator[StackFrame]:

@@ -13,7 +13,7 @@ _SCHEMA = "https://www.speedscope.app/file-format-schema.json"  # the format dem
 
 def speedscope_file(profile: TaskProfile) -> bytes:
     """Return the JSON document: one profile of the time on a processor, and one of the time off it."""
-    task = f"{profile.component}/{profile.task_id}"
+    task = f"{profile.component}/{profile.task_id}" if profile.task_id else profile.component  # a sum of tasks
     document = {
         "$schema": _SCHEMA,
         "name": f"{profile.topology}: {task}",

@@ -26,9 +26,6 @@ _FOREGROUND = "heron_cli.foreground.foreground_run:run_in_foreground"
 _CHECK_UI = "heron_cli.foreground.run_page:check_ui_installed"
 _SIMULATED = "heron_cli.foreground.simulated:run_simulated"
 
-_STARTED_S = monotonic_s()
-_STARTED_AT_S = wall_s()
-
 
 @click.command(
     epilog="Exit codes: 0 finished, 1 failed or timed out, 2 wrong usage and nothing was changed, 130 Ctrl-C.",
@@ -67,9 +64,10 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     NAME chooses one of several topologies: a Topology class, a TopologyBuilder, or a function that returns one.
     Arguments after `--` are the file's own sys.argv.
     """
+    started_s, started_at_s = monotonic_s(), wall_s()
     _check(timeout, report, from_checkpoint, page=page, simulate=simulate)
     choice = options.choose(profile)
-    request = RunRequest(choice, timeout, report, simulate, _STARTED_S, _STARTED_AT_S, from_checkpoint, page)
+    request = RunRequest(choice, timeout, report, simulate, started_s, started_at_s, from_checkpoint, page)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         # Imported while the child process loads the file.
         work = cast("_Run", load_object(_SIMULATED if simulate else _FOREGROUND))

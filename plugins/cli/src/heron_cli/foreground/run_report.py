@@ -105,5 +105,5 @@ def write_report(report: RunReport, path: Path) -> None:
     try:
         path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
     except OSError as error:
-        msg = f"--report: {str(path)!r} cannot be written: {error.strerror}"
+        msg = f"--report: {str(path)!r} cannot be written: {error.strerror}; give another file"
         raise UsageError(msg) from error

@@ -106,12 +106,16 @@ def plan_update(
     With `rebalance`, nothing is packed: the load of these components is measured, and their key groups move.
 
     Raises:
-        UsageError: when a component is unknown, a number is wrong, or the tasks do not fit into a container.
+        UsageError: when a component is unknown, a number is wrong, the tasks do not fit into a container, or the
+            topology is starting.
         StateError: when a node of the topology is missing or unreadable.
     """
     statemgr, name = environment.statemgr, topology.name
     before = decode_packing_plan(_node(statemgr, NodeKind.PACKING_PLAN, name), name)
     index = PlanIndex(decode_physical_plan(_node(statemgr, NodeKind.PHYSICAL_PLAN, name), name))
+    if not index.plan.version:  # a leader has claimed it, and no task has a place yet
+        msg = f"topology {name!r} is starting; only a running topology can be updated: `heron status {name}` tells when"
+        raise UsageError(msg)
     if index.plan.update is not None:  # the topology manager refuses another, with its phase
         before = without(before, index.plan.update.removed)
     if rebalance:

@@ -47,7 +47,7 @@ def parse_overrides(settings: Sequence[str]) -> Overrides:
     for each in settings:
         key, equals, value = each.partition("=")
         if not equals or not key:
-            msg = f"--set {each}: not of the form KEY=VALUE"
+            msg = f"--set {each}: not of the form KEY=VALUE, such as run.log_dir=/logs"
             raise UsageError(msg)
         if key in values:
             msg = f"--set {key}: given twice; give it once"

@@ -12,7 +12,7 @@ from heron.ipc.documents.status import ProcessStatus, StandbyStatus, TopologySta
 from heron_cli.topologies.running.status_report import StatusReport
 from heron_cli.view.checkpoint_text import status_lines
 from heron_cli.view.status_table import status_table
-from heron_cli.view.text import format_count, format_time
+from heron_cli.view.text import counted, format_count, format_time
 
 __all__ = ["format_duration", "status_text"]
 
@@ -116,7 +116,7 @@ def _container_lines(report: StatusReport) -> Iterator[str]:
     for each in report.containers:
         if not each.running:
             why = f": {each.last_error}" if each.last_error else ""
-            yield f"container {each.container_id} does not run, after {each.attempts} starts{why}"
+            yield f"container {each.container_id} does not run, after {counted(each.attempts, 'start')}{why}"
 
 
 def _outage_lines(status: TopologyStatus) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import pytest
 
-from heron.errors import UsageError
+from heron.errors import SchedulerError, UsageError
 from heron.spi.scheduler import (
     ContainerSpec,
     ContainerStatus,
@@ -38,6 +38,9 @@ class KeptOutput(Scheduler):
 
     def output(self, topology: str, container_id: int, lines: int) -> Sequence[str]:
         del topology
+        if not self.outputs[container_id]:
+            msg = "it is waiting to start"
+            raise SchedulerError(msg)
         return self.outputs[container_id][-lines:]
 
     def status(self, topology: str) -> JobStatus:
@@ -71,12 +74,13 @@ TASK = _record("2026-01-01T00:00:01.000", "started", process="instance", contain
 
 def test_each_line_has_its_writer_and_the_engine_comes_first() -> None:
     """The order is that of the logs of this machine."""
-    logs = RemoteLogs(KeptOutput([], [STMGR, "count-5 | hello | world", "no record", TASK]), "t")
+    logs = RemoteLogs(KeptOutput(["executor-0 | up"], [STMGR, "count-5 | hello | world", "no record", TASK]), "t")
     assert logs.last(10) == (
         LogLine("count/5", "started", "2026-01-01T00:00:01.000", "info"),
         LogLine("stmgr-1", "connected", "2026-01-01T00:00:02.000", "info"),
         LogLine("container-1", "no record"),
         LogLine("count/5", "hello | world"),
+        LogLine("executor-0", "up"),
     )
 
 
@@ -107,6 +111,22 @@ def test_new_lines_are_returned_once_also_if_the_first_ones_are_gone() -> None:
     assert [line.text for line in logs.new()] == ["c", "d"]
     scheduler.outputs[0][:] = ["count-5 | after a restart"]
     assert [line.text for line in logs.new()] == ["after a restart"]
+
+
+def test_a_container_without_lines_says_why_once_and_hides_no_other() -> None:
+    """One that waits for its image must not keep the logs of the others from a person."""
+    scheduler = KeptOutput([], ["count-5 | a"])
+    logs = RemoteLogs(scheduler, "t")
+    why = LogLine("container-0", "its lines cannot be read now: it is waiting to start")
+    assert logs.last(9) == (why, LogLine("count/5", "a"))
+    assert list(logs.new()) == []
+    scheduler.outputs[0].append("sum-6 | b")
+    assert list(logs.new()) == [LogLine("sum/6", "b")]
+    lines = scheduler.outputs[0][:]
+    scheduler.outputs[0].clear()
+    assert list(logs.new()) == [why]
+    scheduler.outputs[0][:] = lines
+    assert list(logs.new()) == [], "the lines of before are not new"
 
 
 def test_without_a_job_the_files_of_this_machine_are_read() -> None:

@@ -12,7 +12,7 @@ from heron.clock import monotonic_s
 from heron.errors import StateError, UnreachableError, UsageError
 from heron.ipc.documents.status import TopologyStatus, encode_status
 from heron.ipc.keys import new_keys
-from heron.spi.scheduler import SchedulerState
+from heron.spi.scheduler import ContainerStatus, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.tmanager_location import TManagerLocation, encode_tmanager_location
@@ -104,6 +104,31 @@ def test_a_request_waits_for_a_starting_topology(scenario: Scenario) -> None:
     assert "not there yet; container 1 does not run, after 4 starts: the package is gone; given" in scenario.ask(
         SHORT_S
     )
+
+
+@pytest.mark.parametrize(("running", "data"), [(True, "data flows on"), (False, "no container with tasks runs")])
+def test_the_reason_says_whether_data_flows(running: bool, data: str) -> None:
+    """Without its topology manager a topology works on, if its containers run."""
+    containers = (ContainerStatus(0, False, 1, "no node"), ContainerStatus(1, running, 2))
+    reason = UnreachableTopology(True, False, SchedulerState.RUNNING, containers).reason()
+    assert reason == (
+        f"its topology manager is being restarted; {data}; container 0 does not run, after 1 start: no node"
+    )
+
+
+def test_a_status_waits_seconds_for_a_container_0_that_cannot_start(scenario: Scenario) -> None:
+    """An image that is missing is not there after ten seconds either; other commands wait for one that comes late."""
+    scenario.submit()
+    scheduler = scenario.scheduler
+    scheduler.reason, scheduler.attempts, scheduler.container_id = "no such image", 0, 0
+    began_s = monotonic_s()
+    with RemoteTopology(scenario.state, scheduler, "words", LONG_S) as topology:
+        with pytest.raises(UnreachableError, match=r"container 0 .* 0 starts: no such image; given up after 2 s"):
+            status_report(scenario.state, scheduler, topology)
+        assert monotonic_s() - began_s < LONG_S / 2
+        topology.timeout_s = 2.5
+        with pytest.raises(UnreachableError, match=r"given up after 2\.5 s"):
+            topology.change_state("paused")
 
 
 def test_the_error_has_why_the_scheduler_gives_no_answer(scenario: Scenario) -> None:

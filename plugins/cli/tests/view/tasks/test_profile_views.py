@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from heron.spi.task_profile import ProfiledStack, TaskProfile
 from heron.spi.task_stacks import StackFrame
-from heron_cli.client.profile_tree import LineTime, call_tree, function_times, line_times, user_times
+from heron_cli.client.profile_tree import LineTime, call_tree, function_times, line_times, summed_profile, user_times
 from heron_cli.client.speedscope import speedscope_file
 from heron_cli.commands.profile import profile as profile_command
 from heron_cli.view.tasks.flame_graph import flame_graph
@@ -42,6 +42,40 @@ def profile_of(*stacks: ProfiledStack, frames: tuple[StackFrame, ...] = FRAMES, 
 
 def parsed(document: str) -> ET.Element:
     return ET.fromstring(document)  # noqa: S314  # our own document
+
+
+def test_the_times_of_tasks_are_summed_up_by_stack() -> None:
+    """Each task numbers its frames itself. A stack that both have is one, and nothing of one task alone stays."""
+    one = replace(profile_of(*STACKS[:2], other_s=0.25), task_id=4, began_at_s=9.0)
+    other = profile_of(
+        ProfiledStack((1, 0), 4.0, 1.0), ProfiledStack((1, 2), 0.0, 6.0), frames=FRAMES[1::-1] + FRAMES[4:]
+    )
+    found = summed_profile([one, other])
+    named = [(tuple(found.frames[at] for at in each.frames), each.on_s, each.off_s) for each in found.stacks]
+    assert named == [
+        ((FRAMES[0], FRAMES[1]), 6.0, 1.0),
+        ((FRAMES[0], FRAMES[4]), 0.0, 6.0),
+        ((FRAMES[0], FRAMES[2]), 3.0, 0.5),
+    ]
+    assert len(set(found.frames)) == len(found.frames) == len(FRAMES)
+    assert (found.lasted_s, found.samples, found.other_on_s) == (one.lasted_s + other.lasted_s, 1600, 0.25)
+    assert (found.component, found.task_id, found.pid, found.host, found.began_at_s) == ("count", 0, 0, "", 0.0)
+    assert json.loads(speedscope_file(found))["name"] == "words: count"
+
+
+def test_a_sum_has_as_many_calls_as_the_profile_of_a_task() -> None:
+    """64 tasks with different stacks would be 20 MB; the rare stacks are time without a stack."""
+    frames = tuple(StackFrame("/me/words.py", line, "Count.process", "user") for line in range(600))
+    profiles = [
+        profile_of(
+            ProfiledStack(tuple(range(600)), 3.0, 1.0), ProfiledStack((task, *range(600)), 1.0, 0.5), frames=frames
+        )
+        for task in range(100)
+    ]
+    found = summed_profile(profiles)
+    assert sum(len(each.frames) for each in found.stacks) == 600 + 82 * 601
+    assert found.stacks[0].on_s == 300.0
+    assert (found.other_on_s, found.other_off_s) == (18.0, 9.0)
 
 
 def test_calls_of_one_function_are_one_call_whatever_the_line() -> None:

@@ -165,8 +165,8 @@ def _action(deaths: Deaths, newest: DeathReason) -> str:
         DeathKind.SIGNALLED: "find who sends the signal on its host; the engine does not",
         DeathKind.CRASHED: "look for a library with native code in its output",
         DeathKind.EXITED: "correct the error that its output shows",
-        DeathKind.NOT_STARTED: "correct what its initialisation needs",
-        DeathKind.TEMPORARY: "remove the cause; it is tried again by itself",
+        DeathKind.NOT_STARTED: "correct its initialize(); its log has the error and the line",
+        DeathKind.TEMPORARY: "remove the cause that is named above; the engine starts it again by itself",
         DeathKind.UNKNOWN: "look at its output",
     }
     again = ", then `heron restart` its container" if deaths.given_up else ""

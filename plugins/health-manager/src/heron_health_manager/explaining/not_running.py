@@ -72,7 +72,7 @@ _CAUSES = (
     _cause(
         "no-room",
         r"Insufficient|Unschedulable|nodes are available|exhausted|PENDING(?! \(JobHeld)|No nodes|excluded by filter"
-        r"|does not have (?:sufficient|enough)|waiting for resources",
+        r"|does not have (?:sufficient|enough)|waiting for resources|resource is empty|AM resource limit exceeded",
         "no machine of the cluster takes it now",
         "wait, request less for its components, or correct what the profile asks of machines",
     ),

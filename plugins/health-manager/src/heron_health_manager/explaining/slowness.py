@@ -23,7 +23,7 @@ _HELD = 1.05  # a source whose target is that many times its rate is held up
 _STATES = {
     UNDER: "{} has too few tasks for its load",
     OVER: "nothing suffers, but {} has more tasks than its load needs",
-    "data-skew": "{} gets more than its share of the tuples",
+    "data-skew": "{} gets more than its share of the data",
     "hot-key": "{} is busy with one key",
     "hot-key-group": "{} is busy with the keys of one group",
     "too-few-pending": "{} waits for acks: its limit of tuples in flight is too low",
@@ -36,7 +36,7 @@ _STATES = {
     "stalled-source": "{} emits nothing, although tuples wait at its source",
     "restart-loop": "{} dies again and again",
     "memory-near-limit": "{} has nearly used up its memory",
-    "memory-growth": "the memory of {} grows and grows",
+    "memory-growth": "the memory of {} grows without an end in sight",
     "garbage": "{} spends its time on the collection of garbage",
     "slow-stream-manager": "the stream manager of {} does not keep up",
     "slow-link": "data for {} waits on its way from another container",

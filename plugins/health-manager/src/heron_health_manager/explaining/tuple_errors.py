@@ -100,7 +100,7 @@ def _failures_without_error(facts: Facts, known: Collection[str]) -> Iterator[Pr
                 subject=each.name,
                 what=f"{each.failed:,} tuples of {each.name} failed",
                 why=("no error is recorded: its code calls fail(), or its log has the error",),
-                action="look at what fails them",
+                action=f"look for calls of fail() in {each.name}, and for errors in its log",
                 command=f"heron logs {facts.topology}",
                 gravity=_SHOWN,
             )

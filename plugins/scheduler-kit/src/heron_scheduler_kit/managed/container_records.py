@@ -68,7 +68,7 @@ class ContainerRecords:
     def get(self, container_id: int) -> ContainerRecord | None:
         """Return the record of a container; None when there is none, because the job was killed."""
         node = self._statemgr.get(NodeKind.CONTAINER, self._name(container_id))
-        return self._decoded(container_id, node)
+        return self._decoded(container_id, node) if node else None
 
     def add(self, topology: str, container_ids: Iterable[int]) -> None:
         """Write records of containers to be started. A container that was removed before goes on with its attempts."""
@@ -86,7 +86,7 @@ class ContainerRecords:
         """
         name = self._name(container_id)
         while (node := self._statemgr.get(NodeKind.CONTAINER, name)) is not None:
-            before = _decoded(node.value, name)
+            before = self._decoded(container_id, node)
             after = changed(before)
             if after == before:
                 return before
@@ -102,7 +102,7 @@ class ContainerRecords:
         return self._statemgr.watch(
             NodeKind.CONTAINER,
             self._name(container_id),
-            lambda node: on_change(self._decoded(container_id, node)),
+            lambda node: on_change(self._decoded(container_id, node) if node else None),
         )
 
     def remove(self) -> None:
@@ -115,9 +115,7 @@ class ContainerRecords:
     def _name(self, container_id: int) -> str:
         return f"{self._topology_id[-_RUN_CHARACTERS:]}-{container_id}"
 
-    def _decoded(self, container_id: int, node: Versioned | None) -> ContainerRecord | None:
-        return _decoded(node.value, self._name(container_id)) if node else None
-
-
-def _decoded(data: bytes, name: str) -> ContainerRecord:
-    return decode_node(data, ContainerRecord, _FORMAT, (NodeKind.CONTAINER, name), "record of a container")
+    def _decoded(self, container_id: int, node: Versioned) -> ContainerRecord:
+        where = NodeKind.CONTAINER, self._name(container_id)
+        topology = self._topology_id.rpartition("-")[0]
+        return decode_node(node.value, ContainerRecord, _FORMAT, where, "record of a container", topology)

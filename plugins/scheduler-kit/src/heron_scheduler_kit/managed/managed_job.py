@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from heron.api.api_constants import TOPOLOGY_TMANAGER_STANDBYS
 from heron.errors import SchedulerError, known
 from heron.planner.packing_plan import NO_RESOURCE
 from heron.spi.scheduler import ContainerSpec, Job
@@ -38,7 +39,10 @@ class ContainerRequest:
 
 @dataclass(frozen=True, slots=True)
 class ManagedJob:
-    """One job: its run, labels for people, and the requests of its containers, by container id."""
+    """One job: its run, labels for people, and the requests of its containers, by container id.
+
+    The first `standbys` containers besides container 0 have a standby topology manager.
+    """
 
     topology: str
     topology_id: str
@@ -46,6 +50,7 @@ class ManagedJob:
     role: str = ""
     env: str = ""
     containers: tuple[ContainerRequest, ...] = ()
+    standbys: int = 0
 
     @classmethod
     def of(cls, job: Job, options: ManagedOptions, choose: PlaceChoice) -> ManagedJob:
@@ -57,7 +62,8 @@ class ManagedJob:
         if not job.containers:
             msg = f"topology {job.topology!r} has no containers; give at least one"
             raise SchedulerError(msg)
-        empty = cls(job.topology, job.topology_id, job.owner, job.role, job.env)
+        standbys = int(str(job.containers[0].settings.get(TOPOLOGY_TMANAGER_STANDBYS, 0)))
+        empty = cls(job.topology, job.topology_id, job.owner, job.role, job.env, standbys=standbys)
         return empty.with_added(job.containers, options, choose)
 
     @property
@@ -69,6 +75,16 @@ class ManagedJob:
     def places(self) -> frozenset[str]:
         """The places of its containers."""
         return frozenset(each.place for each in self.containers)
+
+    @property
+    def standby_places(self) -> tuple[str, ...]:
+        """The places of the standby topology managers, which should be on other machines than container 0."""
+        return tuple(each.place for each in self.containers if each.container_id)[: self.standbys]
+
+    @property
+    def managers(self) -> tuple[str, ...]:
+        """The places that must not be lost together: those with a topology manager; empty without standbys."""
+        return (self.request(0).place, *self.standby_places) if self.standbys else ()
 
     def request(self, container_id: int) -> ContainerRequest:
         """Return the request of a container. Raises SchedulerError when the job does not have it."""
@@ -109,17 +125,21 @@ def encode_job(job: ManagedJob) -> str:
     return msgspec.json.encode(job).decode()
 
 
-def decode_job(text: str, stored_in: str) -> ManagedJob:
+def decode_job(text: str, stored_in: str, topology: str) -> ManagedJob:
     """Return the job of `encode_job`; `stored_in` is for messages.
 
     Raises:
-        SchedulerError: when the text is something else.
+        SchedulerError: when the text is something else, or the job of another topology, because names are shortened.
     """
     try:
-        return decode_json(text.encode(), ManagedJob)
+        job = decode_json(text.encode(), ManagedJob)
     except msgspec.MsgspecError as error:
         msg = f"{stored_in}: is not a job of Heron ({error}); it was changed by hand, remove it with the cluster's tool"
         raise SchedulerError(msg) from error
+    if job.topology != topology:
+        msg = f"{stored_in} belongs to topology {job.topology!r}; give {topology!r} another name"
+        raise SchedulerError(msg)
+    return job
 
 
 def _request(spec: ContainerSpec, options: ManagedOptions, place: str) -> ContainerRequest:

@@ -58,7 +58,7 @@ class FolderCluster(Cluster):
             version, _, text = self._job(topology).read_text().partition("\n")
         except OSError:
             return None
-        return StoredJob(decode_job(text, str(self._job(topology))), version, topology)
+        return StoredJob(decode_job(text, str(self._job(topology)), topology), version, topology)
 
     def reserve(self, job: ManagedJob) -> None:
         make_private_dir(self._home(job.topology))

@@ -11,6 +11,8 @@ from heron_service_tracker.observed.flow_items import FlowEdge, FlowNode, TaskRo
 
 __all__ = [
     "FlowAnswer",
+    "LogFileItem",
+    "LogFilesAnswer",
     "LogsAnswer",
     "MemoryAnswer",
     "ProfileAnswer",
@@ -51,13 +53,16 @@ class ProfileAnswer(msgspec.Struct, frozen=True):
     """Where a task spends its time, as `heron profile` shows it; `speedscope` is the file for that viewer.
 
     `lines` are those of user code with the most time, on a processor or off it. `functions` are those with the most
-    time on a processor in their own lines.
+    time on a processor in their own lines. In the sum of a component, `task_ids` are its tasks that were sampled, and
+    `missing` says why others were not.
     """
 
     profile: TaskProfile
     lines: tuple[LineTime, ...]
     functions: tuple[FunctionTime, ...]
     speedscope: dict[str, Any]
+    task_ids: tuple[int, ...] = ()
+    missing: tuple[str, ...] = ()
     age_s: float = 0.0
     error: str = ""
 
@@ -82,5 +87,20 @@ class LogsAnswer(msgspec.Struct, frozen=True):
     """The last lines of the logs of a task or process: first those of the engine, by time, then printed lines."""
 
     items: tuple[LogLine, ...]
+    age_s: float = 0.0
+    error: str = ""
+
+
+class LogFileItem(msgspec.Struct, frozen=True):
+    """A log, and its bytes with those of its older parts."""
+
+    name: str
+    size_bytes: int
+
+
+class LogFilesAnswer(msgspec.Struct, frozen=True):
+    """The logs of a topology, a task or a process, by name."""
+
+    items: tuple[LogFileItem, ...]
     age_s: float = 0.0
     error: str = ""

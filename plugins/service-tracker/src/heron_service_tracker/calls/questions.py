@@ -9,19 +9,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 from msgspec.structs import replace as replaced
 
 from heron.clock import monotonic_s
-from heron_cli.client import process_logs, stored_letters
+from heron_cli.client import WholeLog, process_logs, stored_letters, whole_log, whole_logs
 from heron_service_tracker.answers.checkpoint_answers import (
     StoredCheckpoints,
     StoredCheckpointsAnswer,
     stored_answer,
     stored_checkpoints,
 )
-from heron_service_tracker.answers.flow_answers import LogsAnswer, StackAnswer
+from heron_service_tracker.answers.flow_answers import LogFileItem, LogFilesAnswer, LogsAnswer, StackAnswer
 from heron_service_tracker.answers.letters_answer import DeadLettersAnswer, letters_answer, shown_in
 from heron_service_tracker.answers.traces_answer import TracesAnswer, traces_answer
 from heron_service_tracker.calls.daemon_thread import in_daemon
@@ -98,6 +99,15 @@ class Questions:
         """
         return await self._ask(lambda: self._logs(cluster, topology, of, lines, search))
 
+    async def log_files(self, cluster: str, topology: str, task_id: int, process: str) -> LogFilesAnswer:
+        """Return the logs of a topology on this machine, or those of one task (not 0) or process (not "")."""
+        found = await self._in_folder(cluster, topology, lambda folder: whole_logs(folder, task_id or None, process))
+        return LogFilesAnswer(tuple(LogFileItem(each.name, each.size_bytes) for each in found))
+
+    async def log_file(self, cluster: str, topology: str, name: str) -> WholeLog:
+        """Return the log of that name on this machine."""
+        return await self._in_folder(cluster, topology, lambda folder: whole_log(folder, name))
+
     async def traces(self, cluster: str, topology: str, limit: int) -> TracesAnswer:
         """Return where the time of traced tuples goes, with at most `limit` traces."""
         read_at_s, answer = await self._tables.get(cluster, topology)
@@ -129,6 +139,13 @@ class Questions:
     async def _ask(self, question: Callable[[], T]) -> T:
         async with self._places:
             return await asyncio.to_thread(question)
+
+    async def _in_folder(self, cluster: str, topology: str, question: Callable[[Path], T]) -> T:
+        def ask() -> T:
+            with self._open_cluster(cluster) as client:
+                return question(client.log_folder(topology, timeout_s=_TIMEOUT_S))
+
+        return await self._ask(ask)
 
     async def _ask_store(self, cluster: str, topology: str) -> tuple[float, StoredCheckpoints]:
         async with self._store_places:

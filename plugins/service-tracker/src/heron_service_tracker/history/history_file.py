@@ -1,7 +1,8 @@
 """The SQLite file of the history.
 
 One thread writes, in transactions of a write-ahead log; readers see one instant and wait for nobody. The size of the
-file has a bound, below which the oldest points of every resolution make room. Events have a part of it.
+file has a bound, below which the oldest points of every resolution make room: first those of the engine's metrics by
+name that are older than a day. Events have a part of it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from heron.driver_kit.private_files import make_private_dir
 from heron.errors import StoreError
 from heron_service_tracker.history.buckets import RESOLUTIONS, Bucket, Resolution
 from heron_service_tracker.history.series import Series, SeriesGroup
+from heron_service_tracker.observed.engine_metrics import OF_ENGINE
 from heron_service_tracker.observed.observed import ObservedEvent
 
 __all__ = ["EVERY_TASK", "HistoryFile", "Point", "SeriesPoints", "StoredEvent"]
@@ -44,6 +46,7 @@ _EVENTS_SHARE = 1 / 8  # of the bound: a crash loop must not wipe the points
 _EVENT_BYTES = 750  # with the longest text
 _LONGEST_TEXT = 500  # characters of an event; the log has the whole of an error
 _ROUNDS = 20  # of making room; each removes a tenth of the time
+_ENGINE_S = 86400  # of what only a metric's name chooses: older points of it make room before any others
 _OVERDUE = 0.05  # of the time that points are kept: so much longer they may stay, because looking for them has a cost
 
 
@@ -130,7 +133,7 @@ class HistoryFile:
         """Return the points of series between two times (seconds since 1970, `end` excluded).
 
         `wanted` are cluster, topology, component, task and metric; "" for component and metric means every one, and so
-        does `EVERY_TASK` for the task.
+        does `EVERY_TASK` for the task. Those of the engine that are kept by their names are read by name only.
         """
         if not self._path.exists():
             return []
@@ -175,10 +178,10 @@ class HistoryFile:
                 known[place] = int(number)
         return known
 
-    def _remove_before(self, resolution: Resolution, at: int) -> None:
+    def _remove_before(self, resolution: Resolution, at: int, chosen: str = "") -> None:
         """Remove points, and series that have none any more: the longest resolution has points of every series."""
         with self._transaction() as connection:
-            known = connection.execute(_SERIES_WITH[resolution.of_tasks]).fetchall()
+            known = connection.execute(chosen or _SERIES_WITH[resolution.of_tasks]).fetchall()
             for (number,) in known:
                 connection.execute(_REMOVES[resolution.step_s], (number, at))
             if resolution is RESOLUTIONS[-1] and connection.execute(_UNUSED).rowcount:
@@ -186,6 +189,11 @@ class HistoryFile:
 
     def _make_room(self, now_s: float) -> None:
         connection = self._writer()
+        last = RESOLUTIONS[-1]
+        (oldest,) = connection.execute(_OLDEST_OF_ENGINE).fetchone()
+        if oldest is not None and now_s - oldest > _ENGINE_S:
+            self._remove_before(last, int(oldest + (now_s - oldest) / 10), _SERIES_OF_ENGINE)
+            return
         for each in RESOLUTIONS:
             (oldest,) = connection.execute(_OLDEST[each.step_s]).fetchone()
             if oldest is not None:
@@ -252,11 +260,14 @@ _KEY = "cluster = ? and topology = ? and component = ? and task = ? and metric =
 _NEW_SERIES = "insert or ignore into series (cluster, topology, component, task, metric) values (?, ?, ?, ?, ?)"
 _SERIES_ID = f"select id from series where {_KEY}"  # noqa: S608 - a constant
 _SERIES = (
-    "select id, cluster, topology, component, task, metric from series where cluster = ? and topology = ? and "
-    "(? = '' or component = ?) and (task = ? or (? = -1 and task > 0)) and (? = '' or metric = ?) "
+    "select id, cluster, topology, component, task, metric "  # noqa: S608 - a constant
+    "from series where cluster = ? and topology = ? and "
+    "(? = '' or component = ?) and (task = ? or (? = -1 and task > 0)) and "
+    f"(metric = ? or (? = '' and metric not like '{OF_ENGINE}%')) "
     "order by component, task, metric limit 10000"
 )
 _SERIES_WITH = {False: "select id from series where task = 0", True: "select id from series"}
+_SERIES_OF_ENGINE = f"select id from series where metric like '{OF_ENGINE}%'"  # noqa: S608 - a constant
 _UPSERTS = {
     step: f"insert into points_{step} values (?, ?, ?, ?, ?) on conflict do update set "  # noqa: S608 - a constant
     "total = total + excluded.total, weight = weight + excluded.weight, most = max(most, excluded.most)"
@@ -264,6 +275,7 @@ _UPSERTS = {
 }
 _REMOVES = {step: f"delete from points_{step} where series = ? and at < ?" for step in _STEPS}  # noqa: S608
 _OLDEST = {step: f"select min(at) from points_{step}" for step in _STEPS}  # noqa: S608
+_OLDEST_OF_ENGINE = f"select min(at) from points_{_STEPS[-1]} where series in ({_SERIES_OF_ENGINE})"  # noqa: S608
 _POINTS = {
     step: f"select at / ? * ? as start, sum(total), sum(weight), max(most) from points_{step} "  # noqa: S608
     "where series = ? and at >= ? and at < ? group by start order by start"

@@ -26,6 +26,7 @@ from heron_service_tracker.history.series import (
     GroupValues,
     SeriesGroup,
 )
+from heron_service_tracker.observed.engine_metrics import ENGINE_JOINS, ENGINE_SERIES
 from heron_service_tracker.observed.observed import ObservedTopology
 from heron_service_tracker.observed.task_figures import COUNTERS, TaskFigures
 
@@ -112,6 +113,7 @@ class _Place:
     tasks_at_s: float = float("-inf")
     reported_tasks: dict[str, int] = field(default_factory=dict)
     of_authors: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    of_engine: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     too_many: set[str] = field(default_factory=set)
 
 
@@ -148,7 +150,7 @@ class Increments:
                     if sample is not None and not learning:
                         found.append(sample)
             found += [Sample(group, levels, 1.0) for group, levels in level_readings(topology)]
-            found += _of_authors(topology, place)
+            found += [*_of_authors(topology, place), *_of_engine(topology, place)]
         return found
 
     def forget_before(self, at_s: float) -> None:
@@ -203,6 +205,23 @@ def _of_authors(topology: ObservedTopology, place: _Place) -> Iterator[Sample]:
             )
     for (component, name), total in sums.items():
         yield Sample(SeriesGroup(topology.cluster, topology.name, component, 0, (name,)), (total,), 1.0)
+
+
+def _of_engine(topology: ObservedTopology, place: _Place) -> Iterator[Sample]:
+    """The engine's metrics by name, of tasks and components. A series begins with a value that is not 0."""
+    rows: defaultdict[str, list[tuple[int, GroupValues]]] = defaultdict(list)
+    for task in topology.status.tasks if topology.status else ():
+        measured = topology.figures.by_task.get(task.task_id, _NOTHING).engine
+        if measured is not None:
+            began = place.of_engine[task.component]
+            began.update(number for number, value in enumerate(measured) if value)
+            kept = [value if number in began else None for number, value in enumerate(measured)]
+            rows[task.component].append((task.task_id, kept))
+    for component, of_tasks in rows.items():
+        columns = zip(*(values for _, values in of_tasks), strict=True)
+        joined = list(map(_joined, ENGINE_JOINS, columns))
+        for task_id, values in [(0, joined), *of_tasks]:
+            yield Sample(SeriesGroup(topology.cluster, topology.name, component, task_id, ENGINE_SERIES), values, 1.0)
 
 
 def _warn_once(topology: ObservedTopology, place: _Place, component: str) -> None:

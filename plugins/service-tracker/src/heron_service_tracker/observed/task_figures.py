@@ -14,10 +14,12 @@ import msgspec
 
 from heron.spi.metricsink import OF_AUTHORS
 from heron_cli.client import MetricsRow, MetricsSeries, MetricsValue
+from heron_service_tracker.observed.engine_metrics import ENGINE_METRICS, ENGINE_SERIES, place_of
 
 __all__ = [
     "COUNTERS",
     "FIGURE_METRICS",
+    "KEPT_METRICS",
     "FiguresOfTasks",
     "LargeTask",
     "TaskFigures",
@@ -52,6 +54,9 @@ class TaskFigures(msgspec.Struct, gc=False):
     from_stream: dict[tuple[str, str], float] = msgspec.field(default_factory=dict)
     totals: dict[str, float] = msgspec.field(default_factory=dict)
     own: dict[str, float] | None = None
+    """The metrics of authors, which only the history keeps."""
+    engine: list[float | None] | None = None
+    """The metrics of the engine that only the history keeps, in the order of `ENGINE_SERIES`."""
 
     @property
     def busy(self) -> tuple[float | None, str]:
@@ -73,10 +78,11 @@ class LargeTask:
 
 @dataclass(slots=True)
 class FiguresOfTasks:
-    """The figures by number of the task, and the component of each."""
+    """The figures by number of the task, and the component of each; with `keeps`, also what only the history needs."""
 
     by_task: dict[int, TaskFigures] = field(default_factory=dict)
     components: dict[int, str] = field(default_factory=dict)
+    keeps: bool = field(default=True, compare=False, repr=False)
     _large: tuple[LargeTask, ...] | None = field(default=None, compare=False, repr=False)
 
     def of_owner(self, component: str, task_id: int, process: str) -> TaskFigures | None:
@@ -95,7 +101,9 @@ class FiguresOfTasks:
         if series.name.startswith(OF_AUTHORS):
             return _taking_own(series.name)
         of_labels = _TAKES.get(series.name)
-        return of_labels and of_labels(series.labels)
+        take = of_labels and of_labels(series.labels)
+        place = place_of(series.name, series.labels.get("use", "")) if self.keeps else None
+        return take if place is None else _taking_of_engine(place, is_counter=series.kind == "counter", take=take)
 
     def large_tasks(self) -> tuple[LargeTask, ...]:
         """The task of each component that has twice the memory of its others; looked for once, as each list asks."""
@@ -218,6 +226,21 @@ def _taking_own(name: str) -> _Take:
     return take
 
 
+def _taking_of_engine(place: int, *, is_counter: bool, take: _Take | None) -> _Take:
+    """Return what keeps a value for the history, after what the figures need of it."""
+
+    def take_both(figures: TaskFigures, measured: _Measured) -> None:
+        if take is not None:
+            take(figures, measured)
+        value = measured.rate_per_s if is_counter else measured.value
+        if value is not None:
+            if figures.engine is None:
+                figures.engine = [None] * len(ENGINE_SERIES)
+            figures.engine[place] = (figures.engine[place] or 0.0) + value
+
+    return take_both
+
+
 _TAKES: Mapping[str, _OfLabels] = {
     "emit-count": _adding_emitted,
     "execute-count": _adding_executed,
@@ -235,3 +258,6 @@ _TAKES: Mapping[str, _OfLabels] = {
 
 FIGURE_METRICS = frozenset((*_TAKES, OF_AUTHORS))
 """The names of the metrics that figures are made of, with all of authors."""
+
+KEPT_METRICS = FIGURE_METRICS | ENGINE_METRICS.keys()
+"""Those, and the others that the history keeps."""

@@ -10,6 +10,7 @@ from heron_service_tracker.history.buckets import resolution_for
 from heron_service_tracker.history.history_file import SeriesPoints
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.history.series import METRICS
+from heron_service_tracker.observed.engine_metrics import ENGINE_METRICS, OF_ENGINE
 from heron_service_tracker.paths.parameters import Parameter, Values
 from heron_service_tracker.request_errors import MalformedQueryError, NotYetKnownError, UnknownPlaceError
 from heron_service_tracker.watches.observations import Observations
@@ -24,7 +25,11 @@ _LATEST = 10**11  # the year 5138
 HISTORY_PARAMETERS = (
     Parameter("component", "only this component"),
     Parameter("task", "these tasks instead of the sums over tasks, at most 16", "integer", None, 1, 10**9, many=True),
-    Parameter("metric", f"one of {', '.join(METRICS)}, or {OF_AUTHORS}NAME of one that the author registers"),
+    Parameter(
+        "metric",
+        f"one of {', '.join(METRICS)}, {OF_AUTHORS}NAME of one that the author registers, or {OF_ENGINE}NAME of the "
+        f"engine's {', '.join(ENGINE_METRICS)}; without it, all but the last",
+    ),
     Parameter("start", "seconds since 1970; without it, 15 minutes before the end", "integer", None, 0, _LATEST),
     Parameter("end", "seconds since 1970; without it, now", "integer", None, 0, _LATEST),
     Parameter(
@@ -54,8 +59,9 @@ def history_answer(
     if len(task_ids) > _MOST_TASKS:
         msg = f"parameter 'task' names {len(task_ids)} tasks, more than {_MOST_TASKS}; ask for fewer at once"
         raise MalformedQueryError(msg)
-    if metric and metric not in METRICS and not metric.startswith(OF_AUTHORS):
-        msg = f"parameter 'metric': {metric[:100]!r} is unknown; known: {', '.join(METRICS)}, {OF_AUTHORS}NAME"
+    if metric and metric not in METRICS and not metric.startswith((OF_AUTHORS, OF_ENGINE)):
+        names = f"{', '.join(METRICS)}, {OF_AUTHORS}NAME, {OF_ENGINE}NAME"
+        msg = f"parameter 'metric': {metric[:100]!r} is unknown; known: {names}"
         raise MalformedQueryError(msg)
     now_s = observations.clock.wall_s()
     end = int(values.number("end", now_s + 1))

@@ -10,6 +10,7 @@ from heron.driver_kit.core_version import core_version
 from heron_service_tracker.answers.answers import HistoryAnswer
 from heron_service_tracker.answers.checkpoint_answers import StoredCheckpointsAnswer
 from heron_service_tracker.answers.flow_answers import (
+    LogFilesAnswer,
     LogsAnswer,
     MemoryAnswer,
     ProfileAnswer,
@@ -28,12 +29,17 @@ from heron_service_tracker.paths.query_path import QUERY_PARAMETERS, QueryAnswer
 
 __all__ = [
     "ACTIONS_PATH",
+    "COMPONENT_PROFILE_PARAMETERS",
+    "COMPONENT_PROFILE_PATH",
     "EXPLANATION_PATH",
     "HISTORY_PATH",
     "LETTERS_PARAMETERS",
     "LETTERS_PATH",
     "LOGS_PARAMETERS",
     "LOGS_PATH",
+    "LOG_FILES_PARAMETERS",
+    "LOG_FILES_PATH",
+    "LOG_FILE_PATH",
     "MEMORY_PARAMETERS",
     "MEMORY_PATH",
     "PROCESS_LOGS_PATH",
@@ -56,10 +62,17 @@ HISTORY_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/history"
 _TASK = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/tasks/{{task}}"
 STACK_PATH = f"{_TASK}/stack"
 PROFILE_PATH = f"{_TASK}/profile"
+COMPONENT_PROFILE_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/profile"
 MEMORY_PATH = f"{_TASK}/memory"
 TUPLES_PATH = f"{_TASK}/tuples"
 LOGS_PATH = f"{_TASK}/logs"
 PROCESS_LOGS_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/processes/{{process}}/logs"
+LOG_FILES_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/log-files"
+LOG_FILE_PATH = f"{LOG_FILES_PATH}/{{file}}"
+LOG_FILES_PARAMETERS = (
+    Parameter("task", "only those of this task", "integer", None, 1, 10**9),
+    Parameter("process", "only those of this process, such as stmgr-1"),
+)
 QUERY_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/query"
 TRACES_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/traces"
 LETTERS_PATH = f"{API}/clusters/{{cluster}}/topologies/{{topology}}/dead-letters"
@@ -75,6 +88,10 @@ LOGS_PARAMETERS = (
 )
 _LONGEST_S = 60
 PROFILE_PARAMETERS = (Parameter("seconds", "how long the task is sampled", "integer", 10, 1, _LONGEST_S),)
+COMPONENT_PROFILE_PARAMETERS = (
+    Parameter("component", "the component whose tasks are sampled", required=True),
+    *PROFILE_PARAMETERS,
+)
 MEMORY_PARAMETERS = (Parameter("seconds", "the time between two looks; 0: one look", "integer", 5, 0, _LONGEST_S),)
 TUPLES_PARAMETERS = (
     Parameter("tuples", "the greatest number of tuples of each direction", "integer", 10, 1, 100),
@@ -88,6 +105,7 @@ _OTHERS: tuple[type[msgspec.Struct], ...] = (
     MemoryAnswer,
     TuplesAnswer,
     LogsAnswer,
+    LogFilesAnswer,
     ExplanationAnswer,
     TracesAnswer,
     DeadLettersAnswer,
@@ -114,8 +132,18 @@ def openapi_document() -> bytes:
     found[LOGS_PATH] = _path(LOGS_PATH, "Shows the end of a task's logs", LOGS_PARAMETERS, by_type[LogsAnswer])
     summary = "Shows the end of the logs of a process of the engine, or of a task"
     found[PROCESS_LOGS_PATH] = _path(PROCESS_LOGS_PATH, summary, LOGS_PARAMETERS, by_type[LogsAnswer])
+    found[LOG_FILES_PATH] = _path(
+        LOG_FILES_PATH, "Lists the logs of this machine", LOG_FILES_PARAMETERS, by_type[LogFilesAnswer]
+    )
+    found[LOG_FILE_PATH] = _log_file()
     found[PROFILE_PATH] = _observed(
         PROFILE_PATH, "Samples where a task spends its time", PROFILE_PARAMETERS, by_type[ProfileAnswer]
+    )
+    found[COMPONENT_PROFILE_PATH] = _observed(
+        COMPONENT_PROFILE_PATH,
+        "Samples where the tasks of a component spend their time, summed up",
+        COMPONENT_PROFILE_PARAMETERS,
+        by_type[ProfileAnswer],
     )
     found[MEMORY_PATH] = _observed(
         MEMORY_PATH, "Observes the memory of a task", MEMORY_PARAMETERS, by_type[MemoryAnswer]
@@ -175,6 +203,12 @@ def _live() -> dict[str, object]:
     }
     responses = {"200": answer, **_problems()}
     return {"get": {"summary": "Streams live values", "parameters": _in_path(_LIVE), "responses": responses}}
+
+
+def _log_file() -> dict[str, object]:
+    found = _path(LOG_FILE_PATH, "Sends a log with its older parts, as an attachment", (), {"type": "string"})
+    found["get"]["responses"]["200"]["content"] = {"text/plain": {"schema": {"type": "string"}}}  # type: ignore[index]
+    return found
 
 
 def _begun(request: dict[str, object], item: dict[str, object]) -> dict[str, object]:

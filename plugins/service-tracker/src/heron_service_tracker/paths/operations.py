@@ -45,7 +45,7 @@ from heron_service_tracker.paths.parameters import Parameter, Values
 from heron_service_tracker.request_errors import UnknownPlaceError
 from heron_service_tracker.watches.observations import Observations, Reading
 
-__all__ = ["API", "OPERATIONS", "Operation"]
+__all__ = ["API", "OPERATIONS", "Operation", "check_component"]
 
 API = "/api/v1"
 
@@ -136,7 +136,7 @@ def _plan_versions(observations: Observations, cluster: str, topology: str, valu
 def _metrics(observations: Observations, cluster: str, topology: str, values: Values) -> MetricsAnswer:
     found = observations.looked_at(cluster, topology, Reading.ALL)
     component, task_id = values.text("component"), values.integer("task")
-    _check_component(found, component)
+    check_component(found, component)
     _check_task(found, task_id)
     rows = selected_metrics(found.metrics, component, task_id, values.texts("name"))
     items, after = page(rows, values.integer("offset"), values.integer("limit"))
@@ -151,7 +151,7 @@ def _flow(observations: Observations, cluster: str, topology: str, _values: Valu
 def _tasks(observations: Observations, cluster: str, topology: str, values: Values) -> TasksAnswer:
     found = observations.looked_at(cluster, topology, Reading.FIGURES)
     component = values.text("component")
-    _check_component(found, component)
+    check_component(found, component)
     rows = task_rows(found, component)
     items, after = page(rows, values.integer("offset"), values.integer("limit"))
     return TasksAnswer(items, len(rows), after, *_freshness_of(observations, found, found.figures_at_s))
@@ -188,7 +188,7 @@ def _health(observations: Observations, cluster: str, topology: str, values: Val
 def _exceptions(observations: Observations, cluster: str, topology: str, values: Values) -> ExceptionsAnswer:
     found = observations.topology(cluster, topology)
     component = values.text("component")
-    _check_component(found, component)
+    check_component(found, component)
     rows = exception_items(found, component)
     items, after = page(rows, values.integer("offset"), values.integer("limit"))
     return ExceptionsAnswer(items, len(rows), after, *_freshness(observations, found))
@@ -204,7 +204,8 @@ def _freshness_of(observations: Observations, topology: ObservedTopology, read_a
     return age_s(at_s, observations.clock.monotonic_s()), topology.error
 
 
-def _check_component(topology: ObservedTopology, component: str) -> None:
+def check_component(topology: ObservedTopology, component: str) -> None:
+    """Raise `UnknownPlaceError` when the topology is known to have no such component; "" is all of them."""
     names = [each.name for each in topology.status.components] if topology.status else []
     if component and topology.status and component not in names:
         near = nearest(component, names)

@@ -9,6 +9,7 @@ from heron.errors import known, nearest
 from heron.spi.metricsink import OF_AUTHORS
 from heron_service_tracker.history.history_file import EVERY_TASK, HistoryFile, Point
 from heron_service_tracker.history.series import TASK_COUNTERS, TASK_METRICS
+from heron_service_tracker.observed.engine_metrics import OF_ENGINE
 from heron_service_tracker.observed.observed import ObservedTopology
 from heron_service_tracker.query.expression import Read
 from heron_service_tracker.query.timelines import MINUTE_S, Timeline
@@ -109,7 +110,7 @@ class TaskHistory:
     def _metric(self, name: str) -> tuple[str, float]:
         if name in _OF_HERON:
             return _OF_HERON[name]
-        if name.startswith(OF_AUTHORS):
+        if name.startswith((OF_AUTHORS, OF_ENGINE)):
             return name, 1.0
         match = _HERON.fullmatch(name)
         found = match["name"] if match else name

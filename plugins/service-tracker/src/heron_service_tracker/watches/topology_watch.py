@@ -3,7 +3,7 @@
 A topology that does not answer delays no other one, and its last values stay. The metrics of a hundred tasks cost
 fifteen times what a status costs. So they are read only while somebody looks at them. Most pages and the history need
 only figures of tasks, for which half of the metrics are enough. Figures are read every period while somebody looks at
-them, else every 10 s.
+them, else every 10 s; once a minute with the other metrics that the history keeps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from heron.spi.scheduler import JobLink
 from heron_cli.client import Client, HealthRecords, RemoteTopology, TopologyPlans, TopologyStatus
 from heron_service_tracker.answers.flow import flow
 from heron_service_tracker.observed.observed import MadeAnswers
-from heron_service_tracker.observed.task_figures import FIGURE_METRICS, FiguresOfTasks, figures_of_tasks
+from heron_service_tracker.observed.task_figures import FIGURE_METRICS, KEPT_METRICS, FiguresOfTasks, figures_of_tasks
 from heron_service_tracker.watches.observations import Observations, Reading
 
 __all__ = ["OpenClient", "TopologyWatch", "pause_s"]
@@ -29,6 +29,7 @@ __all__ = ["OpenClient", "TopologyWatch", "pause_s"]
 OpenClient = Callable[[], Client]
 
 _TIMEOUT_S = 3.0  # an answer takes milliseconds; then the next question finds another leader
+_KEPT_S = 60.0  # between two looks at metrics that only the history needs, which has minutes of them
 _NO_HEALTH_S = 10.0  # most topologies have no health manager, and a read is a request to the state manager
 
 _log = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class TopologyWatch:
         self._plan_version: tuple[str, int] = ("", -1)
         self._health: HealthRecords | None = None
         self._health_at_s = float("-inf")
+        self._kept_at_s = float("-inf")
         self._health_error = ""
         self._thread = threading.Thread(target=self._run, name=f"watch {place[0]}/{place[1]}", daemon=True)
 
@@ -89,7 +91,7 @@ class TopologyWatch:
                     metrics = remote.metrics(by_task=True)
                     figures = figures_of_tasks(metrics)
                 elif reading is Reading.FIGURES:
-                    figures = _figures_of(remote)
+                    figures = self._figures(remote)
                 made = self._made(status, figures)
             finally:  # a status is shown, also when the metrics of a thousand tasks do not come in time
                 self._observations.put_status(self._cluster, status, metrics, figures, made)
@@ -101,6 +103,15 @@ class TopologyWatch:
             together = not self._observations.lists_are_read(self._cluster)
             self._wake.wait(pause_s(wall_s(), self._period_s, f"{self._cluster}/{self._name}", together=together))
             self._wake.clear()
+
+    def _figures(self, remote: RemoteTopology) -> FiguresOfTasks:
+        now_s = monotonic_s()
+        are_kept = now_s - self._kept_at_s >= _KEPT_S
+        found = FiguresOfTasks(keeps=are_kept)
+        remote.read_task_metrics(KEPT_METRICS if are_kept else FIGURE_METRICS, found)
+        if are_kept:
+            self._kept_at_s = now_s
+        return found
 
     def _made(self, status: TopologyStatus, figures: FiguresOfTasks | None) -> MadeAnswers | None:
         """What an open page will ask for. It is made here, because the event loop would answer nobody meanwhile."""
@@ -146,12 +157,6 @@ def pause_s(now_s: float, period_s: float, place: str, *, together: bool) -> flo
     """
     share = 0.5 if together else 0.25 + 0.5 * crc32(place.encode()) / 2**32
     return period_s - (now_s - share * period_s) % period_s
-
-
-def _figures_of(remote: RemoteTopology) -> FiguresOfTasks:
-    found = FiguresOfTasks()
-    remote.read_task_metrics(FIGURE_METRICS, found)
-    return found
 
 
 def _version_of(plans: TopologyPlans, wanted: int) -> int:

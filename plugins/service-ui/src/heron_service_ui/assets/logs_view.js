@@ -1,12 +1,14 @@
-// The logs of a task or of another process, from the files of the server's machine: followed, and searched.
+// The logs of a task or of another process, from the files of the server's machine: followed, searched, and saved.
 
 import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { html } from "./html.js";
-import { Freshness, SaveButton, viewPath, withQuery } from "./pieces.js";
-import { LOGS_SHOWN, OF_RUN, placeOf, read, usePolled } from "./tracker_api.js";
+import * as format from "./formats.js";
+import { Freshness, SaveButton, save, viewPath, withQuery } from "./pieces.js";
+import { LOGS_SHOWN, OF_RUN, placeOf, read, readFile, usePolled } from "./tracker_api.js";
 
 const LOG_S = 2;
 const SEARCH_S = 10; // a search reads all files
+const SIZES_S = 10; // of the files
 const MOST_MARKS = 200; // of a line
 
 // The page of a process such as stmgr-1.
@@ -14,7 +16,7 @@ export function ProcessView({ cluster, topology, process, query, go }) {
   const path = viewPath(cluster, topology, "process", process);
   return html`<h2>Logs of ${process}</h2>
     ${LOGS_SHOWN
-      ? html`<${Logs} of=${process} path=${`${placeOf(cluster, topology)}/processes/${encodeURIComponent(process)}/logs`} search=${query.get("search") || ""} find=${(text) => go(withQuery(path, { search: text }), { replace: true })} />`
+      ? html`<${Logs} of=${process} files=${withQuery(`${placeOf(cluster, topology)}/log-files`, { process })} path=${`${placeOf(cluster, topology)}/processes/${encodeURIComponent(process)}/logs`} search=${query.get("search") || ""} find=${(text) => go(withQuery(path, { search: text }), { replace: true })} />`
       : html`<${NoLogs} command=${`heron logs ${topology} --follow`} />`}
     <p><a href=${viewPath(cluster, topology, "containers")}>All processes, by container</a></p>`;
 }
@@ -23,7 +25,7 @@ export function NoLogs({ command }) {
   return html`<p>${OF_RUN ? "The page of a run shows no logs: the run prints the output of its tasks." : html`<code>heron ui --logs</code> shows them here.`} On the machine of the logs: <code>${command}</code></p>`;
 }
 
-export function Logs({ of, path: place, search, find }) {
+export function Logs({ of, path: place, files, search, find }) {
   const path = withQuery(place, { lines: 500, search });
   const logs = usePolled((signal) => read(path, signal), search ? SEARCH_S : LOG_S, [path]);
   const [following, setFollowing] = useState(true);
@@ -39,8 +41,26 @@ export function Logs({ of, path: place, search, find }) {
       <button type="submit">Find</button>
       ${search && html`<button type="button" onClick=${() => { setWanted(""); find(""); }}>Show all</button>`}
     </form>
+    <${Files} path=${files} />
     ${logs.data ? html`<${Lines} ...${{ of, logs, items, box, following, setFollowing, search }} />` : html`<${Freshness} polled=${logs} wanted="the logs" />`}
   </div>`;
+}
+
+// The files as they are on the disk, with their older parts. The token of the page cannot be in a link, so a script reads them.
+function Files({ path }) {
+  const files = usePolled((signal) => read(path, signal), SIZES_S, [path]);
+  const [problem, setProblem] = useState("");
+  async function keep(name) {
+    setProblem("");
+    try {
+      save(name, await readFile(`${path.split("?")[0]}/${encodeURIComponent(name)}`));
+    } catch (error) {
+      setProblem(error.message);
+    }
+  }
+  const items = files.data ? files.data.items.filter((each) => each.size_bytes > 0) : [];
+  return html`<p class="choices" hidden=${!items.length}>Save a whole file: ${items.map((each) => html`<button key=${each.name} type="button" onClick=${() => keep(each.name)}>${each.name}, ${format.bytes(each.size_bytes)}</button> `)}</p>
+    <div role="status">${problem && html`<p class="notice bad">${problem}</p>`}</div>`;
 }
 
 function Lines({ of, logs, items, box, following, setFollowing, search }) {

@@ -141,12 +141,14 @@ export function Choice({ label, value, values, onChange }) {
 // Saves what `content` returns as a file; the token of the page cannot be in a link to the API. Somebody may show the file
 // in a terminal, so it has a sign in place of what a terminal obeys.
 export function SaveButton({ name, text, content }) {
-  const save = () => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([plain(content())]));
-    link.download = name;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  };
-  return html`<button type="button" onClick=${save}>${text}</button>`;
+  return html`<button type="button" onClick=${() => save(name, new Blob([plain(content())]))}>${text}</button>`;
+}
+
+// Lets the browser keep a file of that name.
+export function save(name, blob) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }

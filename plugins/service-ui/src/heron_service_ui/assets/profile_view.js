@@ -4,7 +4,7 @@
 import { useMemo, useState } from "./vendor/htm-preact.js";
 import { html } from "./html.js";
 import * as format from "./formats.js";
-import { Scrolled, shortPath } from "./pieces.js";
+import { Scrolled, save, shortPath } from "./pieces.js";
 
 const [WIDTH, ROW, CHARACTER] = [1200, 18, 6.6]; // of the font that inside.css sets
 const NARROWEST = 0.4; // a narrower call cannot be seen
@@ -12,13 +12,14 @@ const SHOWN = 10;
 const NOTABLE = 0.1; // of the time
 
 export function Profile({ answer }) {
-  const { profile, lines, functions } = answer;
+  const { profile, lines, functions, task_ids: tasks, missing } = answer;
   const onS = profile.stacks.reduce((sum, each) => sum + each.on_s, profile.other_on_s);
   const whole = profile.lasted_s || 1;
   const own = functions.filter((each) => each.function.origin === "user");
   const others = functions.filter((each) => each.function.origin !== "user" && each.self_s > 0);
   return html`<div class="answer">
-    <p>${format.count(profile.samples)} samples in ${profile.lasted_s.toFixed(1)} s, from ${format.moment(profile.began_at_s)}: on a processor for ${format.percent(onS / whole)} of the time.</p>
+    <p>${format.count(profile.samples)} samples in ${profile.lasted_s.toFixed(1)} s${tasks.length > 0 && ` of ${format.plural(tasks.length, "task")}, summed up`}, from ${format.moment(profile.began_at_s)}: on a processor for ${format.percent(onS / whole)} of the time.</p>
+    ${missing.length > 0 && html`<ul class="troubles">${missing.map((each) => html`<li key=${each}>Not in it: ${each}</li>`)}</ul>`}
     <${Lines} lines=${lines} whole=${whole} />
     <${Functions} label="Your functions, on a processor" times=${own} whole=${whole} />
     <${Functions} label="Functions of libraries and the engine, on a processor" times=${others} whole=${whole} />
@@ -167,10 +168,6 @@ function lay(call, x, depth, scale, boxes) {
 }
 
 function download({ profile, speedscope }) {
-  const url = URL.createObjectURL(new Blob([JSON.stringify(speedscope)], { type: "application/json" }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = `${profile.topology}-${profile.task_id}.speedscope.json`;
-  link.click();
-  URL.revokeObjectURL(url);
+  const name = `${profile.topology}-${profile.task_id || profile.component}.speedscope.json`;
+  save(name, new Blob([JSON.stringify(speedscope)], { type: "application/json" }));
 }

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { html } from "./html.js";
+import { historyName } from "./engine_metrics.js";
 import * as format from "./formats.js";
 import { Inside } from "./inside_view.js";
 import { Logs, NoLogs } from "./logs_view.js";
@@ -58,7 +59,7 @@ export function TaskView({ cluster, topology, task, part, ended, old, query, go 
     ${!ended && html`<${Inside} place=${place} topology=${topology} row=${row} part=${part} visit=${query} />`}
     <h3>Logs</h3>
     ${part === "logs" && LOGS_SHOWN
-      ? html`<${Logs} of=${`task ${task}`} path=${`${place}/tasks/${task}/logs`} search=${query.get("search") || ""} find=${(text) => go(withQuery(logs, { search: text }), { replace: true })} />`
+      ? html`<${Logs} of=${`task ${task}`} files=${withQuery(`${place}/log-files`, { task })} path=${`${place}/tasks/${task}/logs`} search=${query.get("search") || ""} find=${(text) => go(withQuery(logs, { search: text }), { replace: true })} />`
       : LOGS_SHOWN
         ? html`<p><a href=${logs}>Show the logs, and follow them</a></p>`
         : html`<${NoLogs} command=${`heron logs ${topology} --task ${task} --follow`} />`}
@@ -134,11 +135,12 @@ function Thread({ thread }) {
   </section>`;
 }
 
-// Those that the author registers have a history; so do the figures above.
+// Those that the author registers have a history, and most of the engine's; so do the figures above.
 function Metrics({ place, task, timelines }) {
   const metrics = usePolled((signal) => readAll(`${place}/metrics?task=${task}`, signal), 2 * PERIOD_S, [place, task]);
   if (!metrics.data) return html`<${Freshness} polled=${metrics} wanted="the metrics" />`;
   if (!metrics.data.items.length) return html`<p>There are none.</p>`;
+  const kept = (row) => (row.name.startsWith(OF_AUTHORS) ? row.name : historyName(row.name, row.labels));
   const labels = (row) => Object.entries(row.labels).map(([name, value]) => `${name} ${value}`).join(", ");
   return html`<${Scrolled} label="Metrics of the task">
     <table>
@@ -146,7 +148,7 @@ function Metrics({ place, task, timelines }) {
       <tbody>
         ${metrics.data.items.map(
           (row) => html`<tr key=${`${row.name} ${labels(row)}`}>
-            <th scope="row">${row.name.startsWith(OF_AUTHORS) ? html`<a href=${withQuery(timelines, { tasks: task, metric: row.name })}>${row.name}</a>` : row.name}</th><td>${labels(row)}</td>
+            <th scope="row">${kept(row) ? html`<a href=${withQuery(timelines, { tasks: task, metric: kept(row) })}>${row.name}</a>` : row.name}</th><td>${labels(row)}</td>
             <td class="number">${exact(row.value)}</td><td>${row.kind === "histogram" ? "samples" : row.unit}</td>
             <td class="number">${exact(row.rate_per_s)}</td><td class="number">${withUnit(row.p50, row.unit)}</td><td class="number">${withUnit(row.p99, row.unit)}</td>
           </tr>`,

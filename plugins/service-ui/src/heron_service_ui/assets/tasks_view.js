@@ -2,6 +2,7 @@
 
 import { html } from "./html.js";
 import * as format from "./formats.js";
+import { ComponentProfile } from "./inside_view.js";
 import { Choice, Freshness, Scrolled, State, Troubles, heat, strain, viewPath, withQuery, worse } from "./pieces.js";
 import { PERIOD_S, placeOf, readAll, usePolled } from "./tracker_api.js";
 
@@ -74,7 +75,8 @@ export function TasksView({ cluster, topology, old, ended, query, go }) {
     ${chosen && !groups.has(chosen) && html`<p class="notice" role="status">There is no component ${chosen}.</p>`}
     ${names
       .filter((each) => !chosen || each === chosen)
-      .map((name) => html`<${Component} key=${name} ...${{ cluster, topology, name, by, old: old || ended, pathOf }} rows=${groups.get(name)} usuals=${usualsOf(groups.get(name), tasks.data.items)} detailed=${detailed(name)} chosenPath=${withQuery(path, { component: name })} />`)}
+      .map((name) => html`<${Component} key=${name} ...${{ cluster, topology, name, by, old: old || ended, pathOf }} rows=${groups.get(name)} usuals=${usualsOf(groups.get(name), tasks.data.items)} detailed=${detailed(name)} chosenPath=${withQuery(path, { component: name })} profilePath=${withQuery(path, { component: name, show: "profile" })} />`)}
+    ${groups.has(chosen) && !ended && html`<${ComponentProfile} key=${chosen} place=${placeOf(cluster, topology)} component=${chosen} part=${query.get("show") || ""} visit=${query} />`}
   `;
 }
 
@@ -87,12 +89,12 @@ function grouped(rows) {
   return groups;
 }
 
-function Component({ cluster, topology, name, rows, usuals, by, old, detailed, pathOf, chosenPath }) {
+function Component({ cluster, topology, name, rows, usuals, by, old, detailed, pathOf, chosenPath, profilePath }) {
   const { title, value: valueOf, text: textOf } = MEASURES[by];
   const found = findings(rows);
   return html`<section class="component">
     <h3><a href=${chosenPath}>${name}</a></h3>
-    ${rows.length > 1 && html`<p><a href=${withQuery(viewPath(cluster, topology, "timelines"), { tasks: busiest(rows) })}>Compare ${rows.length > COMPARED ? `the ${COMPARED} busiest tasks` : "its tasks"} by time</a></p>`}
+    <p><a href=${profilePath}>Where the time of ${rows.length > 1 ? "its tasks" : "its task"} goes</a>${rows.length > 1 && html` · <a href=${withQuery(viewPath(cluster, topology, "timelines"), { tasks: busiest(rows) })}>Compare ${rows.length > COMPARED ? `the ${COMPARED} busiest tasks` : "its tasks"} by time</a>`}</p>
     ${found.length > 0 && html`<${Troubles} cluster=${cluster} topology=${topology} troubles=${found} />`}
     <ul class="squares" aria-label=${`Tasks of ${name}, shaded by ${title}`}>
       ${rows.map((each) => {

@@ -6,6 +6,7 @@ import { html, plain } from "./html.js";
 import * as format from "./formats.js";
 import { Chart } from "./chart.js";
 import { MARKS, markOf, marksNear } from "./chart_marks.js";
+import { ENGINE_CHARTS, OF_ENGINE } from "./engine_metrics.js";
 import { Choice, Freshness, Scrolled, viewPath, withQuery } from "./pieces.js";
 import { placeOf, read, readAll, usePolled } from "./tracker_api.js";
 
@@ -57,12 +58,13 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
   const tasks = tasksOf(query.get("tasks") || "");
   const comparing = tasks.length > 0;
   const metric = query.get("metric") || "";
-  const keys = [place, last, from, to, tasks.join()];
+  const keys = [place, last, from, to, tasks.join(), metric.startsWith(OF_ENGINE) && metric];
   const stepped = (least) => `&step=${Math.max(least, Math.ceil(span / MOST_POINTS))}`;
+  const named = metric.startsWith(OF_ENGINE) ? `&metric=${encodeURIComponent(metric)}` : ""; // those are many, so each is asked for by its name
   const ofTasks = comparing ? stepped(TASK_STEP_S) + tasks.map((each) => `&task=${each}`).join("") : "";
-  const history = usePolled((signal) => read(`${place}/history?${range()}${ofTasks}`, signal), comparing ? Math.max(10, period) : period, keys);
+  const history = usePolled((signal) => read(`${place}/history?${range()}${ofTasks}${comparing ? named : ""}`, signal), comparing ? Math.max(10, period) : period, keys);
   const slower = usePolled(
-    (signal) => (comparing ? null : read(`${place}/history?${range()}${stepped(METRICS_STEP_S)}`, signal)),
+    (signal) => (comparing ? null : read(`${place}/history?${range()}${stepped(METRICS_STEP_S)}${named}`, signal)),
     Math.max(10, period),
     keys,
   );
@@ -75,7 +77,8 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
   const events = history.data ? history.data.events : [];
   const marks = [...events, ...(decisions.data ? decisions.data.items : [])].map(markOf).filter(Boolean);
   const own = ofAuthors((comparing ? history : slower).data, metric, comparing ? "" : ", sum of the tasks");
-  const listed = [...(comparing ? OF_TASKS : [...OF_STATUS, ...OF_METRICS]), ...own];
+  const listed = [...(comparing ? OF_TASKS : [...OF_STATUS, ...OF_METRICS]), ...own, ...ENGINE_CHARTS];
+  const ofEngine = ENGINE_CHARTS.filter(([, metrics]) => metric in metrics);
   const many = !metric && own.length > MOST_OF_AUTHORS;
   const shownOwn = many ? own.slice(0, MOST_OF_AUTHORS) : own;
   const charts = (answer, wanted) => answer.data && wanted.filter(([, metrics]) => !metric || metric in metrics).map(([title, metrics, textOf, fits]) => {
@@ -97,7 +100,7 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
     ${history.data && history.data.error && html`<p class="notice bad" role="status">Nothing is recorded now: ${history.data.error}</p>`}
     ${history.data && history.data.prometheus_error && html`<p class="notice bad" role="status">Prometheus does not answer, and the tracker's own values are shown: ${history.data.prometheus_error}</p>`}
     ${history.data && !history.data.series.length && html`<p>The history has no values of this time yet.</p>`}
-    <div class="charts">${comparing ? charts(history, [...OF_TASKS, ...shownOwn]) : [charts(history, OF_STATUS), charts(slower, [...OF_METRICS, ...shownOwn])]}</div>
+    <div class="charts">${comparing ? charts(history, [...OF_TASKS, ...shownOwn, ...ofEngine]) : [charts(history, OF_STATUS), charts(slower, [...OF_METRICS, ...shownOwn, ...ofEngine])]}</div>
     ${many && html`<p>Your code registers ${own.length} metrics, of which ${MOST_OF_AUTHORS} are shown. Choose another one above.</p>`}
     <p class="at-cursor" ref=${shown} hidden></p>
     <h2>Events</h2>

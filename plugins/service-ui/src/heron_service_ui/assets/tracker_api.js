@@ -67,6 +67,11 @@ export async function read(path, signal) {
   return (await request(path, signal)).json();
 }
 
+// The bytes of a file, which a browser keeps on its disk if they are many.
+export async function readFile(path) {
+  return (await request(path)).blob();
+}
+
 export async function send(path, document) {
   const options = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(document) };
   return (await request(path, undefined, options)).json();

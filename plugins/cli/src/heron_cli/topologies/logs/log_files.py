@@ -16,7 +16,7 @@ import msgspec
 
 from heron.driver_kit.followed_log import FollowedLog
 from heron.driver_kit.log import OLDER_FILES
-from heron.errors import UsageError
+from heron.errors import UsageError, known
 from heron.spi.typed_values import decode_json
 
 __all__ = ["ENGINE", "LogFile", "LogFolder", "LogLine", "log_line", "who_writes"]
@@ -76,7 +76,8 @@ class LogFolder:
             msg = f"task {self._task_id} has no logs in {self._folder}; tasks: {tasks}"
             raise UsageError(msg)
         if self._process and not paths:
-            msg = f"process {self._process!r:.80} has no logs in {self._folder}"
+            names = sorted({path.stem for path in self._all()})
+            msg = f"process {self._process!r:.80} has no logs in {self._folder}; there are {known(names)}"
             raise UsageError(msg)
         return paths
 

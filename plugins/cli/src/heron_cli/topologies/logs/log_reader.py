@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from heron.clock import monotonic_s
@@ -69,12 +69,12 @@ def follow_remote(topology: RemoteTopology, logs: RemoteLogs, lines: int) -> Ite
     """Yield the last lines, then new lines until the topology ends, of logs that a scheduler keeps."""
     pause = threading.Event()
     yield from logs.last(lines)
-    while not _over(topology):
+    over = False
+    while not over:
         pause.wait(_OVER_S)
-        try:
+        over = _over(topology)  # before the lines, whose last ones come with the end
+        with suppress(SchedulerError):  # the scheduler is away
             yield from logs.new()
-        except SchedulerError:
-            continue  # the scheduler is away, or a container is being started
 
 
 def _last_folder(name: str, log_root: Path) -> Path | None:

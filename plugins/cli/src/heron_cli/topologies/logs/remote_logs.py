@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from heron.errors import UsageError
+from heron.errors import SchedulerError, UsageError
 from heron.spi.scheduler import Scheduler, SchedulerState
 from heron.spi.typed_values import decode_json
 from heron_cli.topologies.logs.log_files import LogLine, log_line, who_writes
@@ -38,6 +38,8 @@ class RemoteLogs:
         self._topology = topology
         self._task_id = task_id
         self._seen: dict[int, Sequence[str]] = {}
+        self._silent: dict[int, str] = {}
+        """Why containers have no lines now, of which the lines tell once."""
 
     @classmethod
     def available(cls, scheduler: Scheduler, topology: str) -> bool:
@@ -57,7 +59,10 @@ class RemoteLogs:
             if search.casefold() in line.text.casefold() or search.casefold() in line.error.casefold():
                 by_log[f"{line.who} {bool(line.at)}"].append(line)
         if self._task_id is not None and not found:
-            msg = f"task {self._task_id} has no logs in the containers of topology {self._topology!r}"
+            msg = (
+                f"task {self._task_id} has no logs in the containers of topology {self._topology!r}; "
+                f"`heron status {self._topology}` lists its tasks"
+            )
             raise UsageError(msg)
         lines = [line for each in by_log.values() for line in each]
         engine = sorted((line for line in lines if line.at), key=lambda line: line.at)
@@ -67,10 +72,19 @@ class RemoteLogs:
         """Return the lines since the last call, of one container after the other."""
         for container in self._scheduler.status(self._topology).containers:
             number = container.container_id
-            lines = list(self._scheduler.output(self._topology, number, _FETCHED))
-            fresh = _after(self._seen.get(number, ()), lines)
-            self._seen[number] = lines[-_FETCHED:]
-            yield from filter(self._is_wanted, (_parsed(line, number) for line in fresh))
+            yield from filter(self._is_wanted, (_parsed(line, number) for line in self._fresh(number)))
+
+    def _fresh(self, container_id: int) -> list[str]:
+        """Return the new lines of a container, or once why it has none: it has not started, or its machine is away."""
+        try:
+            lines = list(self._scheduler.output(self._topology, container_id, _FETCHED))
+        except SchedulerError as error:
+            told, self._silent[container_id] = self._silent.get(container_id), str(error)
+            return [] if told == str(error) else [f"its lines cannot be read now: {error}"]
+        self._silent.pop(container_id, None)
+        fresh = _after(self._seen.get(container_id, ()), lines)
+        self._seen[container_id] = lines[-_FETCHED:]
+        return fresh
 
     def _is_wanted(self, line: LogLine) -> bool:
         return self._task_id is None or line.who.endswith(f"/{self._task_id}")

@@ -82,10 +82,14 @@ class UnreachableTopology:
         """Return whether none of its processes runs and no command is about to start them."""
         return not self.locked and self.job is not None and self.job is not SchedulerState.RUNNING
 
+    def cannot_begin(self) -> bool:
+        """Return whether the scheduler says why container 0 has never started."""
+        return any(each.container_id == 0 and not each.attempts and each.last_error for each in self.containers)
+
     def reason(self) -> str:
         """Return why it does not answer, for people."""
         why = "".join(
-            f"; container {each.container_id} does not run, after {each.attempts} starts: {each.last_error}"
+            f"; container {each.container_id} does not run, after {_starts(each.attempts)}: {each.last_error}"
             for each in self.containers
             if not each.running and each.last_error
         )
@@ -93,7 +97,13 @@ class UnreachableTopology:
             why += f"; the state of its job is unknown: {self.scheduler_error}"
         if not self.planned:
             return f"it is starting, its topology manager is not there yet{why}"
-        return f"its topology manager is being restarted; data flows on{why}"
+        stands = self.containers and not any(each.running for each in self.containers if each.container_id)
+        data = "no container with tasks runs" if stands else "data flows on"
+        return f"its topology manager is being restarted; {data}{why}"
+
+
+def _starts(number: int) -> str:
+    return f"{number} start" if number == 1 else f"{number} starts"
 
 
 class RemoteTopology:
@@ -141,9 +151,12 @@ class RemoteTopology:
             self._run = self._find()
         return self._run
 
-    def status(self, *, control: bool = False) -> TopologyStatus:
-        """Return the current status; with `control`, ask with the control key, which checks it."""
-        return self._ask(control, lambda client, left_s: client.status(left_s))
+    def status(self, *, control: bool = False, begun_s: float = float("inf")) -> TopologyStatus:
+        """Return the current status; with `control`, ask with the control key, which checks it.
+
+        It waits `begun_s` at most for a container 0 that has never started, if the scheduler says why.
+        """
+        return self._ask(control, lambda client, left_s: client.status(left_s), begun_s=begun_s)
 
     def job(self) -> JobStatus:
         """Return its job as the scheduler sees it, also while the topology manager does not answer.
@@ -294,19 +307,25 @@ class RemoteTopology:
             raise UnreachableError(msg)
         return answer
 
-    def _ask(self, control: bool, question: Question[T], longest_s: float = _ANSWER_S) -> T:
+    def _ask(
+        self, control: bool, question: Question[T], longest_s: float = _ANSWER_S, begun_s: float = float("inf")
+    ) -> T:
         if control and self._read_only:
             msg = f"topology {self.name!r}: the client is read-only; connect without read_only to change it"
             raise AccessError(msg)
-        deadline_s = monotonic_s() + self.timeout_s
+        began_s = monotonic_s()
         pause = threading.Event()
         refused = 0
         while True:
+            wait_s = self.timeout_s
             location = self._location(control)
             if location is None:
-                why = self._absence()
+                absent = self._absence()
+                why = absent.reason()
+                if absent.cannot_begin():
+                    wait_s = min(wait_s, begun_s)
             else:
-                left_s = max(_RETRY_S, min(deadline_s - monotonic_s(), longest_s))
+                left_s = max(_RETRY_S, min(began_s + wait_s - monotonic_s(), longest_s))
                 try:
                     return question(self._connected(location, control), left_s)
                 except UnreachableError as error:
@@ -320,8 +339,8 @@ class RemoteTopology:
                     msg = f"topology {self.name!r}: {error}; use the version of heron-core that runs it"
                     raise RemoteProtocolError(msg) from error
                 self.close()
-            if monotonic_s() >= deadline_s:
-                msg = f"topology {self.name!r}: {why}; given up after {self.timeout_s:g} s, try again"
+            if monotonic_s() >= began_s + wait_s:
+                msg = f"topology {self.name!r}: {why}; given up after {wait_s:g} s, try again"
                 raise UnreachableError(msg)
             pause.wait(_RETRY_S)
 
@@ -371,8 +390,8 @@ class RemoteTopology:
         location = decode_tmanager_location(node.value, self.name) if node else None
         return location if location and location.topology_id == self.run.topology_id else None
 
-    def _absence(self) -> str:
-        """Return why there is no topology manager now.
+    def _absence(self) -> UnreachableTopology:
+        """Return the facts about a topology without a topology manager now.
 
         Raises:
             UsageError: when there will be none.
@@ -384,7 +403,7 @@ class RemoteTopology:
             raise UsageError(self._ended())  # though its processes may still be ending
         unreachable = self._unreachable()
         if not unreachable.dead():
-            return unreachable.reason()
+            return unreachable
         msg = (
             f"topology {self.name!r} is not running any more: its processes are gone and did not clean up; "
             f"`{self.run.kill_command}` removes what they left"

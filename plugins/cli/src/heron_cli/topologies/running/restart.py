@@ -123,7 +123,8 @@ def _container(scheduler: Scheduler, topology: RemoteTopology, container_id: int
 def _check(before: TopologyStatus, now: TopologyStatus, container_id: int) -> None:
     check_not_ended(now)
     if why := given_up(before, now, container_id):
-        msg = f"container {container_id} of topology {now.topology!r} is not back: {why}"
+        more = f"`heron logs {now.topology}` has more"
+        msg = f"container {container_id} of topology {now.topology!r} is not back: {why}; {more}"
         raise TopologyFailedError(msg)
 
 

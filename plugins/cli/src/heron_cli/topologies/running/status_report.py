@@ -14,6 +14,8 @@ from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = ["StatusReport", "status_report"]
 
+_BEGUN_S = 2.0  # a person who asks soon after a submission still gets the status
+
 
 @dataclass(frozen=True, slots=True)
 class StatusReport:
@@ -41,7 +43,7 @@ def status_report(statemgr: StateManager, scheduler: Scheduler, topology: Remote
         HeronError: as `RemoteTopology` does, when there is neither.
     """
     try:
-        status = topology.status()
+        status = topology.status(begun_s=_BEGUN_S)
     except UsageError:
         report = topology.last_report()
         if report is None:
