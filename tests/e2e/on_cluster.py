@@ -36,7 +36,6 @@ BACK_S = 120.0
 _AWAY_S = 30.0
 _CHAOS_S = 300.0
 _TUPLES = 1000
-_GONE_S = 5.0  # after an end, which the engine promises for executors
 _LOGS = frozenset({"tmanager-0", "stmgr-1", "stmgr-2"})
 """A process of each container of the demo."""
 
@@ -136,8 +135,7 @@ class OnCluster:
         assert check_tallies(run) > 0
         killed = json.loads(self.output_of("kill", "steady", "--json"))
         assert killed["left"] == []
-        # A node still ends the processes of a job that the cluster has ended.
-        wait_until(lambda: not self.sandbox.remaining(), _GONE_S, "the end of what ran on the nodes")
+        self.ends("updating")  # `heron list` removes what is left of it when the cluster has ended its job
 
     def _tallied(self) -> int:
         report = self.status("updating")
