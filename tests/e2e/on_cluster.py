@@ -135,8 +135,7 @@ class OnCluster:
         assert check_tallies(run) > 0
         killed = json.loads(self.output_of("kill", "steady", "--json"))
         assert killed["left"] == []
-        # A node ends the processes of a job that the cluster has ended, which takes a moment.
-        wait_until(lambda: not self.sandbox.remaining(), BACK_S, "the end of what ran on the nodes")
+        self.ends("updating")  # `heron list` removes what is left of it when the cluster has ended its job
 
     def _tallied(self) -> int:
         report = self.status("updating")

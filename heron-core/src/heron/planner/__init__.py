@@ -3,7 +3,7 @@
 Reading order:
 
 - plans: `verify` (what a topology must be), `logical_plan`, `packing_plan` (instances, their containers, the ids of new
-  tasks), `physical_plan` (members, routes, who feeds whom), `regions` (components that streams connect)
+  tasks), `physical_plan` (members, routes, tasks upstream and downstream), `regions` (components that streams connect)
 - what a packing reads: `resource_map` (the resources that a topology asks for) with `amounts`
 - keys: `key_encoding` (the bytes of a key; refuses other types), `key_group`, `key_owners` (the task of each group),
   `key_balance` (groups that move for even loads)

@@ -79,7 +79,7 @@ def test_only_metrics_of_the_wanted_names_are_returned(store: MetricsStore) -> N
 
 
 def test_of_a_metric_with_a_value_for_each_key_the_first_are_sent(store: MetricsStore) -> None:
-    """Whoever reads the metrics of all tasks each second pays for every one."""
+    """The tracker reads the metrics of all tasks each second, and each metric costs time."""
     gauges = [Metric(f"user/k/{key}", MetricKind.GAUGE, "1", 7.0) for key in range(1000)]
     store.take(record(2, 100.0, *gauges, counted(10)), 0.0)
     found = rows_of(store, "", 0, by_task=True, names=(OF_AUTHORS, "execute-count"), now_s=1.0)

@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,7 +56,6 @@ class Sandbox:
         runs: the commands that were started, in this order.
         submits: whether reports of submitted topologies may remain, which the state keeps for a day. `start` sets it.
         environ: variables for all processes that start after they are set.
-        commands: how many commands `heron` has run.
     """
 
     root: Path
@@ -63,7 +63,6 @@ class Sandbox:
     runs: list[HeronRun] = field(default_factory=list)
     submits: bool = False
     environ: dict[str, str] = field(default_factory=dict)
-    commands: int = 0
 
     @property
     def home(self) -> Path:
@@ -88,13 +87,14 @@ class Sandbox:
             AssertionError: when the exit code is not `code`; it has the output.
             subprocess.TimeoutExpired: after 90 s.
         """
-        self.commands += 1
-        out, err = (self.root / f"command{self.commands}.{name}" for name in ("out", "err"))
+        folder = Path(tempfile.mkdtemp(prefix="command", dir=self.root))
+        out, err = folder / "stdout", folder / "stderr"
         process = start_process([str(HERON), *words], self.env, self.root, out, err)
         try:
             ended = process.wait(RUN_S)
         finally:
             process.kill()
+            process.wait()
         texts = (path.read_text(encoding="utf-8", errors="replace") for path in (out, err))
         done = subprocess.CompletedProcess([str(HERON), *words], ended, *texts)
         assert done.returncode == code, f"heron {' '.join(words)}\n{done.stdout}\n{done.stderr}"

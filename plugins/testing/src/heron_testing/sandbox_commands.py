@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -24,7 +25,7 @@ from heron.driver_kit.command_line import can_show_command_line
 from heron.driver_kit.fork_server import ForkedProcess, ForkServer, ForkServerError
 from heron_testing.forked_command import CommandRequest
 
-__all__ = ["SandboxProcess", "start_process"]
+__all__ = ["HERON", "SandboxProcess", "start_process"]
 
 HERON = Path(sys.executable).with_name("heron")
 """The program of the command."""
@@ -130,7 +131,9 @@ class _Template:
             return None
 
 
-_templates: list[_Template] = []
+@cache
+def _template() -> _Template:
+    return _Template()
 
 
 def start_process(
@@ -145,9 +148,7 @@ def start_process(
     stdout.touch()
     stderr.touch()
     if words[0] == str(HERON) and stdin == subprocess.DEVNULL and can_show_command_line():
-        if not _templates:
-            _templates.append(_Template())
-        template = _templates[0]
+        template = _template()
         if template.usable and _at_start(environ) == _at_start(template.environ):
             request = CommandRequest(tuple(words), dict(environ), str(cwd), str(stdout), str(stderr))
             if forked := template.fork(request, stdout.with_name(f"{stdout.name}.request")):

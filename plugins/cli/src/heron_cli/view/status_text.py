@@ -9,10 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from heron.ipc.documents.status import ProcessStatus, StandbyStatus, TopologyStatus, UserErrorStatus
+from heron_cli.topologies.running.remote_topology import not_running
 from heron_cli.topologies.running.status_report import StatusReport
 from heron_cli.view.checkpoint_text import status_lines
 from heron_cli.view.status_table import status_table
-from heron_cli.view.text import counted, format_count, format_time
+from heron_cli.view.text import format_count, format_time
 
 __all__ = ["format_duration", "status_text"]
 
@@ -115,8 +116,7 @@ def _container_lines(report: StatusReport) -> Iterator[str]:
         yield f"the state of its job is unknown: {report.scheduler_error}"
     for each in report.containers:
         if not each.running:
-            why = f": {each.last_error}" if each.last_error else ""
-            yield f"container {each.container_id} does not run, after {counted(each.attempts, 'start')}{why}"
+            yield not_running(each)
 
 
 def _outage_lines(status: TopologyStatus) -> Iterator[str]:

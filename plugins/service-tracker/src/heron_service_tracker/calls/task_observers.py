@@ -129,6 +129,6 @@ def _profile_answer(found: TaskProfile) -> ProfileAnswer:
 
 
 def _spread(task_ids: Sequence[int], most: int) -> list[int]:
-    """At most so many of the tasks, with the same distance between them."""
+    """The tasks, or `most` of them at equal distances."""
     count = min(len(task_ids), most)
     return [task_ids[number * len(task_ids) // count] for number in range(count)]

@@ -19,7 +19,7 @@ export function historyName(name, labels) {
   return labels.use ? `${OF_ENGINE}${name}/${labels.use}` : OF_ENGINE + name;
 }
 
-// A chart for each of them: title, metrics, text of a value, kinds of components. `added` says what a component has.
+// A chart for each of them: title, metrics, text of a value, kinds of components.
 export const ENGINE_CHARTS = Object.keys(TEXTS).flatMap((name) => (name === "task-time-s" ? USES.map((use) => `${name}/${use}`) : [name])).map(chartOf);
 
 function chartOf(name) {

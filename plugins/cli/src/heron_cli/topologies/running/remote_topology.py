@@ -44,7 +44,7 @@ from heron_cli.topologies.running.topology_plans import TopologyPlans, read_plan
 if TYPE_CHECKING:
     from heron.ipc.query import TManagerClient
 
-__all__ = ["RemoteTopology", "UnreachableTopology"]
+__all__ = ["RemoteTopology", "UnreachableTopology", "not_running"]
 
 _OPEN_CLIENT = "heron_cli.topologies.running.tmanager_client:open_tmanager_client"
 """Loaded by name because it brings ZeroMQ and protobuf (60 ms), which `heron list` does not need."""
@@ -88,11 +88,7 @@ class UnreachableTopology:
 
     def reason(self) -> str:
         """Return why it does not answer, for people."""
-        why = "".join(
-            f"; container {each.container_id} does not run, after {_starts(each.attempts)}: {each.last_error}"
-            for each in self.containers
-            if not each.running and each.last_error
-        )
+        why = "".join(f"; {not_running(each)}" for each in self.containers if not each.running and each.last_error)
         if self.scheduler_error:
             why += f"; the state of its job is unknown: {self.scheduler_error}"
         if not self.planned:
@@ -102,8 +98,11 @@ class UnreachableTopology:
         return f"its topology manager is being restarted; {data}{why}"
 
 
-def _starts(number: int) -> str:
-    return f"{number} start" if number == 1 else f"{number} starts"
+def not_running(container: ContainerStatus) -> str:
+    """Return what the scheduler says of a container that does not run."""
+    starts = "1 start" if container.attempts == 1 else f"{container.attempts} starts"
+    why = f": {container.last_error}" if container.last_error else ""
+    return f"container {container.container_id} does not run, after {starts}{why}"
 
 
 class RemoteTopology:
