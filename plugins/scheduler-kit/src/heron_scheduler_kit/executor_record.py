@@ -57,6 +57,10 @@ class ExecutorRecord:
         """Record the executor that runs now. Raises OSError."""
         write_private(self._file, json.dumps({"pid": executor.pid, "start": executor.start}).encode())
 
+    def is_of(self, executor: ProcessIdentity) -> bool:
+        """Return whether no later executor is recorded."""
+        return _read(self._file) in {None, executor}
+
     def remove(self) -> None:
         """Remove the record of an executor that has ended, and the run directory if it is empty then."""
         self._file.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from heron.driver_kit.child_processes import ProcessIdentity
-from heron_scheduler_spark.worker.executor_record import ExecutorRecord, remove_stale_run_dirs
+from heron_scheduler_kit.executor_record import ExecutorRecord, remove_stale_run_dirs
 
 
 @pytest.fixture
@@ -86,3 +86,15 @@ def test_the_last_container_that_ends_removes_the_run_directory(tmp_path: Path, 
 def test_a_folder_that_cannot_be_read_is_ignored(tmp_path: Path) -> None:
     """A failed cleanup must not prevent the start of a container."""
     remove_stale_run_dirs(tmp_path / "none" / "heron-00000000")
+
+
+def test_a_record_tells_whether_a_later_executor_runs_there(
+    tmp_path: Path, alive: ProcessIdentity, gone: ProcessIdentity
+) -> None:
+    """An attempt that was replaced on its machine must not remove the record of its successor."""
+    record = ExecutorRecord(tmp_path, 1)
+    assert record.is_of(gone)
+    record.write(gone)
+    assert record.is_of(gone)
+    record.write(alive)
+    assert not record.is_of(gone)
