@@ -129,6 +129,12 @@ def demo(session: nox.Session) -> None:
 
 
 @nox.session
+def stack(session: nox.Session) -> None:
+    """Run Scribe, Kafka, pipelines, a view and its answers over HTTP (examples/stack); -- --measure S: measure it."""
+    session.run(sys.executable, str(ROOT / "examples" / "stack" / "stack.py"), *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Run the benchmark suite; prints ratios to the null engine."""
     session.run(sys.executable, "-m", "bench", *session.posargs)
@@ -157,6 +163,13 @@ def soak(session: nox.Session) -> None:
 def chaos(session: nox.Session) -> None:
     """Kill and stop processes of a topology under load; nothing may be lost [-- --mode M --updates --minutes M]."""
     session.run(sys.executable, "-m", "chaos", *session.posargs)
+
+
+@nox.session
+def simulate(session: nox.Session) -> None:
+    """Simulate whole topologies from seeds [-- --seed N --runs N --state --trace]."""
+    session.env["PYTHONHASHSEED"] = "0"
+    session.run(sys.executable, "-m", "heron_testing.seeded", *session.posargs)
 
 
 @nox.session

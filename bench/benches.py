@@ -6,9 +6,11 @@ from bench.auto_scale import AutoScale
 from bench.back_pressure import BackPressure
 from bench.bench_kind import Bench
 from bench.checkpoints import CheckpointLatency, Checkpoints, RestoreState
+from bench.child_pipe import ChildPipe
 from bench.encryption import Encryption
 from bench.health_cost import HealthCost
 from bench.job import ATLEAST, ATMOST, Job
+from bench.jvm_words import JvmWords
 from bench.latency import Latency
 from bench.live_update import LiveUpdate
 from bench.many_containers import ManyContainers
@@ -19,6 +21,7 @@ from bench.pipelines import Pipeline
 from bench.poison import PoisonRecords
 from bench.recovery import Recovery
 from bench.scaling import over_containers, over_tasks
+from bench.scribe_in import ScribeIn
 from bench.spark_latency import SparkLatency
 from bench.spark_pipelines import SparkPipeline
 from bench.spark_start import SparkStart
@@ -62,6 +65,9 @@ BENCHES: tuple[Bench, ...] = (
     Latency("Latency100k", 100_000),
     BackPressure("BackPressure"),
     PoisonRecords("PoisonRecords"),
+    ChildPipe("ChildPipe"),
+    JvmWords("JvmWords", Job("simplified_word_count")),
+    ScribeIn("ScribeIn"),
     StartUp("StartUp"),
     Memory("Memory"),
     ManyContainers("ManyContainers"),

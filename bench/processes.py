@@ -18,6 +18,8 @@ _ROLES = {
     "heron.metricsmgr.main": "metrics manager",
     "heron.executor.main": "executor",
     "heron.instance.main": "instance",
+    "bench-child": "child",
+    "heron.jvm.Main": "child",
     "heron_scheduler_spark.spark_driver": "Spark's driver",
     "org.apache.spark.deploy.SparkSubmit": "Spark's driver",
     "org.apache.spark.executor.CoarseGrainedExecutorBackend": "Spark's executors",

@@ -9,6 +9,7 @@ from ground_truth.faults import (
     Fault,
     calls_that_hang,
     debugged_task,
+    debugger,
     drained_backlog,
     few_pending,
     hot_key,
@@ -144,6 +145,7 @@ CAUSES = (
     Cause(
         "debugged-task", "a task of a shuffle runs a fifth of the time", debugged_task, SHUFFLED, invites="slow-host"
     ),
+    Cause("debugger", "pdb stops a task with keys at every 50th tuple, for 3 s", debugger, invites="slow-key"),
     Cause("slow-key", "3 % of all tuples have one key, which takes 20 times as long", slow_key, invites="slow-task"),
     Cause(
         "drained-backlog",

@@ -21,6 +21,7 @@ __all__ = [
     "Fault",
     "calls_that_hang",
     "debugged_task",
+    "debugger",
     "drained_backlog",
     "few_pending",
     "hot_key",
@@ -165,6 +166,11 @@ def debugged_task(run: TopologyRun) -> AbstractContextManager[frozenset[str]]:
     """A task runs for a fifth of the time, as under a debugger that stops at each breakpoint."""
     task = _task(run)
     return _pulsed(run.pid(task_id=task), _DEBUGGED_S, f"slow-task enrich/{task}")
+
+
+def debugger(run: TopologyRun) -> AbstractContextManager[frozenset[str]]:
+    """A task with keys stops in pdb at every 50th tuple, for 3 s."""
+    return switched_task("debugger", "debugged-task")(run)
 
 
 def hot_key(run: TopologyRun) -> AbstractContextManager[frozenset[str]]:

@@ -54,6 +54,18 @@ def test_the_topology_of_the_page_on_delivery_runs_to_its_end(tmp_path: Path) ->
 
 
 @pytest.mark.matrix
+def test_the_child_of_the_page_on_languages_prints_what_the_page_says(tmp_path: Path) -> None:
+    """The program in the child needs no library."""
+    page = (ROOT / "docs" / "languages.md").read_text(encoding="utf-8")
+    child, topology, *_ = CODE.findall(page)
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "__init__.py").touch()
+    (tmp_path / "parts" / "shout.py").write_text(child, encoding="utf-8")
+    printed = [line for line in run_topology(topology, tmp_path).stdout.splitlines() if line]
+    assert printed == [line.strip() for line in page.splitlines() if line.startswith("    ") and line.strip().isupper()]
+
+
+@pytest.mark.matrix
 def test_the_dead_letters_of_the_page_on_delivery_are_received(tmp_path: Path) -> None:
     """A line with a word that always raises; the spout drops what is given up."""
     code, config, keep = CODE.findall((ROOT / "docs" / "at-least-once.md").read_text(encoding="utf-8"))

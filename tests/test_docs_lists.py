@@ -106,7 +106,11 @@ def test_a_row_of_the_list_names_folder_family_and_drivers(row: tuple[str, str, 
 
 def programs(folder: Path) -> set[str]:
     """The examples: files that no other example imports, and the folders of plugins."""
-    files = {path for path in folder.rglob("*.py") if "plugins" not in path.relative_to(folder).parts}
+    files = {
+        path
+        for path in folder.rglob("*.py")
+        if "plugins" not in path.relative_to(folder).parts and path.name != "__init__.py"
+    }
     imported = {name for path in files for name in imports(path)}
     plugins = {path.parent for path in folder.glob("plugins/*/pyproject.toml")}
     return {str(path.relative_to(folder)) for path in {each for each in files if each.stem not in imported} | plugins}

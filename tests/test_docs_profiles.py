@@ -39,7 +39,7 @@ def test_the_table_has_the_profiles_that_are_shipped() -> None:
     """The table lists no other profile."""
     table = PAGE.partition("## What is shipped")[2].partition("\n## ")[0]
     named = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
-    clusters = ["kubernetes", "nomad", "slurm", "yarn", "spark"]
+    clusters = ["kubernetes", "nomad", "slurm", "yarn", "aurora", "spark"]
     order = ["local", "testing", "production", *clusters, "spark-batch", "spark-streaming"]
     assert named == sorted(named, key=order.index)
     assert set(named) == {each.name for each in profile_entries()}

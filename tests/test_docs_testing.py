@@ -12,7 +12,8 @@ import pytest
 from heron_testing.heron_run import HeronRun
 from heron_testing.sandbox import Sandbox
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "testing.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = (DOCS / "testing.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^```python\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILES = dict(FILE.findall(PAGE))
 TESTS = [name for name in FILES if name.startswith("test_")]
@@ -21,13 +22,27 @@ TESTS = [name for name in FILES if name.startswith("test_")]
 @pytest.mark.matrix
 def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     """Readers begin with a copy of them."""
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text, encoding="utf-8")
-    options = ("-q", "-W", "error", "-c", "/dev/null", "--rootdir", str(tmp_path), "-p", "no:cacheprovider")
-    command = [sys.executable, "-m", "pytest", *options, *TESTS]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    check(FILES, tmp_path, *TESTS)
+
+
+@pytest.mark.matrix
+def test_the_connector_of_the_page_on_connectors_passes(tmp_path: Path) -> None:
+    """One case of its suite; `tests/contract` has the same connector with all cases."""
+    files = dict(FILE.findall((DOCS / "testing-connectors.md").read_text(encoding="utf-8")))
+    assert set(files) == {"programs/read_text_files.py", "test_source_text_files.py"}
+    check(files, tmp_path, "test_source_text_files.py", "-k", "poison")
+
+
+def check(files: dict[str, str], folder: Path, *words: str) -> None:
+    """Write files, and run the tests among them."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    options = ("-q", "-W", "error", "-c", "/dev/null", "--rootdir", str(folder), "-p", "no:cacheprovider")
+    command = [sys.executable, "-m", "pytest", *options, *words]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
     assert ran.returncode == 0, ran.stdout
+    assert " passed" in ran.stdout
 
 
 def test_each_file_of_the_page_is_a_test_or_a_topology() -> None:

@@ -2,10 +2,10 @@
 
 The folder ``plugins/scheduler-local/`` has the distribution ``heron-scheduler-local``, the import package
 ``heron_scheduler_local``, the group ``heron.scheduler`` and the name ``local``. A bundle has no code, so it has no
-import package and no entry point. A compat plugin serves a foreign package, so its import package has the name of that
-package. A connector is imported by pipelines, so it has no entry point. A service is a command, so its entry point
-``NAME`` is in the group ``heron.command``. A library (the command, the kits) has no family: ``plugins/cli/`` is
-``heron-cli`` is ``heron_cli``.
+import package and no entry point. A compat plugin that installs a foreign package has the import package of that name.
+A connector is imported by pipelines and a runtime by topologies, so they have no entry point. A service is a
+command, so its entry point ``NAME`` is in the group ``heron.command``. A library (the command, the kits) has no family:
+``plugins/cli/`` is ``heron-cli`` is ``heron_cli``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FAMILIES = {
-    "bundle", "checkpoint", "compat", "connector", "engine", "health", "metricsink", "packing", "scheduler",
+    "bundle", "checkpoint", "compat", "connector", "engine", "health", "metricsink", "packing", "runtime", "scheduler",
     "serializer", "service", "state", "statemgr", "store", "task", "uploader",
 }  # fmt: skip
 LIBRARIES = {
@@ -29,7 +29,7 @@ LIBRARIES = {
 }  # fmt: skip
 DISTRIBUTIONS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 PLUGINS = [folder for folder in DISTRIBUTIONS if folder.name not in LIBRARIES]
-DRIVERS = [folder for folder in PLUGINS if not folder.name.startswith(("bundle-", "connector-"))]
+DRIVERS = [folder for folder in PLUGINS if not folder.name.startswith(("bundle-", "connector-", "runtime-"))]
 PACKAGES = [folder for folder in DISTRIBUTIONS if not folder.name.startswith("bundle-")]
 
 
@@ -44,8 +44,9 @@ def project(folder: Path) -> dict[str, object]:
 
 
 def import_name(folder: Path) -> str:
-    if folder.name.startswith("compat-"):
-        return folder.name.removeprefix("compat-").replace("-", "_")
+    foreign = folder.name.removeprefix("compat-").replace("-", "_")
+    if foreign != folder.name and (folder / "src" / foreign).is_dir():
+        return foreign
     return "heron_" + folder.name.replace("-", "_")
 
 

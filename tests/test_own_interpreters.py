@@ -17,11 +17,12 @@ TESTING = {"testing", "testing-servers"}
 def test_every_interpreter_is_started_without_the_present_folder() -> None:
     """With `-m` and `-c`, Python imports from the present folder first, and other users may write into that one.
 
-    `-P` leaves the present folder out. The command line has it, or a constant that the command line unpacks.
+    `-P` and `-I` leave the present folder out. The command line has one, or a constant that the command line unpacks.
     """
     found = list(_command_lines())
     assert len(found) >= 8, "the search finds the command lines no more"
-    assert [place for place, second in found if second != "'-P'" and not second.startswith("*_OPTIONS")] == []
+    safe = ("'-P'", "'-I'", "*_OPTIONS")
+    assert [place for place, second in found if not second.startswith(safe)] == []
     assert '_OPTIONS = ["-P", "-m"]' in (ROOT / "heron-core/src/heron/driver_kit/fork_server.py").read_text()
 
 

@@ -323,6 +323,13 @@ def test_a_test_with_a_sandbox_runs_the_command(root: Path) -> None:
     assert changed(root, "plugins/cli/src/heron_cli/main.py", "x = 1\n")["uploader-s3"] == ["core"]
 
 
+def test_a_parameter_of_a_helper_asks_for_no_fixture(root: Path) -> None:
+    """A folder that is called `sandbox` would bring the whole command into the inputs."""
+    write(root, "plugins/testing/src/heron_testing/sandbox.py", "import heron.late\n")
+    write(root, "plugins/uploader-s3/tests/test_s3.py", "def fetch(sandbox):\n    ...\n\n\ndef test_it(s3):\n    ...\n")
+    assert changed(root, "plugins/testing/src/heron_testing/sandbox.py", "x = 1\n") == {}
+
+
 def test_end_to_end_suites_depend_on_what_they_share_and_run(root: Path) -> None:
     """Inputs include the modules that they import and the topologies that they name."""
     assert changed(root, "tests/e2e/flowing.py", "x = 1\n") == {"on-s3": ["shared"]}
@@ -441,9 +448,12 @@ def test_modules_of_servers_list_the_fixtures_of_the_pytest_plugin(here: KeyFind
 
 @pytest.mark.matrix
 def test_driver_suites_of_this_repository_do_not_reach_the_roles(here: KeyFinder) -> None:
-    """Otherwise a change of the core would run every server. Schedulers start roles."""
+    """Otherwise a change of the core would run every server.
+
+    Schedulers start roles, and components of other languages run in the simulator, which has parts of an instance.
+    """
     for suite in here.suites:
-        if suite.kind is Kind.PLUGIN and not suite.name.startswith("scheduler-"):
+        if suite.kind is Kind.PLUGIN and not suite.name.startswith(("scheduler-", "runtime-")):
             core = here.key(suite).files[Group.CORE.value]
             roles = [path for path in core if re.search(r"/(stmgr|tmanager|executor|instance)/", path)]
             assert [path for path in roles if not path.endswith("__init__.py")] == [], suite.name

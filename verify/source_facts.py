@@ -34,7 +34,7 @@ class SourceFacts:
     programs: set[str] = field(default_factory=set)
     """Names of files looked for beside an interpreter or on the PATH, ends of paths, first words of lists."""
     arguments: set[str] = field(default_factory=set)
-    """Names of parameters, and names of fixtures that calls ask for."""
+    """Names of the parameters of tests and fixtures, and names of fixtures that calls ask for."""
     fixtures: set[str] = field(default_factory=set)
     """Names in the tuple ``FIXTURES`` of a module with a server: the fixtures that serve it."""
     marks: set[str] = field(default_factory=set)
@@ -127,8 +127,8 @@ class _Reader:
         match node:
             case ast.Assign(targets=[ast.Name(id="FIXTURES")], value=ast.Tuple(elts=names)):
                 self._facts.fixtures.update(_strings(names))
-            case ast.arg(arg=name):
-                self._facts.arguments.add(name)
+            case ast.FunctionDef(args=args) | ast.AsyncFunctionDef(args=args) if _asks_for_fixtures(node):
+                self._facts.arguments.update(each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs))
             case ast.Attribute(value=ast.Attribute(attr="mark"), attr=name):
                 self._facts.marks.add(name)
             case ast.Call(func=function, args=arguments):
@@ -138,6 +138,12 @@ class _Reader:
                 if _last_name(function) in _FINDS_FIXTURE:
                     self._facts.arguments.update(named)
                     self._asks_by_value |= len(named) < len(arguments)
+
+
+def _asks_for_fixtures(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Other functions are handed what they take: by a test or a fixture that asks for it."""
+    decorators = [each.func if isinstance(each, ast.Call) else each for each in function.decorator_list]
+    return function.name.startswith("test") or "fixture" in map(_last_name, decorators)
 
 
 def _marks_of_module(tree: ast.Module) -> set[str]:

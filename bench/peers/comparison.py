@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bench.findings import Pace
 from bench.job import ATLEAST, ATMOST, Job
+from bench.jvm_words import rate_in_java
 from bench.machine import machine
 from bench.peers.peer import Peer
 from bench.peers.systems import MORE_PEERS, PEERS
@@ -142,6 +143,9 @@ def _others(found: Comparison) -> dict[str, Callable[[Pace], float]]:
         name = peer.subject or peer.name
         found.versions[name] = peer.version
         runs[name] = partial(_rate, peer)
+    for name, mode in (("Heron, in Java", ATMOST), ("Heron, in Java, at least once", ATLEAST)):
+        found.versions[name] = "this tree"  # it is left out where there is no Java
+        runs[name] = partial(rate_in_java, mode)
     for name, variant in _SPARK.items():
         found.versions[name] = importlib.metadata.version("pyspark")
         runs[name] = partial(words_per_s, variant=VARIANTS[variant])

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import gc
+import io
 import os
+import pdb
 import random
 import signal
 import threading
@@ -23,6 +25,7 @@ from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, T
 _CUSTOMERS = 10_000
 _LEAK_BYTES = 300_000
 _KEPT_OBJECTS = 300_000
+_STOP_EVERY, _STOP_S = 50, 3.0  # tuples between two stops of the debugger, and how long a person looks
 
 
 def work(seconds: float) -> None:
@@ -86,6 +89,8 @@ class Enrich(Bolt):
         self.task = context.get_task_id()
         self.leaked: list[bytes] = []
         self.kept: list[list[int]] = []
+        self.debugger = pdb.Pdb(stdin=_Person(), stdout=io.StringIO(), nosigint=True, readrc=False)
+        self.processed = 0
 
     def process(self, tup: Tuple) -> None:
         """Call the service, and emit the order."""
@@ -111,6 +116,18 @@ class Enrich(Bolt):
             os.kill(os.getpid(), signal.SIGKILL)  # as the kernel does when memory is short
         if self.task in self.switches.numbers("hang"):
             threading.Event().wait()
+        self.processed += 1
+        if self.task in self.switches.numbers("debugger") and self.processed % _STOP_EVERY == 0:
+            self.debugger.set_trace()
+
+
+class _Person(io.StringIO):
+    """Looks at each stop of a debugger for some seconds, and continues."""
+
+    def readline(self, _size: int | None = -1, /) -> str:  # type: ignore[override]
+        """Return the command, late."""
+        time.sleep(_STOP_S)
+        return "continue\n"
 
 
 class Store(Bolt):

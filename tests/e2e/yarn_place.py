@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from heron_cli.client import connect
+from heron_testing.heron_run import processes_of
 from heron_testing.waiting import wait_until
 from heron_testing_servers.hdfs import HdfsServer
 from heron_testing_servers.s3 import S3Server
@@ -109,12 +110,19 @@ class YarnPlace:
                     found[each] = node
         return found
 
-    def lose(self, node: str) -> None:
-        """Kill a node manager, and wait until YARN has lost it; the processes of its containers go on."""
+    def lose(self, node: str, *, machine: bool = False) -> None:
+        """Kill a node manager, and wait until YARN has lost it.
+
+        The processes of its containers go on, unless the `machine` is lost.
+        """
         self.yarn.nodes[node].kill()
         for master, place in self.masters().items():  # otherwise this process of YARN would stay for ever
             if place == node:
                 master.kill()
+        for each in processes_of(self.sandbox.home) if machine else ():
+            with suppress(psutil.Error):
+                if self.node_of(each) == node:
+                    each.kill()
         wait_until(lambda: node not in self.yarn.ready_nodes(), BACK_S, f"{node} is lost")
 
     def leaves_nothing(self) -> None:
@@ -136,6 +144,14 @@ class YarnPlace:
             job = client.topology(topology).job
             wait_until(lambda: words in str(job()), STATUS_S, f"the job has {words!r}")
         assert words in " ".join(self.told(topology).split())
+
+    def files(self, path: str) -> dict[str, str]:
+        """Return the modes of all files below a folder of HDFS."""
+        found: dict[str, str] = {}
+        for name, entry in self._entries(path).items():
+            each = f"{path}/{name}"
+            found |= self.files(each) if entry["type"] == "DIRECTORY" else {each: str(entry["permission"])}
+        return found
 
     def _entries(self, path: str) -> dict[str, dict[str, object]]:
         url = f"{self.hdfs.url}/webhdfs/v1{path}?op=LISTSTATUS&user.name=root"

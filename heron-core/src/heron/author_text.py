@@ -29,9 +29,10 @@ __all__ = [
     "named_error",
     "names_secret",
     "number_or_class",
-    "raised_lines",
+    "raised_at",
     "short_text",
     "traceback_text",
+    "without_middle",
 ]
 
 HIDDEN = "(hidden)"
@@ -115,14 +116,20 @@ def named_error(error: BaseException) -> str:
     return f"{class_name(error)}: {error_text(error)}"
 
 
-def raised_lines(error: BaseException) -> list[object]:
-    """The places of a traceback, a code object and an instruction for each frame: equal if its lines are."""
-    places: list[object] = []
+def raised_at(doing: str, error: BaseException, *, by_caller: bool = False) -> tuple[object, ...]:
+    """What was called, the class of its exception, and each frame's code and instruction: equal if the lines are.
+
+    With `by_caller`, the first frame is the caller's, which makes this call at one place, and is left out.
+    """
     trace = error.__traceback__
-    while trace is not None:
+    if trace is None:
+        return doing, type(error)
+    if by_caller:
+        trace = trace.tb_next or trace
+    places: list[object] = [doing, type(error), trace.tb_frame.f_code, trace.tb_lasti]
+    while (trace := trace.tb_next) is not None:
         places += (trace.tb_frame.f_code, trace.tb_lasti)
-        trace = trace.tb_next
-    return places
+    return tuple(places)
 
 
 def traceback_text(error: BaseException, most: int = _LONGEST_TRACE) -> str:
@@ -131,10 +138,15 @@ def traceback_text(error: BaseException, most: int = _LONGEST_TRACE) -> str:
         text = "".join(traceback.format_exception(error))
     except BaseException as failure:  # it reads attributes of the exception, which may be properties
         text = f"<no traceback: formatting it raised {class_name(failure)}>\n"
-    if len(text) > most:
-        half = most // 2
-        text = f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
-    return text
+    return without_middle(text, most)
+
+
+def without_middle(text: str, most: int = _LONGEST_TRACE) -> str:
+    """The text; the middle of one of more than `most` characters is left out."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
 
 
 def _loaded() -> Iterator[object]:

@@ -211,10 +211,16 @@ class UserCodeError(HeronError):
         part: the part of the component that failed, such as an operator of a pipeline; failures of different parts are
             shown separately, also if they have one place. Empty for the component as a whole.
         place: the author's file and line, if the traceback has stayed in another process; otherwise empty.
+        exception: the class of the exception if it is one of another language; the message begins with it. Otherwise
+            empty.
+        trace: what is shown in the place of the traceback, whose lines are the engine's: the stack trace of another
+            language, or nothing. None: the traceback is shown.
     """
 
     part: str = ""
     place: str = ""
+    exception: str = ""
+    trace: str | None = None
 
 
 class EmitError(UserCodeError):

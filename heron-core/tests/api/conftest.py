@@ -13,6 +13,7 @@ from heron.api import (
     GlobalStreamId,
     IMetric,
     ITaskHook,
+    PlainBatch,
     SpoutCollector,
     ThreadsafeCollector,
     TopologyContext,
@@ -20,7 +21,7 @@ from heron.api import (
 )
 from heron.api.columns import Columns
 from heron.api.context import S
-from heron.api.definition import GroupingDefinition
+from heron.api.definition import GroupingDefinition, TopologyDefinition
 
 Calls: TypeAlias = list[tuple[object, ...]]
 
@@ -51,6 +52,12 @@ class RecordingSpoutCollector:
         ids: Sequence[object] | None = None,
     ) -> None:
         self.calls.append(("emit_columns", batch, tup_id, stream, direct_task, ids))
+
+    def emit_plain(
+        self, payload: bytes, rows: int, stream: str = "default", ids: Sequence[object] | None = None
+    ) -> Sequence[tuple[object, ...]]:
+        self.calls.append(("emit_plain", payload, rows, stream, ids))
+        return ()
 
     def emit_watermark(self, time_s: float, idle: bool = False) -> None:
         self.calls.append(("emit_watermark", time_s, idle))
@@ -88,6 +95,23 @@ class RecordingBoltCollector:
     ) -> None:
         self.calls.append(("emit_columns", batch, stream, anchors, direct_task))
 
+    def emit_plain(
+        self,
+        payload: bytes,
+        rows: int,
+        stream: str = "default",
+        anchors: Sequence[tuple[PlainBatch | Tuple, Sequence[int]]] = (),
+    ) -> Sequence[tuple[object, ...]]:
+        self.calls.append(("emit_plain", payload, rows, stream, anchors))
+        return ()
+
+    def settle_rows(self, batch: PlainBatch, places: Sequence[int], *, acked: bool) -> None:
+        self.calls.append(("settle_rows", batch, places, acked))
+
+    def flush_if_due(self) -> bool:
+        self.calls.append(("flush_if_due",))
+        return False
+
     def ack(self, tup: object) -> None:
         self.calls.append(("ack", tup))
 
@@ -121,6 +145,9 @@ class LoneContext(TopologyContext):
 
     def get_cluster_config(self) -> Mapping[str, object]:
         return {}
+
+    def get_topology(self) -> TopologyDefinition:
+        return TopologyDefinition("alone", ())
 
     def get_component_tasks(self, component_id: str) -> list[int]:
         return [1]

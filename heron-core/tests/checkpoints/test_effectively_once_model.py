@@ -46,7 +46,7 @@ def _any_age(self: ChannelAlignment, source: int, sent_under: int, since: int, v
     return VERDICT(self, source, sent_under, 0, version)
 
 
-def _no_loss(self: CheckpointProgress, container_id: int, incarnation: int, losses: int, by_task: object) -> None:
+def _no_loss(self: CheckpointProgress, *_reported: object, again: bool) -> None:
     """Forgets the loss."""
 
 

@@ -15,11 +15,13 @@ from typing import cast
 import pytest
 
 from heron.api.definition import GroupingDefinition, InputDefinition, StreamDefinition
+from heron.api.plain_batch import PlainBatch
 from heron.api.stream import ICustomGrouping
 from heron.api.tuple import Tuple, TupleHelper
 from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
-from heron.instance.acks.tracked_batch import UNTRACKED, tracked_batch
-from heron.instance.codec.batch_codec import decode_columns
+from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch, tracked_batch
+from heron.instance.codec.batch_codec import rows_to_columns
+from heron.instance.codec.plain import PLAIN
 from heron.instance.garbage import collect_less
 from heron.instance.gateway.session import settled_roots
 from heron.instance.input.bolt_acks import AckTracker
@@ -235,6 +237,12 @@ class SpoutTask(EmittingTask):
         assert self._emit is not None
         self._emit(self.next_row(stream, (), name=name, bad=bad), name, stream)
 
+    def emit_batch(self, names: Sequence[object]) -> None:
+        """One emit of rows that are encoded, each with a name, or all without."""
+        rows = [self.next_row("default", (), name=name, bad=False) for name in names]
+        ids = None if names[0] is None else names
+        assert not self.emitter.emit_plain(PLAIN.encode(rows_to_columns(list(map(tuple, rows)), 3)), len(rows), ids=ids)
+
 
 class BoltTask(EmittingTask):
     """A bolt's emitter, tracker and pools, used in the order in which `heron.instance.bolt_runner` uses them."""
@@ -267,7 +275,7 @@ class BoltTask(EmittingTask):
         data = self.inbox.popleft()
         head = parse_segment(data, 0)
         batch = tracked_batch(head, self.task_id)
-        values = zip(*decode_columns(data[head.payload_start : head.end], head.rows), strict=True)
+        values = decoded_rows(data)
         source = (head.source_task, head.stream)
         pool = self._pools.setdefault(source, TuplePool(Tuple.source("c", "s", head.source_task)))
         self._pool = pool.take(head.rows)
@@ -283,6 +291,31 @@ class BoltTask(EmittingTask):
         self.emitter.resolve_anchors(batch)
         self.tracker.in_work = None
         pool.recycle(head.rows, batch or UNTRACKED)
+
+    def take_plain(self) -> tuple[PlainBatch, list[Tuple]]:
+        """The oldest segment in the inbox as a batch that is not decoded, and a tuple for each of its rows."""
+        data = self.inbox.popleft()
+        head = parse_segment(data, 0)
+        tracked = tracked_batch(head, self.task_id) or UNTRACKED
+        batch, tuples = PlainBatch("c", "s", head.source_task, head.rows, b"", tracked), list[Tuple]()
+        for place, values in enumerate(decoded_rows(data)):
+            tuples.append(batch.anchor(place))
+            tuples[-1].values = values
+        return batch, tuples
+
+    def emit_batch(self, anchors: Sequence[tuple[PlainBatch | Tuple, Sequence[int]]], tuples: Sequence[Tuple]) -> None:
+        """One emit of rows that are encoded, anchored to these tuples, of which some are none."""
+        parents = [[self._copy_of(each)] if each._index >= 0 else [] for each in tuples]
+        rows = [tuple(self.next_row("default", each, name=None, bad=False)) for each in parents]
+        assert not self.emitter.emit_plain(PLAIN.encode(rows_to_columns(list(rows), 3)), len(rows), anchors=anchors)
+
+    def settle_rows(self, batch: PlainBatch, tuples: Sequence[Tuple], *, acked: bool) -> None:
+        """`BoltAcks.settle_rows`."""
+        copies = {self._copy_of(tup) for tup in tuples} - self.net.model.settled
+        self.net.model.settled |= copies
+        self._to_send |= dict.fromkeys(copies, "ack" if acked else "fail")
+        if isinstance(batch.id, TrackedBatch):
+            self.tracker.settle_places(batch.id, [each._index for each in tuples], acked=acked)
 
     def settle(self) -> None:
         """`BoltAcks.settle`."""

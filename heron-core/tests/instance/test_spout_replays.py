@@ -25,7 +25,7 @@ from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.queues.data_queue import LettersAsked
 from heron.instance.replay.kept_roots import KeptRoot
 from heron.instance.replay.letter_store import TaskName
-from heron.instance.replay.pickled_letter import letter_line
+from heron.instance.replay.pickled_letter import LetterRow, letter_line
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.spout_replays import SpoutReplays
 from heron.instance.spout_runner import SpoutRunner
@@ -197,11 +197,11 @@ class Kept:
     is_full = False
 
     def __init__(self) -> None:
-        self.letters: list[DeadLetter] = []
+        self.letters: list[LetterRow] = []
         self.stored: dict[str, LetterLine] = {}
         self.changes = 0
 
-    def add(self, letters: Mapping[str, DeadLetter]) -> None:
+    def add(self, letters: Mapping[str, LetterRow]) -> None:
         """Keep them."""
         self.letters += letters.values()
 
@@ -213,7 +213,7 @@ class Kept:
         """Take those."""
         return [self.stored.pop(each) for each in ids if each in self.stored]
 
-    def change(self, changes: Mapping[str, DeadLetter | None]) -> bool:
+    def change(self, changes: Mapping[str, LetterRow | None]) -> bool:
         """Change them, unless the disk is full."""
         self.changes += bool(changes)
         if not self.is_full:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron.api.definition import GroupingDefinition, GroupingKind
+from heron.api.plain_batch import PlainBatch
 from heron.api.tuple import Tuple, TupleHelper
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ class Scenario:
         self.bad = chance.choice([0.0, 0.0, 0.1])
         self.joins = chance.choice([0.0, 0.0, 0.5])
         self.anonymous = chance.choice([0.0, 0.0, 0.2])
+        self.plain = chance.choice([0.0, 0.3, 0.9])
 
     def step(self) -> None:  # one branch per thing that may happen
         """Takes one random step."""
@@ -64,6 +67,11 @@ class Scenario:
     def emit_roots(self, spout: SpoutTask) -> None:
         """Emits a few rows or many; some batches are untracked, and some are mixed."""
         anonymous = self.chance.random() < self.anonymous
+        if self.chance.random() < self.plain:
+            count = self.chance.choice([1, 3, 10, 60])  # the last one has more bytes than a batch may have
+            spout.emit_batch([None if anonymous else f"root-{self.roots + number}" for number in range(count)])
+            self.roots += count
+            return
         for _ in range(self.chance.choice([1, 3, 25])):
             self.emit_root(spout, anonymous=anonymous != (self.chance.random() < self.anonymous / 10))
         if anonymous:
@@ -78,6 +86,9 @@ class Scenario:
 
     def work(self, bolt: BoltTask) -> None:
         """A bolt processes a batch; between its slices it flushes, or gets a tick."""
+        if self.chance.random() < self.plain:
+            self.work_plain(bolt)
+            return
         slice_rows = self.chance.choice([1, 4, 1000])
 
         def between() -> None:
@@ -88,6 +99,34 @@ class Scenario:
 
         bolt.process_segment(lambda tup: self.process(bolt, tup), between, slice_rows)
         if self.chance.random() < 0.6:
+            bolt.flush()
+
+    def work_plain(self, bolt: BoltTask) -> None:
+        """A bolt that passes batches on gets a batch: it emits batches under its rows, and settles ranges of them."""
+        chance, odd = self.chance, self.odd
+        batch, tuples = bolt.take_plain()
+        if "default" in bolt.streams:
+            for _ in range(chance.choice([0, 1, 1, 2])):
+                places = (
+                    [chance.randrange(len(tuples)) for _ in tuples] if chance.random() < odd else [*range(len(tuples))]
+                )
+                others = [*bolt.kept, Tuple()] if chance.random() < odd else []
+                anchors: list[tuple[PlainBatch | Tuple, Sequence[int]]] = [(batch, places)]
+                anchors += [(each, (0,)) for each in others]
+                bolt.emit_batch(anchors, [*(tuples[place] for place in places), *others])
+        if chance.random() < 0.3:
+            bolt.flush()
+        cut = chance.randrange(len(tuples)) if chance.random() < odd else 0
+        for part in (tuples[:cut], tuples[cut:]):
+            if part:
+                bolt.settle_rows(batch, part, acked=chance.random() >= odd / 3)
+            if chance.random() < odd:
+                bolt.flush()
+        if chance.random() < odd:
+            bolt.settle_rows(batch, tuples, acked=chance.random() < 0.5)  # what is settled has no effect
+        if chance.random() < odd and len(bolt.kept) < KEPT_AT_MOST:
+            bolt.kept.append(tuples[0])  # a later anchor
+        if chance.random() < 0.6:
             bolt.flush()
 
     def process(self, bolt: BoltTask, tup: Tuple) -> None:

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import tarfile
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -236,3 +237,32 @@ def test_a_sparse_entry_is_refused(tmp_path: Path) -> None:
     entries[-1][0].type = tarfile.GNUTYPE_SPARSE
     with pytest.raises(PackageError, match=r"not a regular file|garbled"):
         unpack(tarred(tmp_path / "p.tar.gz", entries), tmp_path / "target")
+
+
+def members(package: Path) -> list[bytes]:
+    """The gzip members of a package."""
+    rest, found = package.read_bytes(), []
+    while rest:
+        reader = zlib.decompressobj(31)
+        reader.decompress(rest)
+        found.append(rest[: len(rest) - len(reader.unused_data)])
+        rest = reader.unused_data
+    return found
+
+
+def test_a_changed_file_changes_its_own_members_only(tmp_path: Path) -> None:
+    """A registry keeps equal members once, so a new version uploads what has changed."""
+    source = tmp_path / "source"
+    source.mkdir()
+    files = [f"part_{number}.py" for number in range(100)]
+    for name in files:
+        (source / name).write_text(f"{name} = 1\n" * 50, encoding="utf-8")
+    (source / "model.bin").write_bytes(bytes(range(256)) * 1024)
+    pack(source, [*files, "model.bin"], MANIFEST, tmp_path / "a")
+    (source / files[50]).write_text("changed and shorter\n", encoding="utf-8")
+    pack(source, [*files, "model.bin"], MANIFEST, tmp_path / "b")
+    first, second = members(tmp_path / "a"), members(tmp_path / "b")
+    assert len(first) == len(second) > 4
+    assert len(set(second) - set(first)) == 3  # the manifest, the group of the file, and the padding at the end
+    assert any(len(gzip.decompress(each)) >= 256 * 1024 for each in set(first) & set(second))
+    assert unpack(tmp_path / "b", tmp_path / "target").files.keys() == {*files, "model.bin"}

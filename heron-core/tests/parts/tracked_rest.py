@@ -10,6 +10,8 @@ from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.instance.acks.tracked_batch import tracked_batch
 from heron.instance.bolt_runner import BoltRunner
+from heron.instance.codec.plain import PLAIN
+from heron.instance.codec.serializers import PICKLE
 from heron.instance.gateway.gateway import Gateway
 from heron.instance.gateway.session import settled_roots
 from heron.instance.input.bolt_acks import AckTracker
@@ -21,22 +23,24 @@ from heron.ipc.envelope import Envelope
 from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     FrameKind,
+    OptionTag,
     SegmentHead,
     SegmentKind,
     frame_header,
+    option,
     parse_segment,
 )
 from heron.ipc.frames.tracking_arrays import parse_ack, parse_fail
 from heron.kernel.settings import EngineSettings
 from heron.stmgr.ack_outcomes import AckOutcomes
 from heron_testing.builders import bolt, physical_plan, spout, stream, subscription, topology
-from parts import data_frame, decoded_rows, instance_spec
+from parts import data_frame, decoded_rows, instance_spec, tuple_segment
 
-__all__ = ["BOLT", "SPOUT", "Around", "Decide", "Rest", "first_time", "sent_end"]
+__all__ = ["BOLT", "SPOUT", "Around", "Decide", "Rest", "first_time", "sent_end", "settled", "tracked"]
 
 SPOUT, BOLT, SINK = 1, 2, 3
 DEADLINE_S = 20.0
-NOTHING: Mapping[str, float] = {}
+NOTHING: Mapping[str, object] = {}
 
 Decide = Callable[[object], str]
 """What happens to a tuple downstream, by its value: ``ack``, ``fail`` or ``keep``."""
@@ -62,7 +66,7 @@ class Rest:
         decide: Decide,
         until: Callable[[Rest], bool],
         streams: Sequence[str] = ("default",),
-        config: Mapping[str, float] = NOTHING,
+        config: Mapping[str, object] = NOTHING,
     ) -> None:
         definition = topology(
             spout("spout", *[stream("v", name=name) for name in streams]),
@@ -134,7 +138,7 @@ class Rest:
             ack = head.kind == SegmentKind.ACK
             found = parse_ack(data, head) if ack else None
             if found is None:
-                self.events.append(("failed", *parse_fail(data, head).tolist()))
+                self.events.append(("failed", *parse_fail(data, head)))
             elif found.roots is None:
                 self.events.append(("acked", *range(found.base, found.base + head.rows)))
             else:
@@ -168,6 +172,19 @@ def first_time(how: str, *values: object) -> Decide:
         return "ack"
 
     return decide
+
+
+def tracked(base: int, *values: object, plain: bool = True) -> bytes:
+    """A batch of the spout whose rows are its roots from `base` on."""
+    options = option(OptionTag.BATCH_KEY, (base + 7).to_bytes(8, "little"))
+    options += option(OptionTag.ROOT_BASE, ((SPOUT << 48) | base).to_bytes(8, "little"))
+    rows, serializer = [(value,) for value in values], PLAIN if plain else PICKLE
+    return tuple_segment(rows, (BOLT,), source_task=SPOUT, options=options, serializer=serializer)
+
+
+def settled(rest: Rest, how: str = "acked") -> list[int]:
+    """The roots of tuples that a bolt has settled so."""
+    return sorted(root for each in rest.events if isinstance(each, tuple) and each[0] == how for root in each[1:])
 
 
 def sent_end(rest: Rest) -> bool:

@@ -18,7 +18,7 @@ from heron.ipc.frames.tracking import (
     parse_settled,
     tracking_segment,
 )
-from heron.ipc.frames.tracking_arrays import acks, causes, edge_keys, fails
+from heron.ipc.frames.tracking_arrays import acks, edge_keys, fails
 from heron.planner.physical_plan import PhysicalPlan
 from heron.stmgr.ack_outcomes import AckOutcomes
 from heron.stmgr.ack_routing import AckRouting
@@ -290,11 +290,10 @@ def test_the_cause_of_a_fail_reaches_the_task_in_front_of_it() -> None:
     """Also if the root is not in flight: only the task knows its roots."""
     outcomes = AckOutcomes()
     outcomes.take(new_roots_derived(SPOUT, 100, KEY, 2, (BOLT,)), 0, SPOUT, 0.0)
-    (cause,) = causes(roots(101), [b"why"])
-    (fail,) = fails(roots(101))
+    cause, fail = fails(roots(101), [(b"why", b"")])
     for data in (cause, fail):
         outcomes.take(data, 0, SPOUT, 0.0)
     first, second = outcomes.take_settled()[SPOUT]
     assert first == cause
-    assert parse_settled(second, parse_segment(second, 0)) == (RootOutcome.FAILED, range(101, 102))
+    assert parse_settled(second, parse_segment(second, 0)) == (RootOutcome.FAILED, [101])
     assert outcomes.take_settled() == {}

@@ -38,10 +38,9 @@ from heron.ipc.frames.frame import (
     segment,
     segment_routes,
 )
-from heron.ipc.frames.tracking import RootOutcome, ack_range, new_roots_derived, parse_cause, parse_settled
+from heron.ipc.frames.tracking import RootOutcome, ack_range, cause_lines, new_roots_derived, parse_cause, parse_settled
 from heron.ipc.frames.tracking_arrays import (
     acks,
-    causes,
     edge_keys_of_range,
     fails,
     new_roots_listed,
@@ -250,13 +249,16 @@ METRICS_TABLE = (
 )
 _ROOTS = np.array([(5 << 48) | 7, (5 << 48) | 9, (6 << 48) | 7], dtype=np.uint64)
 _XORS = np.array([1, 2**63, 3], dtype=np.uint64)
+_CAUSED = np.append(_ROOTS, np.uint64((5 << 48) | 11))
+_TEXTS = (b'"first"', b'"second"', b'"first"', b'"second"')
+_CAUSES = [(b'{"component":"count","task_id":3}', text) for text in _TEXTS]
 TRACKING: dict[str, bytes] = {
     "roots-derived": new_roots_derived(5, 1000, 2**63 + 1, 3, (6, 9)),
     "roots-listed": b"".join(new_roots_listed(5, 1000, _XORS)),
     "ack-derived": ack_range((5 << 48) | 1000, 2**63 + 1, 6, 3),
     "ack-listed": b"".join(acks(_ROOTS, _XORS)),
     "fail": b"".join(fails(_ROOTS)),
-    "cause": b"".join(causes(_ROOTS, [b'{"component":"count","task_id":3}'] * 3)),
+    "cause": b"".join([*fails(_CAUSED, _CAUSES)][::2]),
     "settled-derived": b"".join(settled(5, RootOutcome.COMPLETE, np.array([7, 8, 9]))),
     "settled-listed": b"".join(settled(5, RootOutcome.EXPIRED, np.array([9, 7]))),
     "edge-keys": b"".join(edge_keys_of_range(2**63 + 1, 4, task).tobytes() for task in (6, 9)),
@@ -344,11 +346,13 @@ def test_tracking_segments_decode() -> None:
     first = parse_ack(*batches[0])
     assert first.roots is not None
     assert (first.roots.tolist(), first.xors.tolist()) == ([7, 9], [1, 2**63])
-    assert [parse_fail(*each).tolist() for each in heads("fail")] == [[7, 9], [7]]
+    assert [parse_fail(*each) for each in heads("fail")] == [[7, 9], [7]]
     for data, head in heads("cause"):
-        counters, documents = parse_cause(data, head)
+        counters, found = parse_cause(data, head)
         assert len(counters) == head.rows
-        assert documents == [b'{"component":"count","task_id":3}', b""][: head.rows]
+        document = b'{"component":"count","task_id":3,"text":"first"}'
+        assert found == [(document, b""), (document, b'"second"'), (document, b'"second"')][: head.rows]
+        assert cause_lines(data, head)[2:] == [b""][: head.rows // 2], "an equal cause is an empty line"
     assert parse_settled(*heads("settled-derived")[0]) == (RootOutcome.COMPLETE, range(7, 10))
     assert parse_settled(*heads("settled-listed")[0]) == (RootOutcome.EXPIRED, [9, 7])
 

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from heron.errors import ConnectorError, UsageError
-from heron_connector_kafka import KafkaSink, KafkaSource, Transactions
+from heron.api import TopologyReliabilityMode
+from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE as _MODE
+from heron.api.api_constants import TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS as _INTERVAL
+from heron.errors import ConnectorError, UnreachableError, UsageError
+from heron_connector_kafka import KafkaSink, KafkaSource, Transactions, topic_watch, transactions
 from heron_connector_kafka import source as source_module
+from heron_connector_kafka.cluster import Cluster
+from heron_connector_kafka.reader import PartitionReader, Place
 from heron_connector_kafka.staging import Outgoing, append, records_of
-from heron_connector_kafka.transactions import is_written
+from heron_connector_kafka.topic_watch import TopicWatch
+from heron_connector_kafka.transactions import TransactionWriter, is_written
+from heron_streamlet import Builder, Items
 from heron_streamlet.connectors.staging import StagedFile, StagingFolder
 from heron_streamlet.connectors.transformer import StageContext
+from heron_streamlet.topology.topology_compiler import compile_topology
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -33,6 +49,8 @@ if TYPE_CHECKING:
         ({"until": 1.7e12}, r"seconds since 1970 from 0 to 100,000,000,000"),
         ({"until": True}, r"until=True is not"),
         ({"start": float("nan")}, r"start=nan is not"),
+        ({"recreated": "restart"}, r"recreated='restart' is not 'error' or 'continue'"),
+        ({"recreated": "continue", "until": "latest"}, r"recreated='continue' and `until` exclude each other"),
         ({"options": {"auto.offset.reset": "latest"}}, r"options: 'auto.offset.reset' is set by KafkaSource itself"),
     ],
 )
@@ -146,3 +164,295 @@ def test_another_refusal_and_a_long_election_are_errors(monkeypatch: pytest.Monk
     monkeypatch.setattr(source_module, "TIMEOUT_S", 0.0)
     with pytest.raises(KafkaException, match="NOT_LEADER"):
         resolve(Electing(KafkaError.NOT_LEADER_FOR_PARTITION, refusals=10**9))
+
+
+class Fetched:
+    """A record of a fetch, or an error."""
+
+    def __init__(self, offset: int, code: int | None = None) -> None:
+        self._offset, self._error = offset, None if code is None else KafkaError(code)
+
+    def error(self) -> KafkaError | None:
+        return self._error
+
+    def offset(self) -> int | None:
+        return None if self._error else self._offset
+
+    def timestamp(self) -> tuple[int, int]:
+        return 0, 0
+
+    def headers(self) -> None:
+        return None
+
+    def key(self) -> None:
+        return None
+
+    def value(self) -> bytes:
+        return b"x"
+
+
+class Fetching:
+    """A client with these fetches; later ones have all records from the next offset to 5."""
+
+    def __init__(self, fetches: list[list[Fetched]]) -> None:
+        self._fetches = fetches
+        self._next = 0
+        self.assigned: list[int] = []
+
+    def assign(self, places: list[TopicPartition]) -> None:
+        self._next = places[0].offset
+        self.assigned.append(self._next)
+
+    def consume(self, limit: int, timeout: float) -> list[Fetched]:
+        found = self._fetches.pop(0) if self._fetches else [Fetched(offset) for offset in range(self._next, 6)]
+        self._next += sum(each.error() is None for each in found)
+        return found
+
+    def poll(self, timeout: float) -> None:
+        pass
+
+    def get_watermark_offsets(self, partition: TopicPartition, cached: bool) -> tuple[int, int]:
+        return 0, 6
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class FakeCluster(Cluster):
+    """Makes the clients that it is given, one after the other."""
+
+    consumers: Iterator[object] = field(default_factory=lambda: iter(()))
+    producers: Iterator[object] = field(default_factory=lambda: iter(()))
+    admins: Iterator[object] = field(default_factory=lambda: iter(()))
+
+    def consumer(self, own: object, refusal: object) -> Any:  # noqa: ANN401  # in place of librdkafka's
+        return next(self.consumers)
+
+    def producer(self, own: object, refusal: object) -> Any:  # noqa: ANN401  # as above
+        return next(self.producers)
+
+    def admin(self, refusal: object) -> Any:  # noqa: ANN401  # as above
+        return next(self.admins)
+
+
+class SameTopic(TopicWatch):
+    """The topic is always the same one."""
+
+    def id_of(self, topic: str, trusted_s: float, wait_s: float) -> str:
+        return "id"
+
+
+def reader_with(client: Fetching) -> PartitionReader:
+    cluster = FakeCluster("kafka1:9092", {}, itertools.repeat(client))
+    return PartitionReader(cluster, SameTopic(cluster), "clicks", Place("clicks", 0, 0, "id", False, None))
+
+
+@pytest.mark.parametrize(
+    "code", [KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG, KafkaError.TOPIC_AUTHORIZATION_FAILED]
+)
+def test_records_behind_an_error_of_the_same_fetch_are_not_lost(code: int) -> None:
+    """The client would go on behind them."""
+    fetch = [Fetched(0), Fetched(1), Fetched(0, code), Fetched(2), Fetched(3)]
+    client = Fetching([fetch])
+    reader = reader_with(client)
+    read = [[record.offset for record in reader.read(10) or ()] for _ in range(2)]
+    assert read == [[0, 1], [2, 3, 4, 5]]
+    assert client.assigned == [0, 2]
+
+
+def test_error_that_stays_is_raised_and_loses_nothing() -> None:
+    """The pipeline says it, and goes on at the same record when it is mended."""
+    broken = Fetched(0, KafkaError._BAD_MSG)
+    client = Fetching([[Fetched(0), broken, Fetched(1)], [broken, Fetched(1)]])
+    reader = reader_with(client)
+    assert [record.offset for record in reader.read(10) or ()] == [0]
+    with pytest.raises(ConnectorError, match="_BAD_MSG"):
+        reader.read(10)
+    assert reader.position == ("id", 1)
+    assert [record.offset for record in reader.read(10) or ()] == [1, 2, 3, 4, 5]
+
+
+class Hanging:
+    """A producer whose call for the marker never returns; also the consumer of its group."""
+
+    def __init__(self) -> None:
+        self.called, self.ended = threading.Event(), threading.Event()
+        self.committed_transactions = 0
+
+    def init_transactions(self, timeout: float) -> None:
+        pass
+
+    def begin_transaction(self) -> None:
+        pass
+
+    def produce(self, *arguments: object, **named: object) -> None:
+        pass
+
+    def send_offsets_to_transaction(self, marks: object, members: object, timeout: float) -> None:
+        self.called.set()
+        self.ended.wait()
+
+    def commit_transaction(self, timeout: float) -> None:
+        self.committed_transactions += 1
+
+    def purge(self) -> None:
+        pass
+
+    def poll(self, timeout: float) -> None:
+        pass
+
+    def committed(self, places: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        return places
+
+    def consumer_group_metadata(self) -> None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+def test_call_that_ignores_its_timeout_ends_the_commit_and_the_next_one_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task must not wait for ever for a client that has lost the answer of a killed broker."""
+    monkeypatch.setattr(transactions, "TIMEOUT_S", 0.05)
+    monkeypatch.setattr(transactions, "_LATE_S", 0.05)
+    folder = StagingFolder(tmp_path, "counts", "run", 0)
+    append(folder.file(), Outgoing(None, b"x"))
+    folder.prepare(1)
+    (file,) = folder.staged(1)
+    first, second = Hanging(), Hanging()
+    second.ended.set()
+    cluster = FakeCluster("kafka1:9092", {}, iter((Hanging(), Hanging())), iter((first, second)))
+    writer = TransactionWriter(cluster, "counts", "counts", 0, 60_000)
+    try:
+        with pytest.raises(UnreachableError, match=r"transactional id 'counts\.0': .*_TIMED_OUT"):
+            writer.write(file)
+        assert first.called.is_set()
+        writer.write(file)
+    finally:
+        first.ended.set()
+    assert (first.committed_transactions, second.committed_transactions) == (0, 1)
+
+
+class Asked:
+    """An administrator's client that keeps the questions."""
+
+    def __init__(self) -> None:
+        self.questions: list[list[int]] = []
+        self.answers: list[Future[SimpleNamespace]] = []
+        self.is_away = False
+
+    def list_offsets(self, places: dict[TopicPartition, object], **named: object) -> dict[TopicPartition, object]:
+        self.questions.append(sorted(each.partition for each in places))
+        answers = {each: Future[SimpleNamespace]() for each in places}
+        for each, answer in answers.items():
+            self.answers.append(answer)
+            if not self.is_away:
+                answer.set_result(SimpleNamespace(offset=10 * len(self.questions) + each.partition))
+        return dict(answers)
+
+
+def test_one_question_is_for_all_partitions_of_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task waits for it; a question for each of a hundred partitions would hold up its records."""
+    monkeypatch.setattr(topic_watch, "_END_S", 0.0)
+    client = Asked()
+    watch = TopicWatch(FakeCluster("kafka1:9092", {}, admins=itertools.repeat(client)))
+    readers = [object() for _ in range(3)]
+    for number, reader in enumerate(readers):
+        watch.use(reader, "clicks", number)
+
+    def ends() -> list[int | None]:
+        return [watch.end_of("clicks", number, committed=True) for number in range(3)]
+
+    assert [ends(), ends()] == [[10, 11, 12], [20, 21, 22]]
+    assert client.questions == [[0, 1, 2]] * 2
+    client.is_away = True
+    assert [ends(), ends()] == [[None] * 3] * 2
+    assert len(client.questions) == 3
+    for each in client.answers:
+        if not each.done():
+            each.set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT)))
+    client.is_away = False
+    assert ends() == [40, 41, 42]
+
+
+def test_an_answer_that_was_late_serves_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that always takes longer than a call waits would else have no backlog."""
+    monkeypatch.setattr(topic_watch, "_END_S", 0.0)
+    client = Asked()
+    watch = TopicWatch(FakeCluster("kafka1:9092", {}, admins=itertools.repeat(client)))
+    client.is_away = True
+    for offset in (7, 8):
+        assert watch.end_of("clicks", 0, committed=True) is None
+        client.answers[-1].set_result(SimpleNamespace(offset=offset))
+        assert watch.end_of("clicks", 0, committed=True) == offset
+
+
+def often(seconds: object) -> dict[str, object]:
+    return {_MODE: TopologyReliabilityMode.EFFECTIVELY_ONCE, _INTERVAL: seconds}
+
+
+@pytest.mark.parametrize(
+    ("options", "config", "message"),
+    [
+        (
+            {"transaction.timeout.ms": 9_000},
+            often(10),
+            r"\.ms is 9000 ms, and topology\..* is 10 s\. .* 10000",
+        ),
+        ({"transaction.timeout.ms": "9000"}, often(10.0), r"at least 10000"),
+        ({"transaction.timeout.ms": 60_000}, {_MODE: TopologyReliabilityMode.EFFECTIVELY_ONCE}, r"seconds is 300 s"),
+        (
+            {"transaction.timeout.ms": 9_000},
+            {_MODE: TopologyReliabilityMode.ATLEAST_ONCE, _INTERVAL: 10},
+            r"at least 10000",
+        ),
+        ({}, often(1800), r"timeout\.ms is 900000 ms, and .* is 1800 s"),
+    ],
+)
+def test_transactions_that_are_shorter_than_the_interval_of_checkpoints_are_refused_before_the_start(
+    options: dict[str, Any], config: dict[str, object], message: str
+) -> None:
+    """The broker would abort what a busy pipeline writes after its checkpoint, again and again."""
+    sink: KafkaSink[str] = KafkaSink("k:1", "counts", transactions=Transactions("a", "/nowhere"), options=options)
+    with pytest.raises(UsageError, match=message):
+        sink.check(config)
+    builder = Builder()
+    builder.new_source(Items(["x"])).to_sink(sink)
+    with pytest.raises(UsageError, match=message):
+        compile_topology("counts", builder.graph(), config)
+
+
+@pytest.mark.parametrize(
+    ("options", "config"),
+    [
+        ({}, often(10)),
+        ({}, often(900)),
+        ({"transaction.timeout.ms": 10_000}, often(10)),
+        ({"transaction.timeout.ms": 1_800_000}, often(1800)),
+        ({"transaction.timeout.ms": 9_000}, {}),
+        ({"transaction.timeout.ms": 9_000}, {_MODE: TopologyReliabilityMode.ATLEAST_ONCE}),
+    ],
+)
+def test_other_timeouts_are_the_authors_choice(options: dict[str, Any], config: dict[str, object]) -> None:
+    """Without checkpoints there is one transaction, at the end of the input."""
+    sink: KafkaSink[str] = KafkaSink("k:1", "counts", transactions=Transactions("a", "/nowhere"), options=options)
+    sink.check(config)
+
+
+def test_no_text_has_an_option() -> None:
+    """An option may be a password, and texts go to logs and errors."""
+    secret = {"sasl.password": "not-to-be-seen", "no.such.option": "neither-is-this"}
+    source = KafkaSource("kafka1:9092", "clicks", options=secret)
+    assert "not-to-be-seen" not in repr(source._cluster)
+    with pytest.raises(ConnectorError) as caught:
+        source.partitions(1)
+    assert "not-to-be-seen" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_files_of_an_older_version_are_read() -> None:
+    """They wait for their checkpoint while the connector is updated; their records had neither headers nor times."""
+    old = msgspec.msgpack.encode([b"k", b"v"])
+    assert msgspec.msgpack.decode(old, type=Outgoing) == Outgoing(b"k", b"v")

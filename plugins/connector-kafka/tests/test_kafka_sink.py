@@ -6,19 +6,25 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
+from heron.api import TopologyReliabilityMode
 from heron.errors import ConnectorError, UnreachableError, UserCodeError
-from heron_connector_kafka import KafkaSink, Transactions, immediate, transactions
+from heron_connector_kafka import KafkaSink, KafkaSource, NewRecord, Transactions, cluster, immediate, transactions
 from heron_connector_kafka.cluster import Cluster
 from heron_connector_kafka.staging import Outgoing, append
 from heron_connector_kafka.transactions import TransactionWriter
 from heron_streamlet.connectors.staging import StagingFolder
 from heron_streamlet.connectors.transformer import StageContext
+from heron_testing.waiting import wait_until
 from heron_testing_servers.kafka import KafkaServer
 from heron_testing_servers.kafka_topics import Topics
 
@@ -178,8 +184,8 @@ def test_older_process_of_a_task_is_refused_and_writes_nothing_twice(
         append(folder.file(), Outgoing(None, str(checkpoint).encode()))
         folder.prepare(checkpoint)
     first, second = folder.staged(1)
-    cluster = Cluster(kafka.address, {})
-    old, new = (TransactionWriter(cluster, topic, "counts", 0) for _ in range(2))
+    brokers = Cluster(kafka.address, {})
+    old, new = (TransactionWriter(brokers, topic, "counts", 0, 60_000) for _ in range(2))
     try:
         old.write(first)
         new.write(second)
@@ -218,6 +224,44 @@ def test_commit_waits_for_a_cluster_that_is_away(
     restarted.prepare(3)
     restarted.commit(3)
     assert topics.values(topic) == ["1", "2", "3"]
+
+
+def test_broker_that_dies_in_a_transaction_and_comes_back_stops_no_commit_for_ever(
+    kafka: KafkaServer, topics: Topics, tmp_path: Path, started: Sinks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """librdkafka may wait without end for the answer to a marker. The commit fails instead, and a later one writes."""
+    monkeypatch.setattr(transactions, "TIMEOUT_S", 3.0)
+    topic = topics.make(flush_messages="1")
+    died = threading.Event()
+
+    class DyingBrokerProducer(Producer):
+        def send_offsets_to_transaction(self, *arguments: Any) -> None:  # noqa: ANN401  # handed on
+            if not died.is_set():
+                kafka.kill()
+                died.set()
+            super().send_offsets_to_transaction(*arguments)
+
+    monkeypatch.setattr(cluster, "Producer", DyingBrokerProducer)
+    sink = started(exact(kafka, topic, tmp_path))
+    put(sink, 1)
+    sink.prepare(1)
+    failures: list[UnreachableError] = []
+
+    def committed() -> bool:
+        try:
+            sink.commit(1)
+        except UnreachableError as error:
+            failures.append(error)
+            return False
+        return True
+
+    with ThreadPoolExecutor(1) as pool:
+        commit = pool.submit(wait_until, committed, 2 * RUN_S, "the commit")
+        assert died.wait(RUN_S)
+        kafka.start()  # a server ends with the thread that has started it
+        commit.result()
+    assert topics.values(topic) == ["1"]
+    assert "transactional id" in str(failures)
 
 
 def test_without_transactions_records_are_written_at_once_and_survive_a_dead_broker(
@@ -284,3 +328,77 @@ def test_values_that_cannot_be_records_fail_alone(
     sink.prepare(1)
     sink.commit(1)
     assert [len(value) for value in topics.values(topic)] == [999_900, 1]
+
+
+@pytest.mark.parametrize("exactly", [False, True])
+def test_records_have_the_headers_and_the_time_that_the_author_gives(
+    kafka: KafkaServer, topics: Topics, tmp_path: Path, started: Sinks, exactly: bool
+) -> None:
+    """A pipeline that reads the topic finds the event time there, and tools find their headers."""
+    topic = topics.make()
+    transactions = Transactions("headers", tmp_path) if exactly else None
+    sink = started(KafkaSink(kafka.address, topic, transactions=transactions))
+    sink.put(NewRecord("full", "key", (("trace", b"\x01"), ("trace", "two"), ("empty", None)), 1_700_000_000.25))
+    sink.put(NewRecord(None, key=b"gone"))
+    sink.put("plain")
+    sink.prepare(1)
+    sink.commit(1)
+    full, gone, plain = topics.messages(topic)
+    assert (full.key(), full.value()) == (b"key", b"full")
+    assert full.headers() == [("trace", b"\x01"), ("trace", b"two"), ("empty", None)]
+    assert full.timestamp()[1] == 1_700_000_000_250
+    assert (gone.key(), gone.value(), gone.headers()) == (b"gone", None, None)
+    assert (plain.key(), plain.value()) == (None, b"plain")
+    assert gone.timestamp()[1] > 1_700_000_000_250  # of now
+    read = KafkaSource(kafka.address, topic).open(f"{topic}-0", 0, StageContext("records"))
+    try:
+        first = next(iter(read.read(1) or ()))
+    finally:
+        read.close()
+    assert (first.timestamp_s, first.headers[1]) == (1_700_000_000.25, ("trace", b"two"))
+
+
+@pytest.mark.parametrize("time_s", [0.0, -1.0, 1.7e12, float("nan")])
+def test_wrong_time_fails_alone(kafka: KafkaServer, topics: Topics, started: Sinks, time_s: float) -> None:
+    """Milliseconds are the usual mistake."""
+    sink = started(KafkaSink(kafka.address, topics.make()))
+    with pytest.raises(UserCodeError, match=r"is not above 0 and below 100,000,000,000 s since 1970"):
+        sink.put(NewRecord("x", timestamp_s=time_s))
+
+
+def test_timeout_of_transactions_that_the_brokers_do_not_allow_is_an_error_with_its_remedy(
+    kafka: KafkaServer, topics: Topics, tmp_path: Path, started: Sinks
+) -> None:
+    """It is found by the first commit. The results wait."""
+    topic = topics.make()
+    transactions = Transactions("slow", tmp_path)
+    options = {"transaction.timeout.ms": 900_001}
+    sink = started(KafkaSink(kafka.address, topic, transactions=transactions, options=options))
+    put(sink, "x")
+    sink.prepare(1)
+    with pytest.raises(ConnectorError, match=r"transaction\.max\.timeout\.ms is shorter: raise it"):
+        sink.commit(1)
+
+
+def test_transaction_lasts_as_long_as_checkpoints_are_apart(kafka: KafkaServer, topics: Topics, tmp_path: Path) -> None:
+    """librdkafka's own timeout of a minute is for producers that write all the time."""
+    topic = topics.make()
+    sink: KafkaSink[object] = KafkaSink(kafka.address, topic, transactions=Transactions("long", tmp_path))
+    seen: list[object] = []
+
+    class SeenProducer(Producer):
+        def __init__(self, config: dict[str, object], **named: object) -> None:
+            seen.append(config["transaction.timeout.ms"])
+            super().__init__(config, **named)
+
+    mode = TopologyReliabilityMode.EFFECTIVELY_ONCE
+    sink.check({"topology.reliability.mode": mode, "topology.stateful.checkpoint.interval.seconds": 120.0})
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cluster, "Producer", SeenProducer)
+        sink.setup(StageContext("counts"))
+        sink.put("x")
+        sink.prepare(1)
+        sink.commit(1)
+        sink.close()
+    assert seen == [120_000]
+    assert topics.values(topic) == ["x"]

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, KafkaException, TopicCollection
 
 from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UsageError
-from heron_connector_kafka import KafkaSource, Record
-from heron_streamlet.connectors.sources import PlacedReader, Reader
+from heron_connector_kafka import KafkaSink, KafkaSource, Record, Transactions
+from heron_connector_kafka import reader as reader_module
+from heron_connector_kafka.cluster import Cluster
+from heron_connector_kafka.topic_watch import TopicWatch
+from heron_streamlet.connectors.sources import MeasuredReader, PlacedReader, Reader
 from heron_streamlet.connectors.transformer import StageContext
 from heron_testing.waiting import Eventually
 from heron_testing_servers.kafka import KafkaServer
@@ -198,7 +203,7 @@ def test_offset_that_retention_removed_is_an_error_with_range_and_remedy(
         low = topics.low(topic)
         assert f"topic {topic!r}, partition 0: offset 2 is out of range: the topic has {low} to" in str(caught.value)
         assert "retention.ms" in str(caught.value)
-        assert reader.position == 2
+        assert reader.position == (topic_id(topics, topic), 2)
 
 
 def test_offset_behind_the_end_is_an_error(kafka: KafkaServer, topics: Topics, opened: Opened) -> None:
@@ -245,6 +250,113 @@ def test_topic_that_is_deleted_is_an_error(kafka: KafkaServer, topics: Topics, o
         read(opened(source, name), 1)
 
 
+@pytest.mark.parametrize("refilled", [3, 9])
+def test_topic_that_is_created_again_is_an_error_with_both_ids(
+    kafka: KafkaServer, topics: Topics, opened: Opened, monkeypatch: pytest.MonkeyPatch, refilled: int
+) -> None:
+    """The client itself goes on at the old offset, without a word, if the new topic has reached it."""
+    monkeypatch.setattr(reader_module, "_TRUSTED_S", 0.0)
+    topic = topics.make()
+    topics.fill(topic, range(5))
+    source = KafkaSource(kafka.address, topic)
+    (name,) = source.partitions(1)
+    reader = opened(source, name)
+    assert read(reader, 5) == ["0", "1", "2", "3", "4"]
+    old = topic_id(topics, topic)
+    position = reader.position
+    topics.make_again(topic)
+    topics.fill(topic, [f"new {number}" for number in range(refilled)])
+    for each in (reader, opened(source, name, position)):  # in a task that runs, and in one that is restored
+        with pytest.raises(ConnectorError) as caught:
+            read(each, 1)
+        new = topic_id(topics, topic)
+        both = f"offset 5 belongs to the topic with id {old}, and the topic of this name has id {new} now"
+        assert both in str(caught.value)
+        assert 'recreated="continue"' in str(caught.value)
+        assert each.position == (old, 5)
+
+
+@pytest.mark.parametrize("refilled", [3, 9])
+def test_topic_that_is_created_again_is_read_from_its_begin_if_the_author_says_so(
+    kafka: KafkaServer, topics: Topics, opened: Opened, monkeypatch: pytest.MonkeyPatch, refilled: int
+) -> None:
+    """No record of the new topic is lost, and none is read twice."""
+    monkeypatch.setattr(reader_module, "_TRUSTED_S", 0.0)
+    topic = topics.make()
+    topics.fill(topic, range(5))
+    source = KafkaSource(kafka.address, topic, start="latest", recreated="continue")
+    (name,) = source.partitions(1)
+    reader = opened(source, name, 0)
+    read(reader, 5)
+    position = reader.position
+    topics.make_again(topic)
+    new = [f"new {number}" for number in range(refilled)]
+    topics.fill(topic, new)
+    for each in (reader, opened(source, name, position)):
+        assert read(each, refilled, limit=2) == new
+        assert each.position == (topic_id(topics, topic), refilled)
+    again = opened(source, name, reader.position)
+    topics.fill(topic, ["more"])
+    assert read(again, 1) == ["more"]
+
+
+def test_backlog_is_what_a_consumer_could_read(
+    kafka: KafkaServer, topics: Topics, opened: Opened, eventually: Eventually
+) -> None:
+    """The health manager sizes the topology by it."""
+    topic = topics.make(flush_messages="1")
+    topics.fill(topic, range(10))
+    source = KafkaSource(kafka.address, topic)
+    (name,) = source.partitions(1)
+    reader = opened(source, name)
+    assert isinstance(reader, MeasuredReader)
+    assert reader.backlog() is None  # the first offset is not known
+    read(reader, 4)
+    eventually(lambda: reader.backlog() == 6, READ_S)  # the client connects with the first question
+    topics.fill(topic, range(5))
+    assert reader.backlog() == 11
+    read(reader, 11)
+    assert reader.backlog() == 0
+    bounded = KafkaSource(kafka.address, topic, until="latest")
+    bounded.partitions(1)
+    topics.fill(topic, range(5))
+    end = opened(bounded, name, 12)
+    assert isinstance(end, MeasuredReader)
+    assert end.backlog() == 3
+    kafka.kill()
+    assert reader.backlog() is None
+    kafka.start()
+    eventually(lambda: reader.backlog() == 5, READ_S)
+
+
+def test_another_consumer_of_the_same_group_takes_no_partition_away(
+    kafka: KafkaServer, topics: Topics, opened: Opened
+) -> None:
+    """The engine assigns partitions to tasks. A rebalance of the group must not move them."""
+    topic = topics.make()
+    topics.fill(topic, range(20))
+    source = KafkaSource(kafka.address, topic, options={"group.id": "shared"})
+    (name,) = source.partitions(1)
+    reader = opened(source, name)
+    assert read(reader, 5) == [str(number) for number in range(5)]
+    other = Consumer({"bootstrap.servers": kafka.address, "group.id": "shared", "auto.offset.reset": "earliest"})
+    try:
+        other.subscribe([topic])
+        first = other.poll(READ_S)  # it has joined the group, and has the partition
+        assert first is not None
+        assert first.value() == b"0"
+        assert read(reader, 15) == [str(number) for number in range(5, 20)]
+    finally:
+        other.close()  # it leaves, which is a rebalance too
+    topics.fill(topic, ["more"])
+    assert read(reader, 1) == ["more"]
+
+
+def topic_id(topics: Topics, topic: str) -> str:
+    admin = topics.admin()
+    return str(admin.describe_topics(TopicCollection([topic]))[topic].result(READ_S).topic_id)
+
+
 SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": KafkaServer.user}
 
 
@@ -266,3 +378,87 @@ def test_password_comes_from_a_function_and_a_wrong_one_is_refused(
 
 def right_password() -> dict[str, str]:
     return {**SASL, "sasl.password": KafkaServer.password}
+
+
+def test_rotated_password_reaches_the_questions_about_topics(
+    kafka: KafkaServer, topics: Topics, eventually: Eventually
+) -> None:
+    """A task asks with the options of now, and not with those of its first question, for as long as it lives."""
+    topic = topics.make()
+    topics.fill(topic, ["x"])
+    former: list[str] = []
+
+    def options() -> dict[str, str]:
+        return {**SASL, "sasl.password": former.pop() if former else KafkaServer.password}
+
+    watch = TopicWatch(Cluster(kafka.sasl_address, options))
+    former.append("wrong")
+    with pytest.raises(KafkaException, match="uthentication"):
+        watch.id_of(topic, 0.0, 3.0)
+    assert watch.id_of(topic, 0.0, READ_S) == topic_id(topics, topic)
+    watch = TopicWatch(Cluster(kafka.sasl_address, options))
+    former.append("wrong")
+    assert watch.end_of(topic, 0, committed=True) is None
+    eventually(lambda: watch.end_of(topic, 0, committed=True) == 1, READ_S)
+
+
+TLS = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.username": KafkaServer.user}
+
+
+def test_tls_with_a_scram_password_reads_and_writes(
+    kafka: KafkaServer, topics: Topics, opened: Opened, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The options of librdkafka reach each of the clients: that of the start, readers, producers and their groups."""
+    caplog.set_level("DEBUG")
+    topic = topics.make()
+    options = {**TLS, "ssl.ca.location": kafka.ca_file, "sasl.password": KafkaServer.password}
+    sink: KafkaSink[str] = KafkaSink(
+        kafka.tls_address, topic, transactions=Transactions("tls", tmp_path), options=options
+    )
+    sink.setup(CONTEXT)
+    try:
+        sink.put("x")
+        sink.prepare(1)
+        sink.commit(1)
+    finally:
+        sink.close()
+    source = KafkaSource(kafka.tls_address, topic, until="latest", options=options)
+    (name,) = source.partitions(1)
+    assert read(opened(source, name)) == ["x"]
+    endless = opened(KafkaSource(kafka.tls_address, topic, options=options), name, 0)
+    assert read(endless, 1) == ["x"]
+    assert isinstance(endless, MeasuredReader)
+    assert endless.backlog() is not None
+    assert KafkaServer.password not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"sasl.password": "not-the-password"},
+            r"uthentication.*; set sasl\.mechanism, sasl\.username and",
+        ),
+        ({"ssl.ca.location": ""}, r"certificate.*set security\.protocol and ssl\.ca\.location"),
+    ],
+)
+def test_wrong_password_or_authority_is_an_error_with_its_remedy_and_without_the_password(
+    kafka: KafkaServer,
+    topics: Topics,
+    opened: Opened,
+    caplog: pytest.LogCaptureFixture,
+    wrong: dict[str, str],
+    message: str,
+) -> None:
+    """Neither may look like a broker that is away."""
+    caplog.set_level("DEBUG")
+    topic = topics.make()
+    options = {**TLS, "ssl.ca.location": kafka.ca_file, "sasl.password": KafkaServer.password, **wrong}
+    options = {name: value for name, value in options.items() if value}
+    source = KafkaSource(kafka.tls_address, topic, options=options)
+    with pytest.raises(ConnectorError, match=message) as caught:
+        source.partitions(1)
+    assert options["sasl.password"] not in str(caught.value)
+    with pytest.raises(ConnectorError, match=message) as caught:
+        read(opened(source, f"{topic}-0", 0), 1)
+    assert options["sasl.password"] not in f"{caught.value} {caplog.text}"

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from heron.errors import SchedulerError
-from heron.spi.driver import DriverRef
-from heron.spi.scheduler import ContainerStatus, JobStatus, Scheduler, SchedulerState
+from heron.spi.scheduler import Scheduler
 from heron_scheduler_kit.managed.rest_api import ApiError
 from heron_scheduler_kubernetes.access_rules import NEEDED
 from heron_scheduler_kubernetes.kubeconfig import find_access
@@ -25,7 +21,6 @@ from heron_testing.relay import Relay
 from heron_testing.waiting import wait_until
 from heron_testing_servers.kubernetes import KubernetesServer
 
-_LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 _NAMESPACE = "contract"
 _RULES = [
     {"apiGroups": [group], "resources": [resource], "verbs": [*verbs]} for (group, resource), verbs in NEEDED.items()
@@ -45,6 +40,7 @@ def namespace(kubernetes: KubernetesServer) -> str:
 class TestKubernetesScheduler(SchedulerContract):
     name = "kubernetes"
     driver_class = KubernetesScheduler
+    uses_state = True
 
     @pytest.fixture
     def relay(self, kubernetes: KubernetesServer) -> Iterator[Relay]:
@@ -66,12 +62,6 @@ class TestKubernetesScheduler(SchedulerContract):
             "stop_grace_s": 1.0,
             "start_s": 60.0,
         }
-
-    @pytest.fixture
-    def bench(self, tmp_path: Path) -> Iterator[Bench]:
-        state = DriverRef("statemgr", "localfs", _LOCALFS, {"root": str(tmp_path / "state")})
-        with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
-            yield Bench(tmp_path, Path(run_root), state)
 
     def test_a_deleted_pod_comes_back(self, scheduler: Scheduler, bench: Bench, kubernetes: KubernetesServer) -> None:
         """`kubectl delete pod`: the container gets another attempt, and the others keep theirs.
@@ -98,21 +88,6 @@ class TestKubernetesScheduler(SchedulerContract):
         assert [bench.wait("t", number).pid for number in (0, 2)] == [executors[0].pid, executors[2].pid]
         links = scheduler.links("t")
         assert [each.url for each in links] == [f"kubectl -n {_NAMESPACE} get pods -l heron.io/name=heron-t"]
-
-    def test_two_updates_at_once_add_both(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
-        """Each applies the whole job; the second must not remove what the first has added."""
-        scheduler.schedule(bench.job("t", "serve"))
-        first = bench.wait_until_known(scheduler, "t", 0)
-        with ThreadPoolExecutor(2) as threads:
-            calls = [
-                threads.submit(each.update, "t", [bench.spec("t", number)], [])
-                for number, each in ((1, scheduler), (2, other))
-            ]
-        for call in calls:
-            call.result()
-        containers = tuple(ContainerStatus(number, True, 1) for number in range(3))
-        assert scheduler.status("t") == JobStatus(SchedulerState.RUNNING, containers, "t-1")
-        assert bench.wait("t", 0).pid == first.pid
 
     @pytest.mark.parametrize(
         ("wrong", "said"),

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from heron.errors import SchedulerError
-from heron.spi.driver import DriverRef
-from heron.spi.scheduler import ContainerStatus, JobStatus, Scheduler, SchedulerState
+from heron.spi.scheduler import ContainerStatus, Scheduler
 from heron_scheduler_kit.managed.rest_api import ApiError
 from heron_scheduler_nomad.job_spec import launch_variable
 from heron_scheduler_nomad.nomad_access import NomadAccess
@@ -29,7 +26,6 @@ from heron_testing_servers.nomad import NomadAgent
 
 pytestmark = pytest.mark.servers
 
-_LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 _README = Path(__file__).parents[1] / "README.md"
 _WITHIN_S = 10.0
 _BACK_S = 60.0
@@ -59,6 +55,7 @@ def relay(nomad: NomadAgent) -> Iterator[Relay]:
 class TestNomadScheduler(SchedulerContract):
     name = "nomad"
     driver_class = NomadScheduler
+    uses_state = True
 
     @pytest.fixture
     def options(self, relay: Relay, token: str) -> dict[str, object]:
@@ -72,12 +69,6 @@ class TestNomadScheduler(SchedulerContract):
             "stop_grace_s": 1.0,
             "start_s": 60.0,
         }
-
-    @pytest.fixture
-    def bench(self, tmp_path: Path) -> Iterator[Bench]:
-        state = DriverRef("statemgr", "localfs", _LOCALFS, {"root": str(tmp_path / "state")})
-        with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
-            yield Bench(tmp_path, Path(run_root), state)
 
     @pytest.fixture
     def faults(self, relay: Relay) -> Faults:
@@ -218,23 +209,6 @@ class TestNomadScheduler(SchedulerContract):
             return any("container 0 starts, attempt 1" in each for each in scheduler.output("t", 0, 5))
 
         wait_until(printed, _WITHIN_S, "the output of the launcher")
-
-    def test_two_updates_at_once_add_both(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
-        """Each registers the whole job; the second must not remove what the first has added."""
-        scheduler.schedule(bench.job("t", "serve"))
-        first = bench.wait_until_known(scheduler, "t", 0)
-        with ThreadPoolExecutor(2) as threads:
-            calls = [
-                threads.submit(each.update, "t", [bench.spec("t", number)], [])
-                for number, each in ((1, scheduler), (2, other))
-            ]
-        for call in calls:
-            call.result()
-        status = scheduler.status("t")
-        assert status == JobStatus(
-            SchedulerState.RUNNING, tuple(ContainerStatus(number, True, 1) for number in range(3)), "t-1"
-        )
-        assert bench.wait("t", 0).pid == first.pid
 
     def test_a_job_of_another_owner_is_left_alone(self, scheduler: Scheduler, bench: Bench, nomad: NomadAgent) -> None:
         """A person may have registered a job of that name."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,13 +12,11 @@ from pathlib import Path
 import pytest
 
 from heron.errors import SchedulerError
-from heron.spi.driver import DriverRef
 from heron_scheduler_slurm.scheduler import SlurmScheduler
-from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract
+from heron_testing.contracts.scheduler import FAKE_EXECUTOR, SchedulerContract
 from heron_testing.faults import Faults
 from heron_testing_servers.slurm import SlurmCluster
 
-_LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 _RELAY = """\
 #!/bin/sh
 [ -e {lost} ] || exec {programs}/{name} "$@"
@@ -32,6 +29,7 @@ exit 1
 class TestSlurmScheduler(SchedulerContract):
     name = "slurm"
     driver_class = SlurmScheduler
+    uses_state = True
     lost: Path
 
     @pytest.fixture
@@ -52,12 +50,6 @@ class TestSlurmScheduler(SchedulerContract):
         }
         slurm.start()
         slurm.clear()
-
-    @pytest.fixture
-    def bench(self, tmp_path: Path) -> Iterator[Bench]:
-        state = DriverRef("statemgr", "localfs", _LOCALFS, {"root": str(tmp_path / "state")})
-        with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
-            yield Bench(tmp_path, Path(run_root), state)
 
     @pytest.fixture
     def faults(self, slurm: SlurmCluster) -> Faults:

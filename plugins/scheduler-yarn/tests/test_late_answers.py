@@ -14,17 +14,22 @@ import pytest
 from heron.errors import SchedulerError
 from heron_hdfs_kit.place import HdfsPlace
 from heron_scheduler_kit.managed.rest_api import ApiError
+from heron_scheduler_yarn.job_store import JobStore
+from heron_scheduler_yarn.options import YarnOptions
 from heron_scheduler_yarn.yarn_access import YarnAccess
 from heron_scheduler_yarn.yarn_api import YarnApi
+from heron_scheduler_yarn.yarn_cluster import YarnCluster
 
 
 class _Manager:
     """Creates a service after the limit of the request, and answers only when the test is over; or never creates it."""
 
-    def __init__(self, *, creates: bool = False, refuses: str = "") -> None:
+    def __init__(self, *, creates: bool = False, refuses: str = "", ends_at: int = 0) -> None:
+        """An application has ended from look number `ends_at` on."""
         self.over = threading.Event()
         self.looks = 0
         self.posts: list[str] = []
+        self.kills: list[str] = []
         manager = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -35,10 +40,24 @@ class _Manager:
                 else:
                     manager.over.wait()
 
+            def do_PUT(self) -> None:
+                manager.kills.append(self.path.split("/")[-2])
+                self._answer(HTTPStatus.ACCEPTED, {"state": "RUNNING"})
+
             def do_GET(self) -> None:
+                if self.path.startswith("/app/"):
+                    manager.over.wait()
+                    return
+                if self.path.startswith("/webhdfs/"):
+                    missing = {"exception": "FileNotFoundException", "message": "File does not exist"}
+                    self._answer(HTTPStatus.NOT_FOUND, {"RemoteException": missing})
+                    return
                 manager.looks += 1
-                names = manager.posts if creates and manager.looks > 1 else []
-                self._answer(HTTPStatus.OK, {"apps": {"app": [{"name": name} for name in names]}})
+                appeared = manager.posts if creates and manager.looks > 1 else []
+                names = ["heron-words-1a"] if ends_at else appeared
+                state = "RUNNING" if manager.looks < ends_at else "KILLED"
+                apps = [{"name": each, "id": f"of-{each}", "state": state} for each in names]
+                self._answer(HTTPStatus.OK, {"apps": {"app": apps}})
 
             def _answer(self, status: HTTPStatus, answer: object) -> None:
                 body = json.dumps(answer).encode()
@@ -80,12 +99,30 @@ def test_a_service_that_appears_after_the_limit_is_created() -> None:
     assert manager.looks > 1
 
 
+def test_a_check_of_a_manager_that_has_just_started_says_its_limit() -> None:
+    """The first request needs longer than others, so a check waits as long as its caller permits."""
+    manager = _Manager()
+    api = manager.api()
+    cluster = YarnCluster(api, JobStore(lambda: api.access), YarnOptions())
+    with _serving(manager), pytest.raises(SchedulerError, match=r"the limit is 0\.\d+ s; if it has just started"):
+        cluster.check(0.5)
+
+
 def test_a_service_that_never_appears_is_an_error() -> None:
     """The error names the resource manager, and the remedy."""
     manager = _Manager(creates=False)
     with _serving(manager), pytest.raises(SchedulerError, match=r"does not answer: .*see `yarn node -list`"):
         manager.api().create({"name": "heron-words-1a"})
     assert manager.posts == ["heron-words-1a"]
+
+
+def test_a_kill_returns_when_the_application_has_ended() -> None:
+    """YARN accepts a kill at once, and refuses to destroy a service whose application still runs."""
+    manager = _Manager(ends_at=4)
+    with _serving(manager):
+        manager.api().kill("heron-words-1a")
+    assert manager.kills == ["of-heron-words-1a"]
+    assert manager.looks == 4
 
 
 @pytest.mark.parametrize(

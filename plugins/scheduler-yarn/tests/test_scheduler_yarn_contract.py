@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from pathlib import Path
 
 import pytest
 
-from heron.spi.driver import DriverRef
 from heron_scheduler_yarn.scheduler import YarnScheduler
-from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract
+from heron_testing.contracts.scheduler import FAKE_EXECUTOR, SchedulerContract
 from heron_testing.faults import Fault, Faults, relay_faults
 from heron_testing.relay import Relay
 from heron_testing_servers.hdfs import HdfsServer
 from heron_testing_servers.yarn_services import YarnServices
 
 pytestmark = pytest.mark.servers
-
-_LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 
 
 @pytest.fixture
@@ -37,6 +32,7 @@ def relays(hdfs: HdfsServer, yarn_services: YarnServices) -> Iterator[tuple[Rela
 class TestYarnScheduler(SchedulerContract):
     name = "yarn"
     driver_class = YarnScheduler
+    uses_state = True
 
     @pytest.fixture
     def options(self, relays: tuple[Relay, Relay], yarn_services: YarnServices) -> Iterator[dict[str, object]]:
@@ -54,12 +50,6 @@ class TestYarnScheduler(SchedulerContract):
             "executor_memory_mb": 64,
         }
         yarn_services.start()
-
-    @pytest.fixture
-    def bench(self, tmp_path: Path) -> Iterator[Bench]:
-        state = DriverRef("statemgr", "localfs", _LOCALFS, {"root": str(tmp_path / "state")})
-        with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
-            yield Bench(tmp_path, Path(run_root), state)
 
     @pytest.fixture
     def faults(self, relays: tuple[Relay, Relay]) -> Faults:

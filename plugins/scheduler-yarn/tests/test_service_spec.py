@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,12 +55,22 @@ def test_the_queue_is_that_of_the_profile() -> None:
     assert "queue" not in _spec()
 
 
-def test_the_label_of_the_profile_chooses_nodes() -> None:
-    """YARN refuses rules unless its resource manager is set up for them, so there is none without the option."""
+def test_the_rules_of_the_profile_choose_nodes() -> None:
+    """YARN refuses rules unless its resource manager is set up for them, so there are none without the options."""
     assert "placement_policy" not in items(_spec()["components"])[0]
     labelled = items(_spec(node_label="fast")["components"])[1]
     fast = {"type": "AFFINITY", "scope": "NODE", "node_partitions": ["fast"]}
     assert labelled["placement_policy"] == {"constraints": [fast]}
+    options = YarnOptions(spread=True)
+    with_standby = replace(_JOB, containers=(*_REQUESTS, ContainerRequest(2, "2", 1.0, 64)), standbys=1)
+    files = {**_FILES, "2": "/heron/2.launch"}
+    manager, standby, other = items(service_spec("heron-words-1a", with_standby, files, options)["components"])
+    apart = {"type": "ANTI_AFFINITY", "scope": "NODE", "target_tags": ["container-0", "container-1"]}
+    assert manager["placement_policy"] == standby["placement_policy"] == {"constraints": [apart]}
+    (anywhere,) = items(fields(other["placement_policy"])["constraints"])
+    assert (anywhere["type"], anywhere["target_tags"]) == ("AFFINITY_WITH_CARDINALITY", ["container-2"])
+    later = service_spec("heron-words-2b", with_standby, {"2": "/heron/2.launch"}, options)
+    assert "placement_policy" not in items(later["components"])[0]
 
 
 @pytest.mark.parametrize(

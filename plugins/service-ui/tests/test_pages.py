@@ -16,7 +16,7 @@ from heron.errors import UsageError
 from heron_service_tracker.http.access import Access
 from heron_service_tracker.http.address import Address
 from heron_service_tracker.http.application import application
-from heron_service_tracker.observed.engine_metrics import ENGINE_METRICS
+from heron_service_tracker.observed.engine_metrics import ENGINE_METRICS, MANAGER_METRICS
 from heron_service_tracker.service import TrackerOptions
 from heron_service_tracker.watches.observations import Observations
 from heron_service_ui.asset_files import read_assets
@@ -163,5 +163,6 @@ def test_a_command_that_cannot_be_meant_is_refused(words: list[str], message: st
 def test_charts_know_the_metrics_of_the_engine_that_the_history_keeps() -> None:
     """A metric that only one of them has would be a chart that is always empty, or a history that nobody sees."""
     text = read_assets()["engine_metrics.js"].content.decode()
-    (table,) = re.findall(r"^const TEXTS = {(.*?)^};", text, re.DOTALL | re.MULTILINE)
-    assert set(re.findall(r"""["\s]([a-z][a-z-]*)"?:""", table)) == set(ENGINE_METRICS)
+    for name, kept in (("TEXTS", set(ENGINE_METRICS)), ("OF_MANAGERS", set(MANAGER_METRICS))):
+        (table,) = re.findall(rf"^const {name} = {{(.*?)^}};", text, re.DOTALL | re.MULTILINE)
+        assert set(re.findall(r"""["\s]([a-z][a-z-]*)"?:""", table)) == kept

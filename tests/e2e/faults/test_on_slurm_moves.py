@@ -133,6 +133,7 @@ def test_a_bare_interpreter_runs_a_topology_from_wheels(place: SlurmPlace) -> No
     unpacked = place.sandbox.tmp / f"heron-wheels-{os.getuid()}"  # it stays on a node, for the next start there
     assert stat.S_IMODE(unpacked.stat().st_mode) == 0o700
     shutil.rmtree(unpacked)
+    place.commands.ends("journal")  # `heron list` removes what is left of it when the cluster has ended its jobs
 
 
 def test_a_standby_on_another_node_takes_over(place: SlurmPlace) -> None:

@@ -47,3 +47,20 @@ def test_a_bare_interpreter_runs_a_topology_from_wheels(place: YarnPlace) -> Non
     journal.survives(journal.kill_launcher)
     assert {Path(each.exe()).resolve() for each in journal.lines.run.processes("executor")} == {bare.resolve()}
     journal.let_go()
+
+
+def test_a_standby_on_another_node_takes_over(place: YarnPlace) -> None:
+    """`scheduler.spread`: YARN keeps topology managers apart. The machine of the leader is lost, and comes back."""
+    place.write_profile(Path(sys.executable), "spread: true")
+    journal = ClusterJournal(place.commands, "--set", "topology.tmanager.standbys=1")
+
+    def nodes() -> dict[int, str]:
+        return {each: place.node_of(journal.lines.run.the("executor", f"/c{each}.json")) for each in range(3)}
+
+    journal.loses_leader(nodes, lambda node: place.lose(node, machine=True))
+    place.yarn.start()
+    wait_until(lambda: len(set(journal.managers())) == 2, BACK_S, "both run again")
+    found = nodes()
+    assert found[0] != found[1], found
+    journal.let_go()
+    place.leaves_nothing()

@@ -61,7 +61,7 @@ def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
     )
     assert place(task_thread(sandbox, str(tasks["read"]["task_id"])))[:2] == ("waits", "a socket")
     state, _, function, _ = place(task_thread(sandbox, str(tasks["spin"]["task_id"])))
-    assert (state, function) == ("running", "BlockingBolt.spin")
+    assert (state in {"running", "ready"}, function) == (True, "BlockingBolt.spin")  # ready: waits for a processor
 
     wait = f"wait/{tasks['wait']['task_id']}"
     text = sandbox.output_of("stack", "blocked", wait)

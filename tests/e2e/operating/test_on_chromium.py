@@ -39,6 +39,7 @@ VIEWS = (
     "/problems",
     "/health",
     "/task/3",
+    "/process/stmgr-1",
 )
 
 
@@ -287,7 +288,7 @@ def enlarged(page: Page) -> None:
 
 
 def own_metric_by_time(page: Page, topology: str) -> None:
-    """A metric that the author registers has a chart, and one of the engine; the page of a task leads there."""
+    """A metric of the author has a chart, and one of the engine. A page of a task or process leads there."""
     expect(page.locator(".chart figcaption").get_by_text("user/priced, sum of the tasks")).to_be_visible()
     page.goto(f"{topology}/task/2")
     page.get_by_role("link", name="user/priced").click()
@@ -297,6 +298,10 @@ def own_metric_by_time(page: Page, topology: str) -> None:
     page.get_by_role("link", name="consumed-bytes").click()
     expect(page).to_have_url(f"{topology}/timelines?tasks=3&metric=engine%2Fconsumed-bytes")
     expect(page.get_by_role("slider")).to_have_accessible_name(re.compile(r"Newest values: price/3 .*B/s$"))
+    page.goto(f"{topology}/process/stmgr-1")
+    page.get_by_role("region", name="Metrics of stmgr-1").get_by_role("link", name="cpu-seconds").click()
+    expect(page).to_have_url(f"{topology}/timelines?process=stmgr-1&metric=engine%2Fcpu-seconds")
+    expect(page.get_by_role("slider")).to_have_accessible_name(re.compile(r"Newest values: stmgr-1 [0-9.]+$"))
 
 
 def test_a_server_that_is_lost_leaves_grey_values_with_their_age(sandbox: Sandbox, watched: WatchedPage) -> None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import CDPSession, expect
 
 from heron.clock import wall_s
 from heron_testing_servers.chromium import ChromiumBrowser
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
 STREAM = {"stream": "default", "grouping": "shuffle", "rate_per_s": 1e6}
+MOST_DRAWING_S = 1.0  # of a graph, with the scripts of the page
 LISTED = {"next_offset": None, "age_s": 0.0, "error": ""}
 
 
@@ -159,6 +160,8 @@ def test_an_error_has_its_count_times_tasks_and_traceback_and_can_be_saved(
     expect(first).to_contain_text(re.compile(r"1,140 times in pass, tasks 3 \(1,139\), 2 \(1\), first .*, newest "))
     expect(first).to_contain_text("The log of a task has the first one only: show it.")
     expect(first.get_by_role("link", name="show it")).to_have_attribute("href", re.compile("/task/3/logs.search=Value"))
+    died = page.get_by_role("heading", name="Processes that died")
+    expect(died).to_have_count(0)  # a task that fails tuples goes on
     first.get_by_text("Traceback of the first one").click()
     expect(first.get_by_label("Traceback")).to_have_text(f"Traceback {SHOWN}")
     with page.expect_download() as saved:
@@ -258,8 +261,14 @@ def test_a_large_graph_is_in_levels_and_can_be_searched(sandbox: Sandbox, watche
     edges = [{"source": one, "target": other, **STREAM} for one, other in [*pairs, (names[0][0], names[9][0])]]
     flow = {"nodes": nodes, "edges": edges, "age_s": 0.0, "error": ""}
     answering(page, "/clusters/local/topologies/steady/flow", flow)
-    page.goto(f"{url}/local/steady")
-    expect(page.locator("a.node")).to_have_count(11)
+    for path, drawn in (("graph?open=0,1,2,3,4,5,6,7,8,9", 60), ("graph", 11)):
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})  # which other work changes little
+        before_s = task_s(session)
+        page.goto(f"{url}/local/steady/{path}")
+        expect(page.locator("a.node")).to_have_count(drawn)
+        assert 0.0 < task_s(session) - before_s <= MOST_DRAWING_S
+        session.detach()
     expect(page.locator("a.node.culprit")).to_contain_text("stage 4 2")
     expect(page.locator("a.node.culprit .note")).to_have_text("back pressure by 4 tasks")
     expect(page.locator("a.node.culprit title")).to_contain_text("back pressure by task 71, 72, 73, 74")
@@ -423,6 +432,12 @@ def test_metrics_have_their_units_and_an_update_its_phase(sandbox: Sandbox, watc
     expect(page.get_by_text(told)).to_be_visible()
     (run.out / "stop").touch()
     run.finished()
+
+
+def task_s(session: CDPSession) -> float:
+    """The processor time of the page's main thread so far, in seconds."""
+    measured = session.send("Performance.getMetrics")["metrics"]
+    return float(next(each["value"] for each in measured if each["name"] == "TaskDuration"))
 
 
 def row_of_task(task_id: int, component: str, **changes: object) -> dict[str, object]:

@@ -37,6 +37,14 @@ LOADED = """() => {
     const files = all.filter((each) => !each.name.includes("/api/"));
     return {files: files.length, file_bytes: bytes(files), answer_bytes: bytes(answers)};
 }"""
+DRAWN = """() => {
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    window.drawn = [];
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+        window.drawn.push(text);
+        return draw.call(this, text, ...place);
+    };
+}"""
 AXIS_COLOUR = """each => {
     const pixels = each.getContext("2d").getImageData(0, 0, 60, each.height).data;
     let brightest = 0;
@@ -85,11 +93,15 @@ def cursor_by_keyboard(page: Page, place: str) -> None:
     times = {"start_s": end_s - 900, "end_s": end_s, "step_s": 10}
     answer = {**times, "series": series, "events": [], "age_s": 0.0, "error": "", "prometheus_error": ""}
     answering(page, f"{PLACE}/history", answer)
+    page.add_init_script(f"({DRAWN})()")
     page.goto(f"{place}/timelines")
     expect(page).to_have_title(re.compile("^timelines . steady . Heron$"))
     expect(page.get_by_label("Place").get_by_role("link", name="steady")).to_have_attribute("href", "/ui/local/steady")
     chart = page.get_by_role("slider", name=re.compile("^Data that waits by time"))
     expect(chart.locator("canvas")).to_be_visible()
+    sizes = [each for each in page.evaluate("window.drawn") if each.endswith("iB")]
+    assert sizes, "the axis has labels"
+    assert [each for each in sizes if not re.fullmatch(r"\d+(\.0+)? MiB", each)] == []
     chart.focus()
     page.keyboard.press("End")
     expect(chart).to_have_attribute("aria-valuetext", re.compile(r"count 2\.00 MiB$"))

@@ -1,4 +1,4 @@
-"""The examples of pipelines print tables that are recounted here; test_on_spark_examples.py runs them on Spark."""
+"""The examples of pipelines print tables that are recounted here; files beside this one run them on Spark."""
 
 from __future__ import annotations
 

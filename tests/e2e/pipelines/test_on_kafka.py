@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from heron_testing_servers.kafka import KafkaServer
 from heron_testing_servers.kafka_topics import Topics
+from heron_testing_servers.schema_registry import SchemaRegistryServer
 
 if TYPE_CHECKING:
     from heron_testing.heron_run import HeronRun
@@ -104,3 +106,51 @@ def test_bounded_run_ends_at_what_was_there(sandbox: Sandbox, feed: Feed) -> Non
     feed.fill(1)
     sandbox.run("kafka_counts.py", args=(*feed.args, "--until", "latest")).finished()
     assert feed.results() == feed.recount()
+
+
+_PAGE = {"type": "record", "name": "Click", "fields": [{"name": "page", "type": "string"}]}
+_EPOCH_S = 1_700_000_000.0  # a multiple of ten
+
+
+def test_records_of_a_registry_are_counted_by_their_time_and_poison_becomes_dead_letters(
+    sandbox: Sandbox, feed: Feed, schema_registry: SchemaRegistryServer
+) -> None:
+    """What cannot be decoded loses nothing else. The backlog is what a consumer of the topic has not read."""
+    schema_registry.start()
+    pages = [{"page": "/a"}, {"page": "/b"}, {"page": "/c"}]
+    values = schema_registry.serialized("AVRO", feed.source, json.dumps(_PAGE), pages)
+    feed.topics.fill(feed.source, values[2:] * _EACH, time_s=_EPOCH_S)
+    for index, offset_s in enumerate((0.0, 0.0, 9.9, 10.0)):
+        feed.topics.fill(feed.source, [values[index % 2]], time_s=_EPOCH_S + offset_s)
+    feed.topics.fill(feed.source, [b"poison", values[0][:-1]], time_s=_EPOCH_S + 11)
+    for partition in range(_PARTITIONS):
+        feed.topics.fill(feed.source, [values[0]], partition=partition, time_s=_EPOCH_S + 100)
+    args = (*feed.args, "--registry", schema_registry.url)
+    run = sandbox.start("kafka_pages.py", "--set", "heron.metrics.export.s=0.25", args=args)
+    sandbox.wait_for_state(run, "kafka_pages")
+    run.until(lambda: any(backlogs(sandbox)), "a backlog", _SEEN_S)
+    assert sum(backlogs(sandbox)) <= _EACH + 9
+    (feed.folder / "staging" / "go").touch()
+    run.until(lambda: len(feed.topics.messages(feed.target)) >= 4, "all results", _SEEN_S)
+    results = [
+        (each.key(), each.value(), each.timestamp()[1] / 1000 - _EPOCH_S, each.headers())
+        for each in feed.topics.messages(feed.target)
+    ]
+    headers = [("kind", b"count")]
+    assert sorted(results) == [
+        (b"/a", b"2", 0.0, headers),
+        (b"/b", b"1", 0.0, headers),
+        (b"/b", b"1", 10.0, headers),
+        (b"/c", b"%d" % _EACH, 0.0, headers),
+    ]
+    run.until(lambda: backlogs(sandbox) == [0.0], "no backlog", _SEEN_S)
+    letters = json.loads(sandbox.output_of("dead-letters", "kafka_pages", "list", "--json"))
+    assert {each["step"] for each in letters} == {"decoded"}
+    assert sorted("wire format" in each["error"] for each in letters) == [False, True]
+    assert all(f"partition '{feed.source}-0'" in each["tup_id"] for each in letters)
+
+
+def backlogs(sandbox: Sandbox) -> list[float]:
+    """The metric of each task of the source that has it."""
+    rows = [row for row in sandbox.metrics("kafka_pages", "records-to-keyby-1") if row["name"] == "backlog"]
+    return [row["value"] for row in rows]

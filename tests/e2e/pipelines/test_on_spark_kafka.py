@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spark_run import kill_jvm
 from test_on_kafka import Feed, feed
-from test_on_spark_pipelines import kill_jvm
 
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox

@@ -1,36 +1,25 @@
-"""Pipelines on Spark of this machine: the results of Heron, exactly once whatever dies, and the same commands."""
+"""Pipelines on Spark of this machine: the results of Heron, and the same commands."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 
 from heron_testing.waiting import wait_until
-from test_pipelines import expected, kill_one, lines, meaning
-from test_views import program, sqlite_ref
-from watched_views import WatchedView, recount
+from spark_run import BATCH, RUN_S, STREAMING
+from test_pipelines import expected, lines, meaning
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
-    from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
-__all__ = ["expected", "meaning", "program"]
+__all__ = ["expected", "meaning"]
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(900), pytest.mark.usefixtures("java")]
-
-RUN_S = 400.0
-STREAMING = ("--profile", "spark-streaming", "--set", "engine.master=local[2]")
-BATCH = ("--profile", "spark-batch", "--set", "engine.master=local[2]")
 
 _ENDLESS = """\
 from heron_streamlet import Builder, Config, Runner, Source
@@ -88,31 +77,6 @@ Runner().run("failing", Config(), builder)
 """
 
 
-def spark_processes(run: HeronRun, word: str, task: str = "") -> list[psutil.Process]:
-    """The processes of Spark below the task, whose command line has the word."""
-    found = []
-    for each in run.the("instance", task).children(recursive=True):
-        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
-            found += [each] if word in " ".join(each.cmdline()) else []
-    return found
-
-
-def kill_jvm(run: HeronRun) -> None:
-    """The driver of Spark; on one machine it is its executor too."""
-    spark_processes(run, "java")[0].kill()
-
-
-def kill_python_workers(run: HeronRun) -> None:
-    """The workers and the process that forks them."""
-    for process in spark_processes(run, "pyspark.daemon"):
-        process.kill()
-
-
-def kill_task(run: HeronRun) -> None:
-    """The task of Heron, with which Spark ends."""
-    run.the("instance").kill()
-
-
 def test_another_pipeline_on_a_checkpoint_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
     """Before Spark starts; the run ends with the reason."""
     kept, files = tmp_path / "kept", [tmp_path / f"counts{window}.py" for window in (10, 20)]
@@ -130,51 +94,6 @@ def test_a_batch_is_exact(sandbox: Sandbox, expected: dict[str, list[str]]) -> N
     (run.out / "go").touch()
     run.finished(RUN_S)
     assert {folder: lines(run, folder) for folder in expected} == expected
-
-
-@pytest.mark.parametrize("harm", [kill_jvm, kill_python_workers, kill_task])
-def test_windows_are_exact_whatever_dies(
-    sandbox: Sandbox, expected: dict[str, list[str]], harm: Callable[[HeronRun], None]
-) -> None:
-    """A query goes on behind its last complete batch."""
-    run = sandbox.start("timed_counts.py", *STREAMING, "--set", "engine.batch_rows=400")
-    run.until(lambda: len(lines(run, "counts")) > 40, "windows of the first half", RUN_S)
-    harm(run)
-    (run.out / "go").touch()
-    run.finished(RUN_S)
-    assert {folder: lines(run, folder) for folder in expected} == expected
-
-
-def test_a_batch_begins_again_when_spark_dies(sandbox: Sandbox, expected: dict[str, list[str]]) -> None:
-    """Nothing of a batch is visible before it is complete."""
-    run = sandbox.start("timed_counts.py", *BATCH)
-    run.until(
-        lambda: list((run.out / "counts").glob(".open-*")) or spark_processes(run, "pyspark.daemon"), "a worker", RUN_S
-    )
-    kill_jvm(run)
-    (run.out / "go").touch()
-    run.finished(RUN_S)
-    assert {folder: lines(run, folder) for folder in expected} == expected
-
-
-def test_a_view_of_both_engines_counts_each_element_once(sandbox: Sandbox, program: ModuleType) -> None:
-    """History by Spark, whose JVM dies before the end; live by Heron, whose task dies. The program is one."""
-    folder, gate = sandbox.home / "views", sandbox.root / "go"
-    own = ("--set", f"store.folder={folder}")
-    batch = sandbox.start("viewed_counts.py", *BATCH, *own, args=("--history", str(gate)))
-    live = sandbox.start("viewed_counts.py", *own)
-    view = WatchedView(program, sqlite_ref(folder))
-    live.until(lambda: view.total() == 6000, "the first half")
-    batch.until(lambda: spark_processes(batch, "pyspark.daemon", "/spark-batch"), "workers of Spark", RUN_S)
-    spark_processes(batch, "java", "/spark-batch")[0].kill()
-    assert view.total() == 6000
-    gate.touch()
-    batch.finished(RUN_S)
-    assert view.total() >= 6000
-    kill_one(live, "instance", "/view")
-    (live.out / "go").touch()
-    live.finished()
-    assert view.counts() == recount()
 
 
 def test_a_query_is_submitted_watched_and_killed(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -206,7 +125,7 @@ def test_a_batch_shows_and_counts_what_failed(sandbox: Sandbox, tmp_path: Path) 
     run.finished(RUN_S)
     named = set(re.findall(r"operator '([\w-]+)' \(failing\.py:\d+\): ", run.all_output))
     assert named == {*(f"map-{number}" for number in range(8)), "reduce", "window"}
-    assert "of the key 1 has no result, because a function failed: ValueError: 5" in run.all_output
+    assert "of a key has no result, because a function failed: ValueError: 5" in run.all_output
     last = _last_metrics(sandbox.home / ".heron" / "logs", "user/")
     assert {name: last[name] for name in ("failed", "rows", "late", "batches")} == {
         "failed": 26,

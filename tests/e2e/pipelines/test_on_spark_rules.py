@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from checked_rules import check_kept, check_stopped
-from test_on_spark_pipelines import BATCH, RUN_S, STREAMING
+from spark_run import BATCH, RUN_S, STREAMING
 
 if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox

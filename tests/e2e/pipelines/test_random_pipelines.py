@@ -19,7 +19,7 @@ from heron_spark_kit.java import check_java
 from heron_streamlet import Config
 from heron_testing.pipelines.drawn_chains import described, expected_lines, simulated_lines, written_lines
 from heron_testing_servers.absence import not_here
-from test_on_spark_pipelines import kill_jvm, kill_python_workers, kill_task, spark_processes
+from spark_run import kill_jvm, kill_python_workers, kill_task, spark_processes
 from test_pipelines import kill_one
 
 if TYPE_CHECKING:

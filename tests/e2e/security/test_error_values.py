@@ -30,6 +30,7 @@ def test_errors_have_values_only_where_tuples_may_be_seen(sandbox: Sandbox) -> N
         "(hidden): topology.inspect.tuples shows values",
     ):
         run.printed(text)
+    wait_until(lambda: tracker.state("local", "logins"), 30.0, "the topology at the tracker")
     wait_until(lambda: "the first line" in str(tracker.get(f"{_PLACE}/exceptions")), 30.0, "the error at the tracker")
     shown = [sandbox.output_of(*each.split()) for each in _COMMANDS]
     shown += [str(tracker.get(f"{_PLACE}{each}")) for each in ("", "/exceptions", "/events")]

@@ -11,14 +11,14 @@ from recording import arguments, write_result
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 
 SPOUTS = 2
-TUPLES = 300  # of each
+TUPLES = 500  # of each
 TUPLE_BYTES = 1000
 
 
 class LimitedSpout(Spout):
     """Emits everything at once if allowed."""
 
-    outputs = ("number", "text")
+    outputs = ("number", "text", "emitted_s")
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Begins at zero."""
@@ -27,13 +27,13 @@ class LimitedSpout(Spout):
     def next_tuple(self) -> None:
         """Emits one."""
         for number in self.numbers:
-            self.emit([number, f"{number:08d}" * (TUPLE_BYTES // 8)], tup_id=number)
+            self.emit([number, f"{number:08d}" * (TUPLE_BYTES // 8), time.monotonic()], tup_id=number)
             return
         self.end()
 
 
 class TimesBolt(Bolt):
-    """Records the time of each tuple, and acks it."""
+    """Records the times of each tuple, and acks it."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Starts with no record."""
@@ -42,7 +42,7 @@ class TimesBolt(Bolt):
 
     def process(self, tup: Tuple) -> None:
         """Records a tuple."""
-        self.rows.append([time.monotonic(), tup.task, tup.values[0], len(tup.values[1])])
+        self.rows.append([time.monotonic(), tup.task, tup.values[0], tup.values[2]])
         self.ack(tup)
 
     def finish(self) -> None:

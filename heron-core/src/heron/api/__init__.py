@@ -22,6 +22,8 @@ from heron.api.metrics import (
     MultiReducedMetric,
     ReducedMetric,
 )
+from heron.api.plain_batch import PlainBatch
+from heron.api.plain_components import PlainBolt, PlainSpout
 from heron.api.serializer import IHeronSerializer, PythonSerializer, default_serializer
 from heron.api.spout import BaseSpout, Spout
 from heron.api.state import HashMapState, ITwoPhaseStatefulComponent, State, StatefulComponent
@@ -75,6 +77,9 @@ __all__ = [
     "MultiCountMetric",
     "MultiMeanReducedMetric",
     "MultiReducedMetric",
+    "PlainBatch",
+    "PlainBolt",
+    "PlainSpout",
     "PythonSerializer",
     "ReducedMetric",
     "SlidingWindowBolt",

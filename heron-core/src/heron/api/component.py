@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol
 
 from heron.api.columns import Columns
+from heron.api.plain_batch import PlainBatch
 from heron.api.tuple import Tuple
 from heron.author_text import class_name, number_or_class, short_text
 from heron.errors import EmitError, UsageError, known, nearest
@@ -93,6 +94,12 @@ class SpoutCollector(Protocol):
         """Emit a batch of tuples as columns; see `heron.api.BaseSpout.emit_columns`."""
         ...
 
+    def emit_plain(
+        self, payload: bytes, rows: int, stream: str = "default", ids: Sequence[object] | None = None
+    ) -> Sequence[tuple[object, ...]]:
+        """Emit a batch that is encoded; see `heron.api.PlainSpout.emit_plain`."""
+        ...
+
     def emit_watermark(self, time_s: float, idle: bool = False) -> None:
         """Emit a watermark; see `heron.api.BaseSpout.emit_watermark`."""
         ...
@@ -128,6 +135,24 @@ class BoltCollector(Protocol):
         direct_task: int | None = None,
     ) -> None:
         """Emit a batch of tuples as columns; see `heron.api.BaseBolt.emit_columns`."""
+        ...
+
+    def emit_plain(
+        self,
+        payload: bytes,
+        rows: int,
+        stream: str = "default",
+        anchors: Sequence[tuple[PlainBatch | Tuple, Sequence[int]]] = (),
+    ) -> Sequence[tuple[object, ...]]:
+        """Emit a batch that is encoded; see `heron.api.PlainBolt.emit_plain`."""
+        ...
+
+    def settle_rows(self, batch: PlainBatch, places: Sequence[int], *, acked: bool) -> None:
+        """Ack or fail rows of a batch; see `heron.api.PlainBolt.settle_rows`."""
+        ...
+
+    def flush_if_due(self) -> bool:
+        """Send what has waited for the linger; see `heron.api.PlainBolt.flush_if_due`."""
         ...
 
     def ack(self, tup: Tuple | RecordBatch) -> None:
@@ -175,6 +200,14 @@ class ThreadsafeCollector(Protocol):
         """Queue the end of this spout task; spouts only."""
         ...
 
+    def call(self, function: Callable[[], object]) -> None:
+        """Queue a call of `function`. It runs in the component's thread, so it may use the component and its collector.
+
+        Raises:
+            UsageError: when `function` cannot be called.
+        """
+        ...
+
 
 class UnboundCollector:
     """Refuses every call. It is the collector of a component without one, so that emits need no check."""
@@ -196,6 +229,30 @@ class UnboundCollector:
             EmitError: always.
         """
         self._refuse(f"emit_columns({type(batch).__name__})")
+
+    def emit_plain(self, payload: bytes, rows: int, *_: object, **__: object) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            EmitError: always.
+        """
+        self._refuse(f"emit_plain of {rows} rows")
+
+    def settle_rows(self, batch: PlainBatch, places: Sequence[int], *, acked: bool) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            EmitError: always.
+        """
+        self._refuse(f"settle_rows of {len(places)} rows")
+
+    def flush_if_due(self) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            EmitError: always.
+        """
+        self._refuse("flush_if_due")
 
     def emit_watermark(self, time_s: float, idle: bool = False) -> NoReturn:
         """Refuse.

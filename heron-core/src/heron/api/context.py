@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from heron.api.component import ThreadsafeCollector
-from heron.api.definition import GroupingDefinition
+from heron.api.definition import GroupingDefinition, TopologyDefinition
 from heron.api.keyed_state import KeyedState
 from heron.api.metrics import IMetric
 from heron.api.stream_id import GlobalStreamId
@@ -53,6 +53,13 @@ class TopologyContext(ABC):
         """Return the configuration of the component: the topology's, overridden by the component's own.
 
         `initialize` receives the same. After `heron update --runtime-config` it has the new values.
+        """
+
+    @abstractmethod
+    def get_topology(self) -> TopologyDefinition:
+        """Return the topology as data: its components with their streams, inputs and configuration.
+
+        An update that changes configuration makes a new value; a later call returns it.
         """
 
     @abstractmethod

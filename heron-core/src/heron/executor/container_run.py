@@ -17,9 +17,10 @@ from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, StateError
 from heron.executor.container_keys import ContainerKeys
 from heron.executor.container_processes import container_processes
-from heron.executor.executor import Executor, ExecutorContext, RoleCommand
+from heron.executor.executor import EXIT_ENDED, Executor, ExecutorContext, RoleCommand
 from heron.executor.workspace import Workspace
 from heron.ipc.frames.frame_limits import CONTROL_SOCKET_BYTES
+from heron.ipc.machine import REAL_MACHINE, Machine
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.observer_threads import ThreadedHooks
@@ -27,13 +28,14 @@ from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import read_spec
 from heron.kernel.settings import EngineSettings
 from heron.planner.packing_plan import PackingPlan
+from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
 from heron.state_nodes.document import node_name
-from heron.state_nodes.plans import decode_packing_plan
+from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan
 from heron.state_nodes.topology_keys import decode_key_ring
 
-__all__ = ["SIGNALS", "execute", "role_command", "run_container"]
+__all__ = ["SIGNALS", "execute", "is_over", "role_command", "run_container"]
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 
@@ -48,11 +50,15 @@ def role_command(module: str, spec_file: Path) -> tuple[str, ...]:
 
 
 def execute(
-    spec: ContainerSpec, signals: Signals, command: RoleCommand = role_command, starter: ProcessStarter | None = None
+    spec: ContainerSpec,
+    signals: Signals,
+    command: RoleCommand = role_command,
+    starter: ProcessStarter | None = None,
+    machine: Machine = REAL_MACHINE,
 ) -> int:
     """Runs a container to its end and returns the exit code; `signals` must include SIGCHLD.
 
-    `starter` starts its processes.
+    `starter` starts its processes, which use their own `machine`.
 
     Raises:
         HeronError: when the container cannot start; no process is left running.
@@ -63,7 +69,7 @@ def execute(
         with signals.abrupt():
             statemgr = open_statemgr(spec.statemgr)
         try:
-            code = _run(spec, signals, command, starter or ProcessStarter(), statemgr, workspace)
+            code = _run(spec, signals, command, starter or ProcessStarter(), statemgr, workspace, machine)
         finally:
             statemgr.close()
     except SystemExit:  # SIGTERM before the container ran
@@ -84,18 +90,25 @@ def _run(
     starter: ProcessStarter,
     statemgr: StateManager,
     workspace: Workspace,
+    machine: Machine,
 ) -> int:
     settings = EngineSettings.from_keys(spec.settings)
     if settings.process_start == "exec":
         starter.close(f"{PROCESS_START} is exec")
     with signals.abrupt():  # a store may answer late, and SIGTERM must not wait for it
+        if spec.attempt > 1 and spec.container_id > 0 and is_over(statemgr, spec):
+            _log.info("container %d does not start again: the topology has ended", spec.container_id)
+            starter.close("the topology has ended")
+            return EXIT_ENDED
         packing = _packing_plan(statemgr, spec.topology)
         processes = container_processes(spec.container_id, packing, settings.standbys, spec.services)
         keys = _keys(statemgr, spec.topology)
         if spec.container_id > 0:
             workspace.fetch_package(spec.package_uri, spec.uploader)
-    reactor = Reactor()
-    sockets = SocketContext(max_frame_bytes=CONTROL_SOCKET_BYTES, link_timeout_s=settings.network_timeout_s)
+    reactor = Reactor(machine=machine)
+    sockets = SocketContext(
+        max_frame_bytes=CONTROL_SOCKET_BYTES, link_timeout_s=settings.network_timeout_s, machine=machine
+    )
     hooks = ThreadedHooks(spec.hooks)
     context = ExecutorContext(spec, keys, settings, reactor, sockets, statemgr, workspace, hooks, starter)
     executor = Executor(context, processes, command)
@@ -116,6 +129,22 @@ def _run(
         sockets.close()
         hooks.close(_HOOKS_S)
     return executor.exit_code or 0
+
+
+def is_over(statemgr: StateManager, spec: ContainerSpec) -> bool:
+    """Whether the topology has ended; a container that died while it stopped would wait for an order for ever.
+
+    Raises:
+        StateUnavailableError: when the store does not answer.
+    """
+    node = statemgr.get(NodeKind.PHYSICAL_PLAN, spec.topology)
+    if node is None:
+        return False
+    try:
+        plan = decode_physical_plan(node.value, node_name(NodeKind.PHYSICAL_PLAN, spec.topology))
+    except StateError:
+        return False  # the leader reports a damaged plan
+    return plan.topology_id == spec.topology_id and plan.state in ENDED_STATES
 
 
 def _packing_plan(statemgr: StateManager, topology: str) -> PackingPlan:

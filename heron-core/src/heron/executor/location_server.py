@@ -19,7 +19,6 @@ from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import Hub, SocketContext
 from heron.ipc.violations import Violations
-from heron.ipc.wakeup import Wakeup
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
 from heron.state_nodes.tmanager_location import decode_tmanager_location
 
@@ -42,7 +41,7 @@ class LocationServer:
         self._location = pb.TManagerLocation()
         self._clients: set[bytes] = set()
         self._changes: deque[tuple[_OnNode, Versioned | None]] = deque()
-        self._wakeup = Wakeup()
+        self._wakeup = reactor.machine.wakeup()
         self._wakeup.asleep = True
         self.violations = Violations(_log)
         self._hub: Hub = sockets.hub(endpoint)

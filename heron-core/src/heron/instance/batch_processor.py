@@ -8,8 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from heron.api.bolt import Bolt
+from heron.api.plain_batch import PlainBatch
+from heron.api.plain_components import PlainBolt
 from heron.api.tuple import Tuple
-from heron.author_text import Described
+from heron.author_text import Described, raised_at
 from heron.clock import monotonic_s
 from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
 from heron.instance.bolt_output import BoltOutput
@@ -47,7 +49,7 @@ class BatchProcessor:
         output: BoltOutput,
         trust: AckTrust,
         between_slices: Callable[[float], None],
-        failed: Callable[[str, BaseException, str, object], None],
+        failed: Callable[[str, BaseException, str, object, tuple[object, ...]], None],
     ) -> None:
         self._task = task
         self._emitter = emitter
@@ -57,6 +59,10 @@ class BatchProcessor:
         self._failed = failed
         self._slice = SliceSize()
         self._keys = task.metrics.keys = KeySample.of(task.index, task.spec.component)
+
+    def wants_values(self, batch: ReceivedBatch) -> bool:
+        """Whether the values of a batch are needed here, also where the bolt takes it undecoded."""
+        return self._keys is not None and self._keys.wants(batch)
 
     def process_rows(
         self, component: Bolt, batch: ReceivedBatch, tracked: TrackedBatch | None, traces: ReceivedTraces | None
@@ -73,6 +79,28 @@ class BatchProcessor:
         acks.end(tracked)  # before `recycle`, because acks that are not settled hold their tuples
         self._output.flush_acks()
         pool.recycle(batch.rows, tracked or UNTRACKED)
+
+    def process_plain(self, component: PlainBolt, batch: ReceivedBatch, given: PlainBatch) -> None:
+        """Calls `process_plain` once for all rows."""
+        acks, key, metrics = self._output.acks, batch.source.key, self._task.metrics
+        if self._keys is not None:
+            self._keys.look(batch)
+        self._output.begin_batch()
+        start_s = monotonic_s()
+        try:
+            with self._emitter.lock.released():
+                component.process_plain(given)
+        except BaseException as error:
+            at = raised_at("process_plain", error, by_caller=True)
+            acks.blame(given, "process_plain", error, at)
+            acks.settle_rows(given, range(batch.rows), acked=False)
+            remedy = "the rows that are not settled are failed, and the task continues"
+            self._failed("process_plain", error, remedy, Described(f"a batch of {batch.rows} rows"), at)
+        end_s = monotonic_s()
+        metrics.executed[key] = metrics.executed.get(key, 0) + batch.rows
+        metrics.execute_latency.add((end_s - start_s) / batch.rows, batch.rows)
+        self._between_slices(end_s)
+        self._output.flush_acks()
 
     def process_columns(
         self, component: Bolt, received: ReceivedColumns, tracked: TrackedBatch | None, traces: ReceivedTraces | None
@@ -95,9 +123,11 @@ class BatchProcessor:
                 if batch.num_rows:
                     self._call_process_columns(component, batch, source)
         except BaseException as error:
-            acks.blame(batch, "process_columns", error)
+            at = raised_at("process_columns", error, by_caller=True)
+            acks.blame(batch, "process_columns", error, at)
             acks.settle_columns(batch, acked=False)
-            self._failed("process_columns", error, "the batch is failed and the task continues", Described(received))
+            remedy = "the batch is failed and the task continues"
+            self._failed("process_columns", error, remedy, Described(received), at)
         if traces is not None:
             traces.end(streams)
         end_s, rows, metrics = monotonic_s(), batch.num_rows, self._task.metrics
@@ -150,8 +180,9 @@ class BatchProcessor:
                 return
             except BaseException as error:
                 self._emitter.failed.append(tup)
-                self._output.acks.blame(tup, "process", error)
-                self._failed("process", error, "the tuple is failed and the task continues", tup)
+                at = raised_at("process", error, by_caller=True)
+                self._output.acks.blame(tup, "process", error, at)
+                self._failed("process", error, "the tuple is failed and the task continues", tup, at)
 
     def _call_process_columns(self, component: Bolt, batch: RecordBatch, source: TupleSource) -> None:
         if (calls := self._emitter.hook_calls) is None:

@@ -16,6 +16,7 @@ from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
 from heron.api.bolt import Bolt
 from heron.api.config import setting
 from heron.api.dead_letter import DeadLetter, FailedRecordError
+from heron.api.plain_batch import PlainBatch
 from heron.api.tuple import Tuple
 from heron.author_text import named_error
 from heron.clock import wall_s
@@ -32,6 +33,7 @@ from heron.instance.state.held_letters import HeldLetters
 from heron.instance.task import Task
 from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT, DEAD_LETTERS_DROPPED
+from heron.ipc.frames.tracking import Cause
 from heron.kernel.dead_letter_file import DeadLetterFile
 from heron.spi.metricsink import Metric, MetricKind
 
@@ -51,13 +53,15 @@ class LetterAcks(BoltAcks):
     `works` gives the component that processes letters again; None if it can process nothing now.
     """
 
+    takes_plain = False
+
     def __init__(
         self, emitter: BoltEmitter, metrics: TaskMetrics, letters: HeldLetters, rows: FailedRows, works: Works
     ) -> None:
         super().__init__(emitter, metrics)
         self.letters = letters
         self._rows, self._works = rows, works
-        self._causes: dict[int, bytes] = {}
+        self._causes: dict[int, Cause] = {}
         self._ruled: set[int] = set()
         self._column_source = ("", "")
         self._failed_columns: dict[int, tuple[RecordBatch, tuple[str, str]]] = {}  # since the last `settle`, by `id`
@@ -77,11 +81,13 @@ class LetterAcks(BoltAcks):
         task.metrics.replays, task.take_letters = acks, acks.take_letters
         return acks
 
-    def blame(self, failed: Tuple | RecordBatch, doing: str, error: BaseException) -> None:
+    def blame(
+        self, failed: Tuple | PlainBatch | RecordBatch, doing: str, error: BaseException, at: tuple[object, ...]
+    ) -> None:
         """`BoltAcks.blame`. An error with a rule of its own has said what becomes of its records."""
         if isinstance(error, FailedRecordError) and error.stops is not None:
             self._ruled.add(id(failed))
-        self._causes[id(failed)] = self._rows.cause(doing, error)
+        self._causes[id(failed)] = self._rows.cause(doing, error, at)
 
     def settle(self) -> None:
         """`BoltAcks.settle`."""

@@ -54,9 +54,14 @@ class BoltOutput:
 
         The output of a batch may be far larger than the batch, and must not pile up in data-out.
         """
-        if self._pacer.linger_is_over(now_s):
-            self.flush(now_s)
+        if self.flush_after_linger(now_s):
             self.wait_for_room()
+
+    def flush_after_linger(self, now_s: float) -> bool:
+        """Flushes when the linger is over; returns whether it is."""
+        if is_over := self._pacer.linger_is_over(now_s):
+            self.flush(now_s)
+        return is_over
 
     def flush_acks(self) -> None:
         """Flushes if acks wait, and they are as many as a batch has rows, or the linger is over."""

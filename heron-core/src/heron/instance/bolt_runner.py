@@ -8,10 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heron.api.bolt import Bolt
+from heron.api.plain_batch import PlainBatch
+from heron.api.plain_components import PlainBolt
 from heron.api.tuple import Tuple, TupleHelper
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import RemoteProtocolError, SerializationError
+from heron.instance.acks.tracked_batch import UNTRACKED
 from heron.instance.batch_processor import BatchProcessor
 from heron.instance.bolt_output import BoltOutput, acks_of
 from heron.instance.input.ack_trust import AckTrust
@@ -32,6 +35,7 @@ from heron.instance.user.user_component import BoltHookCalls, specialise
 from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     Marker,
+    OptionTag,
     SegmentHead,
     SegmentKind,
     marker_value,
@@ -64,6 +68,7 @@ class BoltRunner(ComponentRunner):
         self._watermark = TaskWatermark(watermark_sources(task.index, task.spec.component))
         self._trust = AckTrust(self.specialise, self.user_failed)
         self._output = BoltOutput(task, emitter, self._new_acks())
+        emitter.flush_output = self._output.flush_after_linger
         self._processor = BatchProcessor(
             task, emitter, self._output, self._trust, self._between_slices, self.user_failed
         )
@@ -74,6 +79,7 @@ class BoltRunner(ComponentRunner):
         self._finish_roots = FinishRoots(emitter, task.metrics, self.user_failed)
         self._ticks = TickTimer(task.config, monotonic_s)
         self._arrived: Stamp | None = None  # of the frame in work, if it has traced rows
+        self._receives_plain = issubclass(component_class, PlainBolt)
         self._column_input: ColumnInput | None = None
         if component_class.receives_columns():  # type: ignore[attr-defined]  # a bolt's class
             from heron.instance.input.column_input import ColumnInput  # noqa: PLC0415  # see above
@@ -261,20 +267,28 @@ class BoltRunner(ComponentRunner):
         acks = self._output.acks
         tracked = acks.batch_of(head)
         try:
-            batch = self._reader.read(frame, head)
-            if self._column_input is None:
-                batch.columns()
+            passes = self._receives_plain and acks.takes_plain and OptionTag.TRACE not in head.options
+            passes = passes and not self._bolt_emitter.hooks
+            batch = self._reader.read(frame, head, keeps_plain=passes)
+            sample = self.task.gateway.inspected.sample
+            if self._column_input is None and (not passes or sample is not None or self._processor.wants_values(batch)):
+                batch.columns()  # here, where a batch that does not decode is failed
+            plain = batch.plain() if passes else None
         except (RemoteProtocolError, SerializationError):
             acks.refuse(tracked)
             raise
         if self.ended or self._finish_roots.begun or not head.rows:
             acks.discard(tracked)  # sent again by a task that was restarted; this bolt has finished
             return
-        if (sample := self.task.gateway.inspected.sample) is not None:
+        if sample is not None:
             source = batch.source
             sample.receive(source.key, source.task_id, source.fields, batch.first_rows)
         traces = received_traces(head, batch.source, self._arrived, self.task.spans)
-        if self._column_input is None:
+        if plain is not None and isinstance(self._component, PlainBolt):
+            source = batch.source
+            given = PlainBatch(*source.key, source.task_id, batch.rows, plain, tracked or UNTRACKED)
+            self._processor.process_plain(self._component, batch, given)
+        elif self._column_input is None:
             self._processor.process_rows(self._component, batch, tracked, traces)
         else:
             columns = self._column_input.columns_of(batch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -20,17 +21,25 @@ from heron.instance.runner import ComponentRunner, ComponentStartError, Componen
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
 from heron.ipc import control_pb2 as pb
+from heron.ipc.machine import REAL_MACHINE, Machine
 from heron.kernel.checkpoint_store import open_archive
 from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import InstanceSpec, read_spec
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import PhysicalPlan
 
+__all__ = ["process"]
+
 _log = logging.getLogger(__name__)
 
 _SEEN_WITHIN_S = 2.0  # how long the process waits until its failure is received; the executor reports it too
 _CLOSE_WITHIN_S = 1.0
 _WAIT_S = 0.1
+
+
+def _begin(task: Task) -> None:
+    freeze_start_up()
+    task.telemetry.pauses.watch()
 
 
 def main(signals: Signals) -> int:
@@ -46,16 +55,29 @@ def main(signals: Signals) -> int:
         task=spec.task_id,
         secrets=spec.driver_secrets,
     )
+    return process(spec, signals)
+
+
+def process(
+    spec: InstanceSpec, signals: Signals, machine: Machine = REAL_MACHINE, started: Callable[[Task], None] = _begin
+) -> int:
+    """Runs one task until SIGTERM; calls `started` when its component is initialised."""
     settings = EngineSettings.from_keys(spec.settings)
-    gateway = Gateway(spec, settings)
+    gateway = Gateway(spec, settings, machine=machine)
     gateway.start()
     try:
-        return _run(spec, settings, gateway, signals)
+        return _run(spec, settings, gateway, signals, started)
     finally:
         gateway.close(_CLOSE_WITHIN_S)
 
 
-def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals: Signals) -> int:
+def _run(
+    spec: InstanceSpec,
+    settings: EngineSettings,
+    gateway: Gateway,
+    signals: Signals,
+    started: Callable[[Task], None],
+) -> int:
     first = _first_plan(gateway, signals)
     if first is None:
         return 0
@@ -63,7 +85,7 @@ def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals
     archive = open_archive(spec.checkpoint, spec.topology, settings.restore_timeout_s, lambda: signals.stop_requested)
     task = Task(spec, settings, gateway, plan, archive)
     try:
-        _runner(task, signals).run(ended, started=partial(_begin, task))
+        _runner(task, signals).run(ended, started=partial(started, task))
     except (ComponentStartError, ComponentStoppedError) as error:
         _log.critical("%s", error)
         task.telemetry.report_failure(str(error))
@@ -72,11 +94,6 @@ def _run(spec: InstanceSpec, settings: EngineSettings, gateway: Gateway, signals
     finally:
         task.keyed.close()
     return 0
-
-
-def _begin(task: Task) -> None:
-    freeze_start_up()
-    task.telemetry.pauses.watch()
 
 
 def _runner(task: Task, signals: Signals) -> ComponentRunner:

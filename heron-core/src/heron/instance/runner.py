@@ -139,9 +139,16 @@ class ComponentRunner(ABC):
         self.task.telemetry.report(pb.TASK_PHASE_LEFT if self.task.is_removed() else pb.TASK_PHASE_ENDED, self.emitter)
 
     def user_failed(
-        self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = ""
+        self,
+        doing: str,
+        error: BaseException,
+        remedy: str,
+        record: object = None,
+        at: tuple[object, ...] = (),
+        *,
+        place: str = "",
     ) -> None:
-        """Shows and counts a failure of user code; `place` is as for `UserErrors.report`.
+        """Shows and counts a failure of user code; `at` and `place` are as for `UserErrors.note`.
 
         Raises:
             ComponentStoppedError: when `topology.on.error` is ``stop``, unless the error has a rule of its own.
@@ -149,9 +156,12 @@ class ComponentRunner(ABC):
         """
         if not isinstance(error, Exception):
             raise ComponentExitedError(self.task.errors.report(doing, error, _EXITS, record, place=place)) from error
-        if FailedRecordError.ends_task(error, self._stops_on_error):
+        stops = self._stops_on_error
+        if isinstance(error, FailedRecordError):
+            stops = FailedRecordError.ends_task(error, stops)
+        if stops:
             raise ComponentStoppedError(self.task.errors.report(doing, error, _STOPS, record, place=place)) from error
-        self.task.errors.note(doing, error, remedy, record, place=place)
+        self.task.errors.note(doing, error, remedy, record, at, place=place)
 
     def _component_reported(self, error: Exception) -> None:
         if FailedRecordError.ends_task(error, self._stops_on_error):
@@ -397,7 +407,7 @@ class ComponentRunner(ABC):
 
     @property
     def debug(self) -> bool:
-        """Whether `topology.debug` asks for a log line per emit."""
+        """Whether `topology.debug` asks for plain code instead of the generated one."""
         return bool(self.task.config.get(TOPOLOGY_DEBUG))
 
 

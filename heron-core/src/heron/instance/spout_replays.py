@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from heron.api.dead_letter import DEAD_LETTER_STREAM, DeadLetter
+from heron.api.dead_letter import DEAD_LETTER_STREAM
 from heron.api.definition import DEAD_LETTERS, StreamDefinition
 from heron.author_text import named_error
 from heron.clock import monotonic_s, wall_s
@@ -19,7 +19,7 @@ from heron.instance.own_replays import OwnReplays
 from heron.instance.replay.failure_cause import FailureCause, decode_cause, encode_cause
 from heron.instance.replay.kept_roots import ColumnRoot, KeptRoot
 from heron.instance.replay.letter_store import LetterStore, TaskName
-from heron.instance.replay.pickled_letter import values_of
+from heron.instance.replay.pickled_letter import LetterRow, values_of
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.replay.replayer import GivenUp, Replayer
 from heron.instance.task import Task, letters_of
@@ -52,7 +52,7 @@ class SpoutReplays(OwnReplays):
         self._store = store
         self._clock = clock
         self._letters = 0
-        self._ended: dict[str, DeadLetter | None] = {}  # replayed letters that the store still has as they were
+        self._ended: dict[str, LetterRow | None] = {}  # replayed letters that the store still has as they were
         self.replayer.on_stored_acked = lambda acked: self._stored_ended(dict.fromkeys(acked))
 
     @classmethod
@@ -123,7 +123,7 @@ class SpoutReplays(OwnReplays):
         self._emitter.flush()
         return found
 
-    def _stored_ended(self, ended: Mapping[str, DeadLetter | None]) -> None:
+    def _stored_ended(self, ended: Mapping[str, LetterRow | None]) -> None:
         """Letters were acked (None), or have failed again; the store changes when they are as many as those under way.
 
         A change writes whole files, so a change for each letter would take long.
@@ -166,12 +166,12 @@ class SpoutReplays(OwnReplays):
     def _emit(self, root: KeptRoot) -> None:
         emitter, row = self._emitter, root.row
         direct = root.direct[0] if root.direct else None
-        if isinstance(row, ColumnRoot) and row.number is None:
-            emitter.emit_columns(row.batch, root.tup_id, root.stream, direct)
-        elif isinstance(row, ColumnRoot):
-            emitter.emit_columns(row.rows(), None, root.stream, direct, ids=[root.tup_id])
-        else:
+        if not isinstance(row, ColumnRoot):
             emitter.emit(self._values(root), root.tup_id, root.stream, direct)
+        elif row.number is None:
+            emitter.emit_columns(row.batch, root.tup_id, root.stream, direct)
+        else:
+            emitter.emit_columns(row.rows(), None, root.stream, direct, ids=[root.tup_id])
 
     def _values(self, root: KeptRoot) -> tuple[object, ...]:
         stream = self._emitter.streams.get(root.stream)
@@ -181,38 +181,39 @@ class SpoutReplays(OwnReplays):
     def _not_emitted(self, root: KeptRoot, error: Exception) -> None:
         cause = FailureCause.of(self._spout.component, self._spout.task_id, "emitting it again", error)
         self.replayer.kept_bytes += root.size_bytes
-        self.replayer.failed([root._replace(cause=encode_cause(cause))], RootOutcome.FAILED, 0.0)
+        self.replayer.failed([root], RootOutcome.FAILED, 0.0, [encode_cause(cause)])
 
     def _give_up(self, given_up: list[GivenUp]) -> None:
-        letters = [self._letter(each) for each in given_up]
-        stored = [each.replay.letter for each in given_up]
+        wall_now_s, now_s = wall_s(), self._clock()
+        outcome = given_up[0].outcome.name.lower()  # they were settled together
+        letters = [self._letter(each, outcome, wall_now_s, now_s - each.replay.since_s) for each in given_up]
         out, first = self._emitter.streams.get(DEAD_LETTERS), self._letters + 1
         self._letters += len(letters)
         if out is not None and out.definition == DEAD_LETTER_STREAM and out.routes.has_receivers:
             for letter in letters:
-                values = tuple(getattr(letter, name) for name in out.definition.fields)
-                self._emitter.emit(values, self.replayer.letter_id(), DEAD_LETTERS)
+                self._emitter.emit(letter, self.replayer.letter_id(), DEAD_LETTERS)
             return
-        name = f"{self._spout.task_id}-{self._spout.incarnation}"
-        new = {f"{name}-{number}": letter for number, letter in enumerate(letters, first) if not stored[number - first]}
+        prefix = f"{self._spout.task_id}-{self._spout.incarnation}-"
+        stored = [each.replay.letter for each in given_up]
+        again = {before: letter for before, letter in zip(stored, letters, strict=True) if before}
+        new = {f"{prefix}{first + place}": letter for place, letter in enumerate(letters) if not stored[place]}
         self._store.add(new)
-        if again := {each: letter for each, letter in zip(stored, letters, strict=True) if each}:
+        if again:
             self.replayer.stored.difference_update(again)
             self._stored_ended(again)
 
-    def _letter(self, given_up: GivenUp) -> DeadLetter:
-        root, replay, now_s = given_up.root, given_up.replay, wall_s()
-        cause = decode_cause(given_up.root.cause)
-        return DeadLetter(
+    def _letter(self, given_up: GivenUp, outcome: str, now_s: float, age_s: float) -> LetterRow:
+        root, replay, cause = given_up.root, given_up.replay, decode_cause(given_up.cause)
+        return LetterRow(
             root.row.rows() if isinstance(root.row, ColumnRoot) else list(self._values(root)),
             root.stream,
             replay.tup_id,
             replay.failures,
-            given_up.outcome.name.lower(),
+            outcome,
             cause.component,
             cause.task_id,
             cause.error,
             cause.trace,
-            now_s - (self._clock() - replay.since_s),
+            now_s - age_s,
             now_s,
         )

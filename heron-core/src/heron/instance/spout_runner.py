@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from heron.api.api_constants import TOPOLOGY_TRACE_ONE_IN
 from heron.api.config import setting
+from heron.api.plain_components import PlainSpout
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
@@ -207,6 +208,7 @@ class SpoutRunner(ComponentRunner):
     def _construct(self) -> None:
         spout = self._component = self._class(delegate=self._spout_emitter)
         self._callbacks.on_ack = spout.ack if self._class.ack is not Spout.ack else None  # type: ignore[attr-defined]
+        self._callbacks.on_ack_all = spout.ack_all if isinstance(spout, PlainSpout) else None
         overrides_fail = self._class.fail is not Spout.fail  # type: ignore[attr-defined]
         self._callbacks.on_fail = self._call_fail if overrides_fail else None
         own = self._class.backlog  # type: ignore[attr-defined]  # of older programs it may be anything

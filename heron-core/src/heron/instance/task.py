@@ -92,7 +92,12 @@ class Task:
             from heron.instance.state.task_checkpoints import TaskCheckpoints  # noqa: PLC0415  # see above
 
             self.checkpoints = TaskCheckpoints(
-                spec, archive, self.keyed, gateway.data_out.put_control, gateway.data_in.sleeper.nudge
+                spec,
+                archive,
+                self.keyed,
+                gateway.data_out.put_control,
+                gateway.data_in.sleeper.nudge,
+                gateway.machine,
             )
         self._make_context()
         self.package = UserPackage(Path(spec.package_dir))

@@ -155,6 +155,7 @@ class TaskTelemetry:
             metrics.append(Metric(OUTPUT_HELD, MetricKind.COUNTER, "s", data_out.limit.delayed_s()))
         metrics.extend(self.pauses.metrics())
         metrics.extend(self._gateway.violations.metrics())
+        metrics.extend(self._gateway.debugger.metrics())
         if self._is_spout:
             metrics.append(Metric(HELD_BACK, MetricKind.COUNTER, "s", self._gateway.throttle.total_s()))
         else:

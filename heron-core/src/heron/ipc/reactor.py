@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import zmq
 
 from heron.clock import Clock, SystemClock
+from heron.ipc.machine import REAL_MACHINE, Machine
 from heron.ipc.socket import Channel, Hub, Inbox
-from heron.ipc.wakeup import Wakeup
 
 if TYPE_CHECKING:  # instances do not use it, and need not import it
     from heron.ipc.guarded_hub import GuardedHub
@@ -43,16 +43,17 @@ class Reactor:
     the seconds since a timer became due while the thread slept, 0 when none did.
     """
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None, machine: Machine = REAL_MACHINE) -> None:
         self._clock = clock or SystemClock()
-        self._poller = zmq.Poller()
+        self.machine = machine
+        self._poller = machine.poller()
         self._calls: dict[object, Callable[[], None]] = {}
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
         self._round_end: list[Callable[[], None]] = []
         self._running = True
         self.late_s = 0.0
-        self._stop = Wakeup()
+        self._stop = machine.wakeup()
         self.on_readable(self._stop.fd, self._stop.drain)
 
     def on_readable(self, source: Channel | Hub | Inbox | int, call: Callable[[], None]) -> None:

@@ -17,6 +17,7 @@ import zmq
 
 from heron.errors import HeronError
 from heron.ipc.keys import ClientKeys
+from heron.ipc.machine import REAL_MACHINE, Machine
 
 __all__ = ["HANDSHAKE_S", "Channel", "Hub", "Inbox", "Push", "SocketContext"]
 
@@ -45,8 +46,8 @@ class SocketContext:
     A link on the network is broken when its other side has not answered for `link_timeout_s`.
     """
 
-    def __init__(self, *, max_frame_bytes: int, link_timeout_s: float = 15.0) -> None:
-        self._context = zmq.Context()
+    def __init__(self, *, max_frame_bytes: int, link_timeout_s: float = 15.0, machine: Machine = REAL_MACHINE) -> None:
+        self._context = machine.context()
         self._context.set(zmq.MAX_SOCKETS, _MOST_SOCKETS)
         self._max_frame_bytes = max_frame_bytes
         self._link_timeout_s = link_timeout_s

@@ -116,7 +116,10 @@ class DeadLetterFile:
         return len(_line_of(letter))
 
     def _size_bytes(self) -> int:
-        return self.path.stat().st_size if self.path.exists() else 0
+        try:
+            return os.stat(self.path).st_size  # `Path.stat` takes twice as long
+        except FileNotFoundError:
+            return 0
 
     def _write(self, lines: bytes) -> None:
         """Appends whole lines, behind a line that a killed task did not finish; all of them or none."""

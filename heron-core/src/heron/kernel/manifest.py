@@ -33,6 +33,7 @@ class PackageManifest:
         python: the version of Python, as ``major.minor``.
         requirements: reserved.
         runtime: the language of the components.
+        compat: the classes ``module:Class`` of the compat plugins that serve packages to the file.
         format: the version of this format.
     """
 
@@ -47,6 +48,7 @@ class PackageManifest:
     python: str = f"{sys.version_info.major}.{sys.version_info.minor}"
     requirements: tuple[str, ...] = field(default=())
     runtime: str = "python"
+    compat: tuple[str, ...] = ()
     format: int = FORMAT
 
 

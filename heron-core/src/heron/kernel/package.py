@@ -1,5 +1,9 @@
 """Topology packages: a manifest and the author's files, in one ``.tar.gz``. Equal input gives equal bytes.
 
+A package is a sequence of gzip members, which readers see as one stream. A file of 64 KiB or more has its own member,
+and smaller files share one in groups of about 16. Names alone decide where a group ends. So the bytes of a member stay
+equal when files of other members change, and a store can keep equal members once.
+
 The manifest is the first entry. Every other entry must be a regular file that the manifest lists, with the listed
 SHA-256. `unpack` writes either exactly these files or nothing. A package is refused while it is read: before a file
 leaves its folder, and before the content takes more than 100 times the bytes of the package and 64 MiB.
@@ -17,6 +21,7 @@ import tarfile
 import unicodedata
 import zlib
 from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
@@ -40,6 +45,8 @@ _BROKEN = (
 _LEAST_BYTES = 64 << 20
 _RATIO = 100  # text compresses 5 times, and a table of one value 1,000 times, but not a whole program
 _REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE)
+_ALONE_BYTES = 64 << 10  # a new member costs 18 bytes and what the text before it would have saved
+_GROUP = 16  # a member each would cost a store one request per small file
 
 
 def hash_files(root: Path, files: Sequence[str]) -> dict[str, str]:
@@ -71,16 +78,23 @@ def pack(root: Path, files: Sequence[str], manifest: PackageManifest, target: Pa
     try:
         with (
             target.open("xb") as raw,
-            gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as zipped,
-            tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
+            closing(_Members(raw)) as members,
+            tarfile.open(fileobj=cast("IO[bytes]", members), mode="w", format=tarfile.PAX_FORMAT) as archive,
         ):
             _add(archive, MANIFEST_NAME, encode_manifest(manifest))
+            members.cut()
             for name, expected in manifest.files.items():
                 data = (root / name).read_bytes()
                 if hashlib.sha256(data).hexdigest() != expected:
                     msg = f"{root / name}: changed while it was packed; submit again"
                     raise PackageError(msg)
+                alone = len(data) >= _ALONE_BYTES
+                if alone:
+                    members.cut()
                 _add(archive, name, data)
+                if alone or hashlib.sha256(name.encode()).digest()[0] % _GROUP == 0:
+                    members.cut()
+            members.cut()  # the end of an archive depends on its length
         _check_ratio(target, sum((root / name).stat().st_size for name in manifest.files))
     except OSError as error:
         target.unlink(missing_ok=True)
@@ -211,6 +225,32 @@ def _check_ratio(package: Path, content_bytes: int) -> None:
 
 def _most_bytes(package: Path) -> int:
     return _RATIO * package.stat().st_size + _LEAST_BYTES
+
+
+class _Members:
+    """Writes gzip members one after the other."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+        self._member: gzip.GzipFile | None = None
+        self._bytes = 0
+
+    def write(self, data: bytes) -> int:
+        if self._member is None:
+            self._member = gzip.GzipFile(filename="", mode="wb", fileobj=self._raw, mtime=0, compresslevel=6)
+        self._bytes += len(data)
+        return self._member.write(data)
+
+    def tell(self) -> int:
+        return self._bytes
+
+    def cut(self) -> None:
+        """End the present member, if it has content."""
+        if self._member is not None:
+            self._member.close()
+            self._member = None
+
+    close = cut
 
 
 class _Bounded:

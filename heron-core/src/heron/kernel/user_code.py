@@ -23,10 +23,12 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from heron.api.capture import TopologySource, capture_topologies
-from heron.errors import UsageError
+from heron.driver_kit.loading import load_object
+from heron.errors import PluginError, UsageError
 from heron.kernel.manifest import PackageManifest
+from heron.spi.compat import CompatPackage
 
-__all__ = ["UserCode", "check_module_name", "load_class", "load_package", "load_user_code"]
+__all__ = ["UserCode", "check_module_name", "load_class", "load_package", "load_user_code", "serve_package"]
 
 _TAKEN = ("heron", "__main__")
 
@@ -62,9 +64,10 @@ class UserCode:
         return True
 
 
-def load_user_code(path: Path, argv: Sequence[str]) -> UserCode:
+def load_user_code(path: Path, argv: Sequence[str], folders: Sequence[Path] = ()) -> UserCode:
     """Load the file at `path` as the module of its stem, with `argv` as its program arguments.
 
+    It imports modules from its own folder, then from `folders`.
     ``__main__`` becomes an alias of the module, so that a class pickled as ``__main__.Word`` is found there.
 
     Raises:
@@ -72,7 +75,7 @@ def load_user_code(path: Path, argv: Sequence[str]) -> UserCode:
         BaseException: any exception of the file.
     """
     check_module_name(path)
-    sys.path.insert(0, str(path.parent))
+    sys.path[:0] = [str(each) for each in (path.parent, *folders)]
     return _load(path, argv, machinery.SourceFileLoader(path.stem, str(path)))
 
 
@@ -86,6 +89,8 @@ def load_package(folder: Path, manifest: PackageManifest) -> UserCode:
     import_paths = [folder / each for each in manifest.import_paths]
     path = import_paths[0] / f"{manifest.module}.py"
     check_module_name(path)
+    for entry in manifest.compat:
+        serve_package(entry)
     sys.path[:0] = [str(each) for each in import_paths]
     loader = machinery.SourceFileLoader(path.stem, str(path))
     origin = Path(manifest.origin)
@@ -111,6 +116,21 @@ def load_class(entry: str) -> type:
             'outside of functions and of the `if __name__ == "__main__"` block'
         )
         raise UsageError(msg)
+    return found
+
+
+def serve_package(entry: str) -> type[CompatPackage]:
+    """Make the foreign package of a compat plugin importable in this process; return the plugin's class.
+
+    Raises:
+        PluginError: when the plugin does not import, or is not a `CompatPackage`.
+        HeronError: when another package of that name is imported already.
+    """
+    found = load_object(entry, "compat plugin")
+    if not (isinstance(found, type) and issubclass(found, CompatPackage)):
+        msg = f"compat plugin: {entry} is not a CompatPackage; upgrade the distribution that has it"
+        raise PluginError(msg)
+    found.serve()
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from heron.driver_kit.log import configure
 from heron.driver_kit.signals import Signals
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
 from heron.ipc.frames.frame_limits import CONTROL_SOCKET_BYTES
+from heron.ipc.machine import REAL_MACHINE, Machine
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.process_keys import ProcessKeys
@@ -24,7 +25,7 @@ from heron.metricsmgr.sink_runner import SinkRunner
 from heron.spi.driver import DriverRef
 from heron.spi.metricsink import MetricsSink, Source
 
-__all__ = ["collect", "open_sinks"]
+__all__ = ["collect", "gather", "open_sinks"]
 
 _FINISH_S = 1.3  # of the two seconds that its executor allows
 _QUIET_S = 0.05  # after this time without a record, all records sent before SIGTERM have arrived
@@ -84,9 +85,16 @@ def main(signals: Signals) -> int:
         process="metricsmgr",
         secrets=tuple(text for sink in spec.sinks for text in sink.secrets),
     )
-    reactor = Reactor()
+    return gather(spec, read, signals)
+
+
+def gather(
+    spec: MetricsmgrSpec, read: Callable[[], MetricsmgrSpec], signals: Signals, machine: Machine = REAL_MACHINE
+) -> int:
+    """Collects until SIGTERM; `read` reads the spec again."""
+    reactor = Reactor(machine=machine)
     timeout_s = EngineSettings.from_keys(spec.settings).network_timeout_s
-    sockets = SocketContext(max_frame_bytes=CONTROL_SOCKET_BYTES, link_timeout_s=timeout_s)
+    sockets = SocketContext(max_frame_bytes=CONTROL_SOCKET_BYTES, link_timeout_s=timeout_s, machine=machine)
     manager = collect(spec, reactor, sockets, ProcessKeys(spec, read))
     reactor.on_readable(signals.fileno(), reactor.stop)
     if not signals.stop_requested:

@@ -1,4 +1,4 @@
-"""Contract of the state manager family: small versioned values under thirteen kinds of node.
+"""Contract of the state manager family: small versioned values under fourteen kinds of node.
 
 The version of a node is an integer that starts at 1 and grows at each change. The state manager is not on the data
 path: while the store is away, data flows. Source: Heron's ``IStateManager``, with compare-and-set, leases and watches
@@ -40,8 +40,8 @@ MUST_NOT_EXIST = 0
 class NodeKind(enum.Enum):
     """The kinds of node; each topology has at most one node of each kind, except PART and CONTAINER.
 
-    A CONTAINER is the record of one container of a managed scheduler; the engine makes its name from the run and the
-    container's id.
+    A CONTAINER is the record of one container of a managed scheduler, or its sealed launch file; the engine makes its
+    name from the run and the container's id. A JOB is the job of a managed scheduler whose cluster cannot keep it.
 
     A PART is a piece of a value that is larger than `StateManager.max_value_bytes`. The engine generates its name,
     writes it once, removes it and never uses the name again; so its versions need not grow across a removal.
@@ -67,6 +67,7 @@ class NodeKind(enum.Enum):
     HEALTH = "health"
     PART = "parts"
     CONTAINER = "containers"
+    JOB = "jobs"
 
 
 @dataclass(frozen=True, slots=True)

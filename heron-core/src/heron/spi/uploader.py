@@ -5,19 +5,23 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from heron.errors import PackageError
 from heron.spi.driver import Driver
 
-__all__ = ["CAPABILITIES", "OLDEST_SPI_VERSION", "SPI_VERSION", "PackageEntry", "Progress", "Uploader"]
+__all__ = ["CAPABILITIES", "LATEST", "OLDEST_SPI_VERSION", "SPI_VERSION", "PackageEntry", "Progress", "Uploader"]
 
 SPI_VERSION = 1
 OLDEST_SPI_VERSION = 1
 
-CAPABILITIES = frozenset({"files", "listing", "server", "shared"})
+CAPABILITIES = frozenset({"files", "listing", "server", "shared", "tags"})
 """``shared``: every host can download what one host uploaded. ``files``: packages are files of the machine that uses
-them. ``server``: a server keeps them, and it may be away. ``listing``: `Uploader.packages` lists them."""
+them. ``server``: a server keeps them, and it may be away. ``listing``: `Uploader.packages` lists them. ``tags``: names
+for versions of a package, see `Uploader.tag`; it needs ``listing``."""
+
+LATEST = "latest"
+"""The tag that each upload moves to its package. It keeps no package."""
 
 
 class Progress(Protocol):
@@ -41,6 +45,10 @@ class PackageEntry:
     """Seconds since it was stored. Both times come from the clock of the store."""
     whole: bool = True
     """False for the remains of an upload that was not completed."""
+    version: str = ""
+    """The SHA-256 of the package, hexadecimal; a driver with the flag ``tags`` sets it."""
+    tags: tuple[str, ...] = ()
+    """The tags of `name` that mean this package now, sorted."""
 
 
 class Uploader(Driver):
@@ -68,6 +76,8 @@ class Uploader(Driver):
     def undo(self, uri: str) -> None:
         """Remove a package that `upload` stored; a missing package is not an error.
 
+        A package that has a tag other than `LATEST` stays.
+
         Raises:
             PackageError: when `upload` of this driver cannot have returned the URI, or the package cannot be removed.
         """
@@ -90,6 +100,38 @@ class Uploader(Driver):
             PackageError: when the store does not answer, refuses, or cannot list.
         """
         msg = f"{type(self).__name__} cannot list its packages; look where it stores them"
+        raise PackageError(msg)
+
+    def tag(self, uri: str, tag: str) -> None:
+        """Let the tag mean this package from now on; needs the flag ``tags``.
+
+        A tag belongs to the name of the package. It has 1 to 40 letters, digits, ``_``, ``-`` and inner dots. It is not
+        a hexadecimal number of 8 digits or more, which is a version. It moves at once: a caller of `tagged` gets the
+        package before or after. Commands call this method, `untag` and `tagged` from the main thread.
+
+        Raises:
+            PackageError: when the package does not exist, the tag has another form, or the store does not take it.
+        """
+        self._no_tags()
+
+    def untag(self, name: str, tag: str) -> None:
+        """Remove a tag of `name`, and no package; a missing tag is not an error. Needs the flag ``tags``.
+
+        Raises:
+            PackageError: when the tag cannot be removed.
+        """
+        self._no_tags()
+
+    def tagged(self, name: str, tag: str) -> PackageEntry:
+        """Return the package that the tag of `name` means now; its `tags` may lack others. Needs the flag ``tags``.
+
+        Raises:
+            PackageError: when there is no such tag, or the package is one that `download` would refuse unread.
+        """
+        self._no_tags()
+
+    def _no_tags(self) -> NoReturn:
+        msg = f"{type(self).__name__} has no tags; use a profile whose uploader has them, such as oci"
         raise PackageError(msg)
 
     def follow(self, progress: Progress) -> None:

@@ -8,8 +8,15 @@ from __future__ import annotations
 import math
 
 from heron.ipc.frames.frame import SegmentKind, parse_segment
-from heron.ipc.frames.tracking import MAX_DERIVED_ROWS, RootOutcome, parse_cause, settled_range
-from heron.ipc.frames.tracking_arrays import RootCounters, parse_ack, parse_fail, parse_new_roots, settled
+from heron.ipc.frames.tracking import MAX_DERIVED_ROWS, RootOutcome, cause_lines, settled_range
+from heron.ipc.frames.tracking_arrays import (
+    RootCounters,
+    parse_ack,
+    parse_fail,
+    parse_new_roots,
+    settled,
+    settled_listed,
+)
 from heron.stmgr.counters import AckCounters
 from heron.stmgr.ledger import Ledger
 
@@ -41,7 +48,7 @@ class AckOutcomes:
             self._note(task_id, RootOutcome.COMPLETE, ledger.insert(roots.base, roots.xors, now_s + self.timeout_s))
             return
         if head.kind == SegmentKind.CAUSE:
-            parse_cause(data, head)  # here its sender's session ends, there the session of the spout would
+            cause_lines(data, head)  # here its sender's session ends, there the session of the spout would
             self._settled.append((task_id, [data[start : head.end]]))
             return
         ledger = self._ledgers.get(task_id, self._no_roots)
@@ -54,7 +61,9 @@ class AckOutcomes:
             self._note_complete(task_id, ledger, done)
             self.counters.late_acks += ledger.take_missed()
         elif head.kind == SegmentKind.FAIL:
-            self._note(task_id, RootOutcome.FAILED, ledger.fail(parse_fail(data, head)))
+            if failed := ledger.fail(parse_fail(data, head)):
+                self.counters.settled[RootOutcome.FAILED] += len(failed)
+                self._settled.append((task_id, list(settled_listed(task_id, RootOutcome.FAILED, failed))))
             self.counters.late_fails += ledger.take_missed()
 
     def expire(self, now_s: float) -> None:

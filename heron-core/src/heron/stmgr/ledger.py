@@ -13,7 +13,7 @@ inserted within a tenth of a second.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -78,8 +78,8 @@ class Ledger:
             segment.insert(start, xors[offset : offset + end - start])
         self.in_flight += count - len(complete)
         # A segment that completed while it was the newest, or that never had a live root, gets no ack that drops it.
-        self._tidy(range(newest, self._newest() + 1))
-        self._tidy(range(newest - self._young_segments, self._newest() - self._young_segments))
+        self._tidy(self._known(range(newest, self._newest() + 1)))
+        self._tidy(self._known(range(newest - self._young_segments, self._newest() - self._young_segments)))
         return complete
 
     def update(self, roots: RootCounters, xors: U64) -> RootCounters:
@@ -103,13 +103,21 @@ class Ledger:
                 parts.append((number, done, hits))
         return self._settle(parts, len(xors) if acked is None else acked)
 
-    def fail(self, roots: RootCounters) -> RootCounters:
-        """Removes roots; returns those that were in flight."""
-        parts = []
-        for number, segment, chosen in self._by_segment(roots):
-            gone, hits = segment.drop(roots[chosen] & _INSIDE)
-            parts.append((number, gone, hits))
-        return self._settle(parts, len(roots))
+    def fail(self, roots: Sequence[int]) -> list[int]:
+        """Removes roots; returns those that were in flight, each once and ascending. For few, arrays take longer."""
+        segments = self._segments
+        gone = [
+            root
+            for root in roots
+            if (segment := segments.get(root >> _SHIFT)) is not None and segment.remove(root & _INSIDE)
+        ]
+        if len(gone) != len(roots):
+            known = set(gone)
+            self._missed += sum(root not in known for root in roots)
+        self.in_flight -= len(gone)
+        self._tidy({root >> _SHIFT for root in gone})
+        gone.sort()
+        return gone
 
     def fail_all(self) -> RootCounters:
         """Removes every root and returns them in order."""
@@ -158,7 +166,8 @@ class Ledger:
         for number, start, until, _ in _parts(base, end - base):
             segment = self._segments.get(number)
             if segment is not None:
-                gone, _ = segment.drop(segment.live_between(start, until))
+                gone = segment.live_between(start, until)
+                segment.drop(gone)
                 parts.append((number, gone, 0))
         return parts
 
@@ -201,6 +210,10 @@ class Ledger:
             elif isinstance(segment, ManyRoots) and segment.live_count <= FEW and number < oldest_young:
                 self._segments[number] = FewRoots(segment)
 
+    def _known(self, numbers: range) -> Iterable[int]:
+        """The numbers that may have a segment: a peer may send roots that are far from all before."""
+        return numbers if len(numbers) <= _YOUNG else [each for each in self._segments if each in numbers]
+
     def _newest(self) -> int:
         return (self.next_root - 1) >> _SHIFT
 
@@ -241,8 +254,12 @@ class _RootSegment(Protocol):
         """The same for the places from `start` up to `end`."""
         ...
 
-    def drop(self, places: _Places) -> tuple[_Places, int]:
-        """Removes places; returns the live ones, each once and ascending, and how many of the given ones were live."""
+    def remove(self, place: int) -> bool:
+        """Removes a place; returns whether it was live."""
+        ...
+
+    def drop(self, places: _Places) -> None:
+        """Removes live places."""
         ...
 
     def live_between(self, start: int, end: int) -> _Places:
@@ -271,12 +288,13 @@ class _Scratch:
 class ManyRoots:
     """A segment as arrays."""
 
-    __slots__ = ("_scratch", "live", "live_count", "xors")
+    __slots__ = ("_marks", "_scratch", "live", "live_count", "xors")
 
     def __init__(self, scratch: _Scratch) -> None:
         self._scratch = scratch
         self.xors: U64 = np.zeros(SEGMENT_ROOTS, dtype=np.uint64)
-        self.live: NDArray[np.bool_] = np.zeros(SEGMENT_ROOTS, dtype=np.bool_)
+        self._marks = bytearray(SEGMENT_ROOTS)
+        self.live: NDArray[np.bool_] = np.frombuffer(self._marks, dtype=np.bool_)  # the same memory
         self.live_count = 0
 
     def insert(self, start: int, xors: U64) -> None:
@@ -302,10 +320,17 @@ class ManyRoots:
         part ^= xors
         return self._taken(np.flatnonzero((part == 0) & live) + start), hits
 
-    def drop(self, places: _Places) -> tuple[_Places, int]:
+    def remove(self, place: int) -> bool:
+        """Removes a place."""
+        was_live = self._marks[place]
+        if was_live:
+            self._marks[place] = 0
+            self.live_count -= 1
+        return bool(was_live)
+
+    def drop(self, places: _Places) -> None:
         """Removes places."""
-        hit = places[self.live[places]]
-        return self._taken(np.unique(hit)), len(hit)
+        self._taken(places)
 
     def live_between(self, start: int, end: int) -> _Places:
         """The live places of a range."""
@@ -347,10 +372,13 @@ class FewRoots:
         places = self.live_between(start, end)
         return self.update(places, xors[places - start])
 
-    def drop(self, places: _Places) -> tuple[_Places, int]:
+    def remove(self, place: int) -> bool:
+        """Removes a place."""
+        return self._xors.pop(place, None) is not None
+
+    def drop(self, places: _Places) -> None:
         """Removes places."""
-        hit = [place for place in places.tolist() if place in self._xors]
-        return self._taken(sorted(set(hit))), len(hit)
+        self._taken(places.tolist())
 
     def live_between(self, start: int, end: int) -> _Places:
         """The live places of a range."""

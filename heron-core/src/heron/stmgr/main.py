@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from heron.clock import monotonic_s
 from heron.driver_kit.log import configure
 from heron.driver_kit.signals import Signals
 from heron.ipc.frames.frame_limits import FrameLimits
+from heron.ipc.machine import REAL_MACHINE, Machine
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.role_process import run_role
@@ -25,6 +27,8 @@ from heron.stmgr.outlet_paces import OutletPaces
 from heron.stmgr.router import Router
 from heron.stmgr.stream_manager import StreamManager
 
+__all__ = ["route"]
+
 
 def main(signals: Signals) -> int:
     """Runs until SIGTERM."""
@@ -36,10 +40,17 @@ def main(signals: Signals) -> int:
         container=spec.container_id,
         process="stmgr",
     )
+    return route(spec, read, signals)
+
+
+def route(spec: StmgrSpec, read: Callable[[], StmgrSpec], signals: Signals, machine: Machine = REAL_MACHINE) -> int:
+    """Runs until SIGTERM; `read` reads the spec again."""
     settings = EngineSettings.from_keys(spec.settings)
-    reactor = Reactor()
+    reactor = Reactor(machine=machine)
     limits = FrameLimits(settings.frame_max_bytes)
-    sockets = SocketContext(max_frame_bytes=limits.socket_bytes, link_timeout_s=settings.network_timeout_s)
+    sockets = SocketContext(
+        max_frame_bytes=limits.socket_bytes, link_timeout_s=settings.network_timeout_s, machine=machine
+    )
     local = LocalTasks(spec.container_id, spec.task_ids)
     acks = AckRouting(local, monotonic_s)
     marks = Watermarks(

@@ -17,6 +17,7 @@ from heron.ipc.documents.status import LeaderStatus
 from heron.ipc.endpoint import metricsmgr_endpoint
 from heron.ipc.frames.frame_limits import CONTROL_SOCKET_BYTES
 from heron.ipc.guarded_hub import open_guarded_hub
+from heron.ipc.machine import REAL_MACHINE, Machine
 from heron.ipc.reactor import Reactor
 from heron.ipc.socket import SocketContext
 from heron.kernel.checkpoint_store import open_archive
@@ -32,7 +33,7 @@ from heron.tmanager.state.lease import Lease
 from heron.tmanager.state.state_store import StateStore
 from heron.tmanager.topology_manager import TopologyManager, TopologyManagerResources
 
-__all__ = ["lead"]
+__all__ = ["lead", "manage"]
 
 _LINGER_S = 0.2  # time for the last answers and orders to stop
 _HOOKS_S = 1.0  # time for observers to handle the last events
@@ -89,9 +90,16 @@ def main(signals: Signals) -> int:
         process="tmanager",
         secrets=(*spec.statemgr.secrets, *(spec.checkpoint.secrets if spec.checkpoint else ())),
     )
-    reactor = Reactor()
+    return manage(spec, signals)
+
+
+def manage(spec: TManagerSpec, signals: Signals, machine: Machine = REAL_MACHINE) -> int:
+    """Leads, or stands by, until SIGTERM."""
+    reactor = Reactor(machine=machine)
     settings = EngineSettings.from_keys(spec.settings)
-    sockets = SocketContext(max_frame_bytes=CONTROL_SOCKET_BYTES, link_timeout_s=settings.network_timeout_s)
+    sockets = SocketContext(
+        max_frame_bytes=CONTROL_SOCKET_BYTES, link_timeout_s=settings.network_timeout_s, machine=machine
+    )
     hooks = ThreadedHooks(spec.hooks)
     statemgr = open_statemgr(spec.statemgr)
     try:

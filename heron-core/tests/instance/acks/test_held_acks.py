@@ -45,6 +45,20 @@ def test_acks_wait_for_a_checkpoint_that_contains_them() -> None:
     assert bench.acked == ["a", "b"]
 
 
+def test_acks_of_several_ids_wait_too() -> None:
+    """Also where the author hears of nothing else."""
+    bench = Bench()
+    calls: list[list[object]] = []
+    bench.held.on_ack = bench.held.on_fail = None
+    bench.held.on_ack_all = lambda ids: calls.append(list(ids))
+    base = bench.pending.open(["a", "b"])
+    bench.settle([base, base + 1])
+    bench.held.saved(1)
+    assert calls == []
+    bench.held.complete(1)
+    assert calls == [["a", "b"]]
+
+
 def test_a_restore_fails_what_no_checkpoint_contains() -> None:
     """That is: complete roots that wait, in order, then roots in flight; late outcomes change nothing."""
     bench = Bench()

@@ -13,10 +13,12 @@ import pytest
 from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.queues.data_queue import RootsSettled
-from heron.instance.replay.kept_roots import KeptRoot, KeptRows
+from heron.instance.replay.kept_roots import KeptRows
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.replay.replayer import GivenUp, Replayer
-from heron.ipc.frames.tracking import RootOutcome
+from heron.ipc.frames.tracking import NO_CAUSE, RootOutcome
+
+WHY = (b"{}", b'"why"')
 
 
 def pending_of(*batches: list[object]) -> tuple[PendingRoots, list[int]]:
@@ -94,6 +96,22 @@ def test_settling_in_any_order_gives_each_id_once(young_roots: int) -> None:
         expected = [waiting.pop(counter) for counter in counters if counter in waiting]
         assert [tup_id for ids, _ in pending.settle(counters) for tup_id in ids] == expected
         assert pending.in_flight == len(waiting)
+
+
+@pytest.mark.parametrize("failed", [1, 99, 100, 101, 300])
+def test_a_range_leaves_out_what_was_settled_one_by_one(failed: int) -> None:
+    """Failed roots lie between complete ones; up to 100 of a page are left out without a look at each id."""
+    pending = PendingRoots(lambda: 0.0)
+    base = pending.open([*range(400)])
+    settled = random.Random(failed).sample(range(400), failed)
+    pending.settle([base + each for each in settled])
+    left = [each for each in range(400) if each not in settled]
+    middle = range(base + 50, base + 200)
+    assert [ids for ids, _ in pending.settle(middle)] == [[each for each in left if 50 <= each < 200]]
+    assert [ids for ids, _ in pending.settle(range(base, base + 400))] == [
+        [each for each in left if not 50 <= each < 200]
+    ]
+    assert pending.in_flight == 0
 
 
 def test_outcomes_of_unknown_roots_cost_nothing() -> None:
@@ -189,9 +207,10 @@ def test_kept_roots_have_their_rows_until_they_end() -> None:
     assert pending.settle([base]) == [(["a"], 100)]
     assert pending.settle(range(base + 1, base + 3)) == [(["b", "c"], 100)]
     assert ([row() is None for row in seen], pending.freed_bytes) == ([True] * 3 + [False] * 3, 30)
-    ((roots, since_s),) = pending.settle_kept([base + 2, base + 4, base + 3, base + 4], {base + 4: b"why"})
-    expected = [("e", seen[4](), (4,), b"why"), ("d", seen[3](), (3,), b"")]
-    assert [(each.tup_id, each.row, each.direct, each.cause) for each in roots] == expected
+    ((roots, causes, since_s),) = pending.settle_kept([base + 2, base + 4, base + 3, base + 4], {base + 4: WHY})
+    expected = [("e", seen[4](), (4,)), ("d", seen[3](), (3,))]
+    assert [(each.tup_id, each.row, each.direct) for each in roots] == expected
+    assert causes == [WHY, NO_CAUSE]
     assert (since_s, roots[0].stream, roots[0].size_bytes, pending.freed_bytes, pending.in_flight) == (
         *(100, "default", 10, 30),
         1,
@@ -213,7 +232,7 @@ def test_the_rows_of_old_pages_are_freed_with_their_ids() -> None:
     assert [place for place, row in enumerate(seen) if row() is not None] == [98, 99]
     pending.settle([base + 98])
     assert seen[98]() is None
-    ((roots, _),) = pending.settle_kept(range(base, base + 100), {})
+    ((roots, _, _),) = pending.settle_kept(range(base, base + 100), {})
     assert [(each.tup_id, each.row) for each in roots] == [(99, seen[99]())]
 
 
@@ -227,11 +246,13 @@ def test_a_cause_does_not_outlive_its_root() -> None:
     kept.size_bytes = calls.replayer.kept(3, 30)
     base = pending.open(["a", "b", "c"], kept)
     complete, failed = RootOutcome.COMPLETE, RootOutcome.FAILED
-    calls.settle(RootsSettled(((complete, [base]),), (([base, base + 1], [b"why", b""]), ([base + 7], [b"unknown"]))))
-    assert calls._causes == {base + 1: b"why"}
+    calls.settle(
+        RootsSettled(((complete, [base]),), (([base, base + 1], [WHY, WHY]), ([base + 7], [(b"unknown", b"")])))
+    )
+    assert calls._causes == {base + 1: WHY}
     calls.settle(RootsSettled(((failed, [base + 1, base + 2]),)))
-    assert [each.root for each in given_up] == [
-        KeptRoot("b", "b", "default", (), 10, b"why"),
-        KeptRoot("c", "c", "default", (), 10, b""),
+    assert [(each.root.row, each.replay.tup_id, each.cause) for each in given_up] == [
+        ("b", "b", WHY),
+        ("c", "c", NO_CAUSE),
     ]
     assert (calls._causes, calls.replayer.kept_bytes) == ({}, 0)

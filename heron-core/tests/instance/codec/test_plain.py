@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from heron.errors import SerializationError
 from heron.instance.codec.batch_codec import decode_columns
-from heron.instance.codec.plain import PlainSerializer
+from heron.instance.codec.plain import PlainSerializer, check_shape
 from heron_testing.contracts.driver import DriverContract
 from heron_testing.contracts.serializer import same
 
@@ -47,6 +47,8 @@ def test_columns_of_one_type_arrive_as_they_were(data: st.DataObject, rows: int,
     for kind in (list, tuple):
         payload = PLAIN.encode([kind(column) for column in columns])
         found = decode_columns(payload, rows, PLAIN)
+        if fields:
+            check_shape(payload, rows, fields)
         assert len(found) == fields
         for sent, arrived in zip(columns, found, strict=True):
             assert all(map(same, sent, arrived))
@@ -92,6 +94,41 @@ def test_every_cut_payload_is_an_error() -> None:
     for size in range(len(payload)):
         with pytest.raises(SerializationError):
             decode_columns(payload[:size], 3, PLAIN)
+        with pytest.raises(SerializationError):
+            check_shape(memoryview(payload)[:size], 3, len(COLUMNS))
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "reason"),
+    [
+        (0, 2, "a payload of 2 rows and 7 plain columns; expected 3 rows and 7 columns"),
+        (6, 7, "column 0, at byte 6 of 141, is no plain column of 3 rows"),  # an unknown kind
+        (8, 4, "column 1, "),  # a shorter text, so that another column follows
+        (8, 0, "column 0, "),  # two texts need a separator
+        (8, 231, "column 0, "),  # behind the end
+        (12, 2, "column 0, "),  # neither None nor a value
+        (22, 23, "column 1, "),  # three ints have 24 bytes
+    ],
+)
+def test_a_wrong_column_is_seen_without_its_values(at: int, value: int, reason: str) -> None:
+    """A program that receives the payload may read behind its end."""
+    payload = bytearray(PLAIN.encode(COLUMNS))
+    assert payload[at] != value
+    payload[at] = value
+    with pytest.raises(SerializationError, match=reason):
+        check_shape(bytes(payload), 3, len(COLUMNS))
+
+
+@given(head=st.sampled_from([b"", b"\2\0\0\0\1\0"]), rest=st.binary(max_size=60))
+def test_the_check_of_a_shape_refuses_no_payload_that_decodes(head: bytes, rest: bytes) -> None:
+    """And what it accepts decodes, but for its texts."""
+    payload = head + rest
+    rows, columns = int.from_bytes(payload[:4], "little"), int.from_bytes(payload[4:6], "little")
+    try:
+        PLAIN.decode(payload)
+    except SerializationError:
+        return
+    check_shape(payload, rows, columns)
 
 
 @given(head=st.sampled_from([b"", b"\2\0\0\0\1\0", b"\xff\xff\xff\xff\1\0\0\1"]), rest=st.binary(max_size=60))

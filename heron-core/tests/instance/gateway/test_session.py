@@ -36,7 +36,7 @@ from heron.ipc.frames.tracking import (
     ack_range,
     tracking_segment,
 )
-from heron.ipc.frames.tracking_arrays import causes, settled
+from heron.ipc.frames.tracking_arrays import fails, settled
 from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
@@ -232,9 +232,10 @@ def test_why_roots_failed_reaches_the_task_with_their_outcome() -> None:
     data_in = queue_in()
     session = Session(4, 100, data_in, LIMITS)
     roots = np.array([(7 << COUNTER_BITS) | 9, (7 << COUNTER_BITS) | 2], dtype=np.uint64)
-    why = causes(roots, [b"why", b"why"])
-    session.handle(acks(4, *why, *settled(7, RootOutcome.FAILED, np.array([9, 2]))), data_in)
-    assert data_in.get() == RootsSettled(((RootOutcome.FAILED, [9, 2]),), (([9, 2], [b"why", b""]),))
+    why, _ = fails(roots, [(b"{}", b'"why"')] * 2)
+    document = b'{,"text":"why"}'
+    session.handle(acks(4, why, *settled(7, RootOutcome.FAILED, np.array([9, 2]))), data_in)
+    assert data_in.get() == RootsSettled(((RootOutcome.FAILED, [9, 2]),), (([9, 2], [(document, b"")] * 2),))
 
 
 GARBLED = {

@@ -11,8 +11,10 @@ import pytest
 
 from heron.api.tuple import Tuple, TupleHelper
 from heron.instance.acks.batch_arrays import BatchAcks
+from heron.instance.acks.failed_rows import FailedRows
 from heron.instance.acks.tracked_batch import UNTRACKED, AckedRows, TrackedBatch
 from heron.instance.input.bolt_acks import AckTracker
+from heron.instance.replay.failure_cause import decode_cause
 from heron.ipc.frames.frame import SegmentKind, parse_segment
 from heron.ipc.frames.tracking import COUNTER_BITS, DERIVED
 from heron.ipc.frames.tracking_arrays import edge_keys, parse_ack, parse_fail
@@ -32,7 +34,7 @@ class Out:
             head = parse_segment(data, 0)
             assert head.destinations == (SPOUT,)
             if head.kind == SegmentKind.FAIL:
-                self.sent.append(("fail", parse_fail(data, head).tolist()))
+                self.sent.append(("fail", parse_fail(data, head)))
                 continue
             ack = parse_ack(data, head)
             if head.encoding == DERIVED:
@@ -106,6 +108,31 @@ def test_a_copy_settles_nothing_and_is_named() -> None:
     work.tracker.wrong.clear()
     work.settle(acked=[TupleHelper.make_tick_tuple()])
     assert not work.tracker.wrong
+
+
+@pytest.mark.parametrize("doing", ["ack", "fail"])
+def test_a_copy_of_a_kept_tuple_settles_nothing_and_is_named(doing: str) -> None:
+    """It has the batch, and the place -1, which would be the last row."""
+    work = Work(3)
+    kept = Tuple.source("c", "s", 1)(work.batch, (), 1)
+    wrong, last = copy.copy(kept), work.pool[2]
+    work.settle(*([wrong], []) if doing == "ack" else ([], [wrong]))
+    assert (work.sent(), work.tracker.ignored) == ([], 1)
+    assert "it is a copy" in str(work.tracker.wrong[0])
+    work.settle(acked=[wrong, last])
+    assert work.sent() == [("ack", {102: key_of(2)})]
+
+
+def test_errors_of_what_was_acked_are_forgotten() -> None:
+    """A component may ack a batch and then raise; its batches must not stay."""
+    rows = FailedRows("c", TASK)
+    tracker = AckTracker(Out(), rows)
+    for _ in range(3):
+        rows.blame_all(ranged(8_000), "process_columns", ValueError("x"), ())
+        tracker.flush()
+    failed = ranged(2)
+    rows.blame(failed, 1, "process", ValueError("text"), ())
+    assert [decode_cause(each).error for each in rows.take([(failed, [1])])] == ["ValueError: text"]
 
 
 def test_a_batch_acked_whole_is_one_range() -> None:

@@ -51,8 +51,19 @@ def test_a_kept_tuple_belongs_to_its_own_batch() -> None:
     old, current = TrackedBatch(1, 9, 5), TrackedBatch(1, 9, 6)
     kept = pooled(4, old)
     for at_work in (current, None):
-        assert resolved([kept], at_work) == ([], {0: [(old, 4)]})
-    assert resolved([pooled(1), kept], current) == ([], {0: [(current, 1)], 1: [(old, 4)]})
+        assert resolved([kept], at_work) == ([(0, old, [4])], {})
+    assert resolved([pooled(1), kept], current) == ([(0, current, [1]), (1, old, [4])], {})
+
+
+def test_neighbours_of_a_batch_are_one_list_also_when_it_is_over() -> None:
+    """A row for itself costs ten times as much, and components that work beside `process` emit only later."""
+    first, second = TrackedBatch(1, 9, 5), TrackedBatch(1, 9, 6)
+    kept: list[Tuple | tuple[Tuple, ...]] = [pooled(4, first), pooled(2, first), (pooled(2, first),), UNANCHORED]
+    kept += [pooled(0, first), pooled(7, second)]
+    assert resolved(kept, None) == ([(0, first, [4, 2, 2]), (4, first, [0]), (5, second, [7])], {})
+    pair = (pooled(2, first), pooled(3, first))
+    expected = ([(0, first, [1]), (2, first, [4])], {1: [(first, 2), (first, 3)]})
+    assert resolved([pooled(1, first), pair, pooled(4, first)], None) == expected
 
 
 def test_several_anchors_count_once_each() -> None:
@@ -76,7 +87,7 @@ def test_a_tuple_whose_ack_has_left_is_no_anchor() -> None:
     assert resolved([pooled(1), pooled(3)], batch) == ([(0, batch, [1, 3])], {})
     batch.note_acks_sent([1])
     assert resolved([pooled(1), pooled(2), pooled(3)], batch) == ([(0, batch, [-1, 2, 3])], {})
-    assert resolved([pooled(1, batch), (pooled(2, batch), pooled(1, batch))], None) == ([], {1: [(batch, 2)]})
+    assert resolved([pooled(1, batch), (pooled(2, batch), pooled(1, batch))], None) == ([(1, batch, [2])], {})
     batch.note_acks_sent(None)
     assert resolved([(pooled(0), pooled(3))], batch) == ([], {})
 

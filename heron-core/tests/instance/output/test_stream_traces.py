@@ -10,6 +10,7 @@ from heron.api.definition import StreamDefinition
 from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
 from heron.instance.metrics.spans import SpanBuffer, TracePoint
 from heron.instance.metrics.task_metrics import TaskMetrics, trace_metrics
+from heron.instance.output import stream_traces
 from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.output.out_stream import OutStream
 from heron.instance.output.stream_origin import StreamOrigin
@@ -34,7 +35,7 @@ from heron.ipc.frames.frame import SegmentKind, parse_segment
 from heron.ipc.frames.trace_field import MOST_ENTRIES, TraceEntry, is_traced, parse_trace
 from heron.ipc.frames.tracking import RootOutcome
 from heron.planner.key_owners import even_owners
-from heron.spi.tracing import SpanKind, StampKind
+from heron.spi.tracing import SpanKind, Stamp, StampKind
 from parts import decoded_rows, stream_origin
 
 FIELDS = StreamDefinition("default", ("v",))
@@ -190,14 +191,19 @@ def test_one_in_a_number_is_traced() -> None:
     assert len({row % 10 for row in chosen_rows}) > 3
 
 
-def test_traces_of_a_task_have_a_distance() -> None:
+def test_traces_of_a_task_have_a_distance(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one in 1, a fast spout must not fill the metrics path."""
+    now_ns = 0
+    monkeypatch.setattr(stream_traces, "stamp_now", lambda kind: Stamp(kind, 0, now_ns, now_ns))
     emitter, _, out = spout(StreamRoutes(whole=(2,)), 1)
     for number in range(1000):
+        now_ns = number * 100_000  # 0.1 s in all, twice the distance
         emitter.emit([number])
     emitter.flush()
-    assert 1 <= len(traced_rows(out.segments)) <= 3
-    assert len(emitter.origin.spans.take()) == len(traced_rows(out.segments))
+    first, second = (value for value, _, _ in traced_rows(out.segments))
+    assert isinstance(first, int)
+    assert second == first + 500
+    assert len(emitter.origin.spans.take()) == 2
 
 
 def test_nothing_is_traced_by_default() -> None:

@@ -113,8 +113,9 @@ def test_anchors_may_be_any_iterable(
         emit(["b"], anchors=make(anchors))
     assert len(stream.rows) == 4
     stream.anchors.resolve(stream.tracker.in_work)
-    _, irregular = stream.anchors.take()
-    assert {row: sorted(place for _, place in places) for row, places in irregular.items()} == {1: [1], 3: [1, 2]}
+    regular, irregular = stream.anchors.take()
+    assert [(each.start, each.places) for each in regular] == [(1, [1])]
+    assert {row: sorted(place for _, place in places) for row, places in irregular.items()} == {3: [1, 2]}
 
 
 @pytest.mark.parametrize("emit_of", EMITS)

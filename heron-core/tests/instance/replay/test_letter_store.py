@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from heron.api import DeadLetter, FailedRecordError
+from heron.api.dead_letter import DEAD_LETTER_STREAM
 from heron.errors import HeronError
 from heron.instance.replay.letter_store import StoredLetters, TaskName
-from heron.instance.replay.pickled_letter import letter_line
+from heron.instance.replay.pickled_letter import LetterRow, letter_line
 from heron.instance.user.user_errors import UserErrors, named_values
 from heron.kernel.dead_letter_file import DeadLetterFile
 
@@ -160,3 +161,10 @@ def test_an_error_with_a_rule_decides_whether_its_task_ends(default: bool) -> No
     for stops in (False, True):
         error.stops = stops
         assert FailedRecordError.ends_task(error, default) is stops
+
+
+def test_a_row_of_a_letter_is_a_tuple_of_the_stream_of_dead_letters() -> None:
+    """A bolt makes a `DeadLetter` of it."""
+    values = ([1], "default", "id", 3, "failed", "check", 4, "ValueError: no", "", 5.0, 6.0)
+    assert LetterRow._fields == DEAD_LETTER_STREAM.fields
+    assert DeadLetter(*LetterRow(*values)) == DeadLetter(*values)

@@ -41,8 +41,7 @@ def test_a_root_is_emitted_again_with_twice_the_wait_each_time_and_then_given_up
     desk = Desk()
     roots = desk.flush("a")
     for failures, wait_s in ((1, 0.1), (2, 0.2)):
-        failed = [roots[0]._replace(cause=b"x" * 16_000)]
-        assert desk.replayer.failed(failed, RootOutcome.FAILED, 0.0) == []
+        assert desk.replayer.failed(roots, RootOutcome.FAILED, 0.0, [(b"an earlier one", b"")]) == []
         desk.clock.advance(wait_s - 0.001)
         assert desk.due() == []
         assert desk.replayer.waiting == 1
@@ -50,12 +49,10 @@ def test_a_root_is_emitted_again_with_twice_the_wait_each_time_and_then_given_up
         (root,) = desk.due()
         assert isinstance(root.tup_id, Replay)
         assert (root.row, root.tup_id.failures) == ("a", failures)
-        assert root.cause == b"", "no budget counts it"
         roots = desk.flush(root.tup_id)
-    roots = [roots[0]._replace(cause=b"the last")]
-    assert desk.replayer.failed(roots, RootOutcome.EXPIRED, 0.0) == ["a"]
+    assert desk.replayer.failed(roots, RootOutcome.EXPIRED, 0.0, [(b"the last", b"")]) == ["a"]
     (given_up,) = desk.given_up
-    assert (given_up.replay.failures, given_up.outcome, given_up.root.cause) == (3, RootOutcome.EXPIRED, b"the last")
+    assert (given_up.replay.failures, given_up.outcome, given_up.cause[0]) == (3, RootOutcome.EXPIRED, b"the last")
     assert (desk.replayer.kept_bytes, desk.replayer.waiting, desk.replayer.replayed) == (0, 0, 2)
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import _thread
 import threading
 
+import pytest
+
 from heron.api.tuple import Tuple
+from heron.errors import UsageError
 from heron.instance.queues.data_queue import Sleeper
 from heron.instance.user.queued_collector import QueuedCollector, QueuedTarget
 
@@ -134,3 +137,28 @@ def test_a_text_and_a_single_tuple_reach_the_component_as_they_are() -> None:
     queued.emit([1], anchors=tup)  # type: ignore[arg-type]  # refused by the component
     queued.drain(lambda _error, _place: None)
     assert given == [("ab", None), ((1,), tup)]
+
+
+def test_a_queued_function_runs_on_the_task_thread_between_other_calls() -> None:
+    """A component's thread hands over whatever needs the component: an emit with its task ids, a metric."""
+    queued, calls = collector()
+    me = threading.get_ident()
+
+    def other() -> None:
+        queued.emit(["a"])
+        queued.call(lambda: calls.made.append(("called", None, threading.get_ident())))
+        queued.emit(["b"])
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    queued.drain(lambda _error, _place: None)
+    assert calls.made == [("emit", ("a",), me), ("called", None, me), ("emit", ("b",), me)]
+
+
+def test_what_cannot_be_called_is_refused_at_the_call() -> None:
+    """The author's line is in the traceback."""
+    queued, _ = collector()
+    with pytest.raises(UsageError, match="call: 5 cannot be called; give a function without arguments"):
+        queued.call(5)  # type: ignore[arg-type]  # the mistake
+    assert len(queued) == 0

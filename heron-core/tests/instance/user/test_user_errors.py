@@ -151,6 +151,15 @@ def test_a_failure_that_was_shown_is_only_counted(capsys: pytest.CaptureFixture[
     assert (shown.count("Traceback"), shown.count("was raised again")) == (3, 1)
 
 
+def test_two_lines_that_call_one_function_are_two_failures(capsys: pytest.CaptureFixture[str]) -> None:
+    """The author has caught and reported them: the first frame is the author's, not the engine's."""
+    errors = errors_of()
+    for lines in ("", "\n"):
+        errors.note("report", failure(f"{lines}__import__('json').loads('{{')"), "the task goes on")
+    assert [each.value for each in errors.metrics()] == [1, 1]
+    assert capsys.readouterr().err.count("Traceback") == 2
+
+
 def test_distinct_failures_and_their_texts_are_bounded(capsys: pytest.CaptureFixture[str]) -> None:
     """An author may make classes and code without end, with names and tracebacks of any length."""
     errors = errors_of()
@@ -245,6 +254,19 @@ def test_an_error_of_another_process_has_the_place_that_it_brings(capsys: pytest
     assert (
         capsys.readouterr().err.count("heron: topology 'words', component 'count', task 5: the component raised") == 2
     )
+
+
+def test_an_error_of_another_language_is_shown_as_its_author_reads_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Class, line and trace are those of the language; the lines of the engine would hide them."""
+    errors = errors_of()
+    error = UserCodeError("java.lang.Error: no")
+    error.place, error.exception, error.trace = "Split.java:3", "java.lang.Error", "java.lang.Error: no\n\tat Split\n"
+    line = errors.report("process", error, "the task goes on")
+    assert line.endswith("task 5: process raised java.lang.Error: no; at Split.java:3; the task goes on")
+    assert capsys.readouterr().err == f"heron: {line}\njava.lang.Error: no\n\tat Split\n"
+    (event,) = errors.take_events()
+    assert event.attributes["exception"] == "java.lang.Error"
+    assert event.attributes["trace"] == "java.lang.Error: no\n\tat Split\n"
 
 
 def test_parts_of_a_component_that_fail_at_one_line_are_shown_separately(capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,7 +78,7 @@ def test_acks_and_fails_are_divided_by_the_task_of_their_roots() -> None:
         assert ack.roots is not None
         found[head.destinations] = (ack.roots.tolist(), ack.xors.tolist())
     assert found == {(1,): ([9], [11]), (2,): ([8, 3], [10, 12])}
-    failed = {head.destinations: parse_fail(segment, head).tolist() for segment, head in map(read, fails(roots))}
+    failed = {head.destinations: parse_fail(segment, head) for segment, head in map(read, fails(roots))}
     assert failed == {(1,): [9], (2,): [8, 3]}
     nothing = np.empty(0, dtype=np.uint64)
     assert [*acks(nothing, nothing), *fails(nothing)] == []

@@ -301,6 +301,30 @@ def test_the_topology_finishes_after_a_checkpoint_of_its_end(leading: Leading) -
     assert leading.ended
 
 
+def test_a_checkpoint_is_taken_again_after_a_broken_connection(leading: Leading) -> None:
+    """The report of task 3 may be lost, and does not come again. With all reports, nothing is taken again."""
+    leading.pass_time(INTERVAL_S)
+    leading.report(CheckpointEvent.SAVED, 1, 1, 2)
+    leading.register(2)
+    leading.pass_time()
+    leading.report(CheckpointEvent.SAVED, 2, 1, 2, 3)
+    leading.register(2)
+    leading.carry_out(leading.leader.manifest_stored(2))
+    assert (leading.ordered.number, leading.ordered.complete, leading.status.failed) == (2, 2, 0)
+
+
+def test_the_topology_finishes_although_a_commit_was_not_heard(leading: Leading) -> None:
+    """Another checkpoint of its end shows that all tasks have committed."""
+    leading.works(1, 2, 3, event=TaskEvent.ENDED)
+    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
+    leading.carry_out(leading.leader.manifest_stored(1))
+    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
+    leading.register(2)
+    leading.take(1, 2, 3)
+    assert leading.ordered.number == 2
+    assert leading.ended
+
+
 def test_a_checkpoint_from_before_the_end_is_not_the_last(leading: Leading) -> None:
     """What came behind it would not be committed."""
     leading.pass_time(INTERVAL_S)

@@ -85,6 +85,9 @@ CHANGES: dict[str, Callable[[Client], object]] = {
     "kill": lambda client: client.kill("Words"),
     "submit": lambda client: client.submit("words.py"),
     "prune_packages": lambda client: client.prune_packages(older_than_s=0.0),
+    "prune": lambda client: client.package_store().prune(0.0, 0),
+    "tag": lambda client: client.package_store().tag("Words:live", "v1"),
+    "untag": lambda client: client.package_store().untag("Words:live"),
     "change_state": lambda client: client.topology("Words").change_state("paused"),
 }
 

@@ -96,6 +96,32 @@ def test_prune_spares_a_topology_that_another_command_is_changing(
     assert command("prune").exit_code == 0
 
 
+@pytest.mark.parametrize("arguments", [("tag", "words:live", "v1"), ("untag", "words:live")], ids=lambda each: each[0])
+def test_tags_wait_for_a_command_that_changes_the_topology(
+    command: Command, environment: Environment, arguments: tuple[str, ...]
+) -> None:
+    """The end of a topology looks at the tags, and then removes the package; no tag may come between."""
+    hold = environment.statemgr.hold(NodeKind.LOCK, "words", b"a kill")
+    try:
+        result = command(*arguments)
+    finally:
+        hold.release()
+    assert result.exit_code == 2
+    assert "another command is at work on topology 'words'; try again later" in result.stderr
+    assert "has no tags" in command(*arguments).stderr
+
+
+def test_prune_does_not_report_what_the_store_keeps(
+    command: Command, environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some registries refuse to delete, and their profiles say so; then an `undo` removes nothing."""
+    uri = store(environment, tmp_path, "words", "1", 9)
+    monkeypatch.setattr(type(environment.uploader), "undo", lambda *_: None)
+    result = command("prune")
+    assert (result.exit_code, result.stdout) == (1, "0 packages removed, 0 B\n")
+    assert f"{uri} stays: its store keeps it" in result.stderr
+
+
 def test_prune_goes_on_after_a_name_that_no_topology_can_have(
     command: Command, environment: Environment, tmp_path: Path
 ) -> None:
@@ -147,3 +173,36 @@ def test_a_negative_age_or_number_is_refused(command: Command) -> None:
     """A negative age would remove all packages."""
     assert command("prune", "--older-than", "-1").exit_code == 2
     assert command("prune", "--keep", "-1").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("tag", "words:live", "v1"), ("untag", "words:live"), ("show", "words:live")],
+    ids=lambda each: each[0],
+)
+def test_tags_need_an_uploader_that_has_them(
+    command: Command, environment: Environment, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """The message names the remedy; packages of any uploader are still listed."""
+    store(environment, tmp_path, "words", "1", 9)
+    result = command(*arguments)
+    assert result.exit_code == 2
+    assert "LocalfsUploader has no tags; use a profile whose uploader has them, such as oci" in result.stderr
+    assert json.loads(command("list", "--json").stdout)[0]["tags"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "give one of the two"),
+        (("words.py", "--package", "words:live"), "give one of the two"),
+        (("--package", "words:live", "--", "--speed"), "give one of the two"),
+        (("--package", "words"), "not of the form NAME:TAG"),
+        (("--package", "words:live"), "has no tags"),
+    ],
+)
+def test_submit_takes_a_file_or_a_package(profiles: Path, arguments: tuple[str, ...], message: str) -> None:
+    """A package has its own file and arguments."""
+    result = CliRunner().invoke(heron, ["submit", "here", "--config-path", str(profiles), *arguments])
+    assert result.exit_code == 2
+    assert message in result.stderr

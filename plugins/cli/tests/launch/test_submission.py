@@ -22,7 +22,7 @@ from heron.spi.uploader import Uploader
 from heron.state_nodes.execution_state import ExecutionState, decode_execution_state
 from heron.state_nodes.plans import decode_packing_plan, decode_topology
 from heron.state_nodes.report import LastReport, encode_report
-from heron_cli.commands.submit import SUBMIT_STEPS
+from heron_cli.commands.submit import PACKAGE_STEPS, SUBMIT_STEPS
 from heron_cli.launch.loading.loaded import LoadingTopology
 from heron_cli.launch.prepare import Prepared, prepare
 from heron_cli.launch.submission import Submission, Terms, new_submission, start_topology
@@ -123,6 +123,65 @@ def test_state_package_and_job_agree(
     assert discover(environment, "Words").containers == len(job.containers)
     assert job.attached
     assert list(submission.run_dir.iterdir()) == []
+
+
+def of_package(environment: Environment, submission: Submission, tmp_path: Path) -> Submission:
+    """Return the submission of a package that is stored already."""
+    package = tmp_path / "package"
+    package.write_text("stored before")
+    uri = environment.uploader.upload(package, "Words")
+    loaded = replace(submission.loaded, package_uri=uri)
+    return replace(submission, prepared=replace(submission.prepared, loaded=loaded))
+
+
+def test_a_stored_package_is_used_as_it_is(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """`heron submit --package` uploads nothing; a run that is over removes the package as any other."""
+    stored = of_package(environment, submission, tmp_path)
+    notes = Notes()
+    state = start_topology(environment, stored, notes)
+    assert len(notes.steps) == PACKAGE_STEPS - 1
+    assert {each.package_uri for each in scheduler.jobs[0].containers} == {stored.loaded.package_uri}
+    assert [each.uri for each in environment.uploader.packages()] == [state.package_uri]
+    end_run(environment, state)
+    assert environment.uploader.packages() == ()
+
+
+def test_a_stored_package_is_started_again(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """The remains of the ended run go, but not the package, which both runs have."""
+    stored = of_package(environment, submission, tmp_path)
+    start_topology(environment, stored, NoNotes())
+    scheduler.state = SchedulerState.ABSENT
+    again = start_topology(environment, another(stored), Notes())
+    assert (again.topology_id, again.package_uri) == ("Words-2", stored.loaded.package_uri)
+    assert [each.uri for each in environment.uploader.packages()] == [again.package_uri]
+
+
+def test_a_stored_package_that_was_removed_meanwhile_is_not_started(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """The end of the run before removed it while the command loaded it; no container could download it."""
+    stored = of_package(environment, submission, tmp_path)
+    environment.uploader.undo(stored.loaded.package_uri)
+    with pytest.raises(PackageError, match="was removed meanwhile; `heron packages list`"):
+        start_topology(environment, stored, NoNotes())
+    assert scheduler.jobs == []
+    assert left_behind(environment, tmp_path) == []
+
+
+def test_a_failed_submission_of_a_stored_package_leaves_it(
+    environment: Environment, scheduler: IdleScheduler, submission: Submission, tmp_path: Path
+) -> None:
+    """The submission has not stored it, so its failure is no reason to remove it."""
+    stored = of_package(environment, submission, tmp_path)
+    scheduler.refusal = "no room"
+    with pytest.raises(SchedulerError, match="no room"):
+        start_topology(environment, stored, NoNotes())
+    assert [each.uri for each in environment.uploader.packages()] == [stored.loaded.package_uri]
+    assert left_behind(environment, tmp_path) == [Path(stored.loaded.package_uri).name]
 
 
 @pytest.mark.parametrize("mode", [each.value for each in TopologyReliabilityMode])

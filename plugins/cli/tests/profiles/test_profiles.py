@@ -95,6 +95,7 @@ def test_shipped_profiles_read(home: Path) -> None:
     assert home.is_dir()
     found = {each.name: each for each in profile_entries()}
     assert list(found) == [
+        "aurora",
         "kubernetes",
         "local",
         "nomad",
@@ -134,7 +135,7 @@ def test_profile_that_extends_its_own_name_changes_the_one_it_hides(reading: Rea
     ("extends", "message"),
     [
         ("mine", r"mine\.yaml:1: extends: mine -> mine is a cycle"),
-        ("othr", r"mine\.yaml:1: extends: no profile 'othr' \(nearest: 'other'\); known: 'kubernetes', 'local', "),
+        ("othr", r"mine\.yaml:1: extends: no profile 'othr' \(nearest: 'other'\); known: 'aurora', 'kubernetes', "),
         ("other", r"other\.yaml:1: extends: mine -> other -> mine is a cycle"),
         ("[local]", r"mine\.yaml:1: extends: not the name of a profile"),
     ],
@@ -203,7 +204,7 @@ def test_missing_drivers_are_named_with_their_distributions(reading: Reading) ->
 @pytest.mark.parametrize("name", ["nothing", "../local", "lokal", "", "local.yaml"])
 def test_the_error_for_an_unknown_profile_lists_the_known_ones(name: str, resolve: Resolver) -> None:
     """A name is never a path; `--config-path` gives the folder of a profile elsewhere."""
-    with pytest.raises(ConfigError, match=r"no profile .*; known: 'kubernetes', 'local'"):
+    with pytest.raises(ConfigError, match=r"no profile .*; known: 'aurora', 'kubernetes', 'local'"):
         load_profile(name, resolve)
 
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
 
 from heron.errors import ConnectorError, UsageError
 
-__all__ = ["TIMEOUT_S", "Cluster", "Options", "Refusal", "described", "is_passing"]
+__all__ = ["LATEST_S", "TIMEOUT_S", "Cluster", "Option", "Options", "Refusal", "described", "is_passing"]
 
 _log = logging.getLogger(__name__)
 
 TIMEOUT_S = 30.0
 """Seconds for a question to the cluster, such as the end of a partition; a broker that restarts needs 5 to 20."""
+
+LATEST_S = 1e11
+"""Times since 1970 in seconds are below this number; above, they are probably milliseconds."""
 
 Option: TypeAlias = str | int | float | bool
 Options: TypeAlias = Mapping[str, Option] | Callable[[], Mapping[str, Option]]
@@ -54,6 +58,9 @@ _REMEDIES = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "give the user the rights for this topic",
     KafkaError.GROUP_AUTHORIZATION_FAILED: "give the user the right Read for the group of this client",
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "give the user the right Write for this transactional id",
+    KafkaError.INVALID_TRANSACTION_TIMEOUT: (
+        "the brokers' transaction.max.timeout.ms is shorter: raise it, or set transaction.timeout.ms in `options`"
+    ),
     KafkaError.UNKNOWN_TOPIC_OR_PART: "create the topic",
     KafkaError._UNKNOWN_TOPIC: "create the topic",
     KafkaError._UNKNOWN_PARTITION: "the topic has fewer partitions than before: was it created again?",
@@ -76,7 +83,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a client needs to connect; picklable.
+    """What a client needs to connect; picklable. Its text has no option, because an option may be a password.
 
     Attributes:
         options: configuration of librdkafka, or a function that returns it. The function is called where a client is
@@ -84,7 +91,7 @@ class Cluster:
     """
 
     servers: str
-    options: Options
+    options: Options = field(repr=False)
 
     @classmethod
     def of(cls, servers: str | Sequence[str], options: Options | None, reserved: frozenset[str], owner: str) -> Cluster:
@@ -117,9 +124,16 @@ class Cluster:
         """A new producer; as `consumer`."""
         return self._client(Producer, own, refusal)
 
+    def admin(self, refusal: Refusal) -> AdminClient:
+        """A new client that asks about topics; as `consumer`."""
+        return self._client(AdminClient, {}, refusal)
+
+    def given(self) -> Mapping[str, Option]:
+        """The options of now."""
+        return self.options() if callable(self.options) else self.options
+
     def _client(self, kind: Callable[..., T], own: Mapping[str, Option], refusal: Refusal) -> T:
-        options = self.options() if callable(self.options) else self.options
-        config = {**options, **own, _SERVERS: self.servers, "error_cb": refusal.hear}
+        config = {**self.given(), **own, _SERVERS: self.servers, "error_cb": refusal.hear}
         try:
             return kind(config, logger=_log)
         except (KafkaException, TypeError, ValueError) as error:

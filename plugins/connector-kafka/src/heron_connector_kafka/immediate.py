@@ -90,7 +90,7 @@ class ImmediateWriter:
 
     def _send(self, producer: Producer, record: Outgoing) -> None:
         hear = partial(self._delivered, record)
-        room(producer, lambda: producer.produce(self._topic, record.value, record.key, on_delivery=hear))
+        room(producer, lambda: record.produce(producer, self._topic, hear))
 
     def _delivered(self, record: Outgoing, error: KafkaError | None, message: Message) -> None:
         del message

@@ -1,10 +1,10 @@
-"""An element of `KafkaSource`."""
+"""An element of `KafkaSource`, and one for `KafkaSink`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Record"]
+__all__ = ["NewRecord", "Record"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +23,21 @@ class Record:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewRecord:
+    """A record that a `KafkaSink` writes, with more than a value.
+
+    Attributes:
+        value: text or bytes; None is a tombstone.
+        key: of the same types; the argument `key` of the sink counts instead if there is one.
+        headers: pairs of name and value; a name may come more than once.
+        timestamp_s: seconds since 1970, such as the event time. None for the time at which the record is written; a
+            topic with ``message.timestamp.type=LogAppendTime`` always has that.
+    """
+
+    value: str | bytes | None
+    key: str | bytes | None = None
+    headers: tuple[tuple[str, str | bytes | None], ...] = ()
+    timestamp_s: float | None = None

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from heron.api import TopologyReliabilityMode
+from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE as _MODE
+from heron.api.api_constants import TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS as _INTERVAL
+from heron.api.config import setting
 from heron.errors import UnreachableError, UsageError, UserCodeError
-from heron_connector_kafka.cluster import Cluster, Options
+from heron_connector_kafka.cluster import LATEST_S, Cluster, Option, Options
 from heron_connector_kafka.immediate import ImmediateWriter
+from heron_connector_kafka.record import NewRecord
 from heron_connector_kafka.staging import Outgoing, append
-from heron_connector_kafka.transactions import PRODUCER_OPTIONS, TransactionWriter
+from heron_connector_kafka.transactions import (
+    DEFAULT_TIMEOUT_MS,
+    PRODUCER_OPTIONS,
+    TIMEOUT_OPTION,
+    TransactionWriter,
+)
 from heron_streamlet.connectors.sinks import TransactionalSink
 from heron_streamlet.connectors.staging import SINK_ID, StagingFolder
 from heron_streamlet.connectors.transformer import StageContext
@@ -24,6 +35,7 @@ _log = logging.getLogger(__name__)
 
 _RESERVED = frozenset({*PRODUCER_OPTIONS, "transactional.id"})
 _LARGEST_BYTES = 1_000_000  # librdkafka's default of `message.max.bytes`
+_LONGEST_MS = 900_000  # of a transaction, unless the brokers are set otherwise
 _FRAME_BYTES = 100  # of a record in a request, at most
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -62,8 +74,8 @@ class KafkaSink(TransactionalSink[T_contra]):
         servers: ``host:port`` of some brokers: a list, or a text with commas.
         topic: the name of the topic, which must exist.
         key: the record's key for an element; records of a key are in one partition. None for records without keys.
-        value: the record's value for an element; it may return None, a tombstone. Without it, elements are
-            texts or bytes.
+        value: the record's value for an element, or a `NewRecord`; None is a tombstone. Without it, elements are texts,
+            bytes or `NewRecord`s.
         transactions: see `Transactions`; None to write at once.
         options: configuration of librdkafka, or a function that returns it, as for `KafkaSource`.
 
@@ -77,7 +89,7 @@ class KafkaSink(TransactionalSink[T_contra]):
         topic: str,
         *,
         key: Callable[[T_contra], str | bytes | None] | None = None,
-        value: Callable[[T_contra], str | bytes | None] | None = None,
+        value: Callable[[T_contra], str | bytes | NewRecord | None] | None = None,
         transactions: Transactions | None = None,
         options: Options | None = None,
     ) -> None:
@@ -88,35 +100,63 @@ class KafkaSink(TransactionalSink[T_contra]):
         self.transactions = transactions
         self._cluster = Cluster.of(servers, options, _RESERVED, "KafkaSink")
         self._key, self._value = key, value
+        self._interval_s = 0.0
         self._run = secrets.token_hex(8)  # one for each submission, as numbers of checkpoints begin again with each
 
+    def check(self, config: Mapping[str, object]) -> None:
+        """`Sink.check`. A transaction must be able to last as long as what it contains took to come.
+
+        Raises:
+            UsageError: when the timeout of transactions is shorter than the interval of checkpoints.
+        """
+        mode = config.get(_MODE)
+        saves = mode == TopologyReliabilityMode.EFFECTIVELY_ONCE
+        saves |= mode == TopologyReliabilityMode.ATLEAST_ONCE and _INTERVAL in config
+        if self.transactions is not None and saves:
+            self._interval_s = float(str(setting(config, _INTERVAL)))
+            # A function is called in tasks only: the command may not have its password.
+            self._timeout_ms({} if callable(self._cluster.options) else self._cluster.options)
+
     def setup(self, context: StageContext) -> None:
-        """`Sink.setup`. Does not wait for the cluster."""
-        options = self._cluster.options() if callable(self._cluster.options) else self._cluster.options
+        """`Sink.setup`. Does not wait for the cluster.
+
+        Raises:
+            UsageError: as `check`, when `options` is a function.
+        """
+        options = self._cluster.given()
         self._largest_bytes = int(options.get("message.max.bytes", _LARGEST_BYTES)) - _FRAME_BYTES
         self._name = context.name
         self._way: _Staged | ImmediateWriter
         if self.transactions is None:
             self._way = ImmediateWriter(self._cluster, self.topic)
         else:
-            self._way = _Staged(self._cluster, self.topic, self.transactions, self._run, context)
+            self._way = _Staged(
+                partial(TransactionWriter, self._cluster, self.topic, timeout_ms=self._timeout_ms(options)),
+                StagingFolder(Path(self.transactions.folder), self.transactions.id, self._run, context.partition),
+                self.transactions.id,
+                context.partitions,
+            )
 
     def put(self, element: T_contra) -> None:
         """`Sink.put`.
 
         Raises:
-            UserCodeError: when key or value are neither text nor bytes, or too large for a record.
+            UserCodeError: when key, value or a header are neither text nor bytes, or too large for a record, or when
+                the time is not one.
         """
-        key = None if self._key is None else self._bytes("key", self._key(element))
-        value = self._bytes("value", element if self._value is None else self._value(element))
-        size = len(key or b"") + len(value or b"")
+        given = element if self._value is None else self._value(element)
+        new = given if isinstance(given, NewRecord) else NewRecord(given)  # type: ignore[arg-type]  # checked below
+        key = self._bytes("key", new.key if self._key is None else self._key(element))
+        value = self._bytes("value", new.value)
+        headers = tuple((name, self._bytes(f"header {name!r}", each)) for name, each in new.headers)
+        size = len(key or b"") + len(value or b"") + sum(len(name) + len(each or b"") for name, each in headers)
         if size > self._largest_bytes:
             msg = (
                 f"sink {self._name!r}: a record of {size} bytes is larger than {self._largest_bytes}; raise "
                 "message.max.bytes in `options`, and max.message.bytes of the topic"
             )
             raise UserCodeError(msg)
-        self._way.put(Outgoing(key, value))
+        self._way.put(Outgoing(key, value, headers, self._milliseconds(new.timestamp_s)))
 
     def prepare(self, checkpoint: int) -> None:
         """`TransactionalSink.prepare`.
@@ -144,6 +184,29 @@ class KafkaSink(TransactionalSink[T_contra]):
         if hasattr(self, "_way"):
             self._way.close()
 
+    def _timeout_ms(self, options: Mapping[str, Option]) -> int:
+        """How long a transaction may be open."""
+        interval_ms = round(self._interval_s * 1000)
+        usual_ms = min(max(DEFAULT_TIMEOUT_MS, interval_ms), _LONGEST_MS)
+        timeout_ms = int(options.get(TIMEOUT_OPTION, usual_ms))
+        if timeout_ms < interval_ms:
+            msg = (
+                f"KafkaSink({self.topic!r}): a transaction has the results between two checkpoints, so it may take as "
+                f"long as they took; but {TIMEOUT_OPTION} is {timeout_ms} ms, and {_INTERVAL} is "
+                f"{self._interval_s:g} s. Shorten the interval, or set {TIMEOUT_OPTION} in `options` to at least "
+                f"{interval_ms}; the brokers allow their transaction.max.timeout.ms, usually {_LONGEST_MS}"
+            )
+            raise UsageError(msg)
+        return timeout_ms
+
+    def _milliseconds(self, given_s: float | None) -> int:
+        if given_s is None:
+            return 0
+        if not 0 < given_s < LATEST_S:  # also refuses what is not a number
+            msg = f"sink {self._name!r}: the time {given_s!r:.60} is not above 0 and below {LATEST_S:,.0f} s since 1970"
+            raise UserCodeError(msg)
+        return max(1, round(given_s * 1000))
+
     def _bytes(self, what: str, given: Any) -> bytes | None:  # noqa: ANN401  # whatever the author's function returns
         if isinstance(given, str):
             return given.encode()
@@ -151,7 +214,7 @@ class KafkaSink(TransactionalSink[T_contra]):
             return given
         msg = (
             f"sink {self._name!r}: the {what} {given!r:.60} is neither text nor bytes; give KafkaSink a function "
-            f"`{what}` that returns one of them"
+            "`key` or `value` that returns one of them"
         )
         raise UserCodeError(msg)
 
@@ -160,14 +223,9 @@ class _Staged:
     """Records wait in files for their checkpoint, and then are written in a transaction for each."""
 
     def __init__(
-        self, cluster: Cluster, topic: str, transactions: Transactions, run: str, context: StageContext
+        self, new_writer: Callable[[str, int], TransactionWriter], folder: StagingFolder, name: str, tasks: int
     ) -> None:
-        self._tasks = context.partitions
-        self._name = transactions.id
-        self._folder = StagingFolder(Path(transactions.folder), transactions.id, run, context.partition)
-        self._new_writer: Callable[[int], TransactionWriter] = lambda task: TransactionWriter(
-            cluster, topic, transactions.id, task
-        )
+        self._new_writer, self._folder, self._name, self._tasks = new_writer, folder, name, tasks
         self._writers: dict[int, TransactionWriter] = {}
         self.prepare = self._folder.prepare
 
@@ -180,7 +238,7 @@ class _Staged:
         for file in self._folder.staged(self._tasks):
             if file.checkpoint <= checkpoint:
                 if file.task not in self._writers:
-                    self._writers[file.task] = self._new_writer(file.task)
+                    self._writers[file.task] = self._new_writer(self._name, file.task)
                 self._writers[file.task].write(file)
                 file.path.unlink(missing_ok=True)
 

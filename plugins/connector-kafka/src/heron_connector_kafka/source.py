@@ -10,15 +10,17 @@ from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]  #
 
 from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UsageError, nearest
-from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Options, Refusal, described
-from heron_connector_kafka.reader import READER_OPTIONS, PartitionReader
+from heron_connector_kafka.cluster import LATEST_S, TIMEOUT_S, Cluster, Options, Refusal, described
+from heron_connector_kafka.reader import READER_OPTIONS, PartitionReader, Place
 from heron_connector_kafka.record import Record
+from heron_connector_kafka.topic_watch import TopicWatch
 from heron_streamlet.connectors.sources import Reader, Source
 from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["KafkaSource"]
 
 _RESERVED = frozenset({"auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof"})
+_RULES = ("error", "continue")
 _SHOWN = 20
 _ATTEMPT_S = 3.0
 _PAUSE_S = 0.1
@@ -38,6 +40,8 @@ class KafkaSource(Source[Record]):
             time zone, or seconds since 1970 in UTC. A time means the first record that is not older.
         until: where reading ends: None for never, ``"latest"`` for what is there when the pipeline starts, or a time.
             Batch engines need an end.
+        recreated: what happens when a topic was deleted and created again, which its id shows: ``"error"``, or
+            ``"continue"`` at the begin of the new topic. Positions of the old topic never count in the new one.
         options: configuration of librdkafka, such as ``{"security.protocol": "SASL_SSL"}``. A function that returns it
             is called in each task, so passwords need not be part of the topology.
 
@@ -54,6 +58,7 @@ class KafkaSource(Source[Record]):
         *,
         start: str | datetime | float = "earliest",
         until: str | datetime | float | None = None,
+        recreated: str = "error",
         options: Options | None = None,
     ) -> None:
         self.topics = [topics] if isinstance(topics, str) else list(topics)
@@ -64,8 +69,21 @@ class KafkaSource(Source[Record]):
         self._start = _place("start", start, ("earliest", "latest"))
         self._until = None if until is None else _place("until", until, ("latest",))
         self.bounded = until is not None
+        if recreated not in _RULES:
+            msg = f"KafkaSource: recreated={recreated!r} is not 'error' or 'continue'"
+            raise UsageError(msg)
+        if self.bounded and recreated != "error":
+            msg = "KafkaSource: recreated='continue' and `until` exclude each other: the end is one of the first topic"
+            raise UsageError(msg)
+        self._follows = recreated == "continue"
         self._begins: dict[str, int] = {}
         self._ends: dict[str, int] = {}
+        self._ids: dict[str, str] = {}
+        self._watch = TopicWatch(self._cluster)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Each task has a client of its own."""
+        return {**self.__dict__, "_watch": TopicWatch(self._cluster)}
 
     def partitions(self, tasks: int) -> Sequence[str]:  # those of the topics
         """``TOPIC-NUMBER`` of each partition. Asks the cluster.
@@ -81,6 +99,7 @@ class KafkaSource(Source[Record]):
             found = [each for topic in dict.fromkeys(self.topics) for each in _partitions_of(topics, topic)]
             for each in found:
                 self._resolve_when_led(consumer, each)
+            self._ids = {topic: self._watch.id_of(topic, 0.0, TIMEOUT_S) for topic in self.topics}
         except KafkaException as error:
             consumer.poll(0)  # delivers what the client has heard
             text = described(refusal.error or error)
@@ -88,6 +107,7 @@ class KafkaSource(Source[Record]):
             raise ConnectorError(msg) from error
         finally:
             consumer.close()
+            self._watch.release(self)
         return [_name(each) for each in found]
 
     def open(self, partition: str, position: object, context: StageContext) -> Reader[Record]:
@@ -97,13 +117,16 @@ class KafkaSource(Source[Record]):
             UsageError: when the partition is not one that `partitions` has found.
         """
         topic, _, number = partition.rpartition("-")
-        if partition not in self._begins and not isinstance(position, int):
-            known = ", ".join(sorted(self._begins)) or "none: `partitions` was not called"
-            msg = f"source {context.name!r}: there is no partition {partition!r}; known: {known}"
-            raise UsageError(msg)
-        offset = position if isinstance(position, int) else self._begins[partition]
-        place = TopicPartition(topic, int(number), offset)
-        return PartitionReader(self._cluster, context.name, place, self._ends.get(partition))
+        where = _where(position)
+        if where is None:
+            if partition not in self._begins:
+                known = ", ".join(sorted(self._begins)) or "none: `partitions` was not called"
+                msg = f"source {context.name!r}: there is no partition {partition!r}; known: {known}"
+                raise UsageError(msg)
+            where = "", self._begins[partition]
+        topic_id, offset = where[0] or self._ids.get(topic, ""), where[1]
+        place = Place(topic, int(number), offset, topic_id, self._follows, self._ends.get(partition))
+        return PartitionReader(self._cluster, self._watch, context.name, place)
 
     def _resolve_when_led(self, consumer: Consumer, partition: TopicPartition) -> None:
         """Waits while a leader is being chosen, as for a new topic or after a broker has died."""
@@ -137,6 +160,15 @@ class KafkaSource(Source[Record]):
         if found.error is not None:
             raise KafkaException(found.error)
         return found.offset if 0 <= found.offset <= high else high
+
+
+def _where(position: object) -> tuple[str, int] | None:
+    """The id of the topic, and the offset; of a checkpoint of an older version the offset alone."""
+    if isinstance(position, int):
+        return "", position
+    if isinstance(position, Sequence) and len(position) == 2:  # a pair
+        return str(position[0]), int(position[1])
+    return None
 
 
 def _listed(consumer: Consumer, refusal: Refusal) -> Mapping[str, TopicMetadata]:
@@ -177,7 +209,7 @@ def _place(name: str, given: object, words: Sequence[str]) -> str | int:
         seconds = given.timestamp()
     elif isinstance(given, (int, float)) and not isinstance(given, bool):
         seconds = float(given)
-    if seconds is None or not 0 <= seconds < 1e11:  # beyond: probably milliseconds
+    if seconds is None or not 0 <= seconds < LATEST_S:
         wanted = " or ".join(map(repr, words))
         msg = (
             f"KafkaSource: {name}={given!r} is not {wanted}, a datetime with a time zone, or seconds since 1970 "

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeAlias
 
 import msgspec
+from confluent_kafka import KafkaError, Message, Producer
 
 from heron.errors import ConnectorError
 
 __all__ = ["Outgoing", "append", "records_of"]
+
+Hear: TypeAlias = Callable[[KafkaError | None, Message], None]
 
 _LENGTH_BYTES = 4
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Outgoing(msgspec.Struct, array_like=True, frozen=True):
-    """A record to be written."""
+    """A record to be written; without `timestamp_ms` it has the time at which it is written."""
 
     key: bytes | None
     value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    timestamp_ms: int = 0
+
+    def produce(self, producer: Producer, topic: str, hear: Hear | None = None) -> None:
+        """Hand it to a client.
+
+        Raises:
+            BufferError: when the queue of the client is full.
+        """
+        headers: Any = list(self.headers) or None  # the stub has the forms of consumers, too
+        producer.produce(topic, self.value, self.key, on_delivery=hear, timestamp=self.timestamp_ms, headers=headers)
 
 
 def append(file: IO[bytes], record: Outgoing) -> None:

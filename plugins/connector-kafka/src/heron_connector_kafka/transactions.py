@@ -10,29 +10,37 @@ refused. Then the marker tells whether a file is already written.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from functools import partial
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from heron.errors import ConnectorError, UnreachableError
 from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Option, Refusal, described, is_passing
 from heron_connector_kafka.staging import records_of
 from heron_streamlet.connectors.staging import StagedFile
 
-__all__ = ["PRODUCER_OPTIONS", "TransactionWriter", "is_written", "room"]
+__all__ = ["DEFAULT_TIMEOUT_MS", "PRODUCER_OPTIONS", "TIMEOUT_OPTION", "TransactionWriter", "is_written", "room"]
 
 PRODUCER_OPTIONS: Mapping[str, Option] = {
     "enable.idempotence": True,
     "partitioner": "murmur2_random",  # places keys as Java's producers do
 }
+TIMEOUT_OPTION = "transaction.timeout.ms"
+DEFAULT_TIMEOUT_MS = 60_000  # librdkafka's
 _ROOM_S = 0.2
+_LATE_S = 5.0  # behind the client's own timeout
 
 
 class TransactionWriter:
     """The transactions of one task. It connects when it has something to write."""
 
-    def __init__(self, cluster: Cluster, topic: str, name: str, task: int) -> None:
-        self._cluster, self._topic, self._id = cluster, topic, f"{name}.{task}"
+    def __init__(self, cluster: Cluster, topic: str, name: str, task: int, timeout_ms: int) -> None:
+        """The broker aborts a transaction that is open for longer than `timeout_ms`."""
+        self._cluster, self._topic, self._id, self._timeout_ms = cluster, topic, f"{name}.{task}", timeout_ms
         self._refusal = Refusal()
         self._producer: Producer | None = None
         self._group: Consumer | None = None
@@ -51,9 +59,10 @@ class TransactionWriter:
                 return
             producer.begin_transaction()
             for record in records_of(file.path):
-                room(producer, lambda record=record: producer.produce(self._topic, record.value, record.key))  # type: ignore[misc]
+                room(producer, partial(record.produce, producer, self._topic))
             mark = TopicPartition(self._topic, 0, file.checkpoint, file.run)
-            producer.send_offsets_to_transaction([mark], group.consumer_group_metadata(), TIMEOUT_S)
+            members = group.consumer_group_metadata()
+            _ended(partial(producer.send_offsets_to_transaction, [mark], members, TIMEOUT_S), TIMEOUT_S + _LATE_S)
             producer.commit_transaction(TIMEOUT_S)
             self._marker = (file.run, file.checkpoint)
         except KafkaException as error:
@@ -73,7 +82,7 @@ class TransactionWriter:
     def _connected(self) -> tuple[Producer, Consumer]:
         if self._producer is None or self._group is None:
             self._refusal = Refusal()
-            own: dict[str, Option] = {**PRODUCER_OPTIONS, "transactional.id": self._id}
+            own = {**PRODUCER_OPTIONS, "transactional.id": self._id, TIMEOUT_OPTION: self._timeout_ms}
             self._producer = self._cluster.producer(own, self._refusal)
             # Only what is read as committed waits for markers that the broker still writes.
             committed: dict[str, Option] = {"group.id": self._id, "isolation.level": "read_committed"}
@@ -93,6 +102,32 @@ class TransactionWriter:
         self.close()
         msg = f"topic {self._topic!r}, transactional id {self._id!r}: {described(cause)}"
         return UnreachableError(msg) if is_passing(cause) else ConnectorError(msg)
+
+
+def _ended(call: Callable[[], None], wait_s: float) -> None:
+    """Carry out a call that may ignore its own timeout, as librdkafka's does after a broker was killed (issue 5456).
+
+    A call that is late keeps its thread and its client. The transaction of that client is never committed: the next
+    client with the transactional id aborts it, and brokers refuse the older one from then on.
+
+    Raises:
+        KafkaException: when the call fails, or does not return within `wait_s`.
+    """
+    outcome: Future[None] = Future()
+
+    def carry_out() -> None:
+        try:
+            call()
+        except BaseException as error:  # raised again by `result`
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(None)
+
+    threading.Thread(target=carry_out, name="kafka-offsets", daemon=True).start()
+    try:
+        outcome.result(wait_s)
+    except FutureTimeoutError as error:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from error
 
 
 def is_written(file: StagedFile, marker: tuple[str, int]) -> bool:

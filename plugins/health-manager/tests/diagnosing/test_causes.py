@@ -123,6 +123,12 @@ def uneven(longest_s: float) -> dict[str, float]:
     return {"true-rate": 50.0, "useful-share": 1.0, "execute-p99-s": longest_s}
 
 
+def debugged(before: Measurements) -> Measurements:
+    """A debugger is attached to task 4."""
+    kept = [each for name in (*HEALTHY, *TASK, "execute-p99-s") for each in before.of(name)]
+    return Measurements(SHAPE, [*kept, Measurement("debugged-s", Subject("work", 4), 35.0, "gdb (process 7)")])
+
+
 WAITING = {"cpu-wait-share": 0.5, "useful-share": 0.95, "true-rate": 60.0}
 
 CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
@@ -154,6 +160,15 @@ CASES: dict[str, tuple[Measurements, list[tuple[str, str]]]] = {
         measured({**all_tasks(**{"execute-p99-s": 0.01}), 4: uneven(0.2)}),
         [("slow-key", "work/4")],
     ),
+    "a debugger at a few tuples of a task with keys": (
+        debugged(measured({**all_tasks(**{"execute-p99-s": 0.01}), 4: uneven(3.0)})),
+        [("debugged-task", "work/4")],
+    ),
+    "a task that stands in a debugger": (
+        debugged(measured({4: {"queue-bytes": 5e4, "still-s": 12.0, "useful-share": 1.0}})),
+        [("debugged-task", "work/4")],
+    ),
+    "a debugger that nobody waits for": (debugged(measured()), []),
     "a slow task with keys": (
         measured({**all_tasks(**{"execute-p99-s": 0.01}), 4: uneven(0.03)}),
         [("slow-task", "work/4")],
@@ -333,6 +348,8 @@ def test_the_evidence_has_the_numbers() -> None:
     """People must be able to check a diagnosis."""
     (slow,) = diagnosed(CASES["a straggler"][0])
     assert slow.evidence == ("work/4 can do 50 tuples/s, 30% of the median of the other tasks",)
+    (debugger,) = diagnosed(CASES["a task that stands in a debugger"][0])
+    assert debugger.evidence == ("gdb (process 7) has been attached to work/4 for 35 s",)
     (key,) = diagnosed(CASES["a hot key by name"][0])
     assert key.evidence[1] == "70% of its input has the key customer 7"
     (host,) = diagnosed(CASES["a busy host"][0])
@@ -354,6 +371,7 @@ def action_against(case: str) -> Action:
         ("a straggler", ActionKind.RESTART, "heron restart words 2"),
         ("a stuck task", ActionKind.RESTART, "heron restart words 1"),
         ("a slow key", ActionKind.ADVISE, ""),
+        ("a task that stands in a debugger", ActionKind.ADVISE, ""),
         ("a busy host", ActionKind.RESTART, "heron restart words 2"),
         ("the only host is busy", ActionKind.ADVISE, ""),
         ("a limit of processors", ActionKind.ADVISE, ""),

@@ -24,17 +24,19 @@ def waits(reason: str, container_id: int = 1, attempts: int = 0) -> ContainerSta
     return ContainerStatus(container_id, False, attempts, reason)
 
 
-# As the drivers for Kubernetes, Nomad and Slurm report them, and as YARN writes them.
+# As the drivers for Kubernetes, Nomad and Slurm report them, and as YARN and ECS write them.
 @pytest.mark.parametrize(
     ("cause", "reason"),
     [
         ("no-image", 'ImagePullBackOff: Back-off pulling image "registry.example.org/heron:9"'),
         ("no-image", "ErrImagePull: pull access denied, repository does not exist or may require authorization"),
         ("no-image", "Driver Failure: Failed to pull `heron:9`: API error (404): manifest unknown"),
+        ("no-image", "CannotPullContainerError: pull image manifest has been retried 1 time(s): not found"),
         ("quota", 'pods "heron-words-1" is forbidden: exceeded quota: small, requested: cpu=2, used: cpu=1'),
         ("quota", 'Quota limit hit "cpu exhausted (4000 needed > 1000 limit)"'),
         ("quota", "job 12 is PENDING (QOSMaxCpuPerUserLimit)"),
         ("quota", "job 12 is PENDING (AssocGrpCpuLimit)"),
+        ("quota", "(service s) was unable to place a task. Reason: You've reached the limit on the number of vCPUs"),
         ("time-limit", "job 12 is PENDING (PartitionTimeLimit)"),
         ("time-limit", "job 11 is TIMEOUT"),
         ("no-right", 'pods is forbidden: User "system:serviceaccount:streams:ann" cannot create resource "pods"'),
@@ -45,10 +47,17 @@ def waits(reason: str, container_id: int = 1, attempts: int = 0) -> ContainerSta
             "job 12 is PENDING (Job's account not known, so it can't use this partition (physics allows physics))",
         ),
         ("no-right", "Task hook failed: open /alloc/1: permission denied"),
+        ("no-right", "ResourceInitializationError: role is not authorized to perform: secretsmanager:GetSecretValue"),
+        ("memory-limit", "OutOfMemoryError: Container killed due to memory usage; exit code 137"),
         ("memory-limit", "OOMKilled, exit code 137"),
         ("memory-limit", "job 11 is OUT_OF_MEMORY"),
         ("memory-limit", "Container is running beyond physical memory limits. Killing container."),
         ("no-room", "Unschedulable: 0/3 nodes are available: 3 Insufficient cpu. No preemption victims found"),
+        (
+            "no-room",
+            "(service s) was unable to place a task because no container instance met all of its requirements.",
+        ),
+        ("no-room", "(service s) was unable to place a task. Reason: Capacity is unavailable at this time."),
         ("no-room", 'Dimension "memory" exhausted on 2 nodes'),
         ("no-room", 'Constraint "missing drivers": 1 nodes excluded by filter'),
         ("no-room", "No nodes were eligible for evaluation"),
@@ -59,6 +68,12 @@ def waits(reason: str, container_id: int = 1, attempts: int = 0) -> ContainerSta
         ("no-room", "service heron-words-1a is ACCEPTED; Skipping AM assignment as cluster resource is empty."),
         ("no-room", "service heron-words-1a is ACCEPTED; Queue's AM resource limit exceeded."),
         ("no-room", "service heron-words-1a is ACCEPTED; waiting for resources to be assigned for AM"),
+        ("no-room", "no agent fits (UnfulfilledConstraint: 2 of 2 offers declined)"),
+        ("no-room", "TASK_FAILED on a1: exited; no agent has offered resources"),
+        ("no-room", "LOST on h1; PENDING: Insufficient: RAM"),
+        ("memory-limit", "TASK_FAILED on a1: Memory limit exceeded: Requested: 64MB"),
+        ("machine-lost", "agent 10.0.0.7 is unreachable"),
+        ("machine-lost", "LOST on h1"),
         ("machine-lost", "job 11 is NODE_FAIL"),
         ("machine-lost", "Evicted: The node was low on resource: memory"),
         ("machine-lost", "its launcher or its machine was lost"),

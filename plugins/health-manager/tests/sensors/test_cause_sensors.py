@@ -19,6 +19,7 @@ from heron.spi.health_values import (
 from heron_health_manager.sensors.cause_sensors import (
     CallSensor,
     CrossingSensor,
+    DebuggerSensor,
     HotKeySensor,
     MemorySensor,
     ProgressSensor,
@@ -167,7 +168,17 @@ def test_the_newest_hot_key_and_group_have_their_names() -> None:
     assert found.value("hot-group-share", TASK, "12") == 0.7
 
 
-@pytest.mark.parametrize("sensor", [CallSensor(), CrossingSensor(), HotKeySensor(), MemorySensor(), ProgressSensor()])
+def test_a_debugger_within_the_window_counts_with_its_newest_time() -> None:
+    """Also after it was detached: the other measurements are of the whole window."""
+    moments = [[of_task("debugged-s", 3.0, by="pdb")], [of_task("debugged-s", 4.0, by="pdb")], []]
+    (found,) = measured(DebuggerSensor(), moments).of("debugged-s")
+    assert (found.subject, found.detail, found.value) == (TASK, "pdb", 4.0)
+
+
+SENSORS = (CallSensor(), CrossingSensor(), DebuggerSensor(), HotKeySensor(), MemorySensor(), ProgressSensor())
+
+
+@pytest.mark.parametrize("sensor", SENSORS)
 def test_nothing_is_measured_of_nothing(sensor: Sensor) -> None:
     """The window is empty, or a plan is changing."""
     assert list(sensor.measure([])) == []

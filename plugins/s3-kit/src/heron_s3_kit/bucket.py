@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
-from pathlib import Path
 
-import boto3
-from botocore.client import BaseClient
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
-from heron.errors import ConfigError
 from heron_driver_kit.packages import CHUNK_BYTES
+from heron_s3_kit.aws_client import aws_client
 from heron_s3_kit.place import S3Place
 from heron_s3_kit.s3_errors import S3Errors, code_of, server_time_s, translated
 
 __all__ = ["Bucket", "BucketObject", "Condition", "happens"]
 
-_CONNECT_S = 5.0
-_ANSWER_S = 10.0  # two attempts, with the time to connect, stay within the contract's 30 s
-_ATTEMPTS = 2
+_GONE = {"NoSuchKey"}
 _CHANGED = {"PreconditionFailed", "ConditionalRequestConflict"}
 
 
@@ -55,7 +49,16 @@ class Bucket:
         """Create the client. The first call connects. With `timeout_s`, a call is tried once, within that time."""
         self.name = options.bucket
         self.where = f"bucket {options.bucket!r} at {options.endpoint_url or 'AWS'}"
-        self._client = _client(options, errors.section, timeout_s)
+        self._client = aws_client(
+            "s3",
+            options,
+            errors.section,
+            timeout_s,
+            s3={"addressing_style": options.addressing},
+            # Each part is sent with its MD5, which every server compares. Many servers do not know the newer checksums.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        )
         self._errors = errors
 
     def find(self, key: str) -> BucketObject | None:
@@ -82,8 +85,21 @@ class Bucket:
             return happens(
                 lambda: self._client.put_object(
                     Bucket=self.name, Key=key, Body=data, ContentMD5=base64.b64encode(md5).decode(), **arguments
-                )
+                ),
+                unless=_GONE,  # an object with a tag in the condition
             )
+
+    def get(self, key: str) -> tuple[bytes, str] | None:
+        """Return a small object and its tag; None when it does not exist."""
+        with self._translated(f"reading {key}"):
+            try:
+                answer = self._client.get_object(Bucket=self.name, Key=key)
+            except ClientError as error:
+                if code_of(error) in _GONE:
+                    return None
+                raise
+            with closing(answer["Body"]) as body:
+                return body.read(), answer["ETag"].strip('"')
 
     def delete(self, key: str) -> None:
         """Remove an object; a missing object is not an error."""
@@ -113,33 +129,3 @@ def happens(call: Callable[[], object], unless: Collection[str] = ()) -> bool:
             return False
         raise
     return True
-
-
-def _client(options: S3Place, section: str, timeout_s: float | None) -> BaseClient:
-    quick = timeout_s is not None
-    config = Config(
-        connect_timeout=min(_CONNECT_S, timeout_s / 2) if timeout_s else _CONNECT_S,
-        read_timeout=min(_ANSWER_S, timeout_s / 2) if timeout_s else _ANSWER_S,
-        retries={"mode": "standard", "total_max_attempts": 1 if quick else _ATTEMPTS},
-        s3={"addressing_style": options.addressing},
-        # Each part is sent with its MD5, which every server compares. Many servers do not know the newer checksums.
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-    )
-    try:
-        session = boto3.session.Session(
-            aws_access_key_id=options.access_key_id or None,
-            aws_secret_access_key=options.secret_access_key or None,
-            aws_session_token=options.session_token or None,
-            region_name=options.region or None,
-            profile_name=options.aws_profile or None,
-        )
-        return session.client(
-            "s3",
-            endpoint_url=options.endpoint_url or None,
-            verify=str(Path(options.ca_file).expanduser()) if options.ca_file else None,
-            config=config,
-        )
-    except (BotoCoreError, ValueError) as error:
-        msg = f"{section}: boto3 refuses the options: {error}; check region, endpoint_url and aws_profile"
-        raise ConfigError(msg) from (None if options.secret_access_key else error)

@@ -13,9 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heron.driver_kit.child_processes import ProcessIdentity
+from heron.errors import HeronError
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 
-__all__ = ["Executors", "Exit", "JobFacts", "Placement"]
+__all__ = ["Executors", "Exit", "JobFacts", "JobLeftError", "Placement"]
+
+
+class JobLeftError(HeronError):
+    """The containers of the job run on without this supervisor, which must end: another one has them, or will."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,9 @@ class Executors(ABC):
       once. `terminate` and `kill` of a container that does not run do nothing.
     - *Waking*: the supervisor sleeps in `selector`. An implementation registers descriptors there, each with a function
       without arguments as its data, which is called when the descriptor is ready. SIGCHLD wakes the supervisor too.
-    - *Errors*: SchedulerError for a fault that people can mend; any other error ends the supervisor.
+    - *Errors*: SchedulerError for a fault that people can mend; any other error ends the supervisor. After JobLeftError
+      from `begin`, `taken_over` or `reap`, the job folder and the run directories stay, and `close` leaves the
+      containers alone.
     """
 
     tick_s: float | None = None

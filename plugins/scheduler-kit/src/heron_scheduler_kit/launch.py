@@ -20,9 +20,9 @@ from heron.errors import SchedulerError
 from heron.spi.scheduler import Job
 from heron_scheduler_kit.executor_process import own_run_dir
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
-from heron_scheduler_kit.options import SupervisedOptions
+from heron_scheduler_kit.options import SupervisionOptions
 
-__all__ = ["launch"]
+__all__ = ["launch", "start_supervisor"]
 
 _STOP_S = 10.0
 _LOOK_S = 0.1
@@ -32,7 +32,7 @@ _PYTHON = (sys.executable, "-P", "-m")
 
 
 def launch(
-    folder: JobFolder, lock: int, job: Job, options: SupervisedOptions, supervisor: str, look: Callable[[], None]
+    folder: JobFolder, lock: int, job: Job, options: SupervisionOptions, supervisor: str, look: Callable[[], None]
 ) -> subprocess.Popen[bytes]:
     """Write the files of the job and start its supervisor, which inherits the lock; return when it has taken over.
 
@@ -59,10 +59,10 @@ def launch(
             message = f"topology {job.topology!r} cannot be scheduled: {error}; make room, or choose another folder"
             raise SchedulerError(message) from error
         raise
-    return _start_supervisor(folder, lock, record, supervisor, look, options.take_over_s)
+    return start_supervisor(folder, lock, record, supervisor, look, options.take_over_s)
 
 
-def _record(job: Job, options: SupervisedOptions) -> JobRecord:
+def _record(job: Job, options: SupervisionOptions) -> JobRecord:
     return JobRecord(
         topology=job.topology,
         topology_id=job.topology_id,
@@ -79,9 +79,10 @@ def _record(job: Job, options: SupervisedOptions) -> JobRecord:
     )
 
 
-def _start_supervisor(
+def start_supervisor(
     folder: JobFolder, lock: int, record: JobRecord, module: str, look: Callable[[], None], take_over_s: float
 ) -> subprocess.Popen[bytes]:
+    """Start the supervisor of a job whose files exist; return when it has taken over. Raises as `launch` does."""
     reader, ready = os.pipe()
     try:
         with Path(record.log_dir, "supervisor.err").open("wb") as stderr:

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import msgspec
 
-__all__ = ["Seconds", "SupervisedOptions"]
+__all__ = ["Seconds", "SupervisedOptions", "SupervisionOptions"]
 
 Seconds = Annotated[float, msgspec.Meta(ge=0.0)]
+
+
+class SupervisionOptions(Protocol):
+    """What a scheduler with a supervisor needs of its options; `SupervisedOptions` explains it."""
+
+    @property
+    def root(self) -> str: ...
+    @property
+    def executor(self) -> tuple[str, ...]: ...
+    @property
+    def restart_backoff_s(self) -> float: ...
+    @property
+    def restart_backoff_max_s(self) -> float: ...
+    @property
+    def restart_limit(self) -> int: ...
+    @property
+    def stable_s(self) -> float: ...
+    @property
+    def stop_grace_s(self) -> float: ...
+    @property
+    def take_over_s(self) -> float: ...
 
 
 class SupervisedOptions(msgspec.Struct, frozen=True):

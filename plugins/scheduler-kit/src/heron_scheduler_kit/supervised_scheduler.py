@@ -29,8 +29,8 @@ from heron.spi.scheduler import (
 from heron.spi.typed_values import convert_value
 from heron_scheduler_kit.control import Message, request
 from heron_scheduler_kit.job_folder import JobFolder
-from heron_scheduler_kit.launch import launch
-from heron_scheduler_kit.options import SupervisedOptions
+from heron_scheduler_kit.launch import launch, start_supervisor
+from heron_scheduler_kit.options import SupervisionOptions
 from heron_scheduler_kit.process_list import ProcessList, end_orphans
 
 __all__ = ["SupervisedScheduler"]
@@ -38,21 +38,23 @@ __all__ = ["SupervisedScheduler"]
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _CHANGE_S = 30.0
 _ANSWER_S = 5.0
-_START_S = 5.0  # a supervisor whose command died listens within this time, also on a busy machine
+_LISTEN_S = 5.0
 _POLL_S = 0.01
 
 
 class SupervisedScheduler(Scheduler):
     """Runs each job with a supervisor process. All state is in the folder of the job, except the list of children.
 
-    A driver sets `supervisor`, the module of that process, and may override `refuse`.
+    A driver sets `supervisor`, the module of that process, and may override `refuse` and `end_remains`.
     """
 
     supervisor: ClassVar[str]
     end_s: ClassVar[float] = 1.5
     """Seconds that a supervisor may take to end, beyond the grace time of its executors."""
+    listen_s: ClassVar[float] = _LISTEN_S
+    """Seconds within which a supervisor listens whose command has died, also on a busy machine."""
 
-    def __init__(self, options: SupervisedOptions) -> None:
+    def __init__(self, options: SupervisionOptions) -> None:
         self._options = options
         self._root = Path(os.path.abspath(os.path.expanduser(options.root)))
         self._supervisors: list[subprocess.Popen[bytes]] = []
@@ -67,7 +69,7 @@ class SupervisedScheduler(Scheduler):
         lock = self._take(folder)
         try:
             with _closing(lock):
-                end_orphans(folder)  # of an earlier supervisor that was killed
+                self.end_remains(folder)  # of an earlier supervisor that was killed
                 supervisor = launch(folder, lock, job, self._options, self.supervisor, self._waits)
         except BaseException:
             with contextlib.suppress(SchedulerError):  # the first error says more; `kill` repeats this one
@@ -79,6 +81,24 @@ class SupervisedScheduler(Scheduler):
     def refuse(self, job: Job) -> None:
         """Raise SchedulerError when the job cannot run; called before anything of it is created."""
 
+    def end_remains(self, folder: JobFolder) -> None:
+        """End what a killed supervisor has left, all but the lock, which the caller has. Raises SchedulerError."""
+        end_orphans(folder)
+
+    def resume(self, topology: str) -> None:
+        """Start the supervisor of a job again if it has ended without the job; for executors that outlive it.
+
+        Raises:
+            SchedulerError: when it does not take over.
+        """
+        folder = self._folder(topology)
+        record = folder.read_job()
+        if record is None or record.attached or (lock := folder.lock(make=False)) is None:
+            return
+        with _closing(lock):
+            (folder.path / "control").unlink(missing_ok=True)
+            start_supervisor(folder, lock, record, self.supervisor, self._waits, self._options.take_over_s)
+
     def kill(self, topology: str, topology_id: str = "") -> None:
         folder = self._folder(topology)
         if folder.is_of_another(topology_id):
@@ -86,13 +106,13 @@ class SupervisedScheduler(Scheduler):
         processes = ProcessList.read(folder)
         with contextlib.suppress(OSError):  # there is no supervisor, or it is ending, or it hangs
             request(folder, {"op": "kill"}, self._options.stop_grace_s + self.end_s)
-        lock = self._lock_of_ended(folder, topology_id, _START_S)
+        lock = self._lock_of_ended(folder, topology_id, self.listen_s)
         if lock is None and processes is not None and folder.path.exists() and not folder.is_of_another(topology_id):
             processes.supervisor.signal(signal.SIGKILL)  # it hangs; its executors end when it dies
             lock = self._lock_of_ended(folder, topology_id, self.end_s)
         if lock is not None:
             try:
-                end_orphans(folder)
+                self.end_remains(folder)
                 folder.remove()
             finally:
                 os.close(lock)
@@ -212,7 +232,7 @@ def _closing(descriptor: int) -> Iterator[None]:
 
 def _answers(folder: JobFolder) -> bool:
     try:
-        request(folder, {"op": "status"}, _START_S)
+        request(folder, {"op": "status"}, _LISTEN_S)
     except OSError:
         return False
     return True

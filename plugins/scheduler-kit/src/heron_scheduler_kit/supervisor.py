@@ -27,7 +27,7 @@ from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, SchedulerError
 from heron_scheduler_kit.changes import Change, Restart, Stop, Update
 from heron_scheduler_kit.control import ControlServer, Message, Reply
-from heron_scheduler_kit.executors import Executors, Placement
+from heron_scheduler_kit.executors import Executors, JobLeftError, Placement
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_kit.process_list import ContainerEntry, ProcessList
 from heron_scheduler_kit.supervision import (
@@ -72,11 +72,13 @@ class Supervisor:
             self._add(container_id)
 
     def run(self, report: Callable[[str], None]) -> bool:
-        """Run until the job is over; return False when it could not begin. No executor is left in either case.
+        """Run until the job is over; return False when it could not begin, or goes on without this supervisor.
+
+        No executor is left, except after `JobLeftError`.
 
         `report` is called once: with "" when the job is taken over, else with the error.
         """
-        error, told = "", False
+        error, told, left = "", False, False
         try:
             self._executors.begin()
             if failures := self._do(self._supervision.due(monotonic_s())):
@@ -86,13 +88,17 @@ class Supervisor:
                     told = True
                     report("")
                 self._turn()
+        except JobLeftError as caught:
+            error, left = str(caught), True
+            _log.warning("this supervisor ends: %s", error)
         except (SchedulerError, OSError, ValueError) as caught:
             if told:
                 raise
             error = str(caught)
         finally:
             self._executors.close()
-            self._remove_run_dirs()
+            if not left:
+                self._remove_run_dirs()
         self._answer_waiting()
         if not told:
             report(error)

@@ -1,42 +1,37 @@
-"""The scheduler contract on the base for managed schedulers, with a folder in place of a cluster."""
+"""The scheduler contract on the bases for managed schedulers, with a folder in place of a cluster."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
+import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from folder_cluster import FolderScheduler
+from folder_cluster import FolderScheduler, SealedFolderScheduler
 
-from heron.spi.driver import DriverRef
-from heron.spi.scheduler import Scheduler
+from heron.errors import SchedulerError
+from heron.spi.scheduler import Scheduler, SchedulerState
+from heron.spi.statemgr import NodeKind
 from heron_scheduler_kit.managed.container_records import ContainerRecords
 from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract, runs
 from heron_testing.waiting import wait_until
 
 pytestmark = pytest.mark.matrix  # some forty real jobs; the pure tests beside it run in `./dev test`
 
-_LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 _GONE_S = 20.0
 
 
 class TestFolderScheduler(SchedulerContract):
     name = "folder"
     driver_class = FolderScheduler
+    uses_state = True
 
     @pytest.fixture
     def options(self, tmp_path: Path) -> dict[str, object]:
         folder = tmp_path / "cluster"
         folder.mkdir()
         return {"folder": str(folder), "executor": [*FAKE_EXECUTOR], "stop_grace_s": 1.0, "start_s": 60.0}
-
-    @pytest.fixture
-    def bench(self, tmp_path: Path) -> Iterator[Bench]:
-        state = DriverRef("statemgr", "localfs", _LOCALFS, {"root": str(tmp_path / "state")})
-        with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
-            yield Bench(tmp_path, Path(run_root), state)
 
     @pytest.fixture(autouse=True)
     def _second_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,3 +72,46 @@ class TestFolderScheduler(SchedulerContract):
         scheduler.schedule(bench.job("t", "parent"))
         bench.wait("t", 0)
         wait_until(lambda: any("starts, attempt 1" in each for each in scheduler.output("t", 0, 9)), _GONE_S, "its log")
+
+
+class TestSealedFolderScheduler(TestFolderScheduler):
+    """The same with the stored job and sealed launch files in the state manager."""
+
+    driver_class = SealedFolderScheduler
+
+    @pytest.fixture
+    def options(self, tmp_path: Path) -> dict[str, object]:
+        key = tmp_path / "key"
+        key.write_bytes(os.urandom(32))
+        key.chmod(0o600)
+        folder = tmp_path / "cluster"
+        folder.mkdir()
+        common = {"executor": [*FAKE_EXECUTOR], "python": sys.executable, "stop_grace_s": 1.0, "start_s": 60.0}
+        return {"folder": str(folder), "key_file": str(key), **common}
+
+    def test_nothing_is_left_in_the_state_manager(self, scheduler: Scheduler, bench: Bench) -> None:
+        """Launch files have secrets, although sealed; the killed topology leaves none of them."""
+        scheduler.schedule(bench.job("t", "serve", "serve"))
+        for number in range(2):
+            bench.wait("t", number)
+        with bench.state() as statemgr:
+            assert statemgr is not None
+            assert statemgr.list(NodeKind.JOB) == ("t",)
+            assert statemgr.list(NodeKind.CONTAINER) == ("t-1-0", "t-1-0-launch", "t-1-1", "t-1-1-launch")
+            scheduler.update("t", [], [1])
+            assert statemgr.list(NodeKind.CONTAINER) == ("t-1-0", "t-1-0-launch", "t-1-1")
+            scheduler.kill("t")
+            assert [kind for kind in NodeKind if statemgr.list(kind)] == []
+
+    def test_without_the_key_nothing_is_started(self, scheduler: Scheduler, bench: Bench, tmp_path: Path) -> None:
+        """The message has the file; a job that runs is not touched, and a new one leaves nothing."""
+        scheduler.schedule(bench.job("t", "serve"))
+        pid = bench.wait("t", 0).pid
+        (tmp_path / "key").unlink()
+        with pytest.raises(SchedulerError, match=f"the key file {tmp_path}/key does not exist on "):
+            scheduler.update("t", [bench.spec("t", 1)], [])
+        with pytest.raises(SchedulerError, match=f"the key file {tmp_path}/key does not exist on "):
+            scheduler.schedule(bench.job("u", "serve"))
+        assert [each.container_id for each in scheduler.status("t").containers] == [0]
+        assert scheduler.status("u").state is SchedulerState.ABSENT
+        assert runs(pid)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from heron_scheduler_kit.managed.cluster import JobChange, Observation
 from heron_scheduler_kit.managed.container_life import UNSEEN_END
 from heron_scheduler_kit.managed.container_records import ContainerPhase, ContainerRecord
 from heron_scheduler_kit.managed.container_state import container_status
-from heron_scheduler_kit.managed.launch_file import encode_launch_file, read_launch_file
+from heron_scheduler_kit.managed.launch_file import encode_launch_file, read_launch_file, write_launch_file
 from heron_scheduler_kit.managed.managed_job import ManagedJob, decode_job, encode_job
 from heron_scheduler_kit.managed.managed_options import ManagedOptions
 
@@ -98,6 +100,18 @@ def test_a_launch_file_is_small_and_comes_back(tmp_path: Path) -> None:
         read_launch_file(path)
     path.unlink()
     assert read_launch_file(path) is None
+
+
+def test_an_opened_launch_file_is_private_and_on_no_disk() -> None:
+    """It has the passwords of drivers."""
+    file = write_launch_file(b"\0launch\xff")
+    try:
+        path = Path(f"/proc/self/fd/{file}")
+        assert path.read_bytes() == b"\0launch\xff"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert os.readlink(path).startswith("/memfd:")
+    finally:
+        os.close(file)
 
 
 def test_the_reason_of_the_cluster_is_shown_while_a_container_does_not_run() -> None:

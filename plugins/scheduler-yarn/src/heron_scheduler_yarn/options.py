@@ -28,7 +28,7 @@ class YarnOptions(ManagedOptions, frozen=True):
     - `root` is the folder of the jobs in HDFS; empty for ``/user/USER/.heron/yarn``.
     - `queue` is the queue of the services; empty for the default of the cluster.
     - `node_label` is the label (partition) of the nodes that may run containers; empty: those without a label.
-      It needs placement constraints in the resource manager.
+    - `spread` keeps topology managers on different nodes. Both need placement constraints in the resource manager.
     - `env` are variables of every container, which every user of the cluster can see.
     """
 
@@ -41,4 +41,5 @@ class YarnOptions(ManagedOptions, frozen=True):
     root: _Path = ""
     queue: _Word = ""
     node_label: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]*$")] = ""
+    spread: bool = False
     env: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each value

@@ -25,6 +25,12 @@ COMPONENT = "container-"
 _NAME_CHARACTERS = 40  # of 63
 _NEVER = str(2**31 - 1)
 _FILE = "launch"
+_ANYWHERE: Json = {
+    "type": "AFFINITY_WITH_CARDINALITY",
+    "scope": "NODE",
+    "min_cardinality": 0,
+    "max_cardinality": 1000,
+}
 _LAUNCHER = "heron_scheduler_kit.managed.launcher"
 _WHEELS = "{{PWD}}/wheels"  # the node manager writes $PWD, the folder of the container, which goes with it
 # The node manager knows its own host by name.
@@ -56,7 +62,11 @@ def service_spec(name: str, job: ManagedJob, files: Mapping[str, str], options: 
         "name": name,
         "version": "1.0",
         "description": f"heron topology {job.topology[:_NAME_CHARACTERS]}",
-        "components": [_component(each, files[each.place], options) for each in job.containers if each.place in files],
+        "components": [
+            {**_component(each, files[each.place], options), **_placement(each.place, job, files, options)}
+            for each in job.containers
+            if each.place in files
+        ],
         "configuration": {"env": options.env, "properties": properties},
         **({"queue": options.queue} if options.queue else {}),
     }
@@ -65,7 +75,6 @@ def service_spec(name: str, job: ManagedJob, files: Mapping[str, str], options: 
 def _component(request: ContainerRequest, file: str, options: YarnOptions) -> Json:
     command = shlex.join(options.python_command(_LAUNCHER, _FILE, folder=_WHEELS))
     quoted = re.sub(r'(["$`\\])', r"\\\1", command)  # the node manager puts it into double quotes
-    rule = {"type": "AFFINITY", "scope": "NODE", "node_partitions": [options.node_label]}
     return {
         "name": f"{COMPONENT}{request.place}",
         "number_of_containers": 1,
@@ -73,5 +82,17 @@ def _component(request: ContainerRequest, file: str, options: YarnOptions) -> Js
         "launch_command": f"{HOST_ADDRESS}=${{{HOST_ADDRESS}:-{_ADDRESS}}} exec {quoted}",
         "resource": {"cpus": max(1, math.ceil(request.cpu)), "memory": str(max(1, request.memory_mb))},
         "configuration": {"files": [{"type": "STATIC", "src_file": file, "dest_file": _FILE}]},
-        **({"placement_policy": {"constraints": [rule]}} if options.node_label else {}),
     }
+
+
+def _placement(place: str, job: ManagedJob, files: Mapping[str, str], options: YarnOptions) -> Json:
+    """Return the rules for the nodes of a place. The tag of a container is the name of its component."""
+    rules: list[Json] = []
+    if options.node_label:
+        rules.append({"type": "AFFINITY", "scope": "NODE", "node_partitions": [options.node_label]})
+    apart = [f"{COMPONENT}{each}" for each in job.managers if options.spread and each in files]
+    if apart and place in job.managers:
+        rules.append({"type": "ANTI_AFFINITY", "scope": "NODE", "target_tags": apart})
+    elif apart and not rules:  # one that permits all: YARN 3.4.2 fails if only some components of a service have rules
+        rules.append({**_ANYWHERE, "target_tags": [f"{COMPONENT}{place}"]})
+    return {"placement_policy": {"constraints": rules}} if rules else {}

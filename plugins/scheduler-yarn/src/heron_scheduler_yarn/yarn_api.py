@@ -10,12 +10,13 @@ import httpx
 from heron.clock import monotonic_s
 from heron.errors import SchedulerError
 from heron_scheduler_kit.managed.rest_api import ApiError, Json, RestApi, fields, items, refused, unanswered
+from heron_scheduler_yarn.service_view import is_live
 from heron_scheduler_yarn.yarn_access import YarnAccess
 
-__all__ = ["CLUSTER", "SERVICES", "YarnApi"]
+__all__ = ["SERVICES", "YarnApi"]
 
 SERVICES = "/app/v1/services"
-CLUSTER = "/ws/v1/cluster"
+_CLUSTER = "/ws/v1/cluster"
 _ANSWER_S = 4.0
 # 0.7 to 5 s: YARN writes the service into HDFS twice, and asks each 200 ms whether its application is accepted. The
 # first service after a start of the resource manager needs 3 to 20 s, because Java loads the classes for it.
@@ -42,6 +43,7 @@ class YarnApi(RestApi[YarnAccess]):
         """`create_s` is the limit of a POST."""
         super().__init__(find)
         self._create_s = create_s
+        self._tls = httpx.create_ssl_context()  # once: it takes 55 ms of a processor
 
     def service(self, name: str) -> Json | None:
         """Return a service with its components and containers; None when YARN has none of that name."""
@@ -58,11 +60,18 @@ class YarnApi(RestApi[YarnAccess]):
         except ApiError:
             raise
         except SchedulerError:
-            pause, end_s = threading.Event(), monotonic_s() + self._create_s
-            while not self._appears(str(service["name"])):
-                if monotonic_s() > end_s:
-                    raise
-                pause.wait(_POLL_S)
+            if not _poll(lambda: self._appears(str(service["name"])), self._create_s):
+                raise
+
+    def kill(self, name: str) -> None:
+        """Kill the applications of a service. YARN accepts that at once, and the end takes up to a second."""
+        for each in self.live(name):
+            self.request("PUT", f"{_CLUSTER}/apps/{each['id']}/state", {"state": "KILLED"})
+        _poll(lambda: not self.live(name), _ANSWER_S)
+
+    def live(self, name: str) -> list[Json]:
+        """Return the applications of a service that have not ended."""
+        return [each for each in self.applications(name) if is_live(each)]
 
     def _appears(self, name: str) -> bool:
         try:
@@ -77,12 +86,21 @@ class YarnApi(RestApi[YarnAccess]):
 
     def cluster(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         """Return what the resource manager says about its cluster; `path` begins after ``/ws/v1/cluster/``."""
-        return self.request("GET", f"{CLUSTER}/{path}", query=query)
+        return self.request("GET", f"{_CLUSTER}/{path}", query=query)
 
-    def request(self, method: str, path: str, body: Json | None = None, query: Mapping[str, str] | None = None) -> Json:
-        """Return the answer of the first resource manager that answers, as `RestApi` does."""
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        query: Mapping[str, str] | None = None,
+        *,
+        limit_s: float | None = None,
+    ) -> Json:
+        """Return the answer of the first resource manager that answers, as `RestApi` does, within `limit_s`."""
         errors: list[Exception] = []
-        timeout_s = (self._create_s if method == "POST" else _ANSWER_S) / len(self.access.addresses)
+        limit_s = limit_s or (self._create_s if method == "POST" else _ANSWER_S)
+        timeout_s = limit_s / len(self.access.addresses)
         for address in self.access.addresses:
             try:
                 response = self._send(method, f"{address}{path}", body, query, timeout_s)
@@ -91,6 +109,9 @@ class YarnApi(RestApi[YarnAccess]):
                 continue
             return fields(response.json() if response.content else None)
         remedy = "check scheduler.address, and see `yarn node -list`"
+        if isinstance(errors[0], httpx.TimeoutException):
+            again = "if it has just started, repeat this in half a minute"
+            remedy = f"the limit is {timeout_s:.3g} s; {again}, else {remedy}"
         server = f"YARN at {', '.join(self.access.addresses)}"
         raise unanswered(server, errors[0], remedy) from errors[0]
 
@@ -107,7 +128,7 @@ class YarnApi(RestApi[YarnAccess]):
         parameters = {"user.name": self.access.user, **(query or {})}
         headers = {"X-Requested-By": "heron"}  # the filter against forged requests wants a header
         # A connection lasts for one request. The standby of two managers leads to the active one.
-        with httpx.Client(timeout=timeout_s, follow_redirects=True) as client:
+        with httpx.Client(verify=self._tls, timeout=timeout_s, follow_redirects=True) as client:
             response = client.request(method, url, json=body, params=parameters, headers=headers)
         if not response.is_success:
             said, of_status = _said(response), _REMEDIES.get(response.status_code, "")
@@ -115,6 +136,15 @@ class YarnApi(RestApi[YarnAccess]):
             request = f"YARN refuses {method} {httpx.URL(url).path}"
             raise refused(request, said, response.status_code, remedy)
         return response
+
+
+def _poll(done: Callable[[], bool], limit_s: float) -> bool:
+    pause, end_s = threading.Event(), monotonic_s() + limit_s
+    while not done():
+        if monotonic_s() > end_s:
+            return False
+        pause.wait(_POLL_S)
+    return True
 
 
 def _said(response: httpx.Response) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 
+from heron.clock import monotonic_s
 from heron.errors import SchedulerError
 from heron.spi.scheduler import JobLink
 from heron_scheduler_kit.managed.cluster import Cluster, JobChange, Observation, StoredJob
@@ -18,11 +19,10 @@ from heron_scheduler_yarn.service_view import (
     YarnContainer,
     containers_of,
     diagnostics,
-    is_live,
     observation,
     printed_lines,
 )
-from heron_scheduler_yarn.yarn_api import CLUSTER, SERVICES, YarnApi
+from heron_scheduler_yarn.yarn_api import SERVICES, YarnApi
 
 __all__ = ["YarnCluster"]
 
@@ -30,6 +30,7 @@ _LINE_BYTES = 400  # of the logs of the engine, generously
 _LAST_LINES = 5
 _NOT_FOUND = 404
 _UNKNOWN = "doesn't exist"  # 400, of a service that YARN has not stored
+_LEAST_S = 0.1
 _RECORD_S = "30"  # how long YARN records why its scheduler gives nothing
 
 
@@ -44,8 +45,10 @@ class YarnCluster(Cluster):
         """The node managers (``HOST:PORT``) that ran a container when the topology was ended, by container."""
 
     def check(self, timeout_s: float) -> str:
+        end_s = monotonic_s() + timeout_s
         files = self._store.check(timeout_s)
-        self._api.request("GET", f"{SERVICES}/version")
+        # The first request after a start of the resource manager needs longer than others: Java loads the classes.
+        self._api.request("GET", f"{SERVICES}/version", limit_s=max(_LEAST_S, end_s - monotonic_s()))
         nodes = len(self._nodes())
         where = f"YARN at {self._api.access.addresses[0]}, {nodes} nodes; {files}"
         if not nodes:
@@ -100,7 +103,7 @@ class YarnCluster(Cluster):
         left = [
             f"application {each['id']} ({name})"
             for name in self._store.services(topology)
-            for each in filter(is_live, self._api.applications(name))
+            for each in self._api.live(name)
         ]
         ending = self._ending.get(topology, {})
         for container in [each for each, node in ending.items() if not self._runs(node, each)]:
@@ -140,8 +143,7 @@ class YarnCluster(Cluster):
 
     def _destroy(self, name: str) -> None:
         """End a service. Its master would take seconds to end by itself, so the resource manager ends it."""
-        for each in filter(is_live, self._api.applications(name)):
-            self._api.request("PUT", f"{CLUSTER}/apps/{each['id']}/state", {"state": "KILLED"})
+        self._api.kill(name)  # YARN destroys no service that runs
         try:
             self._api.request("DELETE", f"{SERVICES}/{name}")
         except ApiError as error:

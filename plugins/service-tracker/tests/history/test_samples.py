@@ -16,7 +16,7 @@ from heron_service_tracker.history.buckets import OpenBuckets, resolution_for
 from heron_service_tracker.history.samples import Increments, Sample
 from heron_service_tracker.history.series import MOST_OF_AUTHORS, Series, SeriesGroup
 from heron_service_tracker.observed.observed import ObservedTopology
-from heron_service_tracker.observed.task_figures import COUNTERS, figures_of_tasks
+from heron_service_tracker.observed.task_figures import COUNTERS, FiguresOfTasks, figures_of_tasks
 from heron_service_tracker.watches.observations import Observations
 
 EMITTED = Series("near", "words", "lines", 0, "emit-count")
@@ -159,6 +159,47 @@ def test_metrics_of_the_engine_are_kept_by_task_from_their_first_value_on(
     assert seen(100.0, 0.0) == expected({})
     assert seen(110.0, 0.5) == expected({"engine/cpu-wait-s": 0.5})
     assert seen(120.0, 0.0) == expected({"engine/cpu-wait-s": 0.0})
+
+
+def test_metrics_of_stream_managers_are_kept_by_name_as_those_of_components(
+    make_entry: MakeEntry, make_status: MakeStatus
+) -> None:
+    """They have no task. Labels are added, but for outcomes; a metrics manager has no history."""
+    rows = [
+        MetricsRow("", 0, process, name, kind, "1", 1e9 if kind == "counter" else value, labels, value)
+        for process, name, kind, labels, value in (
+            ("stmgr-1", "late-s", "counter", {}, 0.25),
+            ("stmgr-1", "resident-bytes", "gauge", {}, 3e7),
+            ("stmgr-1", "outlet-bytes", "gauge", {"task": "2"}, 100.0),
+            ("stmgr-1", "outlet-bytes", "gauge", {"task": "3"}, 50.0),
+            ("stmgr-1", "settled-roots", "counter", {"outcome": "complete"}, 9.0),
+            ("stmgr-1", "settled-roots", "counter", {"outcome": "failed"}, 0.0),
+            ("stmgr-2", "late-s", "counter", {}, 0.5),
+            ("lines", "late-s", "counter", {}, 0.75),
+            ("metricsmgr-1", "resident-bytes", "gauge", {}, 2e7),
+        )
+    ]
+    rows.append(MetricsRow("lines", 1, "lines-1", "protocol-violations", "counter", "frames", 1.0, {}, 1.0))
+    topology = replace(
+        observed(make_entry(), make_status(), 0, 100.0), figures=figures_of_tasks(rows), figures_at_s=100.0
+    )
+    found = by_series(Increments(30.0).samples(topology))
+    assert {
+        (each.component, each.task_id, each.metric): total
+        for each, (total, _) in found.items()
+        if each.metric.startswith("engine/")
+    } == {
+        ("stmgr-1", 0, "engine/late-s"): 0.25,
+        ("stmgr-1", 0, "engine/resident-bytes"): 3e7,
+        ("stmgr-1", 0, "engine/outlet-bytes"): 150.0,
+        ("stmgr-1", 0, "engine/settled-roots/complete"): 9.0,
+        ("stmgr-2", 0, "engine/late-s"): 0.5,
+    }
+
+
+def test_figures_without_a_history_have_no_stream_managers() -> None:
+    """Most readings are for pages, and look only at tasks."""
+    assert FiguresOfTasks(keeps=False).of_owner("", 0, "stmgr-1") is None
 
 
 RATE = 100  # tuples a second of one process, at most

@@ -187,10 +187,12 @@ def test_pages_have_every_row_once(observations: Observations) -> None:
     assert seen == ["emit-count", "execute-count", "late-s"]
 
 
-def test_metrics_are_selected_by_component_task_and_name(observations: Observations) -> None:
+def test_metrics_are_selected_by_component_task_process_and_name(observations: Observations) -> None:
     """A selection that fits nothing is empty; a component that does not exist is an error."""
     chosen = get(observations, f"{WORDS}/metrics?component=count&task=2&name=execute-count&name=x")
     assert [row.process for row in msgspec.json.decode(chosen.content, type=MetricsAnswer).items] == ["count-2"]
+    manager = get(observations, f"{WORDS}/metrics?process=stmgr-1")
+    assert [row.name for row in msgspec.json.decode(manager.content, type=MetricsAnswer).items] == ["late-s"]
     assert msgspec.json.decode(get(observations, f"{WORDS}/metrics?name=x").content, type=MetricsAnswer).items == ()
     unknown = get(observations, f"{WORDS}/metrics?component=cound")
     assert unknown.status_code == 404

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from heron.clock import Clock
-from heron.ipc.frames.tracking import RootOutcome
+from heron.ipc.frames.tracking import NO_CAUSE, Cause, RootOutcome
 
 __all__ = ["AckLedger", "Edge", "Root", "TreeOutcome"]
 
@@ -29,7 +29,7 @@ class Root:
         self.since_s = since_s
         self.pending = 1
         self.live = True
-        self.cause = b""  # why a task failed it, if its spout replays; see `heron.instance.replay.failure_cause`
+        self.cause = NO_CAUSE  # why a task failed it, if its spout replays; see `heron.instance.replay.failure_cause`
 
 
 class Edge:
@@ -50,7 +50,7 @@ class TreeOutcome:
     tup_id: object
     outcome: RootOutcome
     latency_s: float
-    cause: bytes = b""
+    cause: Cause = NO_CAUSE
 
     @property
     def complete(self) -> bool:
@@ -93,12 +93,12 @@ class AckLedger:
             edge.open = False
             self.release(edge.roots)
 
-    def fail(self, edge: Edge, cause: bytes = b"") -> None:
+    def fail(self, edge: Edge, cause: Cause = NO_CAUSE) -> None:
         """A task failed its copy, which fails every tree that the copy belongs to."""
         if edge.open:
             edge.open = False
             for root in edge.roots:
-                root.cause = root.cause or cause
+                root.cause = cause if root.cause == NO_CAUSE else root.cause
             self.fail_roots(edge.roots)
 
     def release(self, roots: Iterable[Root]) -> None:

@@ -16,6 +16,8 @@ from heron.api.definition import DEFAULT_STREAM
 from heron.api.tuple import Tuple
 from heron.instance.acks.foreign_tuples import foreign_tuple
 from heron.instance.acks.owed_replays import OwedReplays
+from heron.instance.codec.batch_codec import decode_columns, rows_of
+from heron.instance.codec.plain import PLAIN
 from heron.instance.input.received_batches import ReceivedBatches
 from heron.instance.output.emitter import BoltEmitter, SpoutEmitter, check_ids
 from heron.instance.output.stream_origin import StreamOrigin
@@ -23,6 +25,7 @@ from heron.instance.output.tracked_stream import checked_anchors, listed_anchors
 from heron.instance.replay.kept_roots import ColumnRoot, KeptRoot
 from heron.instance.replay.replayer import Replayer
 from heron.ipc.frames.frame import SegmentHead, parse_segment
+from heron.ipc.frames.tracking import NO_CAUSE
 from heron_simulator.ack_ledger import AckLedger, Edge, Root
 
 if TYPE_CHECKING:
@@ -148,6 +151,12 @@ class TrackedSpoutEmitter(SpoutEmitter):
             self._keep(self.replayer, roots, ColumnRoot(rows, None), stream, direct_task)
         self._ledger.release(roots)
 
+    def emit_plain(
+        self, payload: bytes, rows: int, stream: str = DEFAULT_STREAM, ids: Sequence[object] | None = None
+    ) -> Sequence[tuple[object, ...]]:
+        """Returns the rows: each is emitted under its root."""
+        return rows_of(decode_columns(payload, rows, PLAIN), rows)
+
     def _keep(
         self, replayer: Replayer, roots: Sequence[Root], row: object, stream: str, direct_task: int | None
     ) -> None:
@@ -169,7 +178,7 @@ class TrackedBoltEmitter(BoltEmitter):
     def __init__(self, origin: StreamOrigin, out: Outbox, ledger: AckLedger) -> None:
         super().__init__(origin, out)
         self.received = ReceivedBatches[object]()  # its edge, or UNTRACKED
-        self.cause = b""  # of a call of `fail`
+        self.cause = NO_CAUSE  # of a call of `fail`
         self._outbox = out
         self._ledger = ledger
 
@@ -199,6 +208,12 @@ class TrackedBoltEmitter(BoltEmitter):
         with self._outbox.under(self._roots(self._listed(anchors))):
             super().emit_columns(batch, stream, None, direct_task)
             self.flush()
+
+    def emit_plain(
+        self, payload: bytes, rows: int, stream: str = DEFAULT_STREAM, anchors: object = ()
+    ) -> Sequence[tuple[object, ...]]:
+        """Returns the rows: each is emitted under the roots of its anchors."""
+        return rows_of(decode_columns(payload, rows, PLAIN), rows)
 
     def ack(self, tup: Tuple | RecordBatch) -> None:
         """Acks a tuple or batch."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from heron.api.bolt import Bolt
+from heron.api.plain_batch import PlainBatch
 from heron.api.tuple import Tuple, TupleHelper
 from heron.author_text import Described
 from heron.errors import SerializationError, TopologyFailedError
@@ -23,6 +24,7 @@ from heron.instance.replay.replay_policy import replays_somewhere
 from heron.instance.user.queued_collector import QueuedTarget
 from heron.instance.user.user_component import BoltHookCalls
 from heron.ipc.frames.frame import Marker, SegmentKind, marker_value
+from heron.ipc.frames.tracking import NO_CAUSE
 from heron.planner.physical_plan import TaskPlan
 from heron_simulator.ack_ledger import Edge
 from heron_simulator.delivery import Delivery, TrackedBoltEmitter
@@ -149,9 +151,12 @@ class SimulatedBolt(SimulatedTask):
         self.metrics.executed[source.key] = self.metrics.executed.get(source.key, 0) + executed
 
     def settle_columns(self, batch: RecordBatch, *, acked: bool) -> None:
-        """`heron.instance.output.emitter.ColumnAcks`; the ledger hears of it from the emitter."""
+        """`heron.instance.output.emit_contracts.ColumnAcks`; the ledger hears of it from the emitter."""
         self.metrics.acked += batch.num_rows if acked else 0
         self.metrics.failed += 0 if acked else batch.num_rows
+
+    def settle_rows(self, batch: PlainBatch, places: Sequence[int], *, acked: bool) -> None:
+        """`heron.instance.output.emit_contracts.ColumnAcks`: never called, as bolts get single tuples here."""
 
     def _process_columns(self, received: ReceivedColumns, edge: Edge | None) -> None:
         batch, emitter, key = received.batch, self._emitter, received.source.key
@@ -214,7 +219,7 @@ class SimulatedBolt(SimulatedTask):
     def _fail(self, edge: object, doing: str, error: BaseException) -> None:
         if isinstance(edge, Edge) and self.environment.ledger is not None:
             cause = FailureCause.of(self.plan.component, self.plan.task_id, doing, error) if self._tells_why else None
-            self.environment.ledger.fail(edge, b"" if cause is None else encode_cause(cause))
+            self.environment.ledger.fail(edge, NO_CAUSE if cause is None else encode_cause(cause))
 
     def _settle(self) -> None:
         acked, failed = self._emitter.acked, self._emitter.failed

@@ -18,6 +18,7 @@ from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff
 from heron.instance.replay.kept_roots import KeptRoot
 from heron.instance.replay.letter_store import TaskName
+from heron.instance.replay.pickled_letter import LetterRow
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.replay.replayer import Replayer
 from heron.instance.spout_replays import SpoutReplays
@@ -43,9 +44,9 @@ class KeptLetters:
     def __init__(self, letters: list[DeadLetter]) -> None:
         self.letters = letters
 
-    def add(self, letters: Mapping[str, DeadLetter]) -> None:
+    def add(self, letters: Mapping[str, LetterRow]) -> None:
         """`heron.instance.replay.letter_store.LetterStore.add`."""
-        self.letters += letters.values()
+        self.letters += [DeadLetter(*each) for each in letters.values()]
 
     def take(self, ids: Collection[str]) -> list[LetterLine]:
         """`heron.instance.replay.letter_store.LetterStore.take`: no command asks a simulation."""
@@ -53,7 +54,7 @@ class KeptLetters:
 
     find = take
 
-    def change(self, changes: Mapping[str, DeadLetter | None]) -> bool:
+    def change(self, changes: Mapping[str, LetterRow | None]) -> bool:
         """`heron.instance.replay.letter_store.LetterStore.change`: nothing is emitted again."""
         return True
 
@@ -197,7 +198,7 @@ class SimulatedSpout(SimulatedTask):
         root = cast("KeptRoot", ended.tup_id)  # as the emitter of the spout makes it
         if ended.complete:
             return replayer.acked([root])
-        return replayer.failed([root._replace(cause=ended.cause)], ended.outcome, ended.latency_s)
+        return replayer.failed([root], ended.outcome, ended.latency_s, [ended.cause])
 
     def _call_back(self, ended: TreeOutcome, tup_id: object) -> None:
         doing, action = ("ack", self._component.ack) if ended.complete else ("fail", self._fail)

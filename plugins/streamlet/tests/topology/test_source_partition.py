@@ -65,3 +65,27 @@ def test_a_restore_after_a_failure_neither_loses_nor_repeats_elements(failing: i
 def test_the_place_of_an_element_has_a_short_position() -> None:
     """Positions are of the author: Python does not write every integer, and a `__repr__` may raise."""
     assert opened(10**5_000).place() == "partition '0', element 0 behind position <int of 16,610 bits>"
+
+
+class Measured(Late):
+    """Knows what is behind its position."""
+
+    def backlog(self) -> float:
+        return float(len(INPUT)) - (self.position if isinstance(self.position, int) else 0)
+
+
+def test_the_backlog_counts_what_the_task_has_read_and_not_processed() -> None:
+    """A failed element leaves others of its read; without a reader that knows, nothing is claimed."""
+
+    def feed(elements: Iterator[int]) -> None:
+        for each in elements:
+            if each == 1:
+                raise ArithmeticError
+
+    assert opened(None).backlog() is None
+    partition = OpenPartition("key", "0", Measured(None), {}, float("inf"), FakeClock())
+    partition.feed(feed)  # has nothing yet
+    assert partition.backlog() == len(INPUT)
+    with pytest.raises(ArithmeticError):
+        partition.feed(feed)
+    assert partition.backlog() == len(INPUT) - 2

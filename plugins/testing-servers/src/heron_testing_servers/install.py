@@ -26,6 +26,7 @@ __all__ = [
     "go_program",
     "go_sources",
     "installed",
+    "maven_archive",
     "maven_jars",
     "python_packages",
     "system_program",
@@ -176,6 +177,21 @@ def maven_jars(*artifacts: str, without: Sequence[str] = ()) -> Callable[[Path],
         (folder / "pom.xml").write_text(_POM.format(wanted), encoding="utf-8")
         goal = "dependency:copy-dependencies"
         _run(["mvn", "-q", "-B", goal, "-DincludeScope=runtime", "-DoutputDirectory=lib"], folder)
+
+    return install
+
+
+def maven_archive(artifact: str) -> Callable[[Path], None]:
+    """Return an `install` that unpacks an archive ``GROUP:NAME:VERSION:tar.gz:CLASSIFIER`` of Maven into the folder.
+
+    It uses the ``mvn`` on the PATH with its settings.
+    """
+
+    def install(folder: Path) -> None:
+        _run(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", "-DoutputDirectory=."], folder)
+        for archive in list(folder.glob("*.tar.gz")):
+            _run(["tar", "-xzf", archive.name], folder)
+            archive.unlink()
 
     return install
 

@@ -25,15 +25,19 @@ _CONFIG = """\
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{control}
-listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{control}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{sasl}
+listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{sasl},SASL_SSL://127.0.0.1:{tls},CONTROLLER://127.0.0.1:{control}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{sasl},SASL_SSL://127.0.0.1:{tls}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=PLAINTEXT
 sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_ssl.sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+ssl.keystore.type=PEM
+ssl.keystore.location={folder}/keystore.pem
 listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\
   user_{user}="{password}";
-log.dirs={data}
+log.dirs={folder}/data
 auto.create.topics.enable=false
 offsets.topic.num.partitions=1
 offsets.topic.replication.factor=1
@@ -67,18 +71,23 @@ class KafkaServer(ServerProcess):
             msg = "there is no `java` on the PATH; install a JRE of 17 or newer"
             raise ServerNotInstalledError(msg)
         libraries = installed(f"kafka-{_VERSION}", maven_jars(_ARTIFACT)) / "lib"
-        port, sasl = free_port(), free_port()
+        port, sasl, tls = free_port(), free_port(), free_port()
         self.address = f"127.0.0.1:{port}"
         """``host:port`` for clients."""
         self.sasl_address = f"127.0.0.1:{sasl}"
         """The same for clients that say `user` and `password` (SASL_PLAINTEXT, PLAIN)."""
+        self.tls_address = f"127.0.0.1:{tls}"
+        """The same over TLS (SASL_SSL, SCRAM-SHA-512)."""
         folder.mkdir(parents=True, exist_ok=True)
+        self.ca_file = str(_certificate(folder))
+        """The certificate of the server, which no authority has signed."""
         config = folder / "server.properties"
-        ports = {"port": port, "sasl": sasl, "control": free_port()}
-        config.write_text(_CONFIG.format(**ports, user=self.user, password=self.password, data=folder / "data"))
+        ports = {"port": port, "sasl": sasl, "tls": tls, "control": free_port()}
+        config.write_text(_CONFIG.format(**ports, user=self.user, password=self.password, folder=folder))
         begin = [java, *_JAVA, "-cp", f"{libraries}/*"]
+        scram = f"SCRAM-SHA-512=[name={self.user},password={self.password}]"
         made = subprocess.run(
-            [*begin, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(config)],
+            [*begin, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(config), "--add-scram", scram],
             capture_output=True,
             text=True,
             check=False,
@@ -98,3 +107,17 @@ class KafkaServer(ServerProcess):
             return bool(admin.list_topics(timeout=_PROBE_S).brokers)
         except KafkaException:
             return False
+
+
+def _certificate(folder: Path) -> Path:
+    """Make key and certificate of a server at 127.0.0.1; returns the file of the certificate."""
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    try:
+        subprocess.run([*command, *names], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        msg = f"openssl does not make a certificate: {error}"
+        raise ServerNotInstalledError(msg) from error
+    (folder / "keystore.pem").write_text(key.read_text() + certificate.read_text())
+    return certificate

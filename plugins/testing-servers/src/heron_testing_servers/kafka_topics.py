@@ -6,8 +6,10 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # its documented place
+
+from heron.clock import monotonic_s
 
 __all__ = ["Topics"]
 
@@ -20,9 +22,9 @@ class Topics:
 
     address: str
 
-    def make(self, partitions: int = 1, **settings: str) -> str:
-        """A new topic; settings have ``_`` for a dot."""
-        name = f"t{secrets.token_hex(4)}"
+    def make(self, partitions: int = 1, name: str = "", **settings: str) -> str:
+        """A new topic, with another name than all others if none is given; settings have ``_`` for a dot."""
+        name = name or f"t{secrets.token_hex(4)}"
         config = {key.replace("_", "."): value for key, value in settings.items()}
         admin = self.admin()
         admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(_S)
@@ -33,15 +35,31 @@ class Topics:
         admin = self.admin()
         admin.delete_topics([topic])[topic].result(_S)
 
+    def make_again(self, topic: str, partitions: int = 1) -> None:
+        """Delete a topic, and create one with its name, as soon as the server permits that."""
+        self.remove(topic)
+        until_s = monotonic_s() + _S
+        while True:
+            try:
+                self.make(partitions, topic)
+            except KafkaException:
+                if monotonic_s() >= until_s:
+                    raise
+            else:
+                return
+
     def admin(self) -> AdminClient:
         """A client for administrators."""
         return AdminClient({"bootstrap.servers": self.address})
 
-    def fill(self, topic: str, values: Sequence[object], *, partition: int = 0, keyed: bool = False) -> None:
-        """Write texts to a partition; `keyed`: the text is the key, too."""
+    def fill(
+        self, topic: str, values: Sequence[object], *, partition: int = 0, keyed: bool = False, time_s: float = 0.0
+    ) -> None:
+        """Write bytes, or others as text, to a partition; `keyed`: the text is the key, too; `time_s`: not of now."""
         producer = Producer({"bootstrap.servers": self.address, "linger.ms": 0})
         for value in values:
-            producer.produce(topic, str(value), str(value) if keyed else None, partition)
+            body = value if isinstance(value, bytes) else str(value)
+            producer.produce(topic, body, body if keyed else None, partition, timestamp=round(time_s * 1000))
         assert producer.flush(_S) == 0
         producer.close()
 
@@ -65,6 +83,12 @@ class Topics:
 
     def pairs(self, topic: str, isolation: str = "read_committed") -> list[tuple[str, str]]:
         """All keys and values, of one partition after the other."""
+        return [
+            ((each.key() or b"").decode(), (each.value() or b"").decode()) for each in self.messages(topic, isolation)
+        ]
+
+    def messages(self, topic: str, isolation: str = "read_committed") -> list[Message]:
+        """All records, of one partition after the other."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self.address,
@@ -74,13 +98,13 @@ class Topics:
                 "enable.partition.eof": True,
             }
         )
-        found: list[tuple[str, str]] = []
+        found: list[Message] = []
         try:
             for number in sorted(consumer.list_topics(topic, _S).topics[topic].partitions):
                 consumer.assign([TopicPartition(topic, number, 0)])
                 while (message := consumer.poll(_S)) is not None:
                     if (error := message.error()) is None:
-                        found.append(((message.key() or b"").decode(), (message.value() or b"").decode()))
+                        found.append(message)
                     elif error.code() == KafkaError._PARTITION_EOF:
                         break
                     else:

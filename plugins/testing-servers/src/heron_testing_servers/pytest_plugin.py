@@ -20,44 +20,64 @@ import pytest
 from heron_testing_servers.serving import list_missing, serving
 
 if TYPE_CHECKING:
+    from heron_testing_servers.aurora import AuroraCluster
     from heron_testing_servers.carbon import CarbonServer
     from heron_testing_servers.chromium import ChromiumBrowser
+    from heron_testing_servers.ecs import EcsServer
     from heron_testing_servers.etcd import EtcdServer
     from heron_testing_servers.hdfs import HdfsServer
     from heron_testing_servers.kafka import KafkaServer
     from heron_testing_servers.kubernetes import KubernetesServer
+    from heron_testing_servers.logrotate import Logrotate
+    from heron_testing_servers.marathon import MarathonServer
+    from heron_testing_servers.mesos import MesosCluster
+    from heron_testing_servers.multilang import StormLibraries
     from heron_testing_servers.network import Network
     from heron_testing_servers.nginx import NginxServer
     from heron_testing_servers.nomad import NomadAgent, NomadAgents
+    from heron_testing_servers.oci_registry import OciRegistry
     from heron_testing_servers.postgresql import PostgresqlServer
     from heron_testing_servers.prometheus import PrometheusServer
     from heron_testing_servers.redis import RedisServer
     from heron_testing_servers.s3 import S3Server
+    from heron_testing_servers.schema_registry import SchemaRegistryServer
     from heron_testing_servers.scribe import ScribeServer
+    from heron_testing_servers.scribe_clients import ScribeClients
     from heron_testing_servers.slurm import SlurmCluster
     from heron_testing_servers.spark import SparkCluster
+    from heron_testing_servers.storm import StormClient
     from heron_testing_servers.yarn import YarnCluster
     from heron_testing_servers.yarn_services import YarnServices
     from heron_testing_servers.zookeeper import ZooKeeperEnsemble, ZooKeeperServer
 
 __all__ = [
+    "aurora",
     "carbon",
     "chromium",
+    "ecs",
     "etcd",
     "hdfs",
     "kafka",
     "kubernetes",
+    "logrotate",
+    "marathon",
+    "mesos",
     "network",
     "nginx",
     "nomad",
     "nomad_agents",
+    "oci_registry",
     "postgresql",
     "prometheus",
     "redis_server",
     "s3",
+    "schema_registry",
     "scribe",
+    "scribe_clients",
     "slurm",
     "spark",
+    "storm_client",
+    "storm_libraries",
     "yarn",
     "yarn_services",
     "zookeeper",
@@ -88,6 +108,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 @pytest.fixture(scope="session")
+def aurora(request: pytest.FixtureRequest) -> Iterator[AuroraCluster]:
+    """A running Aurora with two hosts, shared by the session: use your own role, and start it after a kill."""
+    yield from _served(request, "aurora", "AuroraCluster")
+
+
+@pytest.fixture(scope="session")
 def carbon(request: pytest.FixtureRequest) -> Iterator[CarbonServer]:
     """A running carbon, shared by the session: use a prefix for your series, and restart it after a kill."""
     yield from _served(request, "carbon", "CarbonServer")
@@ -97,6 +123,12 @@ def carbon(request: pytest.FixtureRequest) -> Iterator[CarbonServer]:
 def chromium(request: pytest.FixtureRequest) -> Iterator[ChromiumBrowser]:
     """A running Chromium, shared by the tests of a file, because its event loop keeps others from the main thread."""
     yield from serving("chromium", request.config, _class("chromium", "ChromiumBrowser"))
+
+
+@pytest.fixture(scope="session")
+def ecs(request: pytest.FixtureRequest) -> Iterator[EcsServer]:
+    """A running ECS, shared by the session: use your own names, end your services, and start it after a kill."""
+    yield from _served(request, "ecs", "EcsServer")
 
 
 @pytest.fixture(scope="session")
@@ -121,6 +153,24 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaServer]:
 def kubernetes(request: pytest.FixtureRequest) -> Iterator[KubernetesServer]:
     """A running Kubernetes of two nodes, shared by the session: make your own namespace, restart what you kill."""
     yield from _served(request, "kubernetes", "KubernetesServer")
+
+
+@pytest.fixture(scope="session")
+def logrotate(request: pytest.FixtureRequest) -> Iterator[Logrotate]:
+    """The program that rotates logs."""
+    yield from _served(request, "logrotate", "Logrotate")
+
+
+@pytest.fixture(scope="session")
+def marathon(request: pytest.FixtureRequest) -> Iterator[MarathonServer]:
+    """A running Marathon with two agents, shared by the session: use your own group, and start it after a kill."""
+    yield from _served(request, "marathon", "MarathonServer")
+
+
+@pytest.fixture(scope="session")
+def mesos(request: pytest.FixtureRequest) -> Iterator[MesosCluster]:
+    """A running Mesos of a master and two agents, shared by the session: tear frameworks down, restart killed ones."""
+    yield from _served(request, "mesos", "MesosCluster")
 
 
 @pytest.fixture(scope="session")
@@ -149,6 +199,12 @@ def nomad_agents(request: pytest.FixtureRequest) -> Iterator[NomadAgents]:
 
 
 @pytest.fixture(scope="session")
+def oci_registry(request: pytest.FixtureRequest) -> Iterator[OciRegistry]:
+    """A running registry of OCI artifacts, shared by the session: use your own repositories, restart it if killed."""
+    yield from _served(request, "oci_registry", "OciRegistry")
+
+
+@pytest.fixture(scope="session")
 def postgresql(request: pytest.FixtureRequest) -> Iterator[PostgresqlServer]:
     """A running PostgreSQL, shared by the session: use your own schema, and restart it after a kill."""
     yield from _served(request, "postgresql", "PostgresqlServer")
@@ -173,9 +229,21 @@ def s3(request: pytest.FixtureRequest) -> Iterator[S3Server]:
 
 
 @pytest.fixture(scope="session")
+def schema_registry(request: pytest.FixtureRequest) -> Iterator[SchemaRegistryServer]:
+    """A running schema registry, shared by the session: use your own subjects, and restart it after a kill."""
+    yield from _served(request, "schema_registry", "SchemaRegistryServer")
+
+
+@pytest.fixture(scope="session")
 def scribe(request: pytest.FixtureRequest) -> Iterator[ScribeServer]:
     """A running Flume with a Scribe source, shared by the session: use your own categories."""
     yield from _served(request, "scribe", "ScribeServer")
+
+
+@pytest.fixture(scope="session")
+def scribe_clients(request: pytest.FixtureRequest) -> Iterator[ScribeClients]:
+    """Real clients of Scribe, as programs."""
+    yield from _served(request, "scribe_clients", "ScribeClients")
 
 
 @pytest.fixture(scope="session")
@@ -188,6 +256,18 @@ def slurm(request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
 def spark(request: pytest.FixtureRequest) -> Iterator[SparkCluster]:
     """A running standalone Spark with two workers, shared by the session: restart the processes that you kill."""
     yield from _served(request, "spark", "SparkCluster")
+
+
+@pytest.fixture(scope="session")
+def storm_client(request: pytest.FixtureRequest) -> Iterator[StormClient]:
+    """The jars of storm-client, for components in Java, and a compiler."""
+    yield from _served(request, "storm", "StormClient")
+
+
+@pytest.fixture(scope="session")
+def storm_libraries(request: pytest.FixtureRequest) -> Iterator[StormLibraries]:
+    """Storm's libraries for other languages, with their interpreters and compilers."""
+    yield from _served(request, "multilang", "StormLibraries")
 
 
 @pytest.fixture(scope="session")

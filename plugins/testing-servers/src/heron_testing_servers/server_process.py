@@ -30,11 +30,15 @@ class ServerError(HeronError):
 class ServerProcess:
     """A server with a log file, which can be ended and restarted. Start it from the main thread, and end it."""
 
-    def __init__(self, command: Sequence[str], log: Path, ready: Callable[[], bool]) -> None:
-        """`ready` checks whether the server answers; it is called every 10 ms until it returns True."""
+    def __init__(self, command: Sequence[str], log: Path, ready: Callable[[], bool], ready_s: float = _READY_S) -> None:
+        """`ready` checks whether the server answers; it is called every 10 ms until it returns True.
+
+        Within `ready_s` it has to.
+        """
         self._command = command
         self._log = log
         self._ready = ready
+        self._ready_s = ready_s
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -46,7 +50,7 @@ class ServerProcess:
         """Start the server and return when it answers; a running server stays.
 
         Raises:
-            ServerError: when it ends, or does not answer within 60 s; the error has the end of its log.
+            ServerError: when it ends, or does not answer in time; the error has the end of its log.
         """
         if self._process is not None:
             return
@@ -54,7 +58,7 @@ class ServerProcess:
         with self._log.open("ab") as log:
             self._process = spawn(bound, stdout=log)
         try:
-            wait_until(self._answers_or_ended, _READY_S, "the server answers")
+            wait_until(self._answers_or_ended, self._ready_s, "the server answers")
         except AssertionError as error:
             self.kill()
             raise ServerError(self._story("does not answer")) from error

@@ -9,6 +9,7 @@ import urllib.request
 from pathlib import Path
 
 from heron_testing.ports import free_port
+from heron_testing.waiting import wait_until
 from heron_testing_servers.hadoop import CLOSES_SOON, hadoop_java, write_hadoop_settings
 from heron_testing_servers.install import installed, maven_jars
 from heron_testing_servers.server_process import ServerError, ServerProcess
@@ -39,6 +40,7 @@ _ARTIFACTS = [f"org.apache.hadoop:{name}:{_VERSION}" for name in _NAMES]
 _SERVERS = "org.apache.hadoop.yarn.server"
 _HOST = "127.0.0.1"
 _PROBE_S = 2.0
+_READY_S = 180.0  # a manager that recovers applications, on a machine that runs other tests
 _OPENED = "--add-opens=java.base/java.lang=ALL-UNNAMED"  # the pages of YARN need it on Java 17
 _OF_MANAGER = ("", "scheduler.", "resource-tracker.", "admin.")
 _MEMORY_MB, _CORES = 16 * 1024, 32
@@ -73,7 +75,8 @@ class YarnServices:
             write_hadoop_settings(place / "conf", core, yarn_site={**site, **settings}, capacity_scheduler=_QUEUES)
             environment = ["env", f"JAVA_HOME={home}", f"HADOOP_CONF_DIR={place}/conf"]
             ready = self._answers if name == _MANAGER else lambda: name in self.ready_nodes()
-            return ServerProcess([*environment, java[0], _OPENED, *java[1:], main], folder / f"{name}.log", ready)
+            command = [*environment, java[0], _OPENED, *java[1:], main]
+            return ServerProcess(command, folder / f"{name}.log", ready, _READY_S)
 
         self.ports = {each: free_port() for each in NODES}
         """The port of each node manager, which its containers have as ``NM_PORT``."""
@@ -84,17 +87,25 @@ class YarnServices:
             each: server(each, main, _node(folder / each, port, free_port())) for each, port in self.ports.items()
         }
         """The node managers, by name. Each runs containers."""
+        self.folders = {each: folder / each for each in NODES}
+        """The folder of each node manager, with its ``logs``, and the files of its containers in ``local``."""
         self.conf = folder / _MANAGER / "conf"
         """The ``HADOOP_CONF_DIR`` of clients."""
 
     def start(self) -> None:
-        """Start the processes that do not run, and return when all nodes are registered.
+        """Start the processes that do not run, and return when all nodes are registered and services are answered.
 
         Raises:
-            ServerError: when one of them does not start within a minute.
+            ServerError: when one of them does not start, or no node comes back, within three minutes.
         """
         for each in (self.resource_manager, *self.nodes.values()):
             each.start()
+        try:
+            wait_until(lambda: len(self.ready_nodes()) == len(NODES), _READY_S, "all nodes are registered")
+        except AssertionError as error:  # of a manager that was away, nodes that run register again
+            msg = f"of the nodes {', '.join(NODES)} only {self.ready_nodes()} are registered"
+            raise ServerError(msg) from error
+        wait_until(self._serves, _READY_S, "the services are answered")
 
     def kill(self) -> None:
         """End all with SIGKILL. Idempotent."""
@@ -160,6 +171,17 @@ class YarnServices:
         except ServerError:
             return False
 
+    def _serves(self) -> bool:
+        """Return whether what commands ask has had an answer: for the first one, a new manager loads classes."""
+        try:
+            self.applications()
+            urllib.request.urlopen(f"{self.url}/app/v1/services/none?user.name=root", timeout=_PROBE_S)  # noqa: S310
+        except urllib.error.HTTPError:  # there is no such service
+            return True
+        except (ServerError, OSError):
+            return False
+        return True
+
 
 _MANAGER = "resourcemanager"
 _QUEUE = "yarn.scheduler.capacity"
@@ -191,6 +213,9 @@ def _site(folder: Path, libraries: Path, page_port: int, zookeeper: str) -> dict
         f"{manager}.fs.state-store.uri": f"file://{folder}/store",
         f"{manager}.connect.retry-interval.ms": "300",
         f"{manager}.am.max-attempts": "20",  # tests kill masters
+        f"{manager}.nodemanagers.heartbeat-interval-ms": "100",  # 1000 by default: each start and end waits for some
+        # 10000 by default: so long a manager that is back gives nothing, and waits for its nodes
+        f"{manager}.work-preserving-recovery.scheduling-wait-ms": "1000",
         "yarn.acl.enable": "true",
         "yarn.nm.liveness-monitor.expiry-interval-ms": "6000",
         "yarn.resourcemanager.placement-constraints.handler": "scheduler",
@@ -218,6 +243,7 @@ def _node(folder: Path, port: int, page_port: int) -> dict[str, str]:
         f"{node}.bind-host": _HOST,
         f"{node}.resource.memory-mb": str(_MEMORY_MB),
         f"{node}.resource.cpu-vcores": str(_CORES),
+        f"{node}.container-monitor.interval-ms": "300",  # 3000 by default: so late a container has its address
         f"{node}.vmem-check-enabled": "false",
         f"{node}.pmem-check-enabled": "false",
         f"{node}.disk-health-checker.enable": "false",

@@ -292,7 +292,9 @@ class Sandbox:
         heron = self.home / ".heron"
         for kind in ("state", "packages", "jobs", "spark"):
             # The state keeps hidden counters, so versions go on growing, and reports of submitted topologies for a day.
-            files = [each.relative_to(heron) for each in heron.glob(f"{kind}/**/[!.]*") if each.is_file()]
+            # A run that ends removes folders meanwhile, which `glob` of Python 3.11 and 3.12 does not expect.
+            paths = [Path(place, name) for place, _, names in os.walk(heron / kind) for name in names]
+            files = [each.relative_to(heron) for each in paths if not each.name.startswith(".") and each.is_file()]
             found += [str(each) for each in files if not (self.submits and each.parts[:2] == ("state", "reports"))]
         return found
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heron.instance.acks.tracked_batch import AckedRows, TrackedBatch
+from heron.ipc.frames.tracking import Cause
 from heron.ipc.frames.tracking_arrays import (
     U64,
     acks,
-    causes,
     edge_keys,
     edge_keys_of_range,
     fails,
@@ -41,16 +41,17 @@ class BatchAcks:
         )
 
     def fail_segments(
-        self, failed: list[tuple[TrackedBatch, list[int]]], why: Sequence[bytes] | None = None
+        self, failed: list[tuple[TrackedBatch, list[int]]], why: Sequence[Cause] | None = None
     ) -> list[bytes]:
         """Fails of these places of these batches, behind `why` each place fails, in this order, if that is known."""
         parts = [_failed_roots(*each) for each in failed]
-        roots = np.concatenate([of_batch for of_batch, _ in parts])
-        if why is None:
-            return list(fails(roots))
-        starts = accumulate((len(places) for _, places in failed), initial=0)
-        which = [start + place for start, (_, of_batch) in zip(starts, parts, strict=False) for place in of_batch]
-        return [*causes(roots, [why[each] for each in which]), *fails(roots)]
+        roots = [root for of_batch, _ in parts for root in of_batch]
+        if why is not None and any(batch.root_rows is not None for batch, _ in failed):  # none or several for a place
+            starts = accumulate((len(places) for _, places in failed), initial=0)
+            why = [
+                why[start + place] for start, (_, of_batch) in zip(starts, parts, strict=False) for place in of_batch
+            ]
+        return list(fails(roots, why))
 
 
 class BatchArrays:
@@ -116,13 +117,12 @@ def row_places(numbers: Sequence[int]) -> Rows:
     return np.frombuffer(struct.pack(f"<{len(numbers)}q", *numbers), "<i8")
 
 
-def _failed_roots(batch: TrackedBatch, places: list[int]) -> tuple[U64, Iterable[int]]:
+def _failed_roots(batch: TrackedBatch, places: list[int]) -> tuple[list[int], Iterable[int]]:
     """``(roots, which of the places)``. An ack of the other rows may be a range, so it makes no arrays of a range."""
-    rows = row_places(places)
-    if batch.root_base is not None and batch.is_range():
-        return rows.view(np.uint64) + np.uint64(batch.root_base), range(len(places))
-    roots, which = arrays_of(batch).roots_of(rows)
-    return roots, which.tolist()
+    if (base := batch.root_base) is not None and batch.is_range():
+        return [base + place for place in places], range(len(places))
+    roots, which = arrays_of(batch).roots_of(row_places(places))
+    return roots.tolist(), which.tolist()
 
 
 def _acked_places(acked: AckedRows) -> Rows | None:

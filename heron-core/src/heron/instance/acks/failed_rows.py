@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from heron.author_text import error_text, raised_lines
+import msgspec
+
+from heron.author_text import error_text
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.replay.failure_cause import CauseTemplate, FailureCause, encode_cause
+from heron.ipc.frames.tracking import Cause
 
 __all__ = ["FailedRows"]
 
 _MOST_TEMPLATES = 1_000
 _MOST = 10_000  # errors between two flushes; further rows fail without their text
+
+_encode = msgspec.json.Encoder().encode
 
 
 class FailedRows:
@@ -21,32 +26,64 @@ class FailedRows:
         self._component = component
         self._task_id = task_id
         self.plain = encode_cause(FailureCause(component, task_id))
-        self._errors: dict[tuple[int, int], bytes] = {}
+        self._errors: dict[TrackedBatch, dict[int, Cause]] = {}
+        self._room = _MOST
         # by the lines of the traceback: to format and encode them costs more than all the rest
         self._templates: dict[tuple[object, ...], CauseTemplate] = {}
 
-    def blame(self, batch: TrackedBatch, places: Iterable[int], doing: str, error: BaseException) -> None:
-        """These tuples of a batch fail because of an exception."""
-        cause = self.cause(doing, error)
-        for place in places:
-            if len(self._errors) < _MOST:
-                self._errors[id(batch), 0 if batch.is_unit else place] = cause
+    def blame(self, batch: TrackedBatch, place: int, doing: str, error: BaseException, at: tuple[object, ...]) -> None:
+        """A tuple of a batch fails because of an exception; `at` is its `heron.author_text.raised_at`.
 
-    def take(self, failed: Sequence[tuple[TrackedBatch, list[int]]]) -> list[bytes]:
+        The first error of a row counts.
+        """
+        if not self._room:
+            return
+        self._room -= 1
+        errors = self._errors.get(batch)
+        if errors is None:
+            errors = self._errors[batch] = {}
+        errors.setdefault(0 if batch.is_unit else place, self.cause(doing, error, at))
+
+    def blame_all(self, batch: TrackedBatch, doing: str, error: BaseException, at: tuple[object, ...]) -> None:
+        """All tuples of a batch fail because of an exception."""
+        places = range(min(batch.rows, self._room))
+        if places:
+            self._room -= len(places)
+            cause = self.cause(doing, error, at)
+            self._errors[batch] = dict.fromkeys(places, cause) | self._errors.get(batch, {})
+
+    def take(self, failed: Sequence[tuple[TrackedBatch, list[int]]]) -> list[Cause]:
         """The cause of each of these failed rows, in their order; forgets all errors."""
-        errors, self._errors = self._errors, {}
-        return [errors.get((id(batch), place), self.plain) for batch, places in failed for place in places]
+        errors, self._errors, self._room = self._errors, {}, _MOST
+        return [
+            of_batch.get(place, self.plain)
+            for batch, places in failed
+            for of_batch in (errors.get(batch, {}),)
+            for place in places
+        ]
 
-    def cause(self, doing: str, error: BaseException) -> bytes:
-        """The document of an exception."""
+    def cause(self, doing: str, error: BaseException, at: tuple[object, ...]) -> Cause:
+        """Why a tuple failed, by its exception."""
         text = error_text(error)
-        if error.__cause__ is None and error.__context__ is None and not hasattr(error, "__notes__"):
-            place = (doing, type(error), *raised_lines(error))
-            template = self._templates.get(place)
+        if _is_alone(error):
+            template = self._templates.get(at)
             if template is None:
-                self._templates = self._templates if len(self._templates) < _MOST_TEMPLATES else {}
-                made = CauseTemplate(self._component, self._task_id, doing, error, text)
-                template = self._templates[place] = made
-            if (document := template.document(text)) is not None:
-                return document
+                template = CauseTemplate.of(self._component, self._task_id, doing, error, text)
+                if template.longest:
+                    self._templates = self._templates if len(self._templates) < _MOST_TEMPLATES else {}
+                    self._templates[at] = template
+            document, longest = template
+            if 0 < len(text) <= longest:
+                try:
+                    return document, _encode(text)
+                except UnicodeEncodeError:  # it is told escaped
+                    pass
         return encode_cause(FailureCause.of(self._component, self._task_id, doing, error))
+
+
+def _is_alone(error: BaseException) -> bool:
+    """Whether the traceback of an exception tells of no other one, and of no notes."""
+    try:
+        return error.__cause__ is None and error.__context__ is None and not hasattr(error, "__notes__")
+    except Exception:  # of an author's `__getattr__`
+        return False

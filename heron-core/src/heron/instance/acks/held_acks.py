@@ -65,10 +65,11 @@ class HeldRootCallbacks(RootCallbacks):
     def _complete(self, counters: range | list[int], now_s: float) -> None:
         """`RootCallbacks._complete`."""
         if self.replayer is not None:
-            found = [_Held([], roots, now_s - since_s) for roots, since_s in self._pending.settle_kept(counters, {})]
+            found = [_Held([], roots, now_s - since_s) for roots, _, since_s in self._pending.settle_kept(counters, {})]
         else:
             found = [_Held(ids, [], now_s - since_s) for ids, since_s in self._pending.settle(counters)]
-        heard = self.on_ack is not None or self.on_fail is not None or self.hook_calls is not None
+        listeners = (self.on_ack, self.on_ack_all, self.on_fail, self.hook_calls)
+        heard = any(each is not None for each in listeners)
         for each in found:
             self._metrics.complete_latency.add(each.latency_s, len(each.ids) + len(each.roots))
             if heard or self.replayer is not None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import secrets
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate
-from typing import TYPE_CHECKING, TypeVar
+from itertools import repeat
+from operator import is_
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
@@ -20,7 +21,7 @@ from heron.instance.metrics.spans import SpanBuffer
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.queues.data_queue import RootsSettled
 from heron.instance.user.user_component import SpoutHookCalls
-from heron.ipc.frames.tracking import COUNTER_BITS, RootOutcome
+from heron.ipc.frames.tracking import COUNTER_BITS, NO_CAUSE, Cause, RootOutcome
 
 if TYPE_CHECKING:  # loaded where topology.replay.attempts is set
     from heron.instance.replay.kept_roots import KeptRoot, KeptRows
@@ -34,12 +35,13 @@ _SETTLED = object()
 _YOUNG = 65_536  # roots: more than a spout has in flight by default; pages of older roots may be thinned out
 _THIN = 16  # when one in 16 ids of a page is left, the remaining ids are kept one by one
 _WORTH_IT = 64  # ids: smaller pages are not thinned out
+_MOST_GAPS = 100  # to leave out so many takes less time than to look at each id of a page
 
 
 class _Page:
     """The roots of one flush."""
 
-    __slots__ = ("_few", "_ids", "base", "end", "kept", "left", "since_s")
+    __slots__ = ("_few", "_gaps", "_ids", "base", "end", "kept", "left", "since_s")
 
     def __init__(self, base: int, ids: list[object], since_s: float, kept: KeptRows | None) -> None:
         self.base = base
@@ -49,46 +51,67 @@ class _Page:
         self.kept = kept
         self._ids = ids  # released when all are settled; the page itself may wait for its neighbours
         self._few: dict[int, object] | None = None  # the remaining ids of a thinned page, by counter
+        self._gaps: list[int] = []  # the first places that were settled one by one, as those of failed roots are
 
     def take(self, counters: range | list[int]) -> list[object]:
         """Settles these roots of the page; returns the ids of those that were not settled before."""
         if not self.left:
             return []
-        if self._few is not None:
-            taken = [self._few.pop(counter, _SETTLED) for counter in counters]
-        elif isinstance(counters, range):
-            start, end = counters[0] - self.base, counters[-1] - self.base + 1
-            taken = self._ids[start:end]
-            if self.left < len(self._ids):
-                taken = [tup_id for tup_id in taken if tup_id is not _SETTLED]
-            if self.left == len(taken):  # the usual case
-                self.left, self._ids = 0, []
-                return taken
-            self._ids[start:end] = [_SETTLED] * (end - start)
+        if self._few is not None or not isinstance(counters, range):
+            fresh, taken = self._take_each(counters)
+            if self.kept is not None and self.left:
+                self.kept.release([counter - self.base for counter in fresh])
+            return taken
+        start, end = counters[0] - self.base, counters[-1] - self.base + 1
+        taken = self._unsettled_between(start, end)
+        self.left -= len(taken)
+        if not self.left:  # the usual case
+            self._ids = []
+            return taken
+        self._ids[start:end] = [_SETTLED] * (end - start)
+        if self.kept is not None:
+            self.kept.release(range(start, end))
+        return taken
+
+    def _unsettled_between(self, start: int, end: int) -> list[object]:
+        """The ids at these places that are not settled."""
+        ids = self._ids[start:end]
+        if len(self._gaps) != len(self._ids) - self.left:  # there are more
+            return [tup_id for tup_id in ids if tup_id is not _SETTLED]
+        for place in sorted(self._gaps, reverse=True):
+            if start <= place < end:
+                del ids[place - start]
+        return ids
+
+    def _take_each(self, counters: range | list[int]) -> tuple[range | list[int], list[object]]:
+        """Settles these roots one by one; returns those that were not settled before, and their ids."""
+        if not isinstance(counters, range) and len(set(counters)) < len(counters):
+            counters = list(dict.fromkeys(counters))
+        ids, few, base = self._ids, self._few, self.base
+        if few is None:
+            taken = [ids[counter - base] for counter in counters]
         else:
-            taken = []
-            ids, base = self._ids, self.base
+            taken = [few.pop(counter, _SETTLED) for counter in counters]
+        if any(map(is_, taken, repeat(_SETTLED))):
+            counters = [each for each, tup_id in zip(counters, taken, strict=True) if tup_id is not _SETTLED]
+            taken = [tup_id for tup_id in taken if tup_id is not _SETTLED]
+        if few is None:
             for counter in counters:
-                place = counter - base
-                taken.append(ids[place])
-                ids[place] = _SETTLED
-        fresh = [tup_id for tup_id in taken if tup_id is not _SETTLED]
-        self.left -= len(fresh)
+                ids[counter - base] = _SETTLED
+            self._gaps += [counter - base for counter in counters[: _MOST_GAPS - len(self._gaps)]]
+        self.left -= len(taken)
         if not self.left:
             self._ids = []
-        elif self.kept is not None and isinstance(counters, range):
-            self.kept.release(range(counters.start - self.base, counters.stop - self.base))
-        elif self.kept is not None:
-            self.kept.release([counter - self.base for counter in counters])
-        return fresh
+        return counters, taken
 
-    def kept_roots(self, counters: range | list[int], causes: dict[int, bytes]) -> list[KeptRoot]:
-        """These roots of the page as far as they are not settled, with why they failed, which is taken."""
+    def take_kept(self, counters: range | list[int], causes: dict[int, Cause]) -> tuple[list[KeptRoot], list[Cause]]:
+        """Settles these roots of the page, which stay kept; returns those that were not settled before, and why."""
         kept, base = self.kept, self.base
+        fresh, taken = self._take_each(counters) if self.left else ((), ())
         if kept is None:
-            return []
-        left = [counter for counter in dict.fromkeys(counters) if self.has(counter)]
-        return [kept.root(counter - base, self._id_of(counter), causes.pop(counter, b"")) for counter in left]
+            return [], []
+        roots = kept.take([counter - base for counter in fresh], taken)
+        return roots, list(map(causes.pop, fresh, repeat(NO_CAUSE)))
 
     def thin_out(self) -> None:
         """Keeps only the remaining ids if they are few: a root that is never acked must not hold a page's memory."""
@@ -105,9 +128,6 @@ class _Page:
         if self._few is not None:
             return counter in self._few
         return self.left > 0 and self._ids[counter - self.base] is not _SETTLED
-
-    def _id_of(self, counter: int) -> object:
-        return self._ids[counter - self.base] if self._few is None else self._few[counter]
 
     def unsettled(self) -> list[object]:
         """The ids of the roots that are not settled."""
@@ -148,32 +168,38 @@ class PendingRoots:
         """Settles these roots: ``(ids, in flight since)`` per flush, in this order. Unknown counters are ignored."""
         found: list[tuple[list[object], float]] = []
         for page, part in self._parts(counters):
-            size_bytes = page.kept.size_bytes if page.kept is not None else 0
-            if ids := self._take(page, part):
+            size_bytes, before = page.kept.size_bytes if page.kept is not None else 0, page.left
+            if ids := page.take(part):
+                self._settled(page, before)
                 self.freed_bytes += size_bytes * len(ids)
                 found.append((ids, page.since_s))
         self._forget_settled()
         return found
 
-    def settle_kept(self, counters: range | list[int], causes: dict[int, bytes]) -> list[tuple[list[KeptRoot], float]]:
+    def settle_kept(
+        self, counters: range | list[int], causes: dict[int, Cause]
+    ) -> list[tuple[list[KeptRoot], list[Cause], float]]:
         """`settle` for kept roots, which stay kept. Takes out of `causes` why they failed, by counter."""
-        found: list[tuple[list[KeptRoot], float]] = []
+        found: list[tuple[list[KeptRoot], list[Cause], float]] = []
         for page, part in self._parts(counters):
-            if roots := page.kept_roots(part, causes):
-                found.append((roots, page.since_s))
-            self._take(page, part)
+            before = page.left
+            roots, why = page.take_kept(part, causes)
+            if roots:
+                found.append((roots, why, page.since_s))
+            self._settled(page, before)
         self._forget_settled()
         return found
 
-    def _take(self, page: _Page, counters: range | list[int]) -> list[object]:
-        if ids := page.take(counters):
-            self.in_flight -= len(ids)
-            if not page.left:
-                self._settled_pages += 1
-                page.kept = None
-            if self._is_old(page):
-                page.thin_out()
-        return ids
+    def _settled(self, page: _Page, before: int) -> None:
+        """Some roots of the page may be settled now; `before` were left."""
+        if page.left == before:
+            return
+        self.in_flight -= before - page.left
+        if not page.left:
+            self._settled_pages += 1
+            page.kept = None
+        if self._is_old(page):
+            page.thin_out()
 
     def _parts(self, counters: range | list[int]) -> Iterator[tuple[_Page, range | list[int]]]:
         """The pages of these roots, in this order, each with its counters."""
@@ -205,7 +231,7 @@ class PendingRoots:
     def settle_all_kept(self) -> list[tuple[list[KeptRoot], float]]:
         """`settle_all` for kept roots."""
         return self._settle_all(
-            [(page.kept_roots(range(page.base, page.end), {}), page.since_s) for page in self._pages]
+            [(page.take_kept(range(page.base, page.end), {})[0], page.since_s) for page in self._pages]
         )
 
     def _settle_all(self, found: list[tuple[list[T], float]]) -> list[tuple[list[T], float]]:
@@ -241,10 +267,6 @@ class PendingRoots:
             self._old_pages = max(0, bisect_right(self._bases, self._next - self._young_roots) - 1)
 
 
-def _or_before(before: bytes, cause: bytes) -> bytes:
-    return cause or before
-
-
 class RootCallbacks:
     """Calls the author's `ack` and `fail` for settled roots, in the order of completion. Belongs to the task thread.
 
@@ -259,21 +281,22 @@ class RootCallbacks:
         self._metrics = metrics
         self._failed_call = failed_call
         self.on_ack: Callable[[object], None] | None = None
+        self.on_ack_all: Callable[[Sequence[object]], None] | None = None
         self.on_fail: Callable[[object], None] | None = None
         self.hook_calls: SpoutHookCalls | None = None
         self.spans: SpanBuffer | None = None
         self.replayer: Replayer | None = None
-        self._causes: dict[int, bytes] = {}  # by the counters of roots in flight, whose fails follow
+        self._causes: dict[int, Cause] = {}  # by the counters of roots in flight, whose fails follow
 
     def settle(self, settled: RootsSettled) -> None:
         """Handles the outcomes that the stream manager has sent."""
         for failed, causes in settled.causes if self.replayer is not None else ():
-            self._causes.update(zip(failed, accumulate(causes, _or_before), strict=True))
+            self._causes.update(zip(failed, causes, strict=True))
         for outcome, counters in settled.outcomes:
             now_s = monotonic_s()
             if self.replayer is not None and outcome is not RootOutcome.COMPLETE:
-                for roots, since_s in self._pending.settle_kept(counters, self._causes):
-                    self._fail_kept(self.replayer, roots, outcome, now_s - since_s)
+                for roots, causes, since_s in self._pending.settle_kept(counters, self._causes):
+                    self._fail_kept(self.replayer, roots, outcome, now_s - since_s, causes)
             elif outcome is RootOutcome.COMPLETE:
                 self._complete(counters, now_s)
             else:
@@ -313,17 +336,27 @@ class RootCallbacks:
         self._metrics.acked += len(ids)
         if self.replayer is not None and self.replayer.stored:
             self.replayer.note_acked(ids)
-        if self.on_ack is None and self.hook_calls is None:
+        if self.on_ack is None and self.on_ack_all is None and self.hook_calls is None:
             return
         if self.replayer is not None:
             ids = self.replayer.heard(ids)
-        self._call("ack", self.on_ack, ids)
+        if self.on_ack_all is None:
+            self._call("ack", self.on_ack, ids)
+        elif ids:
+            self._call("ack_all", cast("Callable[[object], None]", self.on_ack_all), [ids])
         if self.hook_calls is not None:
             self._call("spout_ack", partial(self.hook_calls.acked, latency_s=latency_s), ids)
 
-    def _fail_kept(self, replayer: Replayer, roots: list[KeptRoot], outcome: RootOutcome, latency_s: float) -> None:
+    def _fail_kept(
+        self,
+        replayer: Replayer,
+        roots: list[KeptRoot],
+        outcome: RootOutcome,
+        latency_s: float,
+        causes: Sequence[Cause] = (),
+    ) -> None:
         self._count_failed(len(roots), outcome)
-        self._call_fail(replayer.failed(roots, outcome, latency_s), latency_s)
+        self._call_fail(replayer.failed(roots, outcome, latency_s, causes), latency_s)
 
     def _fail(self, ids: list[object], outcome: RootOutcome, latency_s: float) -> None:
         self._count_failed(len(ids), outcome)

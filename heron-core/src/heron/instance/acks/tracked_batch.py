@@ -98,12 +98,10 @@ class TrackedBatch:
         marks = self._settled
         if marks is None:
             marks = self._settled = bytearray(self.tuples)
-        fresh = []
-        for place in places:
-            if not marks[place]:
-                marks[place] = 1
-                fresh.append(place)
-        return fresh
+        fresh = [place for place in places if not marks[place]]
+        for place in fresh:
+            marks[place] = 1
+        return fresh if len(set(fresh)) == len(fresh) else list(dict.fromkeys(fresh))
 
     def note_acks_sent(self, places: Sequence[int] | None, failed: Sequence[int] = ()) -> None:
         """The acks of these rows (None: of all but `failed`) are sent; they do not cover what is emitted from now on.

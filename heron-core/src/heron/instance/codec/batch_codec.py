@@ -13,7 +13,7 @@ from heron.instance.codec.serializers import PICKLE
 from heron.ipc.frames.frame import MOST_ROWS
 from heron.spi.serializer import Serializer
 
-__all__ = ["decode_columns", "decode_values", "encode_rows"]
+__all__ = ["decode_columns", "decode_values", "encode_rows", "rows_of"]
 
 Rejected = Callable[[object, Exception], None]
 
@@ -57,6 +57,11 @@ def rows_to_columns(rows: list[object], arity: int) -> list[Sequence[object]]:
     if arity == 1:
         return [rows]
     return list(zip(*rows, strict=True))
+
+
+def rows_of(columns: list[Sequence[object]], rows: int) -> list[tuple[object, ...]]:
+    """The values of each row; an empty tuple for each row of a stream without fields."""
+    return list(zip(*columns, strict=True)) if columns else [()] * rows
 
 
 def decode_columns(payload: bytes | memoryview, rows: int, serializer: Serializer = PICKLE) -> list[Sequence[object]]:

@@ -25,11 +25,12 @@ from heron.spi.driver import NoOptions
 from heron.spi.options import decode_options
 from heron.spi.serializer import SPI_VERSION, Encoding, Serializer, UndecodableValue
 
-__all__ = ["PlainSerializer"]
+__all__ = ["PLAIN", "PlainSerializer", "check_shape"]
 
 _HEAD = struct.Struct("<IH")
 _COLUMN = struct.Struct("<BBI")
 _NONE, _BOOL, _INT, _FLOAT, _TEXT, _SIZED_TEXT, _BYTES = range(7)
+_WIDTHS = (0, 1, 8, 8)  # of a value, in bytes
 _SEPARATOR = "\0"
 
 
@@ -69,6 +70,54 @@ class PlainSerializer(Serializer):
     def decode_each(self, payload: bytes | memoryview) -> list[Sequence[object]]:
         """Return the columns, where a text that is not UTF-8 has an `UndecodableValue`: only text can be bad alone."""
         return list(_columns(bytes(payload), _READERS_OF_EACH))
+
+
+PLAIN = PlainSerializer()
+"""It has neither options nor state."""
+
+
+def check_shape(payload: bytes | memoryview, rows: int, columns: int) -> None:
+    """Check a payload that is passed on undecoded: its head, and the kind and the length of each column.
+
+    The contents of texts are not looked at: they may be no UTF-8, or have another number of separators.
+
+    Raises:
+        SerializationError: when it has another number of rows or columns, or a column of another length than its kind
+            and its rows need.
+    """
+    found = _HEAD.unpack_from(payload) if len(payload) >= _HEAD.size else (0, 0)
+    if found != (rows, columns):
+        msg = f"a payload of {found[0]} rows and {found[1]} plain columns; expected {rows} rows and {columns} columns"
+        raise SerializationError(msg)
+    at = _HEAD.size
+    for column in range(columns):
+        end = _end_of_column(payload, at, rows)
+        if end is None:
+            msg = f"column {column}, at byte {at} of {len(payload)}, is no plain column of {rows} rows"
+            raise SerializationError(msg)
+        at = end
+    if at != len(payload):
+        msg = f"{len(payload) - at} bytes follow the last column of a payload of {len(payload)} bytes"
+        raise SerializationError(msg)
+
+
+def _end_of_column(payload: bytes | memoryview, start: int, rows: int) -> int | None:
+    """Where a column ends; None if its kind, its marks, or its length are wrong."""
+    if len(payload) < start + _COLUMN.size:
+        return None
+    kind, nullable, length = _COLUMN.unpack_from(payload, start)
+    at, count = start + _COLUMN.size, rows
+    if nullable:
+        present = bytes(payload[at : at + rows])
+        at, count = at + rows, present.count(1)
+        if count + present.count(0) != rows:
+            return None
+    if kind < _TEXT:
+        fits = length == _WIDTHS[kind] * count and (kind != _NONE or not count)
+    else:
+        least = count - 1 if kind == _TEXT else 4 * count
+        fits = kind <= _BYTES and length >= least and (count > 0 or not length)
+    return at + length if fits and at + length <= len(payload) else None
 
 
 def _encoded(column: Sequence[object]) -> Iterator[bytes]:

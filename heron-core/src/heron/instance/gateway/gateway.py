@@ -28,8 +28,10 @@ from heron.instance.queues.data_queue import (
     PlanReceived,
     ReportSeen,
     SessionOpened,
+    Sleeper,
 )
 from heron.instance.queues.flow_limits import SpoutThrottle
+from heron.instance.stacks.debuggers import AttachedDebugger
 from heron.instance.stacks.engine_wait import engine_wait, main_thread_frame
 from heron.instance.stacks.long_calls import LongCalls, look_period_s
 from heron.ipc import control_pb2 as pb
@@ -38,10 +40,10 @@ from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
 from heron.ipc.frames.frame import WIRE_VERSION
 from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.frames.metrics_codec import publish_message
+from heron.ipc.machine import REAL_MACHINE, Machine
 from heron.ipc.reactor import Reactor, Timer
 from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.violations import Violations
-from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import QueueCapacity
 from heron.kernel.role_spec import InstanceSpec
 from heron.kernel.settings import EngineSettings
@@ -68,13 +70,16 @@ class Gateway:
         spec: InstanceSpec,
         settings: EngineSettings,
         open_inspector: Callable[[], TaskInspector] = open_installed,
+        machine: Machine = REAL_MACHINE,
     ) -> None:
         self._spec = spec
         self._open_inspector = open_inspector
         self._settings = settings
-        self._wakeup = Wakeup()
+        self.machine = machine
+        self._wakeup = machine.wakeup()
         least_bytes, target_s = settings.queue_least_bytes, settings.queue_target_s
-        self.data_in = DataIn(self._wakeup, QueueCapacity(least_bytes, settings.link_window_bytes, target_s))
+        in_capacity = QueueCapacity(least_bytes, settings.link_window_bytes, target_s)
+        self.data_in = DataIn(self._wakeup, in_capacity, Sleeper(machine.lock()))
         out_capacity = QueueCapacity(least_bytes, settings.out_queue_bytes, target_s)
         self._limits = FrameLimits(settings.frame_max_bytes)
         self.data_out = DataOut(self._wakeup, self.data_in.sleeper, out_capacity, self._limits)
@@ -84,17 +89,17 @@ class Gateway:
         self.rounds = 0
         """Task thread: counts its rounds, so that the gateway sees calls that do not return."""
         self.violations = Violations(_log)
+        self.debugger = AttachedDebugger()
         self._session: Session | None = None
         self._last: Session | None = None
         self._channel: Channel | None = None
         self._attempts = itertools.count(1)
-        self._closing: threading.Event | None = None
+        self._closing: threading.Lock | None = None
         self._linger: Timer | None = None
         self._delay: Timer | None = None
-        self._thread = threading.Thread(target=self._run, name="gateway", daemon=True)
 
     def start(self) -> None:
-        self._thread.start()
+        self.machine.start_thread("gateway", self._run)
 
     def publish(self, record: MetricsRecord) -> None:
         """Task thread: sends a record to the metrics manager."""
@@ -103,11 +108,12 @@ class Gateway:
 
     def close(self, timeout_s: float) -> None:
         """Task thread: sends everything that needs no more credit, and ends the gateway thread."""
-        closing = threading.Event()
+        closing = self.machine.lock()
+        closing.acquire()  # until the gateway thread releases it
         self._closing = closing
         self._wakeup.asleep = True
         self._wakeup.wake()
-        closing.wait(timeout_s)
+        closing.acquire(timeout=timeout_s)
 
     def _run(self) -> None:
         try:
@@ -121,10 +127,10 @@ class Gateway:
     def _serve(self) -> None:
         run_dir, container_id = Path(self._spec.run_dir), self._spec.container_id
         self._lock_interval = LockInterval()
-        self._reactor = Reactor()
+        self._reactor = Reactor(machine=self.machine)
         self.inspected.gateway_thread = threading.get_ident()
         self._inspection = Inspection(self.inspected, self._reactor, self._send_control, self._open_inspector)
-        self._sockets = SocketContext(max_frame_bytes=self._limits.socket_bytes)
+        self._sockets = SocketContext(max_frame_bytes=self._limits.socket_bytes, machine=self.machine)
         self._registration = self._sockets.client_of(registration_endpoint(run_dir, container_id), eager=False)
         self._metrics = self._sockets.push_to(metricsmgr_endpoint(run_dir, container_id))
         self._reactor.on_readable(self._registration, self._read_registration)
@@ -141,7 +147,7 @@ class Gateway:
         self._inspection.close()
         self._sockets.close(linger_s=0.5)
         if self._closing is not None:
-            self._closing.set()
+            self._closing.release()
 
     def _wait_for_session(self) -> None:
         if self._channel is not None:
@@ -238,7 +244,7 @@ class Gateway:
             raise RemoteProtocolError(str(error)) from error
 
     def _look_for_long_call(self) -> None:
-        found = self._long_calls.look(self.rounds, main_thread_frame, monotonic_s())
+        found = self._long_calls.look(self.rounds, lambda: self.debugger.see(main_thread_frame()), monotonic_s())
         if found is not None:
             spec = self._spec
             if found.on and not found.repeated:

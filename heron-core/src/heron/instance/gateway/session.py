@@ -19,7 +19,7 @@ from heron.ipc.frames.frame import (
 from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.frames.sent_frames import LostFrames, SentFrames
 from heron.ipc.frames.trace_field import frame_is_traced, stamp_now, stamp_sent
-from heron.ipc.frames.tracking import parse_cause, parse_settled
+from heron.ipc.frames.tracking import Cause, parse_cause, parse_settled
 from heron.ipc.link import CreditWindow, ReceiveLane, SendLane
 from heron.ipc.socket import Channel
 from heron.spi.tracing import StampKind
@@ -34,7 +34,7 @@ def settled_roots(frame: bytes) -> RootsSettled:
         RemoteProtocolError: when the frame is garbled.
     """
     heads = [parse_segment(frame, start) for start, _, _ in segment_routes(frame)]
-    causes: list[tuple[list[int], list[bytes]]] = []
+    causes: list[tuple[list[int], list[Cause]]] = []
     outcomes = []
     for head in heads:
         if head.kind == SegmentKind.SETTLED:

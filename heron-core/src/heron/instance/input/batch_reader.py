@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, TypeVar
 from heron.api.api_constants import TOPOLOGY_SERIALIZER
 from heron.errors import RemoteProtocolError, SerializationError, Violation
 from heron.instance.codec.batch_codec import decode_columns, decode_values
+from heron.instance.codec.plain import PLAIN, check_shape
 from heron.instance.codec.serializers import PICKLE, Serializers
 from heron.instance.input.tuple_pool import TupleSource, TupleSources
 from heron.instance.input.undecodable_rows import UndecodableRow, undecodable_rows, values_of_each
 from heron.ipc.frames.frame import SegmentHead
 from heron.planner.physical_plan import PlanIndex
 from heron.spi.column_serializer import ColumnSerializer
+from heron.spi.serializer import Encoding
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -26,12 +28,12 @@ _Item = TypeVar("_Item")
 
 
 class ReceivedBatch:
-    """A decoded segment: its source, the number of its rows, and their values in one of two forms.
+    """A received segment: its source, the number of its rows, and their values in one of three forms.
 
     `undecodable` are the rows with a value that does not decode, once `columns` was called.
     """
 
-    __slots__ = ("_columns", "_record_batch", "_serializer", "rows", "source", "undecodable")
+    __slots__ = ("_columns", "_plain", "_record_batch", "_serializer", "rows", "source", "undecodable")
 
     def __init__(
         self,
@@ -41,14 +43,28 @@ class ReceivedBatch:
         record_batch: RecordBatch | None = None,
         serializer: ColumnSerializer | None = None,
         undecodable: tuple[UndecodableRow, ...] = (),
+        plain: memoryview | None = None,
     ) -> None:
-        """`columns` has one sequence of values for each field; without it there are a batch and its serializer."""
+        """`columns` has a sequence of values for each field; else there is `plain`, or a batch with its serializer."""
         self.source = source
         self.rows = rows
         self._columns = columns
         self._record_batch = record_batch
         self._serializer = serializer
         self.undecodable = undecodable
+        self._plain = plain
+
+    def plain(self) -> bytes | memoryview | None:
+        """The rows in the encoding ``plain``: as they came, or encoded now; None if it does not have their values."""
+        if self._plain is not None:
+            return self._plain
+        columns = self.columns()
+        if self.undecodable or not columns:
+            return None
+        try:
+            return PLAIN.encode(columns)
+        except SerializationError:
+            return None
 
     @property
     def record_batch(self) -> RecordBatch | None:
@@ -57,7 +73,9 @@ class ReceivedBatch:
 
     def columns(self) -> list[Sequence[object]]:
         """One sequence of Python values for each field; an undecodable row has an `UndecodableValue`."""
-        if self._columns is None and self._serializer is not None and self._record_batch is not None:
+        if self._columns is None and self._plain is not None:
+            self._columns = decode_columns(self._plain, self.rows, PLAIN)
+        elif self._columns is None and self._serializer is not None and self._record_batch is not None:
             try:
                 self._columns = self._serializer.to_columns(self._record_batch)
             except SerializationError:
@@ -100,8 +118,8 @@ class BatchReader:
         """Replaces the plan."""
         self._sources.set_plan(index)
 
-    def read(self, data: bytes, head: SegmentHead) -> ReceivedBatch:
-        """Decodes the segment of `data` that `head` describes.
+    def read(self, data: bytes, head: SegmentHead, *, keeps_plain: bool = False) -> ReceivedBatch:
+        """Decodes the segment of `data` that `head` describes; with `keeps_plain`, not one of ``plain`` columns.
 
         Raises:
             RemoteProtocolError: when the plan does not have its source, the topology has no serializer for it, or it is
@@ -114,6 +132,9 @@ class BatchReader:
             msg = f"a pickle from task {head.source_task}: {TOPOLOGY_SERIALIZER} of {source.key[0]!r} is another one"
             raise RemoteProtocolError(msg, Violation.KIND)
         payload = memoryview(data)[head.payload_start : head.end]
+        if keeps_plain and head.encoding == Encoding.PLAIN:
+            check_shape(payload, head.rows, len(source.fields))
+            return ReceivedBatch(source, head.rows, None, plain=payload)
         if isinstance(serializer, ColumnSerializer):
             batch = serializer.decode_batch(payload, head.rows)
             _check_width(source, batch.num_columns)

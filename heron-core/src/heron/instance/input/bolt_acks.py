@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from operator import is_
 from typing import TYPE_CHECKING, Protocol, cast
 
 from heron.api.definition import StreamDefinition
+from heron.api.plain_batch import PlainBatch
 from heron.api.tuple import Tuple
+from heron.author_text import raised_at
 from heron.driver_kit.loading import load_object
 from heron.errors import UsageError
 from heron.instance.acks.foreign_tuples import foreign_tuple, only_tuples
@@ -115,6 +118,20 @@ class AckTracker:
         self.waiting += len(places)
         self._failed.append((batch, batch.rows_failed(batch.settle(places))))
 
+    def settle_places(self, batch: TrackedBatch, places: Sequence[int], *, acked: bool) -> None:
+        """Acks or fails the tuples at these places."""
+        if acked and len(places) == batch.tuples and batch.untouched():
+            self.ack_whole(batch)
+            return
+        fresh = batch.settle(list(places))
+        self.waiting += len(fresh)
+        self.ignored += len(places) - len(fresh)
+        if rows := (batch.rows_acked if acked else batch.rows_failed)(fresh):
+            if acked:
+                self._acked.append(AckedRows(batch, rows))
+            else:
+                self._failed.append((batch, rows))
+
     def follow(self, record_batch: RecordBatch, batch: TrackedBatch | None) -> None:
         """The component gets a record batch with the rows of a batch."""
         self._received.add(record_batch, batch or UNTRACKED)
@@ -133,8 +150,8 @@ class AckTracker:
         """Sends the settled tuples; called directly after the flush of what was emitted."""
         self.waiting = 0
         segments, self.corrections = self.corrections, []
+        why = None if self.failed_rows is None else self.failed_rows.take(self._failed)  # also errors of what was acked
         if self._failed:  # in front of the acks, so that the outcomes of the others leave the stream manager as ranges
-            why = None if self.failed_rows is None else self.failed_rows.take(self._failed)
             segments += _batch_acks().fail_segments(self._failed, why)
         others: list[AckedRows] = []
         for each in self._acked:
@@ -153,14 +170,23 @@ class AckTracker:
             self._out.put_acks(segments)
 
     def _by_batch(self, tuples: list[Tuple], pool: list[Tuple]) -> list[tuple[TrackedBatch, list[int]]]:
+        if (in_work := self.in_work) is not None:
+            of_work = [tup._index for tup in tuples if tup.id is None]
+            if len(of_work) == len(tuples) and _are_at(of_work, tuples, pool, in_work.tuples):  # the usual case
+                fresh = in_work.settle(of_work)
+                self.ignored += len(of_work) - len(fresh)
+                return [(in_work, fresh)] if fresh else []
         places: dict[int, tuple[TrackedBatch, list[int]]] = {}
+        before, of_batch = None, list[int]()  # most tuples are of the same batch as the one before
         current = self.in_work
         for tup in tuples:
             batch, place = tup.id, tup._index
             if batch is None and current is not None and 0 <= place < current.tuples and pool[place] is tup:
                 batch = current
-            if isinstance(batch, TrackedBatch):
-                places.setdefault(id(batch), (batch, []))[1].append(place)
+            if isinstance(batch, TrackedBatch) and place >= 0:  # the place of a copy is -1
+                if batch is not before:
+                    before, of_batch = batch, places.setdefault(id(batch), (batch, []))[1]
+                of_batch.append(place)
             else:
                 self.ignored += 1
                 if place < 0 and not self.wrong and (wrong := foreign_tuple("ack or fail", tup)) is not None:
@@ -174,6 +200,12 @@ class AckTracker:
         return settled
 
 
+def _are_at(places: list[int], tuples: list[Tuple], pool: list[Tuple], most: int) -> bool:
+    """Whether these tuples are at these places of the pool, among the first `most`."""
+    inside = min(places) >= 0 and max(places) < most
+    return inside and all(map(is_, map(pool.__getitem__, places), tuples))
+
+
 def _are_all_but(acked: list[Tuple], failed: list[int], batch: TrackedBatch, pool: list[Tuple]) -> bool:
     """Whether these are all tuples of a batch but the failed ones, in their order."""
     if len(acked) + len(failed) != batch.tuples or (failed and batch.is_unit):
@@ -185,7 +217,12 @@ def _are_all_but(acked: list[Tuple], failed: list[int], batch: TrackedBatch, poo
 
 
 class BoltAcks:
-    """The acks and fails of a bolt at most once: they are counted, and nothing is sent."""
+    """The acks and fails of a bolt at most once: they are counted, and nothing is sent.
+
+    `takes_plain`: the rows of a batch that is not decoded can fail.
+    """
+
+    takes_plain = True
 
     def __init__(self, emitter: BoltEmitter, metrics: TaskMetrics) -> None:
         self._emitter = emitter
@@ -236,11 +273,20 @@ class BoltAcks:
         else:
             self._metrics.failed += record_batch.num_rows
 
+    def settle_rows(self, batch: PlainBatch, places: Sequence[int], *, acked: bool) -> None:
+        """The component acked or failed rows of a batch that is not decoded."""
+        if acked:
+            self._metrics.acked += len(places)
+        else:
+            self._metrics.failed += len(places)
+
     def refuse(self, batch: TrackedBatch | None) -> None:
         """Fails a batch that cannot be read."""
 
-    def blame(self, failed: Tuple | RecordBatch, doing: str, error: BaseException) -> None:
-        """The component raised `error` for a tuple or batch, which is failed."""
+    def blame(
+        self, failed: Tuple | PlainBatch | RecordBatch, doing: str, error: BaseException, at: tuple[object, ...]
+    ) -> None:
+        """The component raised `error` for a tuple or batch, which is failed; `at` is from `raised_at`."""
 
     def discard(self, batch: TrackedBatch | None) -> None:
         """Acks a batch that is not processed, since its roots would else be emitted again forever."""
@@ -333,7 +379,8 @@ class TrackedBoltAcks(BoltAcks):
             self._tracker.fail_places(batch, [each.place for each in undecodable])
             if self._tracker.failed_rows is not None:
                 for each in undecodable:
-                    self._tracker.failed_rows.blame(batch, (each.place,), each.doing, each.reason)
+                    at = raised_at(each.doing, each.reason)
+                    self._tracker.failed_rows.blame(batch, each.place, each.doing, each.reason, at)
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
         """`BoltAcks.settle_columns`."""
@@ -345,22 +392,34 @@ class TrackedBoltAcks(BoltAcks):
             self._tracker.ignored += record_batch.num_rows
         self._metrics.ignored_acks = self._tracker.ignored
 
+    def settle_rows(self, batch: PlainBatch, places: Sequence[int], *, acked: bool) -> None:
+        """`BoltAcks.settle_rows`; rows that are settled already count as ignored only."""
+        if isinstance(batch.id, TrackedBatch):
+            ignored = self._tracker.ignored
+            self._tracker.settle_places(batch.id, places, acked=acked)
+            places = places[self._tracker.ignored - ignored :]  # as many as were settled now
+            self._metrics.ignored_acks = self._tracker.ignored
+        super().settle_rows(batch, places, acked=acked)
+
     def refuse(self, batch: TrackedBatch | None) -> None:
         """`BoltAcks.refuse`."""
         if batch is not None:
             self._tracker.fail_whole(batch)
 
-    def blame(self, failed: Tuple | RecordBatch, doing: str, error: BaseException) -> None:
+    def blame(
+        self, failed: Tuple | PlainBatch | RecordBatch, doing: str, error: BaseException, at: tuple[object, ...]
+    ) -> None:
         """`BoltAcks.blame`."""
         if (failed_rows := self._tracker.failed_rows) is None:
             return
         if isinstance(failed, Tuple):
-            batch, places = failed.id or self._tracker.in_work, range(failed._index, failed._index + 1)
-        else:
-            batch = self._tracker.received(failed)
-            places = range(batch.tuples) if isinstance(batch, TrackedBatch) else range(0)
+            batch = failed.id or self._tracker.in_work
+            if isinstance(batch, TrackedBatch):
+                failed_rows.blame(batch, failed._index, doing, error, at)
+            return
+        batch = failed.id if isinstance(failed, PlainBatch) else self._tracker.received(failed)
         if isinstance(batch, TrackedBatch):
-            failed_rows.blame(batch, places, doing, error)
+            failed_rows.blame_all(batch, doing, error, at)
 
     def discard(self, batch: TrackedBatch | None) -> None:
         """`BoltAcks.discard`."""

@@ -12,6 +12,8 @@ from heron.api.tuple import Tuple
 from heron.author_text import Described
 from heron.clock import monotonic_s
 from heron.instance.acks.pending_roots import PendingRoots, RootCallbacks
+from heron.instance.codec.batch_codec import decode_columns, rows_of
+from heron.instance.codec.plain import PLAIN
 from heron.instance.metrics.task_metrics import TaskMetrics
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.output.out_stream import OutStream
@@ -88,10 +90,11 @@ class FinishRoots:
         specialise(component, {"emit": self._emit})
         self._emitter.emit = self._emit  # type: ignore[method-assign]  # the author's own `emit` calls this one
         self._emitter.emit_columns = self._emit_columns  # type: ignore[method-assign]
+        self._emitter.emit_plain = self._emit_plain  # type: ignore[method-assign]
 
     def end(self) -> None:
         """Gives the collector its own methods back, for a component that is restored after `begin`."""
-        for method in ("emit", "emit_columns"):
+        for method in ("emit", "emit_columns", "emit_plain"):
             vars(self._emitter).pop(method, None)
 
     def _emit(
@@ -120,6 +123,12 @@ class FinishRoots:
             self._check_anchors(anchors)
         _, columns, rows = self._emitter.column_target(batch, stream, direct_task)
         self._send(_KeptColumns(columns.copied(rows), stream, direct_task))
+
+    def _emit_plain(
+        self, payload: bytes, rows: int, stream: str = DEFAULT_STREAM, anchors: object = ()
+    ) -> Sequence[tuple[object, ...]]:
+        """Each row is a root of its own, which needs its values."""
+        return rows_of(decode_columns(payload, rows, PLAIN), rows)
 
     def _send(self, kept: _KeptColumns) -> None:
         # looked up again: a replay may come after a change of the plan

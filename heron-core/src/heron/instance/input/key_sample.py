@@ -60,10 +60,15 @@ class KeySample:
         positions = keyed_inputs(index, component)
         return cls(positions, key_groups_of(index.plan.topology)) if positions else None
 
+    def wants(self, batch: ReceivedBatch) -> bool:
+        """Whether `look` takes rows of this batch."""
+        return self._left > 0 and batch.source.key in self._positions
+
     def look(self, batch: ReceivedBatch) -> None:
         """Takes some rows of a batch, as far as the period permits."""
-        if self._left <= 0 or (positions := self._positions.get(batch.source.key)) is None:
+        if not self.wants(batch):
             return
+        positions = self._positions[batch.source.key]
         columns, step = batch.columns(), max(1, batch.rows // _ROWS_A_BATCH)
         rows: Sequence[int] = range(0, batch.rows, step)[: self._left]
         if batch.undecodable:

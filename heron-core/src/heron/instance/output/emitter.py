@@ -8,25 +8,30 @@ for `end_linger`, which the gateway calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from heron.api.context import ITaskHook
 from heron.api.definition import DEFAULT_STREAM
 from heron.api.names import is_a
+from heron.api.plain_batch import PlainBatch
 from heron.api.task_hook import EmitInfo
 from heron.api.tuple import Tuple
 from heron.author_text import class_name, short_text
-from heron.errors import EmitError, PluginError, UsageError, known, nearest
+from heron.clock import monotonic_s
+from heron.errors import EmitError, PluginError, UsageError, known
 from heron.instance.acks.foreign_tuples import foreign_tuple
 from heron.instance.acks.tracked_batch import TrackedBatch
+from heron.instance.codec.plain import check_shape
 from heron.instance.metrics.task_time import TaskTime
+from heron.instance.output.emit_contracts import ColumnAcks, SegmentSink, check_ids, mistaken_stream
 from heron.instance.output.emit_lock import EmitLock
 from heron.instance.output.event_time import to_microseconds
 from heron.instance.output.generated_emit import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.out_stream import OutStream, column_output, trace_roots
+from heron.instance.output.plain_output import emit_plain, rows_to_emit
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
 from heron.instance.output.stream_routes import as_task_id
-from heron.instance.output.tracked_stream import AnchoredStream, RootStream
+from heron.instance.output.tracked_stream import AnchoredStream, PlainAnchors, RootStream
 from heron.instance.user.user_component import BoltHookCalls
 from heron.ipc.documents.metric_names import EMIT_BATCH_BYTES, EMIT_BATCH_COUNT
 from heron.ipc.frames.frame import Marker, destination_lists, marker_segment
@@ -41,34 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["BoltEmitter", "Emitter", "SegmentSink", "SpoutEmitter", "check_ids"]
 
 _ROOM_WAIT_S = 0.1  # how often an emit checks for a stop while the queue is full; the gateway wakes it for room
-
-
-class ColumnAcks(Protocol):
-    """Receives the acks and fails of batches."""
-
-    def settle_columns(self, batch: RecordBatch, *, acked: bool) -> None:
-        """The component acked or failed a batch that it received."""
-        ...
-
-
-class SegmentSink(Protocol):
-    """The destination of segments: the data-out queue, or the inboxes of a simulation."""
-
-    def put(self, segments: Sequence[bytes]) -> None:
-        """Appends the segments of one flush."""
-        ...
-
-    def has_room(self) -> bool:
-        """Whether more may be emitted now."""
-        ...
-
-    def wait_for_room(self, timeout_s: float) -> float:
-        """Sleeps until there may be room; returns the seconds that it slept."""
-        ...
-
-    def on_linger_over(self, action: Callable[[], None]) -> None:
-        """Has `action` called whenever the linger after a flush is over."""
-        ...
 
 
 class Emitter:
@@ -91,7 +68,7 @@ class Emitter:
         self._column_records: dict[str, ColumnRecord] = {}
         self.time = TaskTime()
         self.lock = EmitLock(self.time, self.flush_meanwhile)
-        self.stop_requested: Callable[[], bool] = _never  # an emit that waits for room gives up on a stop
+        self.stop_requested: Callable[[], bool] = bool  # an emit that waits for room gives up on a stop
         self.overflowed = False
         self.on_error: Callable[[Exception], None] = _raise  # the runner shows and counts errors
         self._trace_one_in = 0
@@ -268,7 +245,7 @@ class Emitter:
     def _stream(self, stream: object) -> OutStream:
         target = self.streams.get(stream) if isinstance(stream, str) else None
         if target is None:
-            msg = f"emit to unknown stream{_mistaken(stream, self.streams)}; declared: {known(self.streams)}"
+            msg = f"emit to unknown stream{mistaken_stream(stream, self.streams)}; declared: {known(self.streams)}"
             raise EmitError(msg)
         return target
 
@@ -358,6 +335,15 @@ class SpoutEmitter(Emitter):
         elif self._ids is not None and tup_id is not None:
             self._ids.append(tup_id)
 
+    def emit_plain(
+        self, payload: bytes, rows: int, stream: str = DEFAULT_STREAM, ids: Sequence[object] | None = None
+    ) -> Sequence[tuple[object, ...]]:
+        """Emits a batch that is encoded."""
+        left = _send_plain(self, payload, rows, stream, ids)
+        if not left and self._ids is not None and ids is not None:
+            self._ids += [each for each in ids if each is not None]
+        return left
+
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""
         return self.emit(*arguments)  # type: ignore[arg-type]  # the arguments of the generated signature
@@ -390,6 +376,8 @@ class BoltEmitter(Emitter):
         self.failed: list[Tuple] = []
         self.hook_calls: BoltHookCalls | None = None
         self.column_acks: ColumnAcks | None = None
+        self.flush_output: Callable[[float], object] = _keep
+        """`BoltOutput.flush_after_linger`."""
 
     def emit(
         self,
@@ -416,6 +404,24 @@ class BoltEmitter(Emitter):
             self.send_columns(target, rows, lambda: target.emit_anchored(columns, rows, direct_task, parents))
         else:
             self.send_columns(target, rows, lambda: target.emit_columns(columns, rows, direct_task))
+
+    def emit_plain(
+        self, payload: bytes, rows: int, stream: str = DEFAULT_STREAM, anchors: PlainAnchors = ()
+    ) -> Sequence[tuple[object, ...]]:
+        """Emits a batch that is encoded."""
+        return _send_plain(self, payload, rows, stream, anchors or None)
+
+    def settle_rows(self, batch: PlainBatch, places: Sequence[int], *, acked: bool) -> None:
+        """Acks or fails rows of a batch."""
+        if self.column_acks is not None:
+            self.column_acks.settle_rows(batch, places, acked=acked)
+
+    def flush_if_due(self) -> bool:
+        """Sends what has waited for the linger, within a call of the component; returns whether a stop is requested."""
+        with self.lock.held():
+            self.flush_output(monotonic_s())
+        self._wait_for_room()
+        return self.stop_requested()
 
     def general_emit(self, *arguments: object) -> list[int] | None:
         """`Emitter.general_emit`."""
@@ -462,34 +468,30 @@ class BoltEmitter(Emitter):
         self.column_acks.settle_columns(batch, acked=acked)
 
 
-def check_ids(ids: Sequence[object], rows: int, tup_id: object, stream: str) -> None:
-    """Checks the ids of the rows of a batch.
-
-    Raises:
-        EmitError: when there is not one for each row, or an id for the whole batch as well.
-    """
-    fault = ""
-    if tup_id is not None:
-        fault = "both tup_id and ids are given; a batch is one root, or each row is one"
-    elif len(ids) != rows:
-        fault = f"{len(ids)} ids for {rows} rows"
-    elif any(each is None for each in ids):
-        fault = "one of the ids is None; give an id for each row, or no ids"
-    if fault:
-        msg = f"stream {stream!r}: emit_columns: {fault}"
-        raise EmitError(msg)
-
-
-def _mistaken(stream: object, declared: Iterable[str]) -> str:
-    """A stream that is not declared, as errors show it: a name with a slip, and no value of a record."""
-    close = nearest(stream, declared)
-    if close or (isinstance(stream, str) and stream == DEFAULT_STREAM):
-        return f" {short_text(stream)}{close}"
-    return f", a {class_name(stream)}"
+def _send_plain(
+    emitter: Emitter, payload: bytes, rows: int, stream: str, of_rows: object
+) -> Sequence[tuple[object, ...]]:
+    """Sends an encoded batch, or returns its rows, which then have to be emitted one by one."""
+    target = emitter._stream(stream)
+    check_shape(payload, rows, target.arity)
+    observed = bool(emitter.hooks) or emitter.origin.inspected.sample is not None
+    if left := rows_to_emit(target, payload, rows, observed=observed):
+        return left
+    due: list[bytes] = []
+    with emitter.lock.held():
+        try:
+            emit_plain(target, payload, rows, of_rows, due)
+        finally:  # rows that were emitted before are taken already
+            if due:
+                emitter.put(due)
+    if due:
+        emitter.overflowed = True
+        emitter._wait_for_room()
+    return ()
 
 
-def _never() -> bool:
-    return False
+def _keep(_now_s: float) -> None:
+    """Where no runner has set `flush_output`, emits and acks do not wait."""
 
 
 def _raise(error: Exception) -> None:

@@ -80,6 +80,22 @@ class FlushArrays:
             stream.tracker.corrections.extend(acks(even, np.full(len(even), flush.totals[row])))
         return [*flush.segments, *failed]
 
+    def anchored_options(self, stream: AnchoredStream, rows: int, anchored: list[AnchoredRows]) -> bytes | None:
+        """The options of an encoded batch that all tasks of a stream get; the batches of the anchors learn its keys.
+
+        None if the roots do not fit into a segment; nothing has changed then.
+        """
+        parents = [_anchored_rows(each) for each in anchored]
+        roots = _RowRoots(*_roots_of(parents, {}), rows).options(None)
+        if len(roots) > stream.origin.options_max_bytes:
+            return None
+        batch_key, totals = secrets.randbits(64), np.zeros(rows, dtype=np.uint64)
+        for task_id in stream.routes.whole:
+            totals ^= edge_keys(batch_key, row_numbers(rows), task_id)
+        for batch_arrays, of_rows, places in parents:
+            batch_arrays.add_children(places, totals[of_rows])
+        return option(OptionTag.BATCH_KEY, batch_key.to_bytes(8, "little")) + roots
+
     def anchored_columns(
         self,
         stream: AnchoredStream,

@@ -55,6 +55,10 @@ class KeptRootStream(RootStream):
         self._count(kept, sum(map(len, segments)))
         return segments
 
+    def whole_plain(self, payload: bytes, rows: int, of_rows: object, options: bytes = b"") -> list[bytes] | None:
+        """`RootStream.whole_plain`: the values of a root are kept, so they have to be decoded."""
+        return super().whole_plain(payload, rows, None) if of_rows is None else None
+
     def emit_root(
         self,
         columns: ColumnOutput,

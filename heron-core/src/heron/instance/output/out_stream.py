@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, cast
 from heron.api.definition import StreamDefinition
 from heron.driver_kit.loading import load_object
 from heron.errors import EmitError
+from heron.instance.codec.batch_codec import rows_of
 from heron.instance.metrics.spans import SpanBuffer, TracePoint
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
 from heron.instance.output.stream_routes import FollowedRows, StreamRoutes
 from heron.instance.output.stream_traces import RootTraces, StreamTraces
 from heron.ipc.frames.frame import SegmentKind, destination_lists, segment
 from heron.ipc.frames.trace_field import MOST_ENTRIES, TraceEntry, trace_option, traced_segment
+from heron.spi.serializer import Encoding
 
 if TYPE_CHECKING:  # needs numpy; loaded when a component first emits columns
     from pyarrow import RecordBatch
@@ -123,6 +125,26 @@ class OutStream:
                 self._encode((task,), part, segments)
         self.tasks_of_last = tuple(tasks)
         return segments
+
+    def whole_plain(self, payload: bytes, rows: int, of_rows: object, options: bytes = b"") -> list[bytes] | None:
+        """The segments of an encoded batch for tasks that receive all its rows; None if it has to be decoded.
+
+        `of_rows` is what tracked streams know of the rows: ids of roots, or anchors.
+        """
+        tasks = self.tasks_of_last = self.routes.whole
+        self.count(rows)
+        return [
+            self.tuples_segment(chosen, payload, rows, options, encoding=Encoding.PLAIN)
+            for chosen in (destination_lists(tasks) if tasks else ())
+        ]
+
+    def add_plain(self, columns: list[Sequence[object]], rows: int, of_rows: object) -> None:
+        """Appends the rows of a decoded batch, whose values can all be keys, as emits would."""
+        for edge in self.routes.keyed:
+            if edge.picks is not None:
+                keys = [columns[position] for position in edge.positions]
+                edge.picks.extend(map(edge.memo.__getitem__, keys[0] if len(keys) == 1 else zip(*keys, strict=True)))
+        self.rows += columns[0] if len(columns) == 1 else rows_of(columns, rows)
 
     def take_rows(self) -> list[object]:
         """Takes the rows of the buffer."""

@@ -11,10 +11,11 @@ import functools
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import TYPE_CHECKING, Protocol, cast
 
 from heron.api.definition import StreamDefinition
+from heron.api.plain_batch import PlainBatch
 from heron.api.tuple import Tuple
 from heron.author_text import class_name, short_text
 from heron.driver_kit.loading import load_object
@@ -27,6 +28,7 @@ from heron.instance.output.stream_origin import StreamOrigin
 from heron.instance.output.stream_routes import StreamRoutes
 from heron.ipc.frames.frame import OptionTag, destination_lists, option
 from heron.ipc.frames.tracking import COUNTER_BITS, MAX_DERIVED_KEYS, MAX_DERIVED_ROWS, new_roots_derived
+from heron.spi.serializer import Encoding
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -41,11 +43,15 @@ __all__ = [
     "AnchoredStream",
     "Anchors",
     "Parents",
+    "PlainAnchors",
     "RootStream",
     "anchor_tuples",
     "checked_anchors",
     "listed_anchors",
 ]
+
+PlainAnchors = Sequence[tuple[PlainBatch | Tuple, Sequence[int]]]
+"""See `heron.api.PlainBolt.emit_plain`."""
 
 Parents = Sequence[tuple[TrackedBatch, Sequence[int]]]
 """Rows of received batches, ascending in each."""
@@ -111,6 +117,21 @@ class RootStream(OutStream):
         whole = self._whole(rows, base) if self.routes.whole and not self.routes.splitters else None
         return whole if whole is not None else _flush_arrays().root_segments(self, rows, base, None)
 
+    def whole_plain(self, payload: bytes, rows: int, of_rows: object, options: bytes = b"") -> list[bytes] | None:
+        """`OutStream.whole_plain`; `of_rows` is None, or has an id or None for each row."""
+        if of_rows is None:
+            return super().whole_plain(payload, rows, None)
+        ids, tasks = list(cast("Sequence[object]", of_rows)), self.routes.whole
+        if not tasks or rows > _most_derived(tasks) or any(each is None for each in ids):
+            return None
+        self.count(rows)
+        return self._derived(self._open(ids), payload, rows, Encoding.PLAIN)
+
+    def add_plain(self, columns: list[Sequence[object]], rows: int, of_rows: object) -> None:
+        """`OutStream.add_plain`."""
+        self.ids += repeat(None, rows) if of_rows is None else cast("Sequence[object]", of_rows)
+        super().add_plain(columns, rows, None)
+
     def take_back(self) -> bool:
         """`OutStream.take_back`."""
         if taken := super().take_back():
@@ -132,24 +153,28 @@ class RootStream(OutStream):
         tasks = self.routes.whole
         payloads: list[bytes] = []
         for part, payload in self.origin.encoded(rows, self.definition.fields, _reported_later):
-            if len(part) != len(rows) or len(rows) > min(MAX_DERIVED_ROWS, MAX_DERIVED_KEYS // max(1, len(tasks))):
+            if len(part) != len(rows) or len(rows) > _most_derived(tasks):
                 return None
             payloads.append(payload)
         if not payloads:
             return None
-        self.tasks_of_last = tasks
         self.adapt(len(rows), len(payloads[0]))
+        return self._derived(base, payloads[0], len(rows))
+
+    def _derived(self, base: int, payload: bytes, rows: int, encoding: int | None = None) -> list[bytes]:
+        """The segments of rows that are roots from `base` on, and that go to the same tasks."""
+        tasks = self.tasks_of_last = self.routes.whole
         task_id, batch_key = self.origin.task_id, secrets.randbits(64)
         root_base = (task_id << COUNTER_BITS) | base
         options = option(OptionTag.BATCH_KEY, batch_key.to_bytes(8, "little")) + option(
             OptionTag.ROOT_BASE, root_base.to_bytes(8, "little")
         )
-        roots = new_roots_derived(task_id, base, batch_key, len(rows), tasks)
-        traced = self.traced_in(range(len(rows))) if self.points else ()
+        roots = new_roots_derived(task_id, base, batch_key, rows, tasks)
+        traced = self.traced_in(range(rows)) if self.points else ()
         return [
             roots,
             *(
-                self.tuples_segment(chosen, payloads[0], len(rows), options, traced=traced)
+                self.tuples_segment(chosen, payload, rows, options, encoding=encoding, traced=traced)
                 for chosen in destination_lists(tasks)
             ),
         ]
@@ -232,6 +257,34 @@ class AnchoredStream(OutStream):
             return self.emit_columns(columns, batch, direct)
         parts = columns.parts(batch, direct)  # first: it may fail, and then nothing has changed
         return self.flush() + _flush_arrays().anchored_columns(self, columns, parts, batch.num_rows, parents)
+
+    def whole_plain(self, payload: bytes, rows: int, of_rows: object, options: bytes = b"") -> list[bytes] | None:
+        """`OutStream.whole_plain`; `of_rows` is None, or `PlainAnchors`."""
+        if anchored := self._anchored(of_rows, 0):
+            found = _flush_arrays().anchored_options(self, rows, anchored)
+            return None if found is None else super().whole_plain(payload, rows, None, found)
+        return super().whole_plain(payload, rows, None)
+
+    def add_plain(self, columns: list[Sequence[object]], rows: int, of_rows: object) -> None:
+        """`OutStream.add_plain`."""
+        self.anchors.resolve(self.tracker.in_work, len(self.rows))
+        self.anchors.add(self._anchored(of_rows, len(self.rows)), rows)
+        super().add_plain(columns, rows, None)
+
+    def _anchored(self, of_rows: object, start: int) -> list[AnchoredRows]:
+        """The anchors of the rows of a batch, whose first row has the number `start` in the buffer."""
+        found = []
+        for anchor, given in cast("PlainAnchors", of_rows or ()):
+            tracked, places = anchor.id, list(given)
+            if isinstance(anchor, Tuple):
+                tracked, places = anchor.id or self.tracker.in_work, [anchor._index] * len(places)
+            if isinstance(tracked, TrackedBatch):
+                if tracked.acks_sent:
+                    places = [place if place >= 0 and tracked.takes_children(place) else -1 for place in places]
+                if max(places, default=-1) >= 0:
+                    found.append(AnchoredRows(start, tracked, places))
+            start += len(places)
+        return found
 
     def segments_of(self, rows: list[object]) -> list[bytes]:
         """Sends rows without any anchor untracked.
@@ -341,8 +394,13 @@ class Anchors:
             self._regular.append(AnchoredRows(start, current, places))
         del self.parents[:count]
 
+    def add(self, anchored: list[AnchoredRows], rows: int) -> None:
+        """Adds rows whose anchors are resolved, behind those that `resolve` was called for."""
+        self._regular += anchored
+        self._resolved += rows
+
     def take(self) -> tuple[list[AnchoredRows], dict[int, list[tuple[TrackedBatch, int]]]]:
-        """The rows resolved since the last flush: those with one anchor in the batch in work, and all others."""
+        """The rows resolved since the last flush: those with one anchor, by batch, and those with several."""
         taken = self._regular, self._irregular
         self._regular, self._irregular, self._resolved = [], {}, 0
         return taken
@@ -357,8 +415,23 @@ class Anchors:
                 batch = current if tup.id is None else tup.id
                 if isinstance(batch, TrackedBatch) and tup._index >= 0 and batch.takes_children(tup._index):
                     places.append((batch, 0 if batch.is_unit else tup._index))
-            if places:
+            if len(places) > 1:
                 self._irregular[row] = list(dict.fromkeys(places))  # tuples of a unit are one row
+            elif places:
+                self._add(row, *places[0])
+
+    def _add(self, row: int, batch: TrackedBatch, place: int) -> None:
+        """Adds a row with one anchor; components that emit later have many of a batch in a row."""
+        last = self._regular[-1] if self._regular else None
+        if last is not None and last.batch is batch and last.start + len(last.places) == row:
+            last.places.append(place)
+        else:
+            self._regular.append(AnchoredRows(row, batch, [place]))
+
+
+def _most_derived(tasks: Sequence[int]) -> int:
+    """The most rows of the short form of ROOTS."""
+    return min(MAX_DERIVED_ROWS, MAX_DERIVED_KEYS // max(1, len(tasks)))
 
 
 def _reported_later(_row: object, _error: Exception) -> None:
@@ -379,6 +452,8 @@ class _FlushArrays(Protocol):
         regular: list[AnchoredRows],
         irregular: dict[int, list[tuple[TrackedBatch, int]]],
     ) -> list[bytes]: ...
+
+    def anchored_options(self, stream: AnchoredStream, rows: int, anchored: list[AnchoredRows]) -> bytes | None: ...
 
     def anchored_columns(
         self, stream: AnchoredStream, columns: ColumnOutput, parts: Sequence[ColumnPart], rows: int, parents: Parents

@@ -16,7 +16,7 @@ from heron.clock import monotonic_s
 from heron.instance.queues.flow_limits import OutputLimit
 from heron.ipc.control_pb2 import Envelope
 from heron.ipc.frames.frame_limits import FrameLimits, divided
-from heron.ipc.frames.tracking import RootOutcome
+from heron.ipc.frames.tracking import Cause, RootOutcome
 from heron.ipc.wakeup import Wakeup
 from heron.kernel.queue_capacity import PERIOD_S, QueueCapacity
 from heron.planner.physical_plan import PhysicalPlan
@@ -62,12 +62,11 @@ class ReportSeen:
 class RootsSettled:
     """Outcomes of roots of this task with the counters of the roots, in the order of completion.
 
-    `causes` has the counters of roots that failed, and why: documents of `heron.instance.replay.failure_cause`.
-    An empty document repeats the one before it.
+    `causes` has the counters of roots that failed, and why; see `heron.instance.replay.failure_cause`.
     """
 
     outcomes: tuple[tuple[RootOutcome, range | list[int]], ...]
-    causes: tuple[tuple[list[int], list[bytes]], ...] = ()
+    causes: tuple[tuple[list[int], list[Cause]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +105,8 @@ class Sleeper:
 
     __slots__ = ("_asleep", "_lock", "_nudged")
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    def __init__(self, lock: threading.Lock | None = None) -> None:
+        self._lock = lock or threading.Lock()
         self._lock.acquire()
         self._asleep = False
         self._nudged = False
@@ -172,7 +171,7 @@ class DataIn:
         "sleeper",
     )
 
-    def __init__(self, wakeup: Wakeup, capacity: QueueCapacity) -> None:
+    def __init__(self, wakeup: Wakeup, capacity: QueueCapacity, sleeper: Sleeper | None = None) -> None:
         self._items: deque[bytes | Command] = deque()
         self._wakeup = wakeup
         self.capacity = capacity
@@ -180,7 +179,7 @@ class DataIn:
         self._consumed_then = 0
         self._largest_bytes = 0
         self._ran_dry = False
-        self.sleeper = Sleeper()
+        self.sleeper = sleeper or Sleeper()
         self.received_bytes = 0
         self.consumed_bytes = 0
         self.reported_bytes = 0

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple, cast
+
+import msgspec
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -13,11 +16,12 @@ __all__ = ["ColumnRoot", "KeptRoot", "KeptRows", "Replay"]
 _NO_TASK: tuple[int, ...] = ()
 
 
-class KeptRoot(NamedTuple):
+class KeptRoot(msgspec.Struct, gc=False):
     """A root that may be emitted again. `KeptRows` makes it when the root fails; most roots are acked.
 
     `row` is an entry of the log of the stream: the value itself if the stream has one field; or rows of a batch of
-    columns, a `ColumnRoot`. `size_bytes` is its share of the bytes that were sent. `cause` is why a task failed it.
+    columns, a `ColumnRoot`. `size_bytes` is its share of the bytes that were sent. Nothing that it refers to can refer
+    to it, so the collector need not know it.
     """
 
     tup_id: object
@@ -25,7 +29,6 @@ class KeptRoot(NamedTuple):
     stream: str
     direct: Sequence[int]
     size_bytes: int
-    cause: bytes = b""
 
 
 class KeptRows:
@@ -50,10 +53,13 @@ class KeptRows:
         if self._direct is not None:
             self._direct = [each for each, is_root in zip(self._direct, opened, strict=True) if is_root]
 
-    def root(self, place: int, tup_id: object, cause: bytes) -> KeptRoot:
-        """The root at a place of the flush."""
-        direct = _NO_TASK if self._direct is None else self._direct[place]
-        return KeptRoot(tup_id, self._rows[place], self._stream, direct, self.size_bytes, cause)
+    def take(self, places: Sequence[int], ids: Sequence[object]) -> list[KeptRoot]:
+        """The roots at these places of the flush, whose rows are dropped here."""
+        rows, direct = map(self._rows.__getitem__, places), self._direct
+        tasks = repeat(_NO_TASK) if direct is None else map(direct.__getitem__, places)
+        roots = list(map(KeptRoot, ids, rows, repeat(self._stream), tasks, repeat(self.size_bytes)))
+        self.release(places)
+        return roots
 
     def release(self, places: Iterable[int]) -> None:
         """Drops the rows of roots that have ended."""
@@ -82,21 +88,16 @@ class ColumnRoot(NamedTuple):
         return self.batch if self.number is None else self.batch.slice(self.number, 1)
 
 
-class Replay:
-    """The id of a root that was emitted before: the author's id, and how often the root has failed.
+class Replay(msgspec.Struct, eq=False, gc=False):
+    """The id of a root that was emitted before: the author's id, how often the root has failed, and its first emission.
 
     `heard` is whether the author hears how it ends. A root with `endless` is emitted again until it is acked. `letter`
     is the id of the stored dead letter that the root is.
     """
 
-    __slots__ = ("endless", "failures", "heard", "letter", "since_s", "tup_id")
-
-    def __init__(
-        self, tup_id: object, since_s: float, *, heard: bool = True, endless: bool = False, letter: str = ""
-    ) -> None:
-        self.tup_id = tup_id
-        self.since_s = since_s  # when the root was emitted first
-        self.failures = 0
-        self.heard = heard
-        self.endless = endless
-        self.letter = letter
+    tup_id: object
+    since_s: float
+    failures: int = 0
+    heard: bool = True
+    endless: bool = False
+    letter: str = ""

@@ -11,7 +11,7 @@ from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
 from heron.api.config import setting
 from heron.api.dead_letter import DeadLetter
 from heron.errors import HeronError, SerializationError
-from heron.instance.replay.pickled_letter import letter_line, values_of
+from heron.instance.replay.pickled_letter import Letter, LetterRow, letter_line, values_of
 from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT
 from heron.kernel.dead_letter_file import DeadLetterFile
@@ -42,7 +42,7 @@ class LetterStore(Protocol):
         """Letters for which there was no room any more."""
         ...
 
-    def add(self, letters: Mapping[str, DeadLetter]) -> None:
+    def add(self, letters: Mapping[str, LetterRow]) -> None:
         """Adds letters by their ids; reports them if that is not possible."""
         ...
 
@@ -62,7 +62,7 @@ class LetterStore(Protocol):
         """
         ...
 
-    def change(self, changes: Mapping[str, DeadLetter | None]) -> bool:
+    def change(self, changes: Mapping[str, LetterRow | None]) -> bool:
         """Replaces letters by their ids, or removes them; False if that is not possible, which it reports."""
         ...
 
@@ -93,7 +93,7 @@ class StoredLetters:
         """`LetterStore.dropped`."""
         return self._file.dropped
 
-    def add(self, letters: Mapping[str, DeadLetter]) -> None:
+    def add(self, letters: Mapping[str, Letter]) -> None:
         """`LetterStore.add`."""
         lines = [self._line(number, letter) for number, letter in letters.items()]
         before = self._file.appended
@@ -109,7 +109,7 @@ class StoredLetters:
         self._file.check_owner()
         return [each for each in self._file.letters() if each.id in ids]
 
-    def change(self, changes: Mapping[str, DeadLetter | None]) -> bool:
+    def change(self, changes: Mapping[str, Letter | None]) -> bool:
         """`LetterStore.change`."""
         lines = {number: None if each is None else self._line(number, each) for number, each in changes.items()}
         try:
@@ -119,7 +119,7 @@ class StoredLetters:
             return False
         return True
 
-    def _line(self, number: str, letter: DeadLetter) -> LetterLine:
+    def _line(self, number: str, letter: Letter) -> LetterLine:
         return letter_line(letter, number, self.task.component)
 
     def _record(self, line: LetterLine, values: object) -> object:

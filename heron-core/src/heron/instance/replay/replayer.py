@@ -6,25 +6,26 @@ import heapq
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+
+import msgspec
 
 from heron.instance.replay.kept_roots import KeptRoot, Replay
 from heron.instance.replay.replay_policy import ReplayPolicy
-from heron.ipc.frames.tracking import RootOutcome
+from heron.ipc.frames.tracking import NO_CAUSE, Cause, RootOutcome
 
 __all__ = ["GivenUp", "Replayer"]
 
 _SHORTEST = 7 / 8  # of a wait, for a root that joins others
 
 
-@dataclass(frozen=True, slots=True)
-class GivenUp:
+class GivenUp(msgspec.Struct, gc=False):
     """A root that has failed once more than it may."""
 
     root: KeptRoot
     replay: Replay
     outcome: RootOutcome
+    cause: Cause
 
 
 class Replayer:
@@ -88,49 +89,59 @@ class Replayer:
         heard = [each for each in ids if type(each) is not Replay or each.heard]
         return [each.tup_id if type(each) is Replay else each for each in heard]
 
-    def failed(self, roots: Sequence[KeptRoot], outcome: RootOutcome, latency_s: float) -> list[object]:
-        """These roots have failed; returns the author's ids of those that are given up.
+    def failed(
+        self, roots: Sequence[KeptRoot], outcome: RootOutcome, latency_s: float, causes: Sequence[Cause] = ()
+    ) -> list[object]:
+        """These roots have failed, each for its cause; returns the author's ids of those that are given up.
 
-        A root that is lost with a process did nothing wrong: its failure does not count.
+        A root that is lost with a process did nothing wrong: its failure does not count. Only a letter needs the cause,
+        and no budget counts it, so it is not kept.
         """
-        now_s = self._clock()
+        now_s, attempts, counts = self._clock(), self.policy.attempts, outcome is not RootOutcome.LOST
         given_up: list[GivenUp] = []
-        for root in roots:
-            replay = root.tup_id if isinstance(root.tup_id, Replay) else Replay(root.tup_id, now_s - latency_s)
-            replay.failures += outcome is not RootOutcome.LOST
-            if replay.failures > self.policy.attempts and not replay.endless:
+        waiting: dict[int, deque[KeptRoot]] = {}  # by failures
+        for root, cause in zip(roots, causes or itertools.repeat(NO_CAUSE)):  # noqa: B905  # it has no end
+            replay = root.tup_id
+            if type(replay) is not Replay:
+                replay = root.tup_id = Replay(replay, now_s - latency_s)
+            failures = replay.failures = replay.failures + counts
+            if failures > attempts and not replay.endless:
                 self.kept_bytes -= root.size_bytes
-                given_up.append(GivenUp(root, replay, outcome))
-            else:
-                again = root._replace(tup_id=replay, cause=b"")  # only a letter needs it, and no budget counts it
-                self._wait(again, now_s, self.policy.wait_s(replay.failures))
+                given_up.append(GivenUp(root, replay, outcome, cause))
+                continue
+            if failures not in waiting:
+                waiting[failures] = self._together(now_s, self.policy.wait_s(failures))
+            waiting[failures].append(root)
+        self.waiting += len(roots) - len(given_up)
         if given_up:
             self._give_up(given_up)
         return [each.replay.tup_id for each in given_up if each.replay.heard]
 
-    def _wait(self, root: KeptRoot, now_s: float, wait_s: float) -> None:
-        """The root waits, at most an eighth less than `wait_s`: a flush for each few roots costs more than they do."""
+    def _together(self, now_s: float, wait_s: float) -> deque[KeptRoot]:
+        """The roots that wait at most an eighth less than `wait_s`: a flush for each few costs more than they do."""
         due_s, together = self._newest.get(wait_s, (0.0, None))
         if together is None or due_s < now_s + wait_s * _SHORTEST:
             due_s, together = now_s + wait_s, deque()
             self._newest[wait_s] = due_s, together
             heapq.heappush(self._waiting, (due_s, next(self._order), together))
-        together.append(root)
-        self.waiting += 1
+        return together
 
-    def take_due(self, most: float) -> Iterable[KeptRoot]:
+    def take_due(self, most: float) -> list[KeptRoot]:
         """Takes up to `most` roots that are to be emitted now, those that wait longest first."""
         now_s, self._wraps_ids = self._clock(), True
-        while most >= 1 and self._waiting and self._waiting[0][0] <= now_s:
+        taken: list[KeptRoot] = []
+        while (room := most - len(taken)) >= 1 and self._waiting and self._waiting[0][0] <= now_s:
             together = self._waiting[0][2]
-            root = together.popleft()
-            if not together:
+            if len(together) <= room:
                 heapq.heappop(self._waiting)
-            self.waiting -= 1
-            self.kept_bytes -= root.size_bytes  # its next flush counts it again
-            self.replayed += 1
-            most -= 1
-            yield root
+                taken += together
+                together.clear()
+            else:
+                taken += [together.popleft() for _ in range(int(room))]
+        self.waiting -= len(taken)
+        self.kept_bytes -= sum([root.size_bytes for root in taken])  # their next flush counts them again
+        self.replayed += len(taken)
+        return taken
 
     def letter_id(self) -> Replay:
         """The id of a dead letter that is emitted: it is emitted again until a bolt has acked it."""

@@ -6,17 +6,17 @@ the task thread takes the outcome.
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from heron.checkpoints.archive import CheckpointArchive, places_of
 from heron.checkpoints.manifest import CheckpointId, Place, TaskSnapshot
 from heron.clock import monotonic_s
 from heron.errors import HeronError
 from heron.instance.state.state_snapshot import StateSnapshot
+from heron.ipc.machine import REAL_MACHINE, Machine
 
 __all__ = ["CheckpointSaver", "SavedOutcome"]
 
@@ -56,7 +56,14 @@ class _Job:
 class CheckpointSaver:
     """Saves what changed since the last checkpoint; `places` says where each key group is stored."""
 
-    def __init__(self, archive: CheckpointArchive, run: str, task_id: int, on_outcome: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        archive: CheckpointArchive,
+        run: str,
+        task_id: int,
+        on_outcome: Callable[[], None],
+        machine: Machine = REAL_MACHINE,
+    ) -> None:
         """Calls `on_outcome` on another thread when `outcome` has something."""
         self._archive = archive
         self._run = run
@@ -65,10 +72,10 @@ class CheckpointSaver:
         self._places: dict[int, Place] = {}
         self._sizes_bytes: dict[str, int] = {}
         self._job: _Job | None = None
-        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._outcomes: deque[tuple[_Job, str]] = deque()
         self._encoding = False
-        self._thread: threading.Thread | None = None
+        self._machine = machine
+        self._work: Callable[[Callable[[], object]], None] | None = None
 
     @property
     def busy(self) -> bool:
@@ -102,9 +109,6 @@ class CheckpointSaver:
         name = self._archive.task_object(CheckpointId(self._run, number), self._task_id)
         self._job = _Job(number, name, snapshot, payloads, keyed)
         self._encoding = True
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._store, name="checkpoints", daemon=True)
-            self._thread.start()
 
     def advance(self) -> bool:
         """Task thread: encodes one slice; returns whether another slice is to be encoded.
@@ -129,7 +133,9 @@ class CheckpointSaver:
         if not job.keyed.done:
             return True
         self._encoding = False
-        self._jobs.put(job)
+        if self._work is None:
+            self._work = self._machine.worker("checkpoints")
+        self._work(partial(self._store, job))
         return False
 
     def outcome(self) -> SavedOutcome | None:
@@ -163,20 +169,18 @@ class CheckpointSaver:
             save_s=monotonic_s() - job.began_s,
         )
 
-    def _store(self) -> None:
-        while True:
-            job = self._jobs.get()
-            error = ""
-            try:
-                job.places = places_of(job.name, job.payloads)
-                if job.payloads:
-                    self._archive.save(job.name, job.payloads)
-            except HeronError as failure:
-                error = str(failure)
-            except Exception as failure:  # of a driver of a third party
-                error = f"{type(failure).__name__}: {failure}"
-            self._outcomes.append((job, error))
-            self._on_outcome()
+    def _store(self, job: _Job) -> None:
+        error = ""
+        try:
+            job.places = places_of(job.name, job.payloads)
+            if job.payloads:
+                self._archive.save(job.name, job.payloads)
+        except HeronError as failure:
+            error = str(failure)
+        except Exception as failure:  # of a driver of a third party
+            error = f"{type(failure).__name__}: {failure}"
+        self._outcomes.append((job, error))
+        self._on_outcome()
 
 
 def _used_bytes(places: dict[int, Place]) -> dict[str, int]:

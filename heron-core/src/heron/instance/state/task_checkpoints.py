@@ -22,6 +22,7 @@ from heron.instance.state.keyed_state import KeyedStateStore
 from heron.instance.state.state_payload import decode_operator_state, encode_operator_state
 from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
+from heron.ipc.machine import REAL_MACHINE, Machine
 from heron.kernel.role_spec import InstanceSpec
 from heron.planner.physical_plan import CheckpointPlan, PlanIndex
 
@@ -43,13 +44,14 @@ class TaskCheckpoints:
         keyed: KeyedStateStore,
         send: Callable[[Envelope], None],
         nudge: Callable[[], None],
+        machine: Machine = REAL_MACHINE,
     ) -> None:
         """`send` sends a control message; `nudge` wakes the task thread, and is called on another thread."""
         self._spec = spec
         self._archive = archive
         self._keyed = keyed
         self._send = send
-        self._saver = CheckpointSaver(archive, spec.topology_id, spec.task_id, nudge)
+        self._saver = CheckpointSaver(archive, spec.topology_id, spec.task_id, nudge, machine)
         self._operator: State = HashMapState()
         self.letters: HeldLetters | None = None
         """The dead letters of the task, if it keeps any; part of its state."""

@@ -10,6 +10,8 @@ from functools import partial
 from types import CodeType, UnionType
 
 from heron.api.tuple import Tuple
+from heron.author_text import short_text
+from heron.errors import UsageError
 from heron.instance.queues.data_queue import Sleeper
 
 __all__ = ["QueuedCollector", "QueuedTarget"]
@@ -77,6 +79,14 @@ class QueuedCollector:
         end = self._target.end
         if end is not None:
             self._queue(end)
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Queues a call of a function."""
+        given: object = function  # an author's call is not checked by types
+        if not callable(given):
+            msg = f"call: {short_text(given)} cannot be called; give a function without arguments"
+            raise UsageError(msg)
+        self._queue(function)
 
     def drain(self, failed: Callable[[BaseException, str], None]) -> None:
         """Task thread: executes the queued calls; passes each exception to `failed`, with the line of the call."""

@@ -8,7 +8,7 @@ from typing import Any
 from heron.api.component import ThreadsafeCollector
 from heron.api.config import merged_config
 from heron.api.context import ITaskHook, S, TopologyContext
-from heron.api.definition import ComponentDefinition, GroupingDefinition
+from heron.api.definition import ComponentDefinition, GroupingDefinition, TopologyDefinition
 from heron.api.metrics import IMetric
 from heron.api.names import is_a
 from heron.api.stream_id import GlobalStreamId
@@ -69,6 +69,10 @@ class TaskContext(TopologyContext):
         """`TopologyContext`."""
         topology = self.index.plan.topology
         return merged_config(topology.config, topology.component(self._task.component).config)
+
+    def get_topology(self) -> TopologyDefinition:
+        """`TopologyContext`."""
+        return self.index.plan.topology
 
     def get_component_tasks(self, component_id: str) -> list[int]:
         """`TopologyContext`."""

@@ -14,7 +14,17 @@ from heron.api.api_constants import TOPOLOGY_INSPECT_TUPLES
 from heron.api.dead_letter import DeadLetter, FailedRecordError
 from heron.api.definition import ComponentDefinition
 from heron.api.tuple import Tuple
-from heron.author_text import HIDDEN, Described, class_name, named_error, raised_lines, short_text, traceback_text
+from heron.author_text import (
+    HIDDEN,
+    Described,
+    class_name,
+    error_text,
+    named_error,
+    raised_at,
+    short_text,
+    traceback_text,
+    without_middle,
+)
 from heron.clock import wall_s
 from heron.driver_kit.code_origin import CodeOrigin, innermost_lines
 from heron.errors import UserCodeError
@@ -81,13 +91,23 @@ class UserErrors:
             first = min(codes, key=lambda code: code.co_firstlineno)
             self._home = f"{first.co_filename}, line {first.co_firstlineno} or after ({component.__qualname__})"
 
-    def note(self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = "") -> None:
+    def note(
+        self,
+        doing: str,
+        error: BaseException,
+        remedy: str,
+        record: object = None,
+        at: tuple[object, ...] = (),
+        *,
+        place: str = "",
+    ) -> None:
         """`report` without a description, in a tenth of the time if a failure of this class at these lines was shown.
 
-        An error that carries its place is always described, because its lines are the engine's.
+        `at` is the `raised_at` of the error, if the caller has it. An error that carries its place is always described,
+        because its lines are the engine's.
         """
-        key = (doing, type(error), *raised_lines(error))
-        if (known := self._raised_at.get(key)) is not None:
+        at = at or raised_at(doing, error)
+        if (known := self._raised_at.get(at)) is not None:
             self.count += 1
             known.count += 1
             if known.count == _AGAIN:
@@ -97,7 +117,7 @@ class UserErrors:
         if error.__traceback__ is not None and not isinstance(error, UserCodeError):
             if len(self._raised_at) >= _SHOWN_AT_MOST:
                 self._raised_at.clear()
-            self._raised_at[key] = found
+            self._raised_at[at] = found
 
     def report(self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = "") -> str:
         """Counts the failure, prints it if it is new, and returns its description of one line.
@@ -116,10 +136,12 @@ class UserErrors:
         own = error if isinstance(error, UserCodeError) else UserCodeError()
         place = own.place or _author_place(error.__traceback__, place or self._home)
         with_record = f" with {self._shown(record)}" if record is not None else ""
-        line = f"{self._subject}: {doing}{with_record} raised {named_error(error)}; at {place}; {remedy}"
+        named = error_text(error) if own.exception else named_error(error)
+        line = f"{self._subject}: {doing}{with_record} raised {named}; at {place}; {remedy}"
         line = line.encode("utf-8", "backslashreplace").decode()  # a file name, for example, may not be valid text
         self.last = line
-        what = f"{class_name(error)} at {place}"
+        exception = own.exception or class_name(error)
+        what = f"{exception} at {place}"
         key = (doing, own.part, what)
         if (known := self._seen.get(key)) is not None:
             known.count += 1
@@ -131,10 +153,14 @@ class UserErrors:
             return self._others
         found = self._seen[key] = _Counted(_end_of(": ".join(filter(None, (doing, own.part, what)))))
         found.count = 1
-        _show(f"heron: {line}{self._switch(with_record)}\n{traceback_text(error)}")
+        trace = traceback_text(error)
+        if own.trace is not None:
+            _log.debug("%s: %s", self._subject, trace)
+            trace = own.trace
+        _show(f"heron: {line}{self._switch(with_record)}\n{without_middle(trace)}")
         event_id = f"error-{self._task_id}-{self._incarnation}-{next(self._numbers)}"
-        attributes = {"message": line, "error": found.name, "exception": class_name(error), "place": place}
-        attributes["trace"] = traceback_text(error, _TRACE_CHARACTERS)
+        attributes = {"message": line, "error": found.name, "exception": exception, "place": place}
+        attributes["trace"] = without_middle(trace, _TRACE_CHARACTERS)
         self._events.append(Event(event_id, "user-error", wall_s(), f"task-{self._task_id}", "", attributes))
         return found
 

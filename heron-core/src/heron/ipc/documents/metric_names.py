@@ -22,6 +22,7 @@ __all__ = [
     "CPU_WAIT",
     "DEAD_LETTERS_DROPPED",
     "DEAD_LETTER_COUNT",
+    "DEBUGGED",
     "DEPOSED_MESSAGES",
     "DROPPED_TUPLES",
     "EMIT_BATCH_BYTES",
@@ -97,6 +98,7 @@ TRUE_RATE_IN = "true-rate-in"  # gauge, tuples/s; bolt: tuples executed per seco
 TRUE_RATE_OUT = "true-rate-out"  # gauge, tuples/s; tuples emitted per second of useful time, in the last period
 SELECTIVITY = "selectivity"  # gauge, 1; bolt: tuples emitted for each tuple executed, in the last period
 CPU_WAIT = "cpu-wait-s"  # counter, s; time for which a task or a stream manager was ready and had no processor
+DEBUGGED = "debugged-s"  # counter, s; label by: since a debugger is attached to a task; left out without one
 HOT_KEY_SHARE = "hot-key-share"  # gauge, 1; label key: share of a bolt's top key; see heron.instance.input.key_sample
 HOT_GROUP_SHARE = "hot-group-share"  # gauge, 1; label group: the key group that a bolt gets most
 BACKLOG = "backlog"  # gauge, tuples; spout: what waits at its source, if its `backlog` says so

@@ -22,9 +22,12 @@ __all__ = [
     "MAX_CAUSE_BYTES",
     "MAX_DERIVED_KEYS",
     "MAX_DERIVED_ROWS",
+    "NO_CAUSE",
     "RANGE",
+    "Cause",
     "RootOutcome",
     "ack_range",
+    "cause_lines",
     "expect_counters",
     "expect_length",
     "new_roots_derived",
@@ -42,10 +45,15 @@ MAX_DERIVED_KEYS = 1 << 24
 """The limit of rows times tasks of the short form of ROOTS: the receiver computes a key for each, in 10 ns."""
 
 MAX_CAUSE_BYTES = 16 * 1024
-"""The most bytes of the document of a cause."""
+"""The most bytes of a line of a CAUSE segment."""
 
 MAX_CAUSES_BYTES = 128 * 1024
-"""The most bytes of all documents of a CAUSE segment."""
+"""The most bytes of all lines of a CAUSE segment."""
+
+Cause = tuple[bytes, bytes]
+"""A document that says why a root failed, and the text that completes it, in JSON; empty if the document has all."""
+
+NO_CAUSE: Cause = (b"", b"")
 
 _COUNTER_MASK = (1 << COUNTER_BITS) - 1
 
@@ -111,18 +119,34 @@ def parse_settled(data: bytes, head: SegmentHead) -> tuple[RootOutcome, range | 
     return outcome, list(struct.unpack(f"<{head.rows}q", payload))
 
 
-def parse_cause(data: bytes, head: SegmentHead) -> tuple[list[int], list[bytes]]:
-    """The counters of a CAUSE segment, and a document for each. An empty one repeats the one before it.
+def cause_lines(data: bytes, head: SegmentHead) -> list[bytes]:
+    """The lines of a CAUSE segment, one for each of its counters.
 
     Raises:
-        RemoteProtocolError: when its length, or the number or length of its documents is wrong.
+        RemoteProtocolError: when its length, or the number or length of its lines is wrong.
     """
-    payload = memoryview(data)[head.payload_start : head.end]
-    listed = _SIZE * head.rows
-    expect_length(listed <= len(payload) <= listed + MAX_CAUSES_BYTES, head)
-    documents = bytes(payload[listed:]).split(b"\n")
-    expect_length(len(documents) == head.rows and max(map(len, documents)) <= MAX_CAUSE_BYTES, head)
-    return list(struct.unpack(f"<{head.rows}q", payload[:listed])), documents
+    start = head.payload_start + _SIZE * head.rows
+    expect_length(0 <= head.end - start <= MAX_CAUSES_BYTES, head)
+    lines = data[start : head.end].split(b"\n")
+    expect_length(len(lines) == head.rows and max(map(len, lines)) <= MAX_CAUSE_BYTES, head)
+    return lines
+
+
+def parse_cause(data: bytes, head: SegmentHead) -> tuple[list[int], list[Cause]]:
+    """The counters of a CAUSE segment, and the cause of each.
+
+    Raises:
+        RemoteProtocolError: as `cause_lines`.
+    """
+    causes: list[Cause] = []
+    document = text = b""
+    for line in cause_lines(data, head):
+        if line[:1] == b"{":
+            document, text = line, b""
+        elif line:
+            text = line
+        causes.append((document, text))
+    return list(struct.unpack_from(f"<{head.rows}q", data, head.payload_start)), causes
 
 
 def tracking_segment(task_id: int, kind: int, encoding: int, rows: int, payload: bytes, stream: int = 0) -> bytes:

@@ -9,9 +9,9 @@ the key of its batch, its row and its destination task. Plain counters would can
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from heron.ipc.frames.tracking import (
     MAX_DERIVED_KEYS,
     MAX_DERIVED_ROWS,
     RANGE,
+    Cause,
     RootOutcome,
     expect_counters,
     expect_length,
@@ -39,7 +40,6 @@ __all__ = [
     "NewRoots",
     "RootCounters",
     "acks",
-    "causes",
     "edge_keys",
     "edge_keys_of_range",
     "fails",
@@ -49,6 +49,7 @@ __all__ = [
     "parse_new_roots",
     "row_numbers",
     "settled",
+    "settled_listed",
     "words_of",
 ]
 
@@ -62,7 +63,8 @@ _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _SHIFT_30, _SHIFT_27, _SHIFT_31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
-_COUNTER_MASK = np.uint64((1 << COUNTER_BITS) - 1)
+_COUNTERS = (1 << COUNTER_BITS) - 1
+_COUNTER_MASK = np.uint64(_COUNTERS)
 _TASK_SHIFT = np.uint64(COUNTER_BITS)
 _BASE = struct.Struct("<Q")
 _SIZE = 8
@@ -164,38 +166,25 @@ def parse_ack(data: bytes, head: SegmentHead) -> AckBatch:
     return AckBatch(_counter(base, head, rows), None, edge_keys_of_range(batch_key, rows, task_id), head.rows)
 
 
-def fails(roots: U64) -> Iterator[bytes]:
-    """FAIL segments: for each task of the roots, at most `MOST_LISTED` roots in each."""
-    for task_id, chosen in _by_task(roots):
-        counters = roots[chosen] & _COUNTER_MASK
-        for part in _slices(len(counters)):
-            listed = counters[part]
-            yield tracking_segment(task_id, SegmentKind.FAIL, LISTED, len(listed), listed.tobytes())
+def fails(roots: Iterable[int], why: Sequence[Cause] | None = None) -> Iterator[bytes]:
+    """FAIL segments: for each task of the roots, at most `MOST_LISTED` roots in each.
 
-
-def causes(roots: U64, documents: Sequence[bytes]) -> Iterator[bytes]:
-    """CAUSE segments: why these roots fail, a document for each, for each task of the roots.
-
-    Roots with equal documents come together, because a segment has a document only where another one begins.
+    With `why`, a cause for each root, they are behind CAUSE segments. Roots that fail are few, so lists take less time
+    than arrays.
     """
-    if 1 < len(set(documents)) < len(documents):
-        order = _equal_together(documents)
-        roots, documents = roots[order], [documents[place] for place in order]
-    for task_id, chosen in _by_task(roots):
-        counters = roots[chosen] & _COUNTER_MASK
-        own = (
-            documents if isinstance(chosen, slice) else [documents[place] for place in np.flatnonzero(chosen).tolist()]
-        )
-        for part, lines in _parts_of(own):
-            listed = counters[part]
-            yield tracking_segment(task_id, SegmentKind.CAUSE, LISTED, len(listed), listed.tobytes() + lines)
+    for task_id, counters, places in _counters_by_task(roots):
+        if why is not None:
+            own = why if len(places) == len(why) else [why[place] for place in places]
+            for part, lines in _causes(counters, own):
+                yield _listed(task_id, SegmentKind.CAUSE, part, lines)
+        for each in _slices(len(counters)):
+            yield _listed(task_id, SegmentKind.FAIL, counters[each])
 
 
-def parse_fail(data: bytes, head: SegmentHead) -> RootCounters:
+def parse_fail(data: bytes, head: SegmentHead) -> list[int]:
     """The roots of a FAIL segment."""
-    payload = memoryview(data)[head.payload_start : head.end]
-    expect_length(len(payload) == _SIZE * head.rows, head)
-    return words_of(payload).view(np.int64)
+    expect_length(head.end - head.payload_start == _SIZE * head.rows, head)
+    return list(struct.unpack_from(f"<{head.rows}q", data, head.payload_start))
 
 
 def words_of(data: bytes | memoryview) -> U64:
@@ -210,6 +199,12 @@ def words_of(data: bytes | memoryview) -> U64:
 def settled(task_id: int, outcome: RootOutcome, roots: RootCounters) -> list[bytes]:
     """SETTLED segments: the outcome of these roots of a task, in the order in which they settled."""
     return [_settled(task_id, outcome, roots[part]) for part in _slices(len(roots))]
+
+
+def settled_listed(task_id: int, outcome: RootOutcome, counters: list[int]) -> Iterator[bytes]:
+    """SETTLED segments that list the roots, which are few."""
+    for part in _slices(len(counters)):
+        yield _listed(task_id, SegmentKind.SETTLED, counters[part], stream=outcome)
 
 
 def _settled(task_id: int, outcome: RootOutcome, roots: RootCounters) -> bytes:
@@ -239,33 +234,55 @@ def _expect_few(head: SegmentHead, rows: int, tasks: int = 1) -> None:
         raise RemoteProtocolError(msg, Violation.SIZE)
 
 
-def _slices(count: int) -> Sequence[slice]:
+def _slices(count: int, most: int = MOST_LISTED) -> Sequence[slice]:
     """All of `count` roots, in parts that one segment may list."""
-    if 0 < count <= MOST_LISTED:
+    if 0 < count <= most:
         return (slice(0, count),)
-    return [slice(at, min(at + MOST_LISTED, count)) for at in range(0, count, MOST_LISTED)]
+    return [slice(at, min(at + most, count)) for at in range(0, count, most)]
 
 
-def _equal_together(documents: Sequence[bytes]) -> list[int]:
-    """The places of these documents; those of equal ones follow each other."""
-    places: dict[bytes, list[int]] = {}
-    for place, each in enumerate(documents):
-        places.setdefault(each, []).append(place)
-    return list(chain.from_iterable(places.values()))
+def _causes(counters: list[int], why: Sequence[Cause]) -> Iterator[tuple[list[int], bytes]]:
+    """The counters and the lines of CAUSE segments.
+
+    Roots with equal causes come together, because a line has only what differs from the line before it.
+    """
+    documents, texts = [document for document, _ in why], [text for _, text in why]
+    different, repeats = set(documents), len(set(texts)) < len(texts)
+    if repeats or len(different) > 1:
+        order = sorted(range(len(why)), key=why.__getitem__)
+        counters, documents = [counters[place] for place in order], [documents[place] for place in order]
+        texts = [texts[place] for place in order]
+    longest = max(map(len, texts)) + len(b',"text":}\n')
+    with_all = (MAX_CAUSES_BYTES - sum(map(len, different))) // longest
+    each_with_one = MAX_CAUSES_BYTES // (max(map(len, different)) + longest)
+    for part in _slices(len(why), min(MOST_LISTED, max(with_all, each_with_one))):
+        lines, here = texts[part], documents[part]
+        if repeats:
+            lines[1:] = [b"" if text == before else text for before, text in pairwise(lines)]
+        for document in set(here) if len(different) > 1 else different:
+            first = here.index(document)
+            text = texts[part.start + first]
+            lines[first] = b'%s,"text":%s}' % (document[:-1], text) if text else document
+        yield counters[part], b"\n".join(lines)
 
 
-def _parts_of(documents: Sequence[bytes]) -> Iterator[tuple[slice, bytes]]:
-    """The documents as lines, in parts that one segment may have; a line that repeats the one before is empty."""
-    lines: list[bytes] = []
-    start, size_bytes, before = 0, 0, b""
-    for at, each in enumerate(documents):
-        if at > start and (size_bytes + len(each) >= MAX_CAUSES_BYTES or len(lines) == MOST_LISTED):
-            yield slice(start, at), b"\n".join(lines)
-            start, size_bytes, before, lines = at, 0, b"", []
-        lines.append(b"" if each == before else each)
-        size_bytes += len(lines[-1]) + 1
-        before = each
-    yield slice(start, len(documents)), b"\n".join(lines)
+def _counters_by_task(roots: Iterable[int]) -> Iterator[tuple[int, list[int], Sequence[int]]]:
+    """The counters of roots and their places among these, for each task."""
+    listed = list(map(int, roots))
+    first, last = min(listed, default=0) >> COUNTER_BITS, max(listed, default=-1) >> COUNTER_BITS
+    if first == last:  # the usual case
+        yield first, [root & _COUNTERS for root in listed], range(len(listed))
+        return
+    found: dict[int, list[int]] = {}
+    for place, root in enumerate(listed):
+        found.setdefault(root >> COUNTER_BITS, []).append(place)
+    for task_id, places in sorted(found.items()):
+        yield task_id, [listed[place] & _COUNTERS for place in places], places
+
+
+def _listed(task_id: int, kind: SegmentKind, counters: list[int], more: bytes = b"", stream: int = 0) -> bytes:
+    payload = struct.pack(f"<{len(counters)}Q", *counters) + more
+    return tracking_segment(task_id, kind, LISTED, len(counters), payload, stream)
 
 
 def _by_task(roots: U64) -> Iterator[tuple[int, NDArray[np.bool_] | slice]]:

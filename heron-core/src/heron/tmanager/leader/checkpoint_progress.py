@@ -76,14 +76,26 @@ class CheckpointProgress:
         return self._plans.checkpoint_plan().number + 1
 
     def losses_reported(
-        self, container_id: int, incarnation: int, losses: int, by_task: Mapping[int, int] | None = None
+        self,
+        container_id: int,
+        incarnation: int,
+        losses: int,
+        by_task: Mapping[int, int] | None = None,
+        *,
+        again: bool = False,
     ) -> None:
         """A stream manager reports how often it has lost data; another incarnation has lost all that it held.
 
-        `by_task` divides the losses: by the task whose process died, or 0 for data of any task in the container.
+        `by_task` divides the losses: by the task whose process died, or 0 for data of any task in the container. If it
+        has connected `again`, its tasks may have reported meanwhile, and do not report again. So the checkpoint under
+        way is taken again, and the topology ends with another one if a commit is missing.
         """
         if self.restores.losses_reported(container_id, incarnation, losses, by_task or {}):
             self._abandon("")
+        elif again:
+            if self._pending is not None and not self._pending.is_storing:
+                self._abandon("")
+            self._complete_after_end = self.is_final()
 
     def reported(self, report: CheckpointReport) -> None:
         """A task reports; reports that do not belong to the checkpoint under way change nothing."""

@@ -104,7 +104,8 @@ class Leader:
             instructions.append(NoteEvent("stmgr-registered", f"stmgr-{container_id}", facts))
             instructions += self._lift(self._back_pressure.forget(container_id, self._clock.wall_s()))
         if self._checkpoints is not None:
-            self._checkpoints.losses_reported(container_id, location.incarnation, losses, lost_by_task)
+            again = registration is Registration.SAME
+            self._checkpoints.losses_reported(container_id, location.incarnation, losses, lost_by_task, again=again)
         before = self.known.plan
         if registration is Registration.MOVED:
             self._ports_changed = True  # of all containers at once, when keys rotate: the next tick makes one plan

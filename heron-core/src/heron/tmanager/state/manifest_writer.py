@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-import queue
-import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointManifest
 from heron.errors import HeronError
 from heron.ipc.reactor import Reactor
-from heron.ipc.wakeup import Wakeup
 
 __all__ = ["ManifestWriter"]
 
@@ -32,32 +30,29 @@ class ManifestWriter:
         self._archive = archive
         self._kept = kept
         self._on_stored = on_stored
-        self._wanted: queue.SimpleQueue[tuple[CheckpointManifest, bool]] = queue.SimpleQueue()
         self._outcomes: deque[tuple[int, str]] = deque()
-        self._wakeup = Wakeup()
+        self._wakeup = reactor.machine.wakeup()
         self._wakeup.asleep = True
         reactor.on_readable(self._wakeup.fd, self._deliver)
-        threading.Thread(target=self._run, name="manifests", daemon=True).start()
+        self._work = reactor.machine.worker("manifests")
 
     def store(self, manifest: CheckpointManifest, *, keeps_older: bool = False) -> None:
         """Stores a manifest soon, and then removes older checkpoints unless `keeps_older`."""
-        self._wanted.put((manifest, keeps_older))
+        self._work(partial(self._store, manifest, keeps_older))
 
-    def _run(self) -> None:
-        while True:
-            manifest, keeps_older = self._wanted.get()
-            error = ""
-            try:
-                self._archive.save_manifest(manifest)
-            except HeronError as failure:
-                error = f"its manifest cannot be stored: {failure}"
-            except Exception as failure:  # of a driver of a third party
-                _log.exception("storing the manifest of checkpoint %s", manifest.id)
-                error = f"its manifest cannot be stored: {type(failure).__name__}: {failure}"
-            self._outcomes.append((manifest.number, error))
-            self._wakeup.wake()
-            if not error and not keeps_older:
-                self._dispose_older(manifest)
+    def _store(self, manifest: CheckpointManifest, keeps_older: bool) -> None:
+        error = ""
+        try:
+            self._archive.save_manifest(manifest)
+        except HeronError as failure:
+            error = f"its manifest cannot be stored: {failure}"
+        except Exception as failure:  # of a driver of a third party
+            _log.exception("storing the manifest of checkpoint %s", manifest.id)
+            error = f"its manifest cannot be stored: {type(failure).__name__}: {failure}"
+        self._outcomes.append((manifest.number, error))
+        self._wakeup.wake()
+        if not error and not keeps_older:
+            self._dispose_older(manifest)
 
     def _dispose_older(self, newest: CheckpointManifest) -> None:
         """Chooses the checkpoints that stay, and disposes what none of them needs.

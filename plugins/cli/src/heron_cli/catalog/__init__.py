@@ -5,5 +5,6 @@ checks found. Called by everything that needs a driver. A driver is called throu
 exceptions is one of ours.
 
 Reading order: `drivers` (one driver by family and name), `other_plugins` (observers, services, compat plugins),
-`plugin_path`, `third_party`, and the checks of two commands: `plugin_check`, `profile_check`.
+`compat_entries` (the plugin of a program), `plugin_path`, `third_party`, and the checks of two commands:
+`plugin_check`, `profile_check`.
 """

@@ -45,9 +45,20 @@ GROUP_PREFIX = "heron."
 """The entry-point group of a family is this prefix and the name of the family."""
 
 SHIPPED: Mapping[str, tuple[str, ...]] = {
-    "scheduler": ("kubernetes", "local", "nomad", "slurm", "spark", "yarn"),
+    "scheduler": (
+        "aurora",
+        "ecs",
+        "kubernetes",
+        "local",
+        "marathon",
+        "mesos",
+        "nomad",
+        "slurm",
+        "spark",
+        "yarn",
+    ),
     "statemgr": ("hdfs", "localfs", "zookeeper"),
-    "uploader": ("hdfs", "http", "localfs", "s3"),
+    "uploader": ("hdfs", "http", "localfs", "oci", "s3"),
     "packing": ("ffd", "rcrr", "roundrobin"),
     "metricsink": ("file", "graphite", "otlp", "prometheus", "scribe"),
     "serializer": ("arrow", "msgpack"),

@@ -1,8 +1,8 @@
 """The installed plugins that no profile chooses: compat plugins, observers, and those of unknown groups.
 
-A compat plugin serves a foreign package, so that programs written for that package run unchanged. A program imports
-the package, so the plugin is not a driver and has no contract. Its entry point, in the group ``heron.compat``, names a
-class whose `package` is the package that it serves.
+A compat plugin runs programs unchanged that were written for a foreign package or system. The program needs it, and no
+profile names it. Its entry point, in the group ``heron.compat``, names a class whose `package` is that package or
+system; see `heron.spi.compat`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _OTHER_GROUPS = ("command", _CONFIG_FAMILY, _SERVICE_FAMILY)  # their entry poin
 
 
 def compat_catalog() -> tuple[DriverInfo, ...]:
-    """Return every installed compat plugin by name; its capability is the package that it serves."""
+    """Return every installed compat plugin by name; its capability is the package or system that it serves."""
     return tuple(_describe(COMPAT_FAMILY, each, "compat plugin", _served) for each in _points(COMPAT_FAMILY))
 
 

@@ -34,13 +34,7 @@ from heron_cli.topologies.checkpoint_list import (
     open_archive,
     wait_for_checkpoint,
 )
-from heron_cli.topologies.environment import (
-    Environment,
-    ProfileChoice,
-    close_statemgr,
-    find_profile,
-    lifecycle_hooks,
-)
+from heron_cli.topologies.environment import Environment, ProfileChoice, close_statemgr, find_profile, lifecycle_hooks
 from heron_cli.topologies.logs.log_files import LogLine
 from heron_cli.topologies.logs.log_reader import find_logs, follow_logs, follow_remote, last_logs
 from heron_cli.topologies.logs.log_search import search_logs
@@ -445,17 +439,18 @@ class Client:
         Raises:
             PackageError: when the uploader cannot list its packages.
         """
-        return PackageStore(self._statemgr, self._environment().uploader).packages()
+        return self.package_store().packages()
+
+    def package_store(self) -> PackageStore:
+        """Return the stored packages, to find, tag and untag them."""
+        return PackageStore(self._statemgr, self._environment().uploader, self._check_writable)
 
     def prune_packages(self, *, older_than_s: float, keep: int = 0, dry_run: bool = False) -> PruneResult:
-        """Remove the packages that no topology of the state manager uses.
+        """Remove the packages that no topology of the state manager uses and no tag keeps.
 
         Packages younger than `older_than_s`, and the `keep` youngest of each name, stay. Raises as `packages` does.
         """
-        if not dry_run:
-            self._check_writable("a removal of packages")
-        store = PackageStore(self._statemgr, self._environment().uploader)
-        return store.prune(older_than_s, keep, dry_run=dry_run)
+        return self.package_store().prune(older_than_s, keep, dry_run=dry_run)
 
     def close(self) -> None:
         """Close the state manager; idempotent."""

@@ -5,7 +5,7 @@ command when it is called, so a command imports only what it needs. The package 
 command, and the file has it.
 
 Shared: `options` (the profile, and the client that a command opens), `completion` (names that a shell offers),
-`task_argument`. Services of other distributions use `options` too. The commands, by what they do:
+`task_argument`, `file_arguments`. Services of other distributions use `options` too. The commands, by what they do:
 
 - start a topology, or show what would start: `run`, `submit` (with `manifests`), `plan`
 - look at topologies: `list`, `status`, `logs`, `metrics`, `trace`

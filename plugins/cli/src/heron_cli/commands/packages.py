@@ -1,4 +1,4 @@
-"""``heron packages``: lists stored packages, and removes those that no topology uses."""
+"""``heron packages``: lists and tags stored packages, and removes those that no topology uses and no tag keeps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from heron.spi.uploader import PackageEntry
 from heron_cli.client.client import Client
 from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option
 from heron_cli.topologies.package_store import StoredPackage
-from heron_cli.view.text import counted, echo, format_age, format_bytes, print_json
+from heron_cli.view.text import columns, counted, echo, format_age, format_bytes, print_json
 
 __all__ = ["packages"]
 
@@ -23,7 +23,7 @@ _profile = profile_option("The profile whose packages are listed or removed.")
 
 @click.group()
 def packages() -> None:
-    """Lists and removes stored packages."""
+    """Lists, tags and removes stored packages."""
 
 
 @packages.command("list")
@@ -41,8 +41,58 @@ def list_packages(profile: str, options: ChoiceOptions, as_json: bool) -> None:
         entry = each.package
         state = f"in use by {each.topology}" if each.topology else ("" if entry.whole else "unfinished")
         size, age = format_bytes(entry.size_bytes), format_age(entry.age_s)
-        echo(f"{entry.name:<30}  {size:>9}  {age:>8}  {state:<20}  {entry.uri}")
+        tags = f"  {', '.join(entry.tags)}" if entry.tags else ""
+        echo(f"{entry.name:<30}  {size:>9}  {age:>8}  {state:<20}  {entry.uri}{tags}")
     echo(f"{counted(len(found), 'package')}, {format_bytes(_total(each.package for each in found))}")
+
+
+@packages.command()
+@click.argument("reference", metavar="NAME:TAG|NAME:VERSION")
+@_profile
+@choice_options(without=False)
+@json_option
+def show(reference: str, profile: str, options: ChoiceOptions, as_json: bool) -> None:
+    """Shows one package; VERSION is the first 8 digits of its SHA-256 or more."""
+    with Client(options.choose(profile)) as client:
+        found = client.package_store().find(reference)
+    if as_json:
+        print_json(_fields(found))
+        return
+    entry = found.package
+    rows = [
+        ("name", entry.name),
+        ("version", entry.version),
+        ("tags", ", ".join(entry.tags) or "none"),
+        ("size", format_bytes(entry.size_bytes)),
+        ("age", format_age(entry.age_s)),
+        ("in use by", found.topology or "no topology of this profile"),
+        ("uri", entry.uri),
+    ]
+    for line in columns(rows):
+        echo(line)
+
+
+@packages.command()
+@click.argument("reference", metavar="NAME:TAG|NAME:VERSION")
+@click.argument("tag")
+@_profile
+@choice_options(without=False)
+def tag(reference: str, tag: str, profile: str, options: ChoiceOptions) -> None:
+    """Lets TAG mean this package from now on, and keeps the package; a rollback is the same with an older version."""
+    with Client(options.choose(profile)) as client:
+        found = client.package_store().tag(reference, tag)
+    echo(f"{found.name}:{tag} is version {found.version[:12]}")
+
+
+@packages.command()
+@click.argument("reference", metavar="NAME:TAG")
+@_profile
+@choice_options(without=False)
+def untag(reference: str, profile: str, options: ChoiceOptions) -> None:
+    """Removes a tag, so that it keeps its package no longer; the package stays."""
+    with Client(options.choose(profile)) as client:
+        client.package_store().untag(reference)
+    echo(f"{reference} is removed")
 
 
 @packages.command()
@@ -72,7 +122,7 @@ def prune(
     options: ChoiceOptions,
     as_json: bool,
 ) -> None:
-    """Removes the packages that no topology of the profile's state manager uses.
+    """Removes the packages that no topology of the profile's state manager uses, and that have no tag but `latest`.
 
     It does not see topologies of other state managers: where several state managers share a store, give each its own
     place there. Exit codes: 0 done, 1 some packages could not be removed.
@@ -101,6 +151,8 @@ def _fields(stored: StoredPackage) -> dict[str, object]:
         "age_s": round(entry.age_s, 1),
         "whole": entry.whole,
         "topology": stored.topology or None,
+        "version": entry.version or None,
+        "tags": entry.tags,
     }
 
 

@@ -6,6 +6,7 @@ import click
 
 from heron.spi.engine import PipelineChoices
 from heron_cli.commands.completion import complete_file
+from heron_cli.commands.file_arguments import file_arguments, keys_option
 from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option, verbose_option
 from heron_cli.interrupts import Interrupts
 from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology
@@ -21,14 +22,18 @@ __all__ = ["plan", "show_plan"]
 @click.command()
 @click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_file)
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
+@keys_option
 @profile_option("The profile under which it would run.")
 @click.option("--packing", metavar="NAME", help="Packs with this driver instead of the profile's.")
 @choice_options(engine=True)
 @json_option
 @verbose_option
-def plan(
+@click.pass_context
+def plan(  # noqa: PLR0913, PLR0917 - one parameter for each option
+    context: click.Context,
     target: str,
     arguments: tuple[str, ...],
+    keys: tuple[str, ...],
     profile: str,
     packing: str | None,
     options: ChoiceOptions,
@@ -37,6 +42,7 @@ def plan(
 ) -> None:
     """Shows the logical, packing and physical plan of the topology of a Python file; runs and changes nothing."""
     choice = options.choose(profile)  # a mistake here must not start the author's file
+    arguments = file_arguments(context, target, keys, arguments)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         show_plan(choice, loading, interrupts, packing, as_json)
 

@@ -12,6 +12,7 @@ from heron.clock import monotonic_s, wall_s
 from heron.driver_kit.loading import load_object
 from heron.errors import UsageError
 from heron_cli.commands.completion import complete_file
+from heron_cli.commands.file_arguments import file_arguments, keys_option
 from heron_cli.commands.options import ChoiceOptions, choice_options, profile_option, verbose_option
 from heron_cli.foreground.run_report import RunRequest, check_report_path
 from heron_cli.interrupts import Interrupts
@@ -32,6 +33,7 @@ _SIMULATED = "heron_cli.foreground.simulated:run_simulated"
 )
 @click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_file)
 @click.argument("arguments", metavar="[-- ARGS]", nargs=-1, type=click.UNPROCESSED)
+@keys_option
 @profile_option("The profile under which it runs.")
 @choice_options(engine=True)
 @click.option("--timeout", type=float, metavar="SECONDS", help="Stops it after that time, with exit code 1.")
@@ -50,6 +52,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     context: click.Context,
     target: str,
     arguments: tuple[str, ...],
+    keys: tuple[str, ...],
     profile: str,
     options: ChoiceOptions,
     timeout: float | None,
@@ -59,14 +62,15 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     simulate: bool,
     verbose: bool,
 ) -> None:
-    """Runs the topology of a Python file in the foreground until it is finished, or Ctrl-C.
+    """Runs the topology of a file in the foreground until it is finished, or Ctrl-C.
 
     NAME chooses one of several topologies: a Topology class, a TopologyBuilder, or a function that returns one.
-    Arguments after `--` are the file's own sys.argv.
+    Arguments after `--` are the file's own sys.argv. A compat plugin may read other files than Python's, such as jars.
     """
     started_s, started_at_s = monotonic_s(), wall_s()
     _check(timeout, report, from_checkpoint, page=page, simulate=simulate)
     choice = options.choose(profile)
+    arguments = file_arguments(context, target, keys, arguments)
     request = RunRequest(choice, timeout, report, simulate, started_s, started_at_s, from_checkpoint, page)
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         # Imported while the child process loads the file.

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from heron.clock import wall_s
 from heron.driver_kit.core_version import core_version
-from heron.errors import HeronError, StateConflictError, StateError, StateUnavailableError
+from heron.errors import HeronError, PackageError, StateConflictError, StateError, StateUnavailableError
 from heron.ipc.keys import new_keys
 from heron.ipc.network import check_listening
 from heron.kernel.manifest import PackageManifest
@@ -157,6 +157,7 @@ def manifest_of(loaded: LoadedTopology) -> PackageManifest:
         argv=loaded.argv,
         origin=str(loaded.root),
         import_paths=loaded.import_paths,
+        compat=loaded.compat,
     )
 
 
@@ -222,20 +223,27 @@ def start_topology(environment: Environment, submission: Submission, progress: P
     former: LastReport | None = None
     try:
         former = _former_report(environment.statemgr, name)
-        if note := free_name(environment, name):
+        _check_stored(environment, submission.loaded.package_uri)
+        if note := free_name(environment, name, keep=submission.loaded.package_uri):
             progress.note(note)
         run = _execution_state(environment.profile, submission)
         _write_run(environment, run, expected=MUST_NOT_EXIST)
         try:
-            package = _pack(submission, run, progress)
-            progress.step(f"uploading {package.stat().st_size / 1e6:.1f} MB")
-            with progress.uploading(environment.uploader, package.stat().st_size):
-                run = replace(run, package_uri=environment.uploader.upload(package, name))
-            _write_run(environment, run)
-            package.unlink()
+            if submission.loaded.package_uri:
+                _make_folders(run)
+                run = replace(run, package_uri=submission.loaded.package_uri)
+                _write_run(environment, run)
+            else:
+                package = _pack(submission, run, progress)
+                progress.step(f"uploading {package.stat().st_size / 1e6:.1f} MB")
+                with progress.uploading(environment.uploader, package.stat().st_size):
+                    run = replace(run, package_uri=environment.uploader.upload(package, name))
+                _write_run(environment, run)
+                package.unlink()
             _start(environment, submission, run, progress)
         except BaseException:
-            _undo(environment, run)
+            # A package that was stored before the submission stays.
+            _undo(environment, replace(run, package_uri="") if submission.loaded.package_uri else run)
             raise
     except BaseException:
         if former:
@@ -244,6 +252,17 @@ def start_topology(environment: Environment, submission: Submission, progress: P
     finally:
         lock.release()
     return run
+
+
+def _check_stored(environment: Environment, uri: str) -> None:
+    """Check that a stored package is there still: the end of the run before, or a prune, may have removed it.
+
+    Raises:
+        PackageError: when it is not; nothing was changed.
+    """
+    if uri and all(each.uri != uri for each in environment.uploader.packages()):
+        msg = f"package {uri}: was removed meanwhile; `heron packages list` shows what there is"
+        raise PackageError(msg)
 
 
 def _former_report(statemgr: StateManager, name: str) -> LastReport | None:
@@ -275,11 +294,15 @@ def _pack(submission: Submission, run: ExecutionState, progress: Progress) -> Pa
     """Make the package; it stays in the run directory until the state names the place of the upload."""
     loaded = submission.loaded
     progress.step(f"packing {len(loaded.files)} files")
-    make_run_dir(Path(run.run_dir))
-    make_log_dir(Path(run.log_dir))
+    _make_folders(run)
     package = package_file(run)
     pack(loaded.root, loaded.files, manifest_of(loaded), package)
     return package
+
+
+def _make_folders(run: ExecutionState) -> None:
+    make_run_dir(Path(run.run_dir))
+    make_log_dir(Path(run.log_dir))
 
 
 def _start(environment: Environment, submission: Submission, run: ExecutionState, progress: Progress) -> None:

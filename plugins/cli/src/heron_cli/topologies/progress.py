@@ -95,10 +95,10 @@ class CollectedNotes(CancellableProgress):
 
 @contextmanager
 def follow_upload(uploader: Uploader, cancelled: Callable[[], bool], moved: BytesMoved) -> Iterator[None]:
-    """In this block, pass what `uploader` moves to `moved`; a cancellation ends the upload at the next bytes.
+    """In this block, pass what `uploader` moves to `moved`; a cancellation ends the transfer at the next bytes.
 
     Raises:
-        KeyboardInterrupt: when the upload was cancelled.
+        KeyboardInterrupt: when it was cancelled.
     """
 
     def follow(moved_bytes: int, total_bytes: int) -> None:

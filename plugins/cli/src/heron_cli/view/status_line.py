@@ -5,7 +5,9 @@ from __future__ import annotations
 from heron.ipc.documents.status import ComponentStatus, Culprit, TopologyStatus
 from heron_cli.view.text import format_bytes, format_count
 
-__all__ = ["format_pressure", "status_line"]
+__all__ = ["format_pressure", "format_state", "status_line"]
+
+_STARTING = "starting"  # a task before the end of its `initialize`, which may start another program
 
 
 def format_pressure(culprit: Culprit, wall_s: float) -> str:
@@ -19,7 +21,13 @@ def status_line(status: TopologyStatus, wall_s: float) -> str:
     """Return the status as one line; `wall_s` is the time now."""
     parts = [_component(each) for each in status.components]
     parts += [format_pressure(each, wall_s) for each in status.backpressure]
-    return f"{status.topology} {status.state}: {'; '.join(parts)}"
+    return f"{status.topology} {format_state(status)}: {'; '.join(parts)}"
+
+
+def format_state(status: TopologyStatus) -> str:
+    """``running``, or ``running, 2 of 3 tasks are starting``."""
+    count = sum(each.state == _STARTING for each in status.tasks)
+    return f"{status.state}, {count} of {len(status.tasks)} tasks are starting" if count else status.state
 
 
 def _component(each: ComponentStatus) -> str:

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heron.ipc.documents.status import ComponentStatus, TopologyStatus
-from heron_cli.view.status_line import format_pressure
+from heron_cli.view.status_line import format_pressure, format_state
 from heron_cli.view.text import format_bytes, format_count
 
 __all__ = ["status_table"]
@@ -15,7 +15,7 @@ __all__ = ["status_table"]
 
 def status_table(status: TopologyStatus, wall_s: float) -> Group:
     """Return the table of the components, and below it the tasks that cause back pressure."""
-    table = Table(title=f"{status.topology} ({status.state})", title_justify="left", expand=False)
+    table = Table(title=f"{status.topology} ({format_state(status)})", title_justify="left", expand=False)
     table.add_column("component", no_wrap=True)
     for heading in ("tasks", "emitted", "executed", "failed", "per second", "queue", "latency"):
         table.add_column(heading, justify="right", no_wrap=True)

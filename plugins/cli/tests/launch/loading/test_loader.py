@@ -7,14 +7,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from heron.errors import UsageError
+from heron.kernel.manifest import read_manifest
 from heron.kernel.package import pack, unpack
 from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology, split_target
+from heron_cli.launch.loading.stored_program import StoredProgram
 from heron_cli.launch.submission import manifest_of
 from heron_cli.main import heron
 
@@ -361,6 +364,11 @@ def test_a_package_of_a_root_loads_on_another_machine(
         "import examples.src.lazy\n"
     )
     entries = [each.entry for each in loaded.definition.components]
+    stored = StoredProgram("oci://here/words", tmp_path / "elsewhere", read_manifest(tmp_path / "elsewhere"))
+    with LoadingTopology(stored, ()) as loading:  # as `heron submit --package`
+        again = loading.result()
+    assert replace(again, root=loaded.root, package_uri="") == loaded
+    assert (again.root, again.package_uri) == (tmp_path / "elsewhere", "oci://here/words")
     command = [sys.executable, "-P", "-c", program, str(tmp_path / "elsewhere"), *entries]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -368,3 +376,22 @@ def test_a_package_of_a_root_loads_on_another_machine(
         f"words {tmp_path}/elsewhere/examples/src/words.py",
         f"examples.src.bolt.count {tmp_path}/elsewhere/examples/src/bolt/count.py",
     ]
+
+
+def test_a_package_whose_file_defines_another_name_is_refused(
+    words_file: WordsFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its containers would run a topology that the command has not checked."""
+    path = words_file(
+        BUILD + "if __name__ == '__main__':\n    import os\n    build(os.environ['NAME']).build_and_submit()\n"
+    )
+    monkeypatch.setenv("NAME", "First")
+    loaded = load(path)
+    pack(loaded.root, loaded.files, manifest_of(loaded), tmp_path / "package")
+    manifest = unpack(tmp_path / "package", tmp_path / "elsewhere")
+    monkeypatch.setenv("NAME", "Second")
+    with (
+        LoadingTopology(StoredProgram("uri", tmp_path / "elsewhere", manifest), ()) as loading,
+        pytest.raises(UsageError, match="defines topology 'Second' here, and defined 'First' where it was packed"),
+    ):
+        loading.result()

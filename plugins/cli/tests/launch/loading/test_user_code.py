@@ -6,15 +6,18 @@ import pickle
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from heron.errors import UsageError
+from heron.errors import PluginError, UsageError
 from heron.kernel.author_topology import live_grouping
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.user_code import load_class, load_package, load_user_code
+from heron.spi.compat import CompatPackage
 
 WordsFile = Callable[..., Path]
 
@@ -108,3 +111,38 @@ def test_the_error_for_a_missing_class_names_the_right_place(words_file: WordsFi
     load_package(path.parent, MANIFEST)
     with pytest.raises(UsageError, match=r"has no class 'Absent'; define it at the top level"):
         load_class("words_unpacked:Absent")
+
+
+class Served(CompatPackage):
+    """Serves the package `foreign_words`."""
+
+    package = "foreign_words"
+
+    @staticmethod
+    def is_used_by(path: Path, imported: AbstractSet[str]) -> bool:
+        """Programs that import it."""
+        return Served.package in imported
+
+    @staticmethod
+    def serve() -> None:
+        """Make the package importable."""
+        sys.modules["foreign_words"] = ModuleType("foreign_words")
+
+    @staticmethod
+    def project_folders(path: Path) -> tuple[Path, ...]:
+        """A program has no other folder."""
+        return ()
+
+
+def test_an_instance_serves_foreign_packages_before_it_loads_the_file(words_file: WordsFile) -> None:
+    """The command has written into the manifest which plugins the file needs."""
+    path = words_file("import foreign_words\n", "words_unpacked.py")
+    module = load_package(path.parent, replace(MANIFEST, compat=(f"{__name__}:Served",))).module
+    assert module.foreign_words.__name__ == "foreign_words"
+
+
+def test_a_plugin_that_serves_nothing_is_refused(words_file: WordsFile) -> None:
+    """An older plugin may name another class."""
+    path = words_file("", "words_unpacked.py")
+    with pytest.raises(PluginError, match="compat plugin: builtins:str is not a CompatPackage; upgrade"):
+        load_package(path.parent, replace(MANIFEST, compat=("builtins:str",)))

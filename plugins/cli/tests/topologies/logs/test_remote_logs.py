@@ -28,6 +28,8 @@ class KeptOutput(Scheduler):
     spi_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[str]] = frozenset({"output"})
 
+    gone = False
+
     def __init__(self, *outputs: list[str]) -> None:
         self.outputs = outputs
 
@@ -45,7 +47,7 @@ class KeptOutput(Scheduler):
 
     def status(self, topology: str) -> JobStatus:
         del topology
-        containers = tuple(ContainerStatus(number, True, 1) for number in range(len(self.outputs)))
+        containers = tuple(ContainerStatus(number, True, 1) for number in range(0 if self.gone else len(self.outputs)))
         return JobStatus(SchedulerState.RUNNING if containers else SchedulerState.ABSENT, containers)
 
     def schedule(self, job: Job) -> None:
@@ -133,3 +135,14 @@ def test_without_a_job_the_files_of_this_machine_are_read() -> None:
     """The containers of an ended topology are gone, and their output with them."""
     assert RemoteLogs.available(KeptOutput([]), "t")
     assert not RemoteLogs.available(KeptOutput(), "t")
+
+
+def test_the_last_lines_of_a_job_that_has_gone_are_read_where_they_are() -> None:
+    """A framework of Mesos ends with its topology. A container whose lines went with it has no line that says so."""
+    scheduler = KeptOutput(["one"], ["two"])
+    logs = RemoteLogs(scheduler, "t")
+    assert [each.text for each in logs.new()] == ["one", "two"]
+    scheduler.gone = True
+    scheduler.outputs[0].append("last")
+    scheduler.outputs[1].clear()
+    assert [each.text for each in logs.new()] == ["last"]

@@ -8,7 +8,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from heron.ipc.documents.status import ComponentStatus, Culprit, TopologyStatus, decode_status, encode_status
+from heron.ipc.documents.status import (
+    ComponentStatus,
+    Culprit,
+    TaskStatus,
+    TopologyStatus,
+    decode_status,
+    encode_status,
+)
 from heron_cli.view.live.run_view import PlainView
 from heron_cli.view.status_line import status_line
 from heron_cli.view.status_table import status_table
@@ -55,6 +62,16 @@ def test_a_plain_line_has_the_same_values() -> None:
         "words running: lines 12,345 emitted (1,000/s); count 12,000 executed, 5 emitted (0/s, 3.0 MiB queued); "
         "back pressure by count/3 for 11.5 s: the task is slow"
     )
+
+
+def test_tasks_that_are_starting_are_counted() -> None:
+    """Some take half a minute, for example those that start a JVM."""
+    tasks = tuple(TaskStatus(each, "count", 1, "running" if each == 2 else "starting", 1) for each in range(1, 4))
+    starting = replace(STATUS, tasks=tasks)
+    assert status_line(starting, wall_s=100.0).startswith("words running, 2 of 3 tasks are starting: lines 12,345 e")
+    screen = io.StringIO()
+    Console(file=screen, width=120).print(status_table(starting, wall_s=100.0))
+    assert screen.getvalue().startswith("words (running, 2 of 3 tasks are starting)")
 
 
 def test_failed_tuples_are_counted() -> None:

@@ -16,6 +16,7 @@ from heron_health_manager.diagnosing.container_causes import (
 from heron_health_manager.diagnosing.detectors import symptoms_of
 from heron_health_manager.diagnosing.task_causes import (
     DataSkew,
+    DebuggedTask,
     Garbage,
     MemoryGrowth,
     RestartLoop,
@@ -31,6 +32,7 @@ __all__ = ["CAUSES", "EXPLAINED", "TOO_FEW"]
 EXPLAINED = frozenset(
     {
         "data-skew",
+        "debugged-task",
         "garbage",
         "hot-key",
         "hot-key-group",
@@ -71,6 +73,7 @@ TOO_FEW = TooFewPending()
 CAUSES: tuple[Diagnoser, ...] = (
     UnreachablePeer(),
     RestartLoop(),
+    DebuggedTask(),
     StuckTask(),
     StalledSource(),
     MemoryGrowth(),

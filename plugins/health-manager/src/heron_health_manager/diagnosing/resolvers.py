@@ -134,6 +134,7 @@ class AdviceResolver(Resolver):
         "hot-key": "let two tasks share the key that keeps {0} busy: in the inputs of {0.component}, write "
         "Grouping.PARTIAL_KEY(...) instead of Grouping.fields(...)",
         "data-skew": "change the grouping of {0.component}, which sends {0} more data than the other tasks",
+        "debugged-task": "detach the debugger from {}: others wait while it stops the task",
         "slow-key": "look for the key whose tuples take long in {}; a restart does not help",
         "memory-growth": "look for what {} keeps for each tuple",
         "stalled-source": "look at the source of {}: it does not give what waits there",

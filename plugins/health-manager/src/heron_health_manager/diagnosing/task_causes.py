@@ -10,6 +10,7 @@ from heron_health_manager.diagnosing.detectors import symptoms_of
 
 __all__ = [
     "DataSkew",
+    "DebuggedTask",
     "Garbage",
     "MemoryGrowth",
     "RestartLoop",
@@ -21,6 +22,7 @@ __all__ = [
 
 _MB = 1e6
 _UNEVEN = 4.0  # times the mean: the 99th percentile of the time for a tuple where only some tuples are slow
+_SUFFERS = ("busy", "full", "back-pressure", "no-progress")
 _TOGETHER = 0.8  # of a component's tasks: then the cause is not one of the tasks
 
 
@@ -58,8 +60,26 @@ def _hot(measurements: Measurements, subject: Subject) -> tuple[str, ...]:
     return ("data-skew",)
 
 
+class DebuggedTask(Diagnoser):
+    """A debugger is attached to a task that holds others up. Its stops look like slow code, a slow key or a hang."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        suffering = {each.subject for each in symptoms if each.name in _SUFFERS}
+        for each in measurements.of("debugged-s"):
+            if each.subject in suffering:
+                text = f"{each.detail} has been attached to {each.subject} for {each.value:.0f} s"
+                yield Diagnosis("debugged-task", each.subject, 0.95, (text,))
+
+
+def _debugged(measurements: Measurements) -> set[Subject]:
+    return {each.subject for each in measurements.of("debugged-s")}
+
+
 class SlowTask(Diagnoser):
-    """A task is slower than its siblings with the same kind of input, and neither its host nor garbage explains it.
+    """A task is slower than its siblings with the same kind of input.
+
+    Neither its host, nor garbage, nor a debugger explains it.
 
     Of a task with keys that is slow for few tuples, one of the keys may be slow. A restart would not help against that.
     """
@@ -67,7 +87,8 @@ class SlowTask(Diagnoser):
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
         busy = symptoms_of(symptoms, "busy") | symptoms_of(symptoms, "back-pressure")
-        other = symptoms_of(symptoms, "waits-for-processor") | symptoms_of(symptoms, "collects-garbage")
+        explained = symptoms_of(symptoms, "waits-for-processor") | symptoms_of(symptoms, "collects-garbage")
+        other = explained.keys() | _debugged(measurements)
         for subject, slow in symptoms_of(symptoms, "slow-speed").items():
             if subject not in busy or subject in other:
                 continue
@@ -134,13 +155,15 @@ class Garbage(Diagnoser):
 class StuckTask(Diagnoser):
     """Tuples wait for a task that makes no progress, while the plan does not change.
 
-    A task that was restarted within the window is not stuck: it starts, or it dies again.
+    A task that was restarted within the window is not stuck: it starts, or it dies again. Nor is one that a debugger
+    stops: a restart would end its session.
     """
 
     def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
         """`Diagnoser.diagnose`."""
+        debugged = _debugged(measurements)
         for subject, symptom in symptoms_of(symptoms, "no-progress").items():
-            if not measurements.value("restarts", subject):
+            if not measurements.value("restarts", subject) and subject not in debugged:
                 waiting = (measurements.value(name, subject) or 0.0 for name in ("queue-bytes", "came-bytes"))
                 queued = max(waiting)
                 shown = f"{queued:,.0f} bytes wait for {subject}, and it has executed none for {symptom.value:.0f} s"

@@ -47,7 +47,7 @@ _CAUSES = (
     ),
     _cause(
         "quota",
-        r"(?i:quota)|\bQOS|\bAssoc|MaxSubmitJob|LimitRange",
+        r"(?i:quota)|reached the limit|\bQOS|\bAssoc|MaxSubmitJob|LimitRange",
         "a limit for this user, account or namespace is reached",
         "use fewer or smaller containers, end other jobs, or ask for a higher limit",
     ),
@@ -59,26 +59,30 @@ _CAUSES = (
     ),
     _cause(
         "no-right",
-        r"(?i)forbidden|denied|not (permitted|allowed)|unauthorized|account not known|Invalid(Account|QOS)|NotAllowed",
+        r"(?i)forbidden|denied|not (permitted|allowed|authorized)|unauthorized|account not known|Invalid(Account|QOS)"
+        r"|NotAllowed",
         "a right is missing",
         "use an account that may do this, or ask the administrator of the cluster for the right",
     ),
     _cause(
         "memory-limit",
-        r"OOMKilled|OUT_OF_MEMORY|(?i:out of memory|beyond (?:physical|virtual) memory)",
+        r"OOMKilled|OUT_OF_MEMORY|OutOfMemory"
+        r"|(?i:out of memory|beyond (?:physical|virtual) memory|memory limit exceeded)",
         "it needed more memory than it may have",
         "give its components more memory, or keep less in them",
     ),
     _cause(
         "no-room",
         r"Insufficient|Unschedulable|nodes are available|exhausted|PENDING(?! \(JobHeld)|No nodes|excluded by filter"
-        r"|does not have (?:sufficient|enough)|waiting for resources|resource is empty|AM resource limit exceeded",
+        r"|does not have (?:sufficient|enough)|waiting for resources|resource is empty|AM resource limit exceeded"
+        r"|no agent (?:fits|has offered)|unable to place a task|Capacity is unavailable|RESOURCE:",
         "no machine of the cluster takes it now",
         "wait, request less for its components, or correct what the profile asks of machines",
     ),
     _cause(
         "machine-lost",
-        r"NODE_FAIL|NodeLost|NodeShutdown|Evicted|PREEMPTED|(?i:preempted by)|BOOT_FAIL|\b(?:is|was|were) lost",
+        r"NODE_FAIL|NodeLost|NodeShutdown|Evicted|PREEMPTED|(?i:preempted by)|BOOT_FAIL|\b(?:is|was|were) lost"
+        r"|\bLOST on|is unreachable",
         "its machine was lost, or was needed for others",
         "wait until the cluster starts it elsewhere",
     ),

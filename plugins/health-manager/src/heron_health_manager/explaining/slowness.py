@@ -28,6 +28,7 @@ _STATES = {
     "hot-key-group": "{} is busy with the keys of one group",
     "too-few-pending": "{} waits for acks: its limit of tuples in flight is too low",
     "small-batches": "the engine needs most of the time of {}, for batches of few tuples",
+    "debugged-task": "{} is under a debugger",
     "slow-key": "{} is slow for a few of its tuples, perhaps those of one key",
     "slow-task": "{} is slower than the other tasks of its component",
     "slow-host": "the tasks of {} wait for a processor",

@@ -1,4 +1,4 @@
-"""Sensors that show single causes: progress, growth of memory, data between containers, and hot keys."""
+"""Sensors that show single causes: progress, growth of memory, data between containers, hot keys, and debuggers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from heron.spi.health import Sensor
 from heron.spi.health_values import Measurement, Observation, Sample, Subject
 from heron_health_manager.sensors.window import Series, Window, container_gauges, labelled_task, slope, tasks_of
 
-__all__ = ["LEAST_MOMENTS", "CallSensor", "CrossingSensor", "HotKeySensor", "MemorySensor", "ProgressSensor"]
+__all__ = [
+    "LEAST_MOMENTS",
+    "CallSensor",
+    "CrossingSensor",
+    "DebuggerSensor",
+    "HotKeySensor",
+    "MemorySensor",
+    "ProgressSensor",
+]
 
 _COUNTS = {"spout": "emit-count", "bolt": "execute-count"}
 _BLOCKED = "user-blocked"
@@ -133,6 +141,23 @@ class HotKeySensor(Sensor):
                     yield Measurement(
                         name, Subject(sample.component, sample.task_id), sample.value, sample.labels[label]
                     )
+
+
+class DebuggerSensor(Sensor):
+    """For how long a debugger has been attached to a task; `detail` is the debugger.
+
+    A debugger that was detached within the window has made the other measurements too. A process that it stops reports
+    nothing more, and keeps its last total.
+    """
+
+    metrics: ClassVar[frozenset[str] | None] = frozenset({"debugged-s"})
+
+    def measure(self, window: Sequence[Observation]) -> Iterable[Measurement]:
+        """`Sensor.measure`."""
+        kept = Window.over(window).kept
+        newest = {each.task_id: each for observation in kept for each in observation.named("debugged-s")}
+        for task, sample in newest.items():
+            yield Measurement("debugged-s", Subject(sample.component, task), sample.value, sample.labels.get("by", ""))
 
 
 class CallSensor(Sensor):

@@ -6,6 +6,7 @@ from heron.spi.health import Sensor
 from heron_health_manager.sensors.cause_sensors import (
     CallSensor,
     CrossingSensor,
+    DebuggerSensor,
     HotKeySensor,
     MemorySensor,
     ProgressSensor,
@@ -31,5 +32,6 @@ SENSORS: tuple[Sensor, ...] = (
     CrossingSensor(),
     CallSensor(),
     HotKeySensor(),
+    DebuggerSensor(),
     LatencySensor(),
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from heron.errors import SchedulerError
 from heron.spi.scheduler import JobLink
+from heron.spi.statemgr import StateManager
 from heron_scheduler_kit.managed.managed_job import ManagedJob
 
 __all__ = ["Cluster", "JobChange", "JobChangedError", "JobExistsError", "Observation", "StoredJob"]
@@ -73,6 +74,10 @@ class Cluster(ABC):
       container, and users who may read secrets in the cluster, can read the launch file.
     """
 
+    def use_state(self, statemgr: StateManager) -> None:
+        """Take the open state manager of the profile, before all other calls but `check`; the default ignores it."""
+        del statemgr
+
     @abstractmethod
     def check(self, timeout_s: float) -> str:
         """Do what `heron.spi.driver.Driver.check` does: say in one line whether jobs can run there."""
@@ -108,6 +113,13 @@ class Cluster(ABC):
 
         It returns when the cluster has accepted it. It may be called again with the same change.
         """
+
+    def restart(self, job: ManagedJob, place: str) -> None:
+        """Order the end of the processes of a place, which the cluster starts again; the default does nothing.
+
+        `heron restart` asks for it when the launcher does not follow: it hangs, or the cluster waits before its start.
+        """
+        del job, place
 
     @abstractmethod
     def observe(self, job: ManagedJob) -> Mapping[str, Observation]:

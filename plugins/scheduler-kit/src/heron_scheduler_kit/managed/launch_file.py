@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from heron.spi.scheduler import ContainerSpec, PlannedRun
 from heron.spi.typed_values import convert_value, decode_json
 from heron_scheduler_kit.managed.managed_options import ManagedOptions
 
-__all__ = ["LaunchFile", "encode_launch_file", "read_launch_file"]
+__all__ = ["LaunchFile", "decode_launch_file", "encode_launch_file", "read_launch_file", "write_launch_file"]
 
 _MOST_BYTES = 1 << 24  # a spec has some kilobytes
 
@@ -23,7 +24,8 @@ _MOST_BYTES = 1 << 24  # a spec has some kilobytes
 class LaunchFile:
     """`spec` is the spec of the container as plain data. An empty `executor` is the executor of the interpreter.
 
-    With `planned`, the launcher of container 0 begins the run.
+    With `planned`, the launcher of container 0 begins the run. `claim` is the number of an attempt, for
+    `heron_scheduler_kit.claim`.
     """
 
     spec: dict[str, object]
@@ -34,6 +36,7 @@ class LaunchFile:
     stable_s: float = 30.0
     grace_s: float = 6.0
     planned: PlannedRun | None = None
+    claim: int = 0
     version: int = field(default=1)
 
     @property
@@ -73,6 +76,22 @@ def encode_launch_file(spec: ContainerSpec, options: ManagedOptions, planned: Pl
     return zlib.compress(msgspec.json.encode(made), 9)
 
 
+def decode_launch_file(data: bytes) -> LaunchFile:
+    """Return the launch file of `encode_launch_file`. Raises zlib.error or MsgspecError when it is something else."""
+    return decode_json(zlib.decompressobj().decompress(data, _MOST_BYTES), LaunchFile)
+
+
+def write_launch_file(launch: bytes) -> int:
+    """Return a file in memory with mode 0600 that `exec` keeps. It goes with the process.
+
+    Clusters show the files in the folder of a container to others. The launcher passes no open files on.
+    """
+    file = os.memfd_create("launch", 0)
+    os.fchmod(file, 0o600)
+    os.write(file, launch)
+    return file
+
+
 def read_launch_file(path: Path) -> LaunchFile | None:
     """Return the launch file at a path; None when there is none, because the place has no container.
 
@@ -80,8 +99,7 @@ def read_launch_file(path: Path) -> LaunchFile | None:
         SchedulerError: when it cannot be read; the message does not show what it holds.
     """
     try:
-        data = zlib.decompressobj().decompress(path.read_bytes(), _MOST_BYTES)
-        return decode_json(data, LaunchFile)
+        return decode_launch_file(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, zlib.error, msgspec.MsgspecError) as error:

@@ -4,10 +4,14 @@ It starts the executor of its container, restarts it, and does what the record o
 SIGTERM or SIGINT, or when the record is gone because the job was killed: a cluster that has lost the machine cannot end
 it. In all other cases it stays: clusters start a container again that ends, and a container that has ended or was given
 up must not start again.
+
+Clusters see that a launcher has ended, not that it hangs. So a watchdog ends one whose loop has not come round for two
+minutes, with the stacks of its threads on stderr.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import logging
 import os
@@ -45,7 +49,7 @@ from heron_scheduler_kit.managed.container_records import ContainerRecord, Conta
 from heron_scheduler_kit.managed.launch_file import LaunchFile, read_launch_file
 from heron_scheduler_kit.supervision import BackoffLimits
 
-__all__ = ["HOST_ADDRESS", "Launcher", "begin_planned"]
+__all__ = ["HOST_ADDRESS", "Launcher", "begin_planned", "spec_here"]
 
 HOST_ADDRESS = "HERON_HOST_ADDRESS"
 """The variable with the address of the container in its cluster, for a profile that leaves `heron.network.host`."""
@@ -54,6 +58,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 _LISTEN = "heron.network.host"
 _LOOPBACK = "127.0.0.1"
 _RETRY_S = 1.0
+_HANG_S = 120.0  # far more than any time limit of a state manager
 _BY_CLUSTER = "the cluster ended its launcher (SIGTERM)"
 _STDOUT = 1
 
@@ -63,9 +68,15 @@ _log = logging.getLogger(__name__)
 class Launcher:
     """One container, from the claim of its first attempt here to its end. Used from the main thread."""
 
-    def __init__(self, launch: LaunchFile, statemgr: StateManager, signals: Signals) -> None:
-        """Begin to follow the record. Raises StateError when the state manager does not answer."""
+    def __init__(
+        self, launch: LaunchFile, statemgr: StateManager, signals: Signals, *, hang_s: float = _HANG_S
+    ) -> None:
+        """Begin to follow the record. Raises StateError when the state manager does not answer.
+
+        `hang_s` is the longest time between two rounds of `run`; after it the process ends with exit code 1.
+        """
         self._launch = launch
+        self._hang_s = hang_s
         self._statemgr = statemgr
         self._records = ContainerRecords(statemgr, launch.topology_id)
         waits = BackoffLimits(launch.backoff_s, launch.backoff_max_s, launch.stable_s)
@@ -90,6 +101,7 @@ class Launcher:
 
     def run(self) -> None:
         """Keep the container until SIGTERM, SIGINT or the end of its job; then end the executor in order."""
+        self._restart_watchdog()
         while not self._signals.stop_requested and not self._left:
             try:
                 self._step()
@@ -104,6 +116,7 @@ class Launcher:
 
     def close(self) -> None:
         """End the watch, and remove what the container has left in the run directory."""
+        faulthandler.cancel_dump_traceback_later()
         self._watch.close()
         self._selector.close()
         self._clear()
@@ -160,7 +173,7 @@ class Launcher:
 
     def _start(self, attempt: int) -> ExecutorProcess:
         own_run_dir(self._run_dir)
-        spec = _spec_here(self._launch.spec, attempt, self._logs)
+        spec = spec_here(self._launch.spec, attempt, self._logs)
         spec["package_uri"] = spec["package_uri"] or stored_package_uri(self._statemgr, self._launch.topology)
         spec_file = self._run_dir / f"c{self._launch.container_id}.json"
         write_private(spec_file, json.dumps(spec).encode())
@@ -224,12 +237,18 @@ class Launcher:
 
     def _wait(self, limit_s: float) -> None:
         """Wait for a signal, a change of the record or the time limit; reap orphans, whose parent is process 1."""
-        self._selector.select(None if limit_s == float("inf") else max(0.0, limit_s))
+        self._restart_watchdog()
+        self._selector.select(max(0.0, min(limit_s, self._hang_s / 4)))
+        self._restart_watchdog()
         self._signals.read()
         with suppress(BlockingIOError):
             os.read(self._waking, 4096)
         if os.getpid() == 1:
             self._reap_orphans()
+
+    def _restart_watchdog(self) -> None:
+        """Its thread needs no interpreter lock, so it also ends a launcher that hangs in native code."""
+        faulthandler.dump_traceback_later(self._hang_s, exit=True)
 
     def _reap_orphans(self) -> None:
         mine = self._executor.identity.pid if self._executor is not None else 0
@@ -258,7 +277,7 @@ class Launcher:
             self._run_dir.rmdir()
 
 
-def _spec_here(spec: dict[str, object], attempt: int, logs: Path) -> dict[str, object]:
+def spec_here(spec: dict[str, object], attempt: int, logs: Path) -> dict[str, object]:
     """Return the spec for an attempt in this container: its logs are in the run directory, its address is ours."""
     there, here = json.dumps(spec["log_dir"])[1:-1], json.dumps(str(logs))[1:-1]
     sinks = json.loads(json.dumps(spec["sinks"]).replace(there, here)) if there else spec["sinks"]

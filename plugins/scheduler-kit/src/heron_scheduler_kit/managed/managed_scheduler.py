@@ -55,6 +55,7 @@ class ManagedScheduler(Scheduler):
 
     def use_state(self, statemgr: StateManager) -> None:
         self._statemgr = statemgr
+        self._cluster.use_state(statemgr)
 
     def check(self, timeout_s: float) -> str:
         return self._cluster.check(timeout_s)
@@ -120,7 +121,14 @@ class ManagedScheduler(Scheduler):
             missing = "has no record in the state manager"
             msg = f"topology {topology!r}: container {container_id} {missing}; kill the topology, and submit it"
             raise SchedulerError(msg)
-        if not self._poll(lambda: is_up(records, container_id, before.attempts), self._deadline_s()):
+        deadline_s = self._deadline_s()
+
+        def is_back() -> bool:
+            return is_up(records, container_id, before.attempts)
+
+        if not self._poll(is_back, deadline_s - self._options.start_s / 2):
+            self._cluster.restart(job, job.request(container_id).place)
+        if not self._poll(is_back, deadline_s):
             why = why_not_up(self._cluster, records, job, container_id)
             msg = f"container {container_id} is not back after {self._options.start_s:g} s: {why}"
             raise SchedulerError(msg)

@@ -29,9 +29,10 @@ from heron_scheduler_kit.managed.cluster import (
 from heron_scheduler_kit.managed.managed_job import ManagedJob, decode_job, encode_job
 from heron_scheduler_kit.managed.managed_options import ManagedOptions
 from heron_scheduler_kit.managed.managed_scheduler import ManagedScheduler
+from heron_scheduler_kit.managed.sealed_cluster import SealedCluster, SealedOptions
 from heron_testing.contracts.scheduler import runs
 
-__all__ = ["FolderCluster", "FolderOptions", "FolderScheduler"]
+__all__ = ["FolderCluster", "FolderOptions", "FolderScheduler", "SealedFolderScheduler"]
 
 _STARTED: list[subprocess.Popen[bytes]] = []  # children of this process, also of former clusters
 _LAUNCHER = (sys.executable, "-P", "-m", "heron_scheduler_kit.managed.launcher")
@@ -75,16 +76,11 @@ class FolderCluster(Cluster):
             write_private(self._job(job.topology), f"{int(version) + 1}\n{encode_job(job)}".encode())
 
     def apply(self, change: JobChange) -> None:
-        for place in change.removed:
-            self._signal(change.after.topology, place, signal.SIGKILL if place in change.stuck else signal.SIGTERM)
+        self._end_places(change)
         for place, launch in change.files.items():
-            home = self._home(change.after.topology)
-            write_private(home / f"{place}.launch", launch)
-            with (home / f"{place}.out").open("ab") as output:
-                command = (*_LAUNCHER, str(home / f"{place}.launch"))
-                process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
-            (home / f"{place}.pid").write_text(str(process.pid))
-            _STARTED.append(process)
+            path = self._home(change.after.topology) / f"{place}.launch"
+            write_private(path, launch)
+            self._start_place(change.after.topology, place, (*_LAUNCHER, str(path)))
 
     def observe(self, job: ManagedJob) -> Mapping[str, Observation]:
         found = {path.stem: self._pid(path) for path in self._home(job.topology).glob("*.pid")}
@@ -108,6 +104,17 @@ class FolderCluster(Cluster):
     def output(self, job: ManagedJob, container_id: int, lines: int) -> Sequence[str]:
         path = self._home(job.topology) / f"{job.request(container_id).place}.out"
         return path.read_text().splitlines()[-lines:]
+
+    def _end_places(self, change: JobChange) -> None:
+        for place in change.removed:
+            self._signal(change.after.topology, place, signal.SIGKILL if place in change.stuck else signal.SIGTERM)
+
+    def _start_place(self, topology: str, place: str, command: Sequence[str]) -> None:
+        home = self._home(topology)
+        with (home / f"{place}.out").open("ab") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True, cwd=home)
+        (home / f"{place}.pid").write_text(str(process.pid))
+        _STARTED.append(process)
 
     def _home(self, topology: str) -> Path:
         return self._folder / topology
@@ -139,3 +146,57 @@ class FolderScheduler(ManagedScheduler):
     def open(cls, options: Mapping[str, object]) -> Self:
         decoded = decode_options(options, FolderOptions, "scheduler")
         return cls(decoded, FolderCluster(Path(decoded.folder)))
+
+
+class SealedFolderOptions(SealedOptions, frozen=True, kw_only=True):
+    folder: str = ""
+
+
+class SealedFolderCluster(SealedCluster):
+    """The same folder as a cluster without secrets: `FolderCluster` has the processes, the state manager the rest."""
+
+    def __init__(self, options: SealedFolderOptions) -> None:
+        super().__init__(options, f"folder {options.folder}")
+        self._places = FolderCluster(Path(options.folder))
+
+    def check(self, timeout_s: float) -> str:
+        return self._places.check(timeout_s)
+
+    def apply(self, change: JobChange) -> None:
+        self._places._end_places(change)
+        self.remove_launch_files(change.after.topology_id, change.removed)
+        sealed = self.write_launch_files(change.after, change.files)
+        for place in change.files:
+            make_private_dir(self._places._home(change.after.topology))
+            command = self.start_command(change.after, place, sealed, "127.0.0.1")
+            self._places._start_place(change.after.topology, place, ("/bin/sh", "-c", command))
+
+    def observe(self, job: ManagedJob) -> Mapping[str, Observation]:
+        return self._places.observe(job)
+
+    def end(self, topology: str) -> None:
+        self._places.end(topology)
+        if (stored := self.find(topology)) is not None:
+            self.remove_launch_files(stored.job.topology_id)
+
+    def remains(self, topology: str) -> Sequence[str]:
+        return self._places.remains(topology)
+
+    def release(self, topology: str) -> None:
+        self._places.release(topology)
+        super().release(topology)
+
+    def links(self, stored: StoredJob) -> tuple[JobLink, ...]:
+        return self._places.links(stored)
+
+    def output(self, job: ManagedJob, container_id: int, lines: int) -> Sequence[str]:
+        return self._places.output(job, container_id, lines)
+
+
+class SealedFolderScheduler(FolderScheduler):
+    options_type: ClassVar[type] = SealedFolderOptions
+
+    @classmethod
+    def open(cls, options: Mapping[str, object]) -> Self:
+        decoded = decode_options(options, SealedFolderOptions, "scheduler")
+        return cls(decoded, SealedFolderCluster(decoded))

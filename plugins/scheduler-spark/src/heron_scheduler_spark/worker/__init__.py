@@ -3,6 +3,6 @@
 In: the order inside a task of Spark, then messages of the driver. Out: messages to the driver, and logs. Spark calls
 `container_task` in the worker; a thread feeds the logs to Spark's pages.
 
-Reading order: `container_task` (the task), `worker_report` (checks of a worker before the start), `executor_record` (an
-executor of an earlier attempt is killed), `task_link` (the link to the driver), `container_logs`.
+Reading order: `container_task` (the task), `worker_report` (checks of a worker before the start), `task_link` (the link
+to the driver), `container_logs`.
 """

@@ -25,6 +25,7 @@ from heron.errors import HeronError, StateError
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind
 from heron_scheduler_kit.executor_process import ExecutorProcess, own_run_dir
+from heron_scheduler_kit.executor_record import ExecutorRecord, remove_stale_run_dirs
 from heron_scheduler_spark.messages.task_messages import (
     ContainerEnded,
     DriverCommand,
@@ -35,7 +36,6 @@ from heron_scheduler_spark.messages.task_messages import (
 from heron_scheduler_spark.settings.redacted_spec import resolve_spec
 from heron_scheduler_spark.settings.shipped_code import shipped_code
 from heron_scheduler_spark.worker.container_logs import ContainerLogs
-from heron_scheduler_spark.worker.executor_record import ExecutorRecord, remove_stale_run_dirs
 from heron_scheduler_spark.worker.task_link import TaskLink
 from heron_scheduler_spark.worker.worker_report import check_core
 

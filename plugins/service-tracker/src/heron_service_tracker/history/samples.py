@@ -26,7 +26,7 @@ from heron_service_tracker.history.series import (
     GroupValues,
     SeriesGroup,
 )
-from heron_service_tracker.observed.engine_metrics import ENGINE_JOINS, ENGINE_SERIES
+from heron_service_tracker.observed.engine_metrics import ENGINE_JOINS, ENGINE_SERIES, MANAGER_SERIES
 from heron_service_tracker.observed.observed import ObservedTopology
 from heron_service_tracker.observed.task_figures import COUNTERS, TaskFigures
 
@@ -150,7 +150,7 @@ class Increments:
                     if sample is not None and not learning:
                         found.append(sample)
             found += [Sample(group, levels, 1.0) for group, levels in level_readings(topology)]
-            found += [*_of_authors(topology, place), *_of_engine(topology, place)]
+            found += [*_of_authors(topology, place), *_of_engine(topology, place), *_of_managers(topology, place)]
         return found
 
     def forget_before(self, at_s: float) -> None:
@@ -213,15 +213,27 @@ def _of_engine(topology: ObservedTopology, place: _Place) -> Iterator[Sample]:
     for task in topology.status.tasks if topology.status else ():
         measured = topology.figures.by_task.get(task.task_id, _NOTHING).engine
         if measured is not None:
-            began = place.of_engine[task.component]
-            began.update(number for number, value in enumerate(measured) if value)
-            kept = [value if number in began else None for number, value in enumerate(measured)]
-            rows[task.component].append((task.task_id, kept))
+            rows[task.component].append((task.task_id, _begun(measured, place.of_engine[task.component])))
     for component, of_tasks in rows.items():
         columns = zip(*(values for _, values in of_tasks), strict=True)
         joined = list(map(_joined, ENGINE_JOINS, columns))
         for task_id, values in [(0, joined), *of_tasks]:
             yield Sample(SeriesGroup(topology.cluster, topology.name, component, task_id, ENGINE_SERIES), values, 1.0)
+
+
+def _of_managers(topology: ObservedTopology, place: _Place) -> Iterator[Sample]:
+    """The metrics of stream managers by name, each as a component; one that has the name of a component has none."""
+    components = {each.name for each in topology.status.components} if topology.status else set()
+    for process, figures in topology.figures.managers.items():
+        if process not in components:
+            values = _begun(figures.engine or (), place.of_engine[process])
+            yield Sample(SeriesGroup(topology.cluster, topology.name, process, 0, MANAGER_SERIES), values, 1.0)
+
+
+def _begun(measured: GroupValues, began: set[int]) -> GroupValues:
+    """The values of the series that had one that is not 0; `began` are their places."""
+    began.update(number for number, value in enumerate(measured) if value)
+    return [value if number in began else None for number, value in enumerate(measured)]
 
 
 def _warn_once(topology: ObservedTopology, place: _Place, component: str) -> None:

@@ -1,11 +1,21 @@
-"""The engine's metrics of tasks that the history keeps by their names, beside those that pages show as figures."""
+"""The engine's metrics that the history keeps by their names, beside those of tasks that pages show as figures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
-__all__ = ["ENGINE_JOINS", "ENGINE_METRICS", "ENGINE_SERIES", "OF_ENGINE", "place_of"]
+__all__ = [
+    "ENGINE_JOINS",
+    "ENGINE_METRICS",
+    "ENGINE_SERIES",
+    "MANAGER",
+    "MANAGER_METRICS",
+    "MANAGER_SERIES",
+    "OF_ENGINE",
+    "is_manager",
+    "place_of",
+]
 
 OF_ENGINE = "engine/"
 """Begins their names in the history. ``engine/task-time-s/input`` has the label `use` of its metric, too."""
@@ -56,9 +66,52 @@ ENGINE_SERIES = tuple(
 ENGINE_JOINS = tuple(ENGINE_METRICS[name.split("/")[1]] for name in ENGINE_SERIES)
 """What a component has of each, in their order."""
 
-_PLACES = {name: place for place, name in enumerate(ENGINE_SERIES)}
+MANAGER = "stmgr-"
+"""Begins the names of stream managers, with their container. In the history they stand in the place of a component."""
+
+MANAGER_METRICS = frozenset(
+    {
+        "backpressure-s",
+        "connections-refused",
+        "cpu-seconds",
+        "cpu-wait-s",
+        "deposed-messages",
+        "dropped-tuples",
+        "late-acks",
+        "late-s",
+        "outlet-bytes",
+        "peer-silent-s",
+        "protocol-violations",
+        "resident-bytes",
+        "roots-in-flight",
+        "settled-roots",
+        "unconfirmed-bytes",
+        "unroutable-segments",
+    }
+)
+"""What the history keeps of each stream manager: values of one metric are added, but for the outcomes of roots.
+
+Left out are its counts of frames and bytes, which say the same as those of tasks.
+"""
+
+_OUTCOMES = ("complete", "failed", "expired", "lost")
+
+MANAGER_SERIES = ENGINE_SERIES + tuple(
+    f"{OF_ENGINE}{name}{outcome}"
+    for name in sorted(MANAGER_METRICS - ENGINE_METRICS.keys())
+    for outcome in ([f"/{each}" for each in _OUTCOMES] if name == "settled-roots" else [""])
+)
+"""The names of its series, 19 at most. Those of tasks come first, so that a metric has one place in both."""
+
+_PLACES = {name: place for place, name in enumerate(MANAGER_SERIES)}
 
 
-def place_of(metric: str, use: str) -> int | None:
-    """Return the place of the series of a metric with this label `use` ("" for none); None if it is not kept."""
-    return _PLACES.get(f"{OF_ENGINE}{metric}/{use}" if use else OF_ENGINE + metric)
+def place_of(metric: str, labels: Mapping[str, str]) -> int | None:
+    """Return the place of the series of a metric with these labels; None if it is not kept."""
+    part = labels.get("use") or labels.get("outcome")
+    return _PLACES.get(f"{OF_ENGINE}{metric}/{part}" if part else OF_ENGINE + metric)
+
+
+def is_manager(process: str) -> bool:
+    """Whether a process of the engine is a stream manager."""
+    return process.startswith(MANAGER)

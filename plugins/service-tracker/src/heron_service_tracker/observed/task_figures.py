@@ -14,7 +14,14 @@ import msgspec
 
 from heron.spi.metricsink import OF_AUTHORS
 from heron_cli.client import MetricsRow, MetricsSeries, MetricsValue
-from heron_service_tracker.observed.engine_metrics import ENGINE_METRICS, ENGINE_SERIES, place_of
+from heron_service_tracker.observed.engine_metrics import (
+    ENGINE_METRICS,
+    ENGINE_SERIES,
+    MANAGER_METRICS,
+    MANAGER_SERIES,
+    is_manager,
+    place_of,
+)
 
 __all__ = [
     "COUNTERS",
@@ -78,18 +85,21 @@ class LargeTask:
 
 @dataclass(slots=True)
 class FiguresOfTasks:
-    """The figures by number of the task, and the component of each; with `keeps`, also what only the history needs."""
+    """The figures by number of the task, and the component of each.
+
+    With `keeps`, also what only the history needs, such as the values of stream managers by name.
+    """
 
     by_task: dict[int, TaskFigures] = field(default_factory=dict)
     components: dict[int, str] = field(default_factory=dict)
+    managers: dict[str, TaskFigures] = field(default_factory=dict)
     keeps: bool = field(default=True, compare=False, repr=False)
     _large: tuple[LargeTask, ...] | None = field(default=None, compare=False, repr=False)
 
     def of_owner(self, component: str, task_id: int, process: str) -> TaskFigures | None:
-        """Return the figures of a task; None of a process of the engine. See `MetricsReader`."""
-        del process
+        """Return the figures of a task, or of a stream manager for the history; None of others. See `MetricsReader`."""
         if not task_id:
-            return None
+            return self._of_manager(process) if self.keeps and is_manager(process) else None
         self._large = None
         if (found := self.by_task.get(task_id)) is None:
             found = self.by_task[task_id] = TaskFigures()
@@ -102,8 +112,13 @@ class FiguresOfTasks:
             return _taking_own(series.name)
         of_labels = _TAKES.get(series.name)
         take = of_labels and of_labels(series.labels)
-        place = place_of(series.name, series.labels.get("use", "")) if self.keeps else None
+        place = place_of(series.name, series.labels) if self.keeps else None
         return take if place is None else _taking_of_engine(place, is_counter=series.kind == "counter", take=take)
+
+    def _of_manager(self, process: str) -> TaskFigures:
+        if process not in self.managers:
+            self.managers[process] = TaskFigures(engine=[None] * len(MANAGER_SERIES))
+        return self.managers[process]
 
     def large_tasks(self) -> tuple[LargeTask, ...]:
         """The task of each component that has twice the memory of its others; looked for once, as each list asks."""
@@ -236,7 +251,8 @@ def _taking_of_engine(place: int, *, is_counter: bool, take: _Take | None) -> _T
         if value is not None:
             if figures.engine is None:
                 figures.engine = [None] * len(ENGINE_SERIES)
-            figures.engine[place] = (figures.engine[place] or 0.0) + value
+            if place < len(figures.engine):  # a task may report what is kept of stream managers only
+                figures.engine[place] = (figures.engine[place] or 0.0) + value
 
     return take_both
 
@@ -259,5 +275,5 @@ _TAKES: Mapping[str, _OfLabels] = {
 FIGURE_METRICS = frozenset((*_TAKES, OF_AUTHORS))
 """The names of the metrics that figures are made of, with all of authors."""
 
-KEPT_METRICS = FIGURE_METRICS | ENGINE_METRICS.keys()
+KEPT_METRICS = FIGURE_METRICS | ENGINE_METRICS.keys() | MANAGER_METRICS
 """Those, and the others that the history keeps."""

@@ -10,7 +10,7 @@ from heron_service_tracker.history.buckets import resolution_for
 from heron_service_tracker.history.history_file import SeriesPoints
 from heron_service_tracker.history.recorder import Recorder
 from heron_service_tracker.history.series import METRICS
-from heron_service_tracker.observed.engine_metrics import ENGINE_METRICS, OF_ENGINE
+from heron_service_tracker.observed.engine_metrics import ENGINE_METRICS, MANAGER_METRICS, OF_ENGINE
 from heron_service_tracker.paths.parameters import Parameter, Values
 from heron_service_tracker.request_errors import MalformedQueryError, NotYetKnownError, UnknownPlaceError
 from heron_service_tracker.watches.observations import Observations
@@ -23,12 +23,13 @@ _MOST_TASKS = 16  # lines that a person can tell apart, and half a second of rea
 _LATEST = 10**11  # the year 5138
 
 HISTORY_PARAMETERS = (
-    Parameter("component", "only this component"),
+    Parameter("component", "only this component, or stream manager, such as stmgr-1"),
     Parameter("task", "these tasks instead of the sums over tasks, at most 16", "integer", None, 1, 10**9, many=True),
     Parameter(
         "metric",
         f"one of {', '.join(METRICS)}, {OF_AUTHORS}NAME of one that the author registers, or {OF_ENGINE}NAME of the "
-        f"engine's {', '.join(ENGINE_METRICS)}; without it, all but the last",
+        f"engine's {', '.join(ENGINE_METRICS)}, of a stream manager {', '.join(sorted(MANAGER_METRICS))}; without it, "
+        "all but the last",
     ),
     Parameter("start", "seconds since 1970; without it, 15 minutes before the end", "integer", None, 0, _LATEST),
     Parameter("end", "seconds since 1970; without it, now", "integer", None, 0, _LATEST),

@@ -138,7 +138,8 @@ def _metrics(observations: Observations, cluster: str, topology: str, values: Va
     component, task_id = values.text("component"), values.integer("task")
     check_component(found, component)
     _check_task(found, task_id)
-    rows = selected_metrics(found.metrics, component, task_id, values.texts("name"))
+    of_process = (each for each in found.metrics if not (process := values.text("process")) or each.process == process)
+    rows = selected_metrics(of_process, component, task_id, values.texts("name"))
     items, after = page(rows, values.integer("offset"), values.integer("limit"))
     return MetricsAnswer(items, len(rows), after, *_freshness_of(observations, found, found.metrics_at_s))
 
@@ -260,6 +261,7 @@ OPERATIONS = (
         (
             _COMPONENT,
             Parameter("task", "only this task", "integer", None, 1, 10**9),
+            Parameter("process", "only this process, such as stmgr-1"),
             Parameter("name", "only the metric of this name", many=True),
             _LIMIT,
             _OFFSET,

@@ -30,7 +30,8 @@ class ClusterWatch:
     """Lists the topologies of one profile, and asks each every `period_s` seconds.
 
     It lists every `list_period_s` seconds while somebody looks at the cluster, and else every fifth time: a list reads
-    six nodes of each topology.
+    six nodes of each topology. The first look at the cluster, and a request for an unknown topology, make it list at
+    once.
     """
 
     def __init__(
@@ -48,17 +49,21 @@ class ClusterWatch:
         self._list_period_s = list_period_s
         self._period_s = period_s
         self._stop = threading.Event()
+        self._wake = threading.Event()
         self._watches: dict[str, TopologyWatch] = {}
         self._reported: dict[str, int] = {}
         self._thread = threading.Thread(target=self._run, name=f"watch {cluster}", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
+        self._observations.lists.on_wanted(self._cluster, self._wake.set)
         self._thread.start()
 
     def stop(self) -> None:
         """Ask all threads of the cluster to end."""
+        self._observations.lists.on_wanted(self._cluster, None)
         self._stop.set()
+        self._wake.set()
         for each in list(self._watches.values()):
             each.stop()
 
@@ -78,7 +83,8 @@ class ClusterWatch:
                             break
                         if number % _SELDOM == 0 or self._observations.lists_are_read(self._cluster):
                             self._list(client)
-                        self._stop.wait(self._list_period_s)
+                        self._wake.wait(self._list_period_s)
+                        self._wake.clear()
             except HeronError as error:
                 self._observations.fail_cluster(self._cluster, redact_for_command(str(error)))
             except Exception as error:

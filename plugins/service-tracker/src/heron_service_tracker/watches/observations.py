@@ -29,6 +29,7 @@ from heron_service_tracker.observed.recent_memory import memory_after
 from heron_service_tracker.observed.seen_checkpoints import checkpoints_after
 from heron_service_tracker.observed.task_figures import FiguresOfTasks, figures_of_tasks
 from heron_service_tracker.request_errors import UnknownPlaceError
+from heron_service_tracker.watches.list_looks import LOOKED_S, ListLooks
 from heron_service_tracker.watches.plan_changes import new_versions
 from heron_service_tracker.watches.status_events import StatusEvent, events_between, plan_event
 
@@ -40,7 +41,7 @@ METRICS_S = 10.0
 """The period of figures that nobody looks at, in seconds; the history of tasks has buckets of a minute."""
 
 _SHOWN = 100  # characters of a name that is not known
-_LOOKED_S = 30.0  # a page asks every second, and nothing while it is hidden
+_UNKNOWN_S = 1.0  # between two lists for names that are not known: a client may ask for one again and again
 _NEVER = float("-inf")
 
 
@@ -60,7 +61,7 @@ class _Look:
     last_s: float
 
     def goes_on(self, now_s: float) -> bool:
-        return now_s - self.last_s < _LOOKED_S
+        return now_s - self.last_s < LOOKED_S
 
 
 class Observations:
@@ -71,34 +72,42 @@ class Observations:
         self._lock = threading.Lock()
         self._clusters = {name: ObservedCluster(name, {}) for name in clusters}
         self._listeners: dict[tuple[str, str], list[Listener]] = {}
-        self._listed_at_s: dict[str, float] = {}
         self._looks: dict[tuple[str, str, Reading], _Look] = {}
         self._wakes: dict[tuple[str, str], Callable[[], None]] = {}
+        self.lists = ListLooks(clock)
         self.on_status: Listener | None = None
         """Called after each status of any topology, from the thread of its watch; set before the watches start."""
 
     def clusters(self, *, looking: bool = True) -> tuple[ObservedCluster, ...]:
         """Return every cluster, in the order of the command line; `looking` as a reader of lists does."""
         with self._lock:
-            if looking:
-                self._listed_at_s.update(dict.fromkeys(self._clusters, self.clock.monotonic_s()))
-            return tuple(self._clusters.values())
+            found = tuple(self._clusters.values())
+        return tuple(self.cluster(each.name) for each in found) if looking else found
 
     def cluster(self, name: str) -> ObservedCluster:
-        """Return one cluster; raise `UnknownPlaceError` when the tracker does not serve it."""
-        with self._lock:
-            if name in self._clusters:
-                self._listed_at_s[name] = self.clock.monotonic_s()
-                return self._clusters[name]
+        """Return one cluster; raise `UnknownPlaceError` when the tracker does not serve it.
+
+        If nobody has looked at it lately, its watch reads its list now, because what is known of it may be old.
+        """
+        if name not in self._clusters:
             name = name[:_SHOWN]
             msg = f"cluster {name!r} is unknown{nearest(name, self._clusters)}; known: {known(self._clusters)}"
             raise UnknownPlaceError(msg)
+        self.lists.look(name)
+        with self._lock:
+            return self._clusters[name]
 
     def topology(self, cluster: str, name: str) -> ObservedTopology:
-        """Return one topology; raise `UnknownPlaceError` when the cluster has none of that name."""
+        """Return one topology; raise `UnknownPlaceError` when the cluster has none of that name.
+
+        The watch of the cluster reads its list then, at most once a second: the topology may be new.
+        """
         of_cluster = self.cluster(cluster)
         if (found := of_cluster.topologies.get(name)) is not None:
             return found
+        listed_s = _NEVER if of_cluster.observed_at_s is None else of_cluster.observed_at_s
+        if self.clock.monotonic_s() - listed_s >= _UNKNOWN_S:
+            self.lists.want(cluster)
         names = of_cluster.topologies
         why = f"; the cluster does not answer: {of_cluster.error}" if of_cluster.error else ""
         name = name[:_SHOWN]
@@ -120,8 +129,7 @@ class Observations:
 
     def lists_are_read(self, cluster: str) -> bool:
         """Return whether somebody has asked for the cluster or one of its topologies lately."""
-        with self._lock:
-            return self.clock.monotonic_s() - self._listed_at_s.get(cluster, _NEVER) < _LOOKED_S
+        return self.lists.goes_on(cluster)
 
     def anybody_looks(self) -> bool:
         """Return whether somebody has asked about any cluster lately."""

@@ -1,4 +1,4 @@
-// The engine's metrics of tasks that the history keeps by their names, beside those that every chart has.
+// The engine's metrics that the history keeps by their names, beside those of tasks that every chart has.
 
 import * as format from "./formats.js";
 
@@ -11,18 +11,32 @@ const TEXTS = {
   "in-queue-bytes": BYTES, "out-queue-bytes": BYTES, "output-held-s": SHARE, "replay-bytes": BYTES, "replay-count": RATE, selectivity: NUMBER,
   "task-time-s": SHARE, "true-rate-in": RATE, "true-rate-out": RATE, "user-error-count": RATE,
 };
+const OF_MANAGERS = {
+  "backpressure-s": SHARE, "connections-refused": RATE, "cpu-seconds": NUMBER, "cpu-wait-s": SHARE, "deposed-messages": RATE, "dropped-tuples": RATE,
+  "late-acks": RATE, "late-s": SHARE, "outlet-bytes": BYTES, "peer-silent-s": format.latency, "protocol-violations": RATE, "resident-bytes": BYTES,
+  "roots-in-flight": NUMBER, "settled-roots": RATE, "unconfirmed-bytes": BYTES, "unroutable-segments": RATE,
+};
+const OUTCOMES = ["complete", "failed", "expired", "lost"]; // of roots
 const USES = ["user-cpu", "user-blocked", "engine", "input", "room", "throttled", "acks", "paused"]; // of a task's time
 
-// The name in the history of a metric of a task, or "" where the history does not have it by its name.
-export function historyName(name, labels) {
-  if (!(name in TEXTS)) return "";
-  return labels.use ? `${OF_ENGINE}${name}/${labels.use}` : OF_ENGINE + name;
+// Whether a process of the engine is a stream manager; the history has its metrics under this name.
+export function isManager(process) {
+  return /^stmgr-\d+$/.test(process);
+}
+
+// The name in the history of a metric of a task, or of a stream manager; "" where the history does not have it by its name.
+export function historyName(name, labels, process = "") {
+  if (!(name in (process ? OF_MANAGERS : TEXTS))) return "";
+  const part = labels.use || labels.outcome;
+  return part ? `${OF_ENGINE}${name}/${part}` : OF_ENGINE + name;
 }
 
 // A chart for each of them: title, metrics, text of a value, kinds of components.
-export const ENGINE_CHARTS = Object.keys(TEXTS).flatMap((name) => (name === "task-time-s" ? USES.map((use) => `${name}/${use}`) : [name])).map(chartOf);
+const PARTS = { "task-time-s": USES, "settled-roots": OUTCOMES };
+export const ENGINE_CHARTS = Object.keys({ ...TEXTS, ...OF_MANAGERS }).flatMap((name) => (PARTS[name] ? PARTS[name].map((part) => `${name}/${part}`) : [name])).map(chartOf);
 
 function chartOf(name) {
-  const textOf = TEXTS[name.split("/")[0]];
+  const metric = name.split("/")[0];
+  const textOf = TEXTS[metric] || OF_MANAGERS[metric];
   return [`${OF_ENGINE}${name}`, { [OF_ENGINE + name]: "" }, textOf, () => true];
 }

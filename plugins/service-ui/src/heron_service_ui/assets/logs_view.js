@@ -1,8 +1,10 @@
 // The logs of a task or of another process, from the files of the server's machine: followed, searched, and saved.
 
 import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { isManager } from "./engine_metrics.js";
 import { html } from "./html.js";
 import * as format from "./formats.js";
+import { MetricsTable } from "./metrics_table.js";
 import { Freshness, SaveButton, save, viewPath, withQuery } from "./pieces.js";
 import { LOGS_SHOWN, OF_RUN, placeOf, read, readFile, usePolled } from "./tracker_api.js";
 
@@ -11,13 +13,15 @@ const SEARCH_S = 10; // a search reads all files
 const SIZES_S = 10; // of the files
 const MOST_MARKS = 200; // of a line
 
-// The page of a process such as stmgr-1.
+// The page of a process such as stmgr-1: its logs and metrics.
 export function ProcessView({ cluster, topology, process, query, go }) {
   const path = viewPath(cluster, topology, "process", process);
   return html`<h2>Logs of ${process}</h2>
     ${LOGS_SHOWN
       ? html`<${Logs} of=${process} files=${withQuery(`${placeOf(cluster, topology)}/log-files`, { process })} path=${`${placeOf(cluster, topology)}/processes/${encodeURIComponent(process)}/logs`} search=${query.get("search") || ""} find=${(text) => go(withQuery(path, { search: text }), { replace: true })} />`
       : html`<${NoLogs} command=${`heron logs ${topology} --follow`} />`}
+    <h2>Metrics of ${process}</h2>
+    <${MetricsTable} cluster=${cluster} topology=${topology} label=${`Metrics of ${process}`} of=${{ process }} shown=${isManager(process) ? { process } : null} />
     <p><a href=${viewPath(cluster, topology, "containers")}>All processes, by container</a></p>`;
 }
 

@@ -2,12 +2,11 @@
 
 import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { html } from "./html.js";
-import { historyName } from "./engine_metrics.js";
 import * as format from "./formats.js";
 import { Inside } from "./inside_view.js";
 import { Logs, NoLogs } from "./logs_view.js";
+import { MetricsTable } from "./metrics_table.js";
 import { Freshness, Scrolled, shortPath, State, viewPath, withQuery } from "./pieces.js";
-import { OF_AUTHORS } from "./timelines_view.js";
 import { LOGS_SHOWN, PERIOD_S, placeOf, read, readAll, usePolled } from "./tracker_api.js";
 
 // The uses of a task's time, as the metric task-time-s names them.
@@ -65,7 +64,7 @@ export function TaskView({ cluster, topology, task, part, ended, old, query, go 
         : html`<${NoLogs} command=${`heron logs ${topology} --task ${task} --follow`} />`}
     <h3>Metrics</h3>
     <p><a href=${withQuery(viewPath(cluster, topology, "timelines"), { tasks: task })}>Those of the history, by time</a></p>
-    <${Metrics} place=${place} task=${task} timelines=${viewPath(cluster, topology, "timelines")} />
+    <${MetricsTable} cluster=${cluster} topology=${topology} label="Metrics of the task" of=${{ task }} shown=${{ tasks: task }} />
   `;
 }
 
@@ -133,39 +132,4 @@ function Thread({ thread }) {
       )}
     </ol>
   </section>`;
-}
-
-// Those that the author registers have a history, and most of the engine's; so do the figures above.
-function Metrics({ place, task, timelines }) {
-  const metrics = usePolled((signal) => readAll(`${place}/metrics?task=${task}`, signal), 2 * PERIOD_S, [place, task]);
-  if (!metrics.data) return html`<${Freshness} polled=${metrics} wanted="the metrics" />`;
-  if (!metrics.data.items.length) return html`<p>There are none.</p>`;
-  const kept = (row) => (row.name.startsWith(OF_AUTHORS) ? row.name : historyName(row.name, row.labels));
-  const labels = (row) => Object.entries(row.labels).map(([name, value]) => `${name} ${value}`).join(", ");
-  return html`<${Scrolled} label="Metrics of the task">
-    <table>
-      <thead><tr><th scope="col">name</th><th scope="col">of</th><th scope="col" class="number">value</th><th scope="col">unit</th><th scope="col" class="number">per second</th><th scope="col" class="number">p50</th><th scope="col" class="number">p99</th></tr></thead>
-      <tbody>
-        ${metrics.data.items.map(
-          (row) => html`<tr key=${`${row.name} ${labels(row)}`}>
-            <th scope="row">${kept(row) ? html`<a href=${withQuery(timelines, { tasks: task, metric: kept(row) })}>${row.name}</a>` : row.name}</th><td>${labels(row)}</td>
-            <td class="number">${exact(row.value)}</td><td>${row.kind === "histogram" ? "samples" : row.unit}</td>
-            <td class="number">${exact(row.rate_per_s)}</td><td class="number">${withUnit(row.p50, row.unit)}</td><td class="number">${withUnit(row.p99, row.unit)}</td>
-          </tr>`,
-        )}
-      </tbody>
-    </table>
-  <//>`;
-}
-
-// A quantile of a histogram: its unit is that of the samples, and not of their number.
-function withUnit(value, unit) {
-  if (unit === "s") return format.latency(value);
-  return unit === "bytes" ? format.bytes(value) : exact(value);
-}
-
-function exact(value) {
-  if (value === null || value === undefined) return "–";
-  if (Number.isInteger(value) || Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
-  return value.toPrecision(4);
 }

@@ -58,9 +58,11 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
   const tasks = tasksOf(query.get("tasks") || "");
   const comparing = tasks.length > 0;
   const metric = query.get("metric") || "";
-  const keys = [place, last, from, to, tasks.join(), metric.startsWith(OF_ENGINE) && metric];
+  const process = query.get("process") || ""; // a stream manager instead of all of them
+  const keys = [place, last, from, to, tasks.join(), process, metric.startsWith(OF_ENGINE) && metric];
   const stepped = (least) => `&step=${Math.max(least, Math.ceil(span / MOST_POINTS))}`;
-  const named = metric.startsWith(OF_ENGINE) ? `&metric=${encodeURIComponent(metric)}` : ""; // those are many, so each is asked for by its name
+  const ofProcess = process && `&component=${encodeURIComponent(process)}`;
+  const named = metric.startsWith(OF_ENGINE) ? `&metric=${encodeURIComponent(metric)}${ofProcess}` : ""; // those are many, so each is asked for by its name
   const ofTasks = comparing ? stepped(TASK_STEP_S) + tasks.map((each) => `&task=${each}`).join("") : "";
   const history = usePolled((signal) => read(`${place}/history?${range()}${ofTasks}${comparing ? named : ""}`, signal), comparing ? Math.max(10, period) : period, keys);
   const slower = usePolled(
@@ -70,7 +72,7 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
   );
   const decisions = usePolled((signal) => readAll(`${place}/health`, signal), 2, [place]);
   const path = viewPath(cluster, topology, "timelines");
-  const kept = { last: last === "15m" ? "" : last, tasks: tasks.join(), metric };
+  const kept = { last: last === "15m" ? "" : last, tasks: tasks.join(), metric, process };
   const choose = (values) => go(withQuery(path, { ...kept, ...values }), { replace: true });
   const zoom = (start, end) => choose({ from: Math.floor(start), to: Math.ceil(Math.max(end, start + LEAST_S)) });
   const kinds = new Map((status ? status.components : []).map((each) => [each.name, each.kind]));
@@ -90,7 +92,7 @@ export function TimelinesView({ cluster, topology, query, go, status }) {
     <h2>Timelines</h2>
     <div class="choices">
       <${Choice} label="Last" value=${last} values=${Object.entries(SPANS).map(([key, [title]]) => [key, title])} onChange=${(key) => choose({ last: key === "15m" ? "" : key })} />
-      <${Choice} label="Chart" value=${metric} values=${[["", "all"], ...listed.map(([title, metrics]) => [Object.keys(metrics)[0], title])]} onChange=${(key) => choose({ metric: key })} />
+      <${Choice} label="Chart" value=${metric} values=${[["", "all"], ...listed.map(([title, metrics]) => [Object.keys(metrics)[0], title])]} onChange=${(key) => choose({ metric: key, process: "" })} />
       ${zoomed && html`<span>${format.moment(from)} to ${format.moment(to)} <button type="button" onClick=${() => choose({})}>Show all</button></span>`}
       <${Compared} key=${tasks.join()} tasks=${tasks} compare=${(wanted) => choose({ tasks: wanted, metric: "" })} />
     </div>

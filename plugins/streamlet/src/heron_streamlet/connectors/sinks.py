@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Generic, TypeVar
 
@@ -17,6 +18,13 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 class Sink(ABC, Generic[T_contra]):
     """Takes the elements of a stream. Each task has a copy of the object; all calls come from one thread."""
+
+    def check(self, config: Mapping[str, object]) -> None:  # optional
+        """Called before a pipeline starts on Heron, with the configuration of its topology: refuse what cannot work.
+
+        Raises:
+            UsageError: when an argument of the sink does not fit the configuration.
+        """
 
     def setup(self, context: StageContext) -> None:  # optional
         """Open what the task needs. Called once, before `put`."""

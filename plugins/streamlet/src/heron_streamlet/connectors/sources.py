@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
@@ -20,11 +20,14 @@ from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = [
     "CallableSource",
+    "GaugedReader",
     "Generator",
     "GeneratorSource",
     "Items",
+    "MeasuredReader",
     "PlacedReader",
     "Reader",
+    "SettledReader",
     "Source",
     "TextFiles",
     "as_source",
@@ -63,6 +66,45 @@ class PlacedReader(Reader[T_co], Protocol[T_co]):
         ...
 
 
+@runtime_checkable
+class GaugedReader(Reader[T_co], Protocol[T_co]):
+    """A reader that has numbers about its partition."""
+
+    def gauges(self) -> Mapping[str, float]:
+        """The numbers of now by their names: the metric ``source`` has their sums over the partitions of a task.
+
+        Called once per export period of the metrics, from the thread of the other methods: it delays the elements.
+        """
+        ...
+
+
+@runtime_checkable
+class MeasuredReader(Reader[T_co], Protocol[T_co]):
+    """A reader that knows how much its partition has behind the position: `heron metrics` shows it as `backlog`."""
+
+    def backlog(self) -> float | None:
+        """How many elements wait behind `position`, at least 0; None if that is not known now.
+
+        Called once per export period of the metrics, from the thread of the other methods: it delays the elements.
+        """
+        ...
+
+
+class SettledReader(Reader[T_co], Protocol[T_co]):
+    """A reader that hears when elements are safe, so that it can tell their sender.
+
+    Its source has ``settles = True``.
+    """
+
+    def settled(self, count: int) -> None:
+        """The first `count` elements that this reader has returned are safe, as the delivery of the topology has it.
+
+        At most once they were processed; at least once what they became is acked; effectively once a complete
+        checkpoint contains them. Called from the thread of the other methods. An element that has failed counts.
+        """
+        ...
+
+
 class Source(ABC, Generic[T]):
     """Reads elements from somewhere. The object is copied to the tasks, so it must be picklable."""
 
@@ -70,6 +112,8 @@ class Source(ABC, Generic[T]):
     """Whether every partition ends."""
     repeatable: bool = True
     """Whether a partition can be opened again at a position; engines that work in batches need it."""
+    settles: bool = False
+    """Whether its readers are `SettledReader`s."""
     word: str = "source"
 
     def partitions(self, tasks: int) -> Sequence[str]:

@@ -4,5 +4,6 @@ In: a graph, and later the tuples of tasks. Out: a `TopologyBuilder`, and later 
 compiler; Heron's engine and the simulator call spouts and bolts on the task thread.
 
 Reading order: `topology_compiler` (one component for each stage), `partition_grouping`, `task_host` (rows become
-tuples), `source_spout` (a stage with a source), `stage_bolts` (all other stages).
+tuples), `source_spout` (a stage with a source), `settling_spout` (the same, for readers that hear which elements are
+safe), `stage_bolts` (all other stages).
 """

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
-from heron.api import CountMetric, Spout, StatefulComponent, Stream, TopologyContext, ValueState
+from heron.api import CountMetric, IMetric, Spout, StatefulComponent, Stream, TopologyContext, ValueState
 from heron.author_text import short_text
 from heron.clock import Clock, SystemClock
-from heron_streamlet.connectors.sources import PlacedReader, Reader
+from heron_streamlet.connectors.sources import GaugedReader, MeasuredReader, PlacedReader, Reader
 from heron_streamlet.failures import OperatorError
 from heron_streamlet.plan.operators import idle_after_s
 from heron_streamlet.runtime.stage_code import StageCode
@@ -30,7 +31,7 @@ that emits."""
 
 _READ_S = 0.004  # what is read at once takes about this long: a checkpoint, acks and back pressure wait for it
 _READ_AT_FIRST, _READ_AT_MOST = 16, 1024
-_ELEMENTS_METRIC_S = 10.0
+_METRIC_S = 10.0
 _LONG_S = 0.01  # the engine makes up to 16 calls that emit before it looks at its commands
 _COMBINE_S = 0.05  # a call of `next_tuple` combines for this long; a checkpoint and acks wait for it
 _WATERMARK_S = 0.05  # each watermark ends a batch
@@ -59,7 +60,8 @@ class OpenPartition:
         self._clock = clock
         self.read_s = clock.monotonic_s()
         """When it last had an element."""
-        self._reader = reader
+        self.reader = reader
+        self._is_placed = isinstance(reader, PlacedReader)
         self._idle_after_s = idle_after_s
         self._position = reader.position
         self._elements: Sequence[Any] = ()
@@ -70,8 +72,9 @@ class OpenPartition:
     def feed(self, feed: Callable[[Iterator[Any]], None]) -> bool:
         """Processes some elements; also those that were left when one failed. Returns whether there were some."""
         if not self._left():
-            self._position = self._reader.position
-            elements = self._reader.read(self._size)
+            if not self._is_placed:
+                self._position = self.reader.position
+            elements = self.reader.read(self._size)
             if elements is None:
                 self.ended = True
             self._elements = elements or ()
@@ -100,19 +103,24 @@ class OpenPartition:
     def _left(self) -> int:
         return operator.length_hint(self._rest)
 
+    def backlog(self) -> float | None:
+        """How many elements wait: those of the last `read`, and what the reader says."""
+        behind = self.reader.backlog() if isinstance(self.reader, MeasuredReader) else None
+        return None if behind is None else behind + self._left()
+
     def saved(self) -> tuple[object, int, dict[int, int]]:
         """What a restore continues from."""
         latest = {node: clock.latest_us for node, clock in self.clocks.items()}
-        if not self._left() or self._reader.position is None:  # without positions nothing is read again
-            return self._reader.position, self._skipped, latest
+        if not self._left() or self.reader.position is None:  # without positions nothing is read again
+            return self.reader.position, self._skipped, latest
         done = len(self._elements) - self._left()
-        if isinstance(self._reader, PlacedReader):
-            return self._reader.position_of(done), 0, latest
+        if isinstance(self.reader, PlacedReader):
+            return self.reader.position_of(done), 0, latest
         return self._position, done, latest
 
     def place(self) -> str:
         """Where the element at hand is: the partition, and the place in it."""
-        number, reader = len(self._elements) - self._left(), self._reader
+        number, reader = len(self._elements) - self._left(), self.reader
         if isinstance(reader, PlacedReader):
             return f"partition {self.name!r}, position {short_text(reader.position_of(max(0, number - 1)), 200)}"
         return f"partition {self.name!r}, element {number} behind position {short_text(self._position, 200)}"
@@ -128,7 +136,7 @@ class OpenPartition:
 
     def close(self) -> None:
         """Closes the reader."""
-        self._reader.close()
+        self.reader.close()
 
 
 class SourceSpout(Spout, StatefulComponent):
@@ -163,7 +171,9 @@ class SourceSpout(Spout, StatefulComponent):
         self.elements, self.told = CountMetric(), 0
         self.rests = False
         if self.host.stage.ends:
-            context.register_metric("elements", self.elements, _ELEMENTS_METRIC_S)
+            context.register_metric("elements", self.elements, _METRIC_S)
+        if gauged := [each.reader for each in self.partitions if isinstance(each.reader, GaugedReader)]:
+            context.register_metric("source", _Gauges(gauged), _METRIC_S)
         self.turn = 0
         self.sent_s = self.marked_s = -_REPEAT_S
         self.marked: tuple[int, bool] | None = None
@@ -233,6 +243,17 @@ class SourceSpout(Spout, StatefulComponent):
         if (kept := self.in_flight.get(tup_id)) is not None:
             self.emit(kept[0], tup_id=tup_id, stream=kept[1])
 
+    def backlog(self) -> float | None:
+        """What waits in the partitions of this task; None if one of them does not know."""
+        waiting = 0.0
+        for partition in self.partitions:
+            if not partition.ended:
+                behind = partition.backlog()
+                if behind is None:
+                    return None
+                waiting += behind
+        return waiting if self.partitions else None
+
     def pre_save(self, checkpoint_id: str) -> None:  # all checkpoints are alike
         """Save the positions."""
         for partition in self.partitions:
@@ -258,3 +279,17 @@ class SourceSpout(Spout, StatefulComponent):
             return
         self.marked, self.marked_s = mark, now_s
         self.emit_watermark(mark[0] / 1_000_000, idle=mark[1])
+
+
+class _Gauges(IMetric):
+    """The numbers of the readers of a task."""
+
+    def __init__(self, readers: Sequence[GaugedReader[Any]]) -> None:
+        self._readers = readers
+
+    def get_value_and_reset(self) -> dict[str, float]:
+        """`IMetric.get_value_and_reset`."""
+        sums = Counter[str]()
+        for each in self._readers:
+            sums.update(each.gauges())
+        return dict(sums)

@@ -10,9 +10,10 @@ from heron.errors import TopologyError
 from heron.planner.key_group import key_group
 from heron.spi.engine import PIPELINE_KEY
 from heron_streamlet.plan.graph import Graph, check_picklable
-from heron_streamlet.plan.operators import Keyed, Read, Repartition, Windowed
+from heron_streamlet.plan.operators import Keyed, Read, Repartition, Windowed, Write
 from heron_streamlet.plan.stages import ENDS, Stage, StagePlan, fuse
 from heron_streamlet.topology.partition_grouping import partition_grouping
+from heron_streamlet.topology.settling_spout import SettlingSourceSpout
 from heron_streamlet.topology.source_spout import PARTITIONS_KEY, PROGRESS, SourceSpout
 from heron_streamlet.topology.stage_bolts import (
     POSITIONS_KEY,
@@ -43,10 +44,15 @@ def compile_topology(name: str, graph: Graph, config: Mapping[str, object]) -> T
     Raises:
         TopologyError: when a function cannot be pickled, or a component has a wrong name; names operator and line.
         ConfigError: when the configuration is wrong.
+        UsageError: when a sink does not fit the configuration, or a source refuses its arguments.
     """
     plan = fuse(graph, ENDS if _reads_once(config) else ())
     builder = TopologyBuilder(name)
-    builder.set_config(_with_checkpoints(plan, config))
+    values = _with_checkpoints(plan, config)
+    builder.set_config(values)
+    for node in graph.nodes:
+        if isinstance(node.operator, Write):
+            node.operator.sink.check(values)
     specs: dict[int, HeronComponentSpec] = {}
     for stage in plan.stages:
         outputs = [Stream(fields=list(outlet.fields), name=stream_name(outlet)) for outlet in stage.outlets]
@@ -67,7 +73,8 @@ def _spout(
     partitions = _partitions(stage, read, groups if type(groups) is int and groups > 0 else 1)
     own: dict[str, object] = {PARTITIONS_KEY: partitions, STAGE_KEY: _packed(plan, stage)}
     outputs = [*outputs, PROGRESS] if stage.ends else outputs
-    return SourceSpout.spec(stage.name, stage.head.partitions, own, outputs)
+    spout = SettlingSourceSpout if read.source.settles else SourceSpout
+    return spout.spec(stage.name, stage.head.partitions, own, outputs)
 
 
 def _bolt(

@@ -4,8 +4,9 @@ In: the class of a driver, its options and its faults. Out: tests that pytest ru
 deaths and races start further processes.
 
 Each suite has the name of its family: `scheduler`, `statemgr`, `uploader`, `packing`, `metricsink`, `checkpoint`,
-`serializer` with `column_serializer`, `state`, `engine`, `store`, `task`, and `health` with `health_parts`. These
-paths are what drivers import. `driver` has the cases of every family, and skips them.
+`serializer` with `column_serializer`, `state`, `engine`, `store`, `task`, and `health` with `health_parts`. `source`
+and `sink` are the suites of connectors, and share `connector`. These paths are what drivers import. `driver` has the
+cases of every family, and skips them.
 
 Two rooms have what suites are made of: `fault_cases` (deaths, and servers that are away) and `parts` (second processes,
 models, and single subjects).

@@ -21,11 +21,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 import pytest
 
 from heron.errors import SchedulerError
+from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerStatus, Job, JobStatus, Scheduler, SchedulerState
 from heron_testing.contracts.driver import requires
 from heron_testing.contracts.fault_cases.scheduler_faults import SchedulerFaultCases
@@ -34,17 +35,24 @@ from heron_testing.waiting import wait_until
 
 __all__ = ["FAKE_EXECUTOR", "Bench", "SchedulerContract", "runs"]
 
+_LOCALFS = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 _HOSTILE_NAMES = ["", ".", "..", "../escape", "a/b", "/etc/passwd", "a\0b", ".hidden", "a" * 5000]
 
 
 class SchedulerContract(SchedulerFaultCases):
-    """Subclass it with `name`, `driver_class`, the fixture `options`, and `faults` if a flag of the driver needs it."""
+    """Subclass it with `name`, `driver_class`, the fixture `options`, and `faults` if a flag of the driver needs it.
+
+    `uses_state` is for a driver that needs the state manager of its profile; the suite opens `localfs` for it.
+    """
+
+    uses_state: ClassVar[bool] = False
 
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
         """Jobs with short run directories, because the path of a socket has at most 107 bytes."""
+        state = DriverRef("statemgr", "localfs", _LOCALFS, {"root": str(tmp_path / "state")})
         with tempfile.TemporaryDirectory(prefix="heron-") as run_root:
-            yield Bench(tmp_path, Path(run_root))
+            yield Bench(tmp_path, Path(run_root), *([state] if self.uses_state else []))
 
     @pytest.fixture
     def scheduler(self, options: dict[str, object], bench: Bench) -> Iterator[Scheduler]:
@@ -228,6 +236,24 @@ class SchedulerContract(SchedulerFaultCases):
         assert not runs(third.pid)
         status = scheduler.status("t")
         assert (status.state, [each.container_id for each in status.containers]) == (SchedulerState.RUNNING, [0, 2])
+        assert bench.wait("t", 0).pid == first.pid
+
+    def test_two_updates_at_once_add_both(self, scheduler: Scheduler, other: Scheduler, bench: Bench) -> None:
+        """Each changes the job as a whole; the second must not undo what the first has added."""
+        requires(scheduler, "shared")
+        scheduler.schedule(bench.job("t", "serve"))
+        first = bench.wait_until_known(scheduler, "t", 0)
+        with ThreadPoolExecutor(2) as threads:
+            calls = [
+                threads.submit(each.update, "t", [bench.spec("t", number)], [])
+                for number, each in ((1, scheduler), (2, other))
+            ]
+        for call in calls:
+            call.result()
+        containers = tuple(ContainerStatus(number, True, 1) for number in range(3))
+        status = scheduler.status("t")
+        seen = tuple(ContainerStatus(each.container_id, each.running, each.attempts) for each in status.containers)
+        assert (status.state, seen) == (SchedulerState.RUNNING, containers)
         assert bench.wait("t", 0).pid == first.pid
 
     def test_a_job_that_does_not_run_cannot_be_changed(self, scheduler: Scheduler, bench: Bench) -> None:

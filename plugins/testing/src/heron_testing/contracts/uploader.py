@@ -14,6 +14,7 @@ from heron.errors import PackageError
 from heron.spi.uploader import Uploader
 from heron_testing.contracts.fault_cases.uploader_faults import UploaderFaultCases
 from heron_testing.contracts.parts.uploader_listing import UploaderListingCases
+from heron_testing.contracts.parts.uploader_tags import UploaderTagCases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,7 @@ __all__ = ["UploaderContract"]
 _UPLOADS_AT_ONCE = 4
 
 
-class UploaderContract(UploaderFaultCases, UploaderListingCases):
+class UploaderContract(UploaderFaultCases, UploaderListingCases, UploaderTagCases):
     """Subclass it with the attributes of `DriverContract`, the fixtures `options` and `faults`, and `damage`."""
 
     @abstractmethod

@@ -14,14 +14,15 @@ from heron_cli.launch.loading.program import import_folders, is_part
 __all__ = ["load_failure"]
 
 
-def load_failure(path: Path, error: BaseException) -> LoadReport:
+def load_failure(path: Path, error: BaseException, more_folders: Sequence[Path] = ()) -> LoadReport:
     """Return the report of a load of the file at `path` that ended with `error`.
 
-    The first line of the error names file and line of the innermost frame of the program. The next lines show the
-    source, and the place that raised where this is not the program itself.
+    The first line of the error names file and line of the innermost frame of the program, whose modules are also in
+    `more_folders`. The next lines show the source, and the place that raised where this is not the program itself.
     """
     frames = traceback.extract_tb(error.__traceback__)
-    own = [number for number, each in enumerate(frames) if _is_own(each, path)]
+    folders = import_folders(path, more_folders)
+    own = [number for number, each in enumerate(frames) if is_part(Path(each.filename), folders)]
     if not own and isinstance(error, HeronError):  # about the file as a whole
         return LoadReport(str(error))
     shown = "".join(traceback.format_exception(_without_first(error, own[0] if own else 0)))
@@ -37,12 +38,15 @@ def load_failure(path: Path, error: BaseException) -> LoadReport:
         return LoadReport(f"{place}: {_ended(error)}{source}", shown)
     if isinstance(error, HeronError):
         return LoadReport(f"{place}: {error}{source}", shown)
-    text = f"{place}: {type(error).__name__}: {str(error) or 'no message'}; correct the file, it does not load"
+    text = f"{place}: {type(error).__name__}: {str(error) or 'no message'}; {_remedy(error)}"
     return LoadReport(f"{text}{source}{_raised(frames, own)}", shown)
 
 
-def _is_own(frame: traceback.FrameSummary, path: Path) -> bool:
-    return is_part(Path(frame.filename), import_folders(path))
+def _remedy(error: BaseException) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0]
+        return f"correct the file, or install {package}, or heron-compat-{package} if there is such a plugin"
+    return "correct the file, it does not load"
 
 
 def _without_first(error: BaseException, number: int) -> BaseException:

@@ -19,3 +19,4 @@ class LoadReport:
     root: str = ""
     files: tuple[str, ...] = ()
     import_paths: tuple[str, ...] = ()
+    compat: tuple[str, ...] = ()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,9 +23,11 @@ from heron.driver_kit.parent_process import DEATH_SIGNAL, PARENT_PID
 from heron.errors import TopologyError, UsageError
 from heron.spi.engine import PipelineChoices
 from heron.state_nodes.plans import decode_topology
+from heron_cli.launch.loading.compat_plugin import PYTHON_SUFFIX
 from heron_cli.launch.loading.load_report import LoadReport
+from heron_cli.launch.loading.stored_program import StoredProgram
 
-__all__ = ["LoadedTopology", "LoadingTopology", "split_target"]
+__all__ = ["LoadedTopology", "LoadingTopology", "WrittenFolder", "split_target"]
 
 _LINGER_S = 1.0  # threads that the author's file started may keep the child alive after its report
 _LOOK_S = 0.1  # the period of the check for a cancellation
@@ -32,7 +37,12 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class LoadedTopology:
-    """The topology of a file, and the files and import paths of its program, relative to the folder `root`."""
+    """The topology of a file, and the files and import paths of its program, relative to the folder `root`.
+
+    `compat` has the compat plugins that serve packages to the file. `written` is the folder of a program that a compat
+    plugin has written, else None. `package_uri` is the stored package that the files come from, "" for files that a
+    submission packs.
+    """
 
     definition: TopologyDefinition
     module: str
@@ -42,26 +52,53 @@ class LoadedTopology:
     root: Path
     files: tuple[str, ...]
     import_paths: tuple[str, ...] = (".",)
+    compat: tuple[str, ...] = ()
+    written: WrittenFolder | None = None
+    package_uri: str = ""
+
+
+class WrittenFolder:
+    """A new folder, which exists as long as this object.
+
+    Its name has the process. A process that is killed cannot remove its folder, so the next one does.
+    """
+
+    def __init__(self) -> None:
+        prefix = f"heron-program-{os.stat('/proc/self/ns/pid').st_ino}-"  # containers may share temporary files
+        for each in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+            if not Path("/proc", each.name.removeprefix(prefix).partition("-")[0]).exists():
+                shutil.rmtree(each, ignore_errors=True)  # one of another user stays
+        self.path = tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-")
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 class LoadingTopology:
     """A load in progress, as a context manager. The command can prepare other things meanwhile.
 
-    With `verbose`, an error of the author's file has its traceback.
+    It loads the file of `target`, FILE or FILE:NAME, or the program of a stored package with its own arguments. With
+    `verbose`, an error of the author's file has its traceback.
     """
 
-    def __init__(self, target: str, argv: Sequence[str], *, verbose: bool = False) -> None:
-        self._path, self._choice = split_target(target)
-        self._argv = tuple(argv)
+    def __init__(self, target: str | StoredProgram, argv: Sequence[str], *, verbose: bool = False) -> None:
+        self._stored = target if isinstance(target, StoredProgram) else None
+        if isinstance(target, StoredProgram):
+            self._path, self._choice, self._argv = target.file, target.manifest.choice, target.manifest.argv
+        else:
+            self._path, self._choice = split_target(target)
+            self._argv = tuple(argv)
         self._verbose = verbose
         self._answered = False
+        self._written = None if self._path.suffix == PYTHON_SUFFIX else WrittenFolder()
+        folder = self._written.path if self._written else ""
         self._reader, writer = os.pipe()
         choices, self._choices = os.pipe()
         environment = {**os.environ, PARENT_PID: str(os.getpid()), DEATH_SIGNAL: signal.SIGKILL.name}
+        if self._stored:
+            environment["PYTHONPATH"] = os.pathsep.join(map(str, self._stored.more_folders))
         command = [sys.executable, "-P", "-m", "heron_cli.launch.loading.loader", str(writer), str(choices)]
         try:
             self._child = subprocess.Popen(
-                [*command, str(self._path), self._choice or "", *self._argv],
+                [*command, folder, str(self._path), self._choice or "", *self._argv],
                 stdin=subprocess.DEVNULL,
                 env=environment,
                 pass_fds=(writer, choices),
@@ -95,8 +132,11 @@ class LoadingTopology:
         report = msgspec.json.decode(data, type=LoadReport)
         if report.error:
             raise TopologyError(self._described(report))
+        definition = decode_topology(report.definition.encode(), str(self._path))
+        if self._stored:
+            return _of_package(definition, self._stored)
         return LoadedTopology(
-            decode_topology(report.definition.encode(), str(self._path)),
+            definition,
             report.module,
             report.script,
             self._choice,
@@ -104,6 +144,8 @@ class LoadingTopology:
             Path(report.root),
             report.files,
             report.import_paths,
+            report.compat,
+            self._written,
         )
 
     def close(self) -> None:
@@ -147,6 +189,33 @@ class LoadingTopology:
             code = 0
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return f"{self._path}: its process ended by {how} while it was loaded; it must return to define its topology"
+
+
+def _of_package(definition: TopologyDefinition, stored: StoredProgram) -> LoadedTopology:
+    """Return the topology with the files of its package, whatever the load has found.
+
+    Raises:
+        UsageError: when the file now defines another topology than when it was packed.
+    """
+    manifest = stored.manifest
+    if definition.name != manifest.topology:
+        msg = (
+            f"package {stored.uri}: its file defines topology {definition.name!r} here, and defined "
+            f"{manifest.topology!r} where it was packed; take the name from no variable of the environment"
+        )
+        raise UsageError(msg)
+    return LoadedTopology(
+        definition,
+        manifest.module,
+        manifest.script,
+        manifest.choice,
+        manifest.argv,
+        stored.folder,
+        tuple(manifest.files),
+        manifest.import_paths,
+        manifest.compat,
+        package_uri=stored.uri,
+    )
 
 
 def split_target(target: str) -> tuple[Path, str | None]:

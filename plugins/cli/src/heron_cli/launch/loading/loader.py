@@ -20,9 +20,10 @@ from heron.api.names import OWN_MODULE
 from heron.driver_kit.parent_process import bind_to_parent
 from heron.errors import UsageError
 from heron.kernel.author_topology import choose_topology
-from heron.kernel.user_code import check_module_name, load_class, load_user_code
+from heron.kernel.user_code import check_module_name, load_class, load_user_code, serve_package
 from heron.spi.engine import PipelineChoices, offer_pipeline_choices
 from heron.state_nodes.plans import encode_plan
+from heron_cli.launch.loading.compat_plugin import PYTHON_SUFFIX, compat_format, compat_package
 from heron_cli.launch.loading.load_failure import load_failure
 from heron_cli.launch.loading.load_report import LoadReport
 from heron_cli.launch.loading.program import find_program
@@ -31,19 +32,20 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Load FILE and write the report: ``REPORT CHOICES FILE NAME [ARGS...]``, where NAME may be empty.
+    """Load FILE and write the report: ``REPORT CHOICES FOLDER FILE NAME [ARGS...]``, where NAME may be empty.
 
-    REPORT and CHOICES are descriptors. The command writes what its profile chooses for pipelines when it knows it; only
+    FOLDER is empty, or a folder for the program of a FILE that is not written in Python. REPORT and CHOICES are
+    descriptors. The command writes what its profile chooses for pipelines when it knows it; only
     the author of a pipeline waits for it.
     """
     bind_to_parent()
     sys.dont_write_bytecode = True  # a command writes nothing into the author's folder
-    descriptor, choices, file, name, *argv = arguments
+    descriptor, choices, folder, file, name, *argv = arguments
     pipe = int(descriptor)
     for each in (pipe, int(choices)):
         os.set_inheritable(each, False)  # a child of the author's program must not keep the pipe open
     offer_pipeline_choices(cache(lambda: _choices(int(choices))))
-    report = _report(Path(file), name or None, argv)
+    report = _report(Path(file), name or None, argv, folder)
     sys.stdout.flush()  # before the command prints its own output
     sys.stderr.flush()
     with os.fdopen(pipe, "wb") as answer:
@@ -57,22 +59,38 @@ def _choices(descriptor: int) -> PipelineChoices:
     return msgspec.json.decode(text, type=PipelineChoices) if text else PipelineChoices()
 
 
-def _report(path: Path, name: str | None, argv: Sequence[str]) -> LoadReport:
+def _report(path: Path, name: str | None, argv: Sequence[str], folder: str) -> LoadReport:
+    folders: tuple[Path, ...] = ()
+    try:
+        if found := compat_format(path):
+            folders = (Path(folder),)
+            return _load(found.write_program(path, name, argv, *folders), name, argv, folders)
+        _check_file(path)
+        if compat := compat_package(path):
+            folders = serve_package(compat).project_folders(path)
+        return replace(_load(path, name, argv, folders), compat=(compat,) if compat else ())
+    except BaseException as error:  # the author's program may raise any exception
+        return load_failure(path, error, folders)
+
+
+def _check_file(path: Path) -> None:
     try:
         check_module_name(path)
-        return _load(path, name, argv)
-    except BaseException as error:  # the author's program may raise any exception
-        return load_failure(path, error)
+    except UsageError as error:
+        if path.suffix in ("", PYTHON_SUFFIX):
+            raise
+        msg = f"{error}, or install a compat plugin that reads {path.suffix} files"
+        raise UsageError(msg) from error
 
 
-def _load(path: Path, name: str | None, argv: Sequence[str]) -> LoadReport:
+def _load(path: Path, name: str | None, argv: Sequence[str], folders: Sequence[Path]) -> LoadReport:
     before = set(sys.modules)
-    code = load_user_code(path, argv)
+    code = load_user_code(path, argv, folders)
     definition = _at_home(choose_topology(code, name).definition(), path.stem)
     for component in definition.components:
         _check_entry(component, path)
     new = [module for each, module in list(sys.modules.items()) if each not in before]
-    program = find_program(path, new)
+    program = find_program(path, new, folders)
     return LoadReport(
         definition=encode_plan(definition).decode(),
         module=path.stem,

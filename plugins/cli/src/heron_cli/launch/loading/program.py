@@ -35,10 +35,10 @@ class Program:
     import_paths: tuple[str, ...]
 
 
-def import_folders(path: Path) -> tuple[Path, ...]:
-    """Return the folders that the modules of the program at `path` come from: its own first, then of PYTHONPATH."""
+def import_folders(path: Path, more: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """Return the folders that the modules of the program at `path` come from: its own, `more`, then of PYTHONPATH."""
     entries = [Path(each).resolve() for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
-    return tuple(dict.fromkeys([path.parent, *(each for each in entries if each in path.parents)]))
+    return tuple(dict.fromkeys([path.parent, *more, *(each for each in entries if each in path.parents)]))
 
 
 def is_part(source: Path, folders: Iterable[Path]) -> bool:
@@ -46,11 +46,15 @@ def is_part(source: Path, folders: Iterable[Path]) -> bool:
     return any(_is_below(each, folder) for folder in folders for each in (source, source.resolve()))
 
 
-def find_program(path: Path, modules: Iterable[ModuleType]) -> Program:
-    """Return the program of the file at `path`; `modules` are those that loading the file imported."""
-    folders = import_folders(path)
+def find_program(path: Path, modules: Iterable[ModuleType], more_folders: Sequence[Path] = ()) -> Program:
+    """Return the program of the file at `path`; `modules` are those that loading the file imported.
+
+    All files below `more_folders` belong to it: a compat plugin has named them.
+    """
+    folders = import_folders(path, more_folders)
     found: set[_Source] = set()
     waiting = {_Source(path, path.parent), *_loaded(modules, folders)}
+    waiting.update(_Source(each, folder) for folder in more_folders for each in _files(folder))
     while waiting:
         source = waiting.pop()
         found.add(source)
@@ -59,7 +63,7 @@ def find_program(path: Path, modules: Iterable[ModuleType]) -> Program:
             waiting.update(_imported(source, folders))
         waiting -= found
     used = {each.home for each in found}
-    root = min(used, key=lambda each: len(each.parts))
+    root = Path(os.path.commonpath(used))
     return Program(
         root,
         tuple(sorted({each.file.relative_to(root).as_posix() for each in found})),
@@ -101,11 +105,15 @@ def _whole(source: _Source) -> Iterator[_Source]:
         if folder == source.home or not (folder / "__init__.py").is_file():
             break
         top = folder
-    for each in sorted(top.rglob("*")) if top else ():
-        inside = each.relative_to(source.home).parts
-        hidden = any(part.startswith(".") or part in _INSTALLED for part in inside)
+    for each in _files(top) if top else ():
+        yield _Source(each, source.home)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for each in sorted(folder.rglob("*")):
+        hidden = any(part.startswith(".") or part in _INSTALLED for part in each.relative_to(folder).parts)
         if not hidden and each.suffix not in (".pyc", ".pyo") and each.is_file() and not each.is_symlink():
-            yield _Source(each, source.home)
+            yield each
 
 
 def _imported(source: _Source, folders: Sequence[Path]) -> Iterator[_Source]:

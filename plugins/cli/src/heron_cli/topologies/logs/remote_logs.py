@@ -38,6 +38,8 @@ class RemoteLogs:
         self._topology = topology
         self._task_id = task_id
         self._seen: dict[int, Sequence[str]] = {}
+        self._known: tuple[int, ...] = ()
+        """The containers of the job, also when it has gone: some schedulers still have what these have printed."""
         self._silent: dict[int, str] = {}
         """Why containers have no lines now, of which the lines tell once."""
 
@@ -70,15 +72,20 @@ class RemoteLogs:
 
     def new(self) -> Iterator[LogLine]:
         """Return the lines since the last call, of one container after the other."""
-        for container in self._scheduler.status(self._topology).containers:
-            number = container.container_id
-            yield from filter(self._is_wanted, (_parsed(line, number) for line in self._fresh(number)))
+        job = self._scheduler.status(self._topology)
+        gone = job.state is SchedulerState.ABSENT
+        if not gone:
+            self._known = tuple(each.container_id for each in job.containers)
+        for number in self._known:
+            yield from filter(self._is_wanted, (_parsed(line, number) for line in self._fresh(number, gone=gone)))
 
-    def _fresh(self, container_id: int) -> list[str]:
+    def _fresh(self, container_id: int, *, gone: bool) -> list[str]:
         """Return the new lines of a container, or once why it has none: it has not started, or its machine is away."""
         try:
             lines = list(self._scheduler.output(self._topology, container_id, _FETCHED))
         except SchedulerError as error:
+            if gone:
+                return []
             told, self._silent[container_id] = self._silent.get(container_id), str(error)
             return [] if told == str(error) else [f"its lines cannot be read now: {error}"]
         self._silent.pop(container_id, None)

@@ -60,10 +60,10 @@ _NODES = (
 )
 
 
-def free_name(environment: Environment, topology: str) -> str:
+def free_name(environment: Environment, topology: str, keep: str = "") -> str:
     """Remove the remains of an ended run of that name; return a note, or "" when the run had ended in order.
 
-    The caller holds the topology's lock.
+    The package with the URI `keep` stays. The caller holds the topology's lock.
 
     Raises:
         UsageError: when a topology of that name is running, or may be running under another host or profile, or a
@@ -85,7 +85,7 @@ def free_name(environment: Environment, topology: str) -> str:
     if facts.run is None and not facts.error:
         environment.statemgr.delete(NodeKind.REPORT, topology)
         return ""
-    if left := remove_run(environment, topology, facts.known, keep_report=False):
+    if left := remove_run(environment, topology, facts.known, keep_report=False, keep=keep):
         msg = f"what is left of the last run of topology {topology!r} cannot be removed: {'; '.join(left)}"
         raise StateError(msg)
     if state not in {RunState.LOST, RunState.GARBLED}:
@@ -222,19 +222,20 @@ def another_job(environment: Environment, topology: str, job: JobStatus, remedy:
 
 
 def remove_run(
-    environment: Environment, topology: str, run: ExecutionState | None, *, keep_report: bool
+    environment: Environment, topology: str, run: ExecutionState | None, *, keep_report: bool, keep: str = ""
 ) -> tuple[str, ...]:
     """Remove the job, the package, the run directory and every node that exist; return what could not be removed.
 
     When the job cannot be ended, nothing else is removed, because its processes need it. A job of that name that
-    belongs to a run of another state manager goes on. The caller holds the topology's lock.
+    belongs to a run of another state manager goes on. The package with the URI `keep` stays. The caller holds the
+    topology's lock.
     """
     left: list[str] = []
     run_id = run.topology_id if run else ""
     if not _attempt(left, "job", partial(environment.scheduler.kill, topology, run_id)):
         return tuple(left)
     if run:
-        _attempt(left, "package", partial(_remove_package, environment.uploader, run))
+        _attempt(left, "package", partial(_remove_package, environment.uploader, run, keep))
         if is_run_dir(Path(run.run_dir)):
             shutil.rmtree(run.run_dir, ignore_errors=True)
     delete = environment.statemgr.delete
@@ -251,12 +252,12 @@ def package_file(run: ExecutionState) -> Path:
     return Path(run.run_dir) / f"{run.topology}.tar.gz"
 
 
-def _remove_package(uploader: Uploader, run: ExecutionState) -> None:
+def _remove_package(uploader: Uploader, run: ExecutionState, keep: str) -> None:
     uri = run.package_uri
     if not uri and is_run_dir(Path(run.run_dir)) and package_file(run).is_file():
         # Killed between the upload and the note about it: an upload of the same content has the same URI.
         uri = uploader.upload(package_file(run), run.topology)
-    if uri:
+    if uri and uri != keep:
         uploader.undo(uri)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from heron.errors import SchedulerError
 from heron.spi.scheduler import Job, JobStatus, Scheduler, SchedulerState
-from heron_testing.contracts.driver import DriverContract, in_time, needed
+from heron_testing.contracts.driver import DriverContract, in_time, needed, requires
 from heron_testing.contracts.parts.scheduler_bench import GONE_S, START_S, Bench
 from heron_testing.contracts.parts.second_process import second_process
 from heron_testing.fake_executor import alive
@@ -65,8 +65,8 @@ class SchedulerFaultCases(DriverContract):
         attached: bool,
     ) -> None:
         """After SIGKILL the job exists completely or not at all, or `kill` removes its rest. Then the name is free."""
-        if attached and "attached" not in scheduler.capabilities:
-            attached = False
+        if attached:  # otherwise it would be the same case again
+            requires(scheduler, "attached")
         process = command(bench.job("t", "serve", "serve", "serve", attached=attached), until="scheduling")
         reached: dict[str, Callable[[], bool]] = {
             "at once": lambda: True,
@@ -94,7 +94,10 @@ class SchedulerFaultCases(DriverContract):
         def race(_: int) -> str:
             other = self.driver_class.open(options)
             assert isinstance(other, Scheduler)
-            return "scheduled" if _schedules(other, job) else "refused"
+            with bench.state() as statemgr:
+                if statemgr is not None:
+                    other.use_state(statemgr)
+                return "scheduled" if _schedules(other, job) else "refused"
 
         with ThreadPoolExecutor(_RACERS) as threads:
             outcomes = list(threads.map(race, range(_RACERS)))

@@ -6,5 +6,5 @@ main modules of processes.
 
 Reading order: `second_process` (a process that a case kills) with `store_writers` (what it writes into a view);
 models: `packing_reference`, `store_model`, `state_calls`; inputs: `health_topology`, `scheduler_bench`; cases of single
-subjects: `statemgr_first_use`, `uploader_listing` with `uploader_weight`.
+subjects: `statemgr_first_use`, `uploader_listing` with `uploader_weight`, `uploader_tags`.
 """

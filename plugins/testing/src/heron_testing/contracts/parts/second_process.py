@@ -28,6 +28,7 @@ from pathlib import Path
 import msgspec
 
 from heron.clock import wall_s
+from heron.driver_kit.large_values import open_statemgr
 from heron.driver_kit.loading import open_driver
 from heron.errors import StateConflictError
 from heron.spi.checkpoint import CheckpointStore
@@ -75,6 +76,9 @@ def _feed(ref: DriverRef) -> None:
 def _schedule(ref: DriverRef, job: str) -> None:
     scheduler = open_driver(ref, Scheduler)
     decoded = msgspec.json.decode(job, type=Job)
+    state = decoded.containers[0].statemgr
+    if state.family == "statemgr":  # the bench of a scheduler that uses the state of topologies
+        scheduler.use_state(open_statemgr(state))
     _write_line("scheduling")
     scheduler.schedule(decoded)
     _write_line("scheduled")

@@ -1,0 +1,55 @@
+"""What event loops, sockets and threads of a process take from the machine.
+
+A process chooses one object when it constructs its shell. `heron_testing.seeded` gives a simulated one, so that all
+roles of a topology run in one process, in an order that a seed decides. Nothing here is on the path of a tuple.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+import zmq
+
+from heron.ipc.wakeup import Wakeup
+
+__all__ = ["REAL_MACHINE", "Machine"]
+
+
+class Machine:
+    """The machine on which the process runs."""
+
+    def context(self) -> zmq.Context[zmq.Socket[bytes]]:
+        """A new context, which opens sockets."""
+        return zmq.Context()
+
+    def poller(self) -> zmq.Poller:
+        """A new poller, which waits for sockets and file descriptors."""
+        return zmq.Poller()
+
+    def wakeup(self) -> Wakeup:
+        """A new wake-up for a thread that sleeps in its poller."""
+        return Wakeup()
+
+    def lock(self) -> threading.Lock:
+        """A new lock on which a thread can sleep."""
+        return threading.Lock()
+
+    def start_thread(self, name: str, run: Callable[[], object]) -> None:
+        """Starts a daemon thread that calls `run` once."""
+        threading.Thread(target=run, name=name, daemon=True).start()
+
+    def worker(self, name: str) -> Callable[[Callable[[], object]], None]:
+        """Starts a daemon thread; the function that is returned has it make one call after the other."""
+        calls: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self.start_thread(name, lambda: _make_calls(calls))
+        return calls.put
+
+
+def _make_calls(calls: queue.SimpleQueue[Callable[[], object]]) -> None:
+    while True:
+        calls.get()()
+
+
+REAL_MACHINE = Machine()

@@ -1,0 +1,9 @@
+"""Bolts."""
+
+from __future__ import annotations
+
+from heron_compat_streamparse.components.batching_bolt import BatchingBolt, TicklessBatchingBolt
+from heron_compat_streamparse.components.bolt import Bolt
+from heron_compat_streamparse.hosting.tuples import Tuple
+
+__all__ = ["BatchingBolt", "Bolt", "TicklessBatchingBolt", "Tuple"]

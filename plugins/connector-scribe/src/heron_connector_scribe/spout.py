@@ -1,0 +1,183 @@
+"""A spout that is a Scribe collector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from heron.api import (
+    IMetric,
+    ITwoPhaseStatefulComponent,
+    Spout,
+    State,
+    TopologyContext,
+    TopologyReliabilityMode,
+    api_constants,
+)
+from heron.clock import monotonic_s
+from heron.errors import ConnectorError
+from heron_connector_scribe.batch import Batch
+from heron_connector_scribe.entries import Entries
+from heron_connector_scribe.log_server import LogServer
+from heron_connector_scribe.retry_memory import Doubt, RetryMemory
+from heron_connector_scribe.service_options import CONFIG_KEY, ServiceOptions
+
+__all__ = ["ScribeSpout"]
+
+_DOUBTS = "doubts"
+_NUMBER_BITS = 20  # of the place in a batch, in an id; batches have at most 1,000,000 messages
+_IN_BATCH = (1 << _NUMBER_BITS) - 1
+_METRIC_S = 10.0
+
+
+class ScribeSpout(Spout, ITwoPhaseStatefulComponent):
+    """Emits the messages that clients log. A client has its OK when its batch is safe.
+
+    | mode | OK means |
+    |---|---|
+    | at most once | the batch waits in the memory of the task |
+    | at least once | the trees of all its tuples are complete; with checkpoints, one contains them |
+    | effectively once | a complete checkpoint contains the batch |
+
+    Give it `ServiceOptions`: ``ScribeSpout.spec("lines", 2, config=ServiceOptions(ports=(1463, 1464)).config())``.
+    """
+
+    outputs: ClassVar[list[str]] = ["category", "partition", "message"]
+
+    def init_state(self, state: State) -> None:
+        """Take the doubts of the checkpoint."""
+        self._state = state
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Read the options. The first `next_tuple` begins to listen: a task that only prepares must not."""
+        self._mode = config.get(api_constants.TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode.ATMOST_ONCE)
+        options = ServiceOptions.of(config.get(CONFIG_KEY, {}))
+        self._server = LogServer(options, context.get_task_index(), context.get_component_id(), self._mode)
+        self._intake = self._server.intake
+        self._engine_replays = config.get(api_constants.TOPOLOGY_REPLAY_ATTEMPTS) is not None
+        self._number = 0
+        self._open: dict[int, list[Any]] = {}  # at least once: batch and the tuples that are not settled, by number
+        self._emitted: list[Batch] = []  # effectively once: since the last checkpoint
+        self._saved: dict[int, list[Batch]] = {}
+        doubts: tuple[Doubt, ...] = self._state.get(_DOUBTS) or ()
+        self._memory = RetryMemory(options.retry_s, monotonic_s, doubts)
+        self._emit_batch = {
+            TopologyReliabilityMode.ATLEAST_ONCE: self._emit_tracked,
+            TopologyReliabilityMode.EFFECTIVELY_ONCE: self._emit_once,
+        }.get(self._mode, self._emit_untracked)
+        context.register_metric("scribe", _Growth(self._counts), _METRIC_S)
+
+    def next_tuple(self) -> None:
+        """Emit a batch.
+
+        Raises:
+            ConnectorError: when the collector had an error of its own; the next call listens again.
+        """
+        self._server.start()
+        if problem := self._server.take_problem():
+            self.report_error(ConnectorError(problem))
+        batch = self._intake.take()
+        if batch is None:
+            return
+        if batch.will_come_again:
+            self._intake.answer(batch)
+        else:
+            self._emit_batch(batch)
+
+    def _emit_untracked(self, batch: Batch) -> None:
+        self._emit_all(batch.entries)
+        self._intake.release(batch)
+
+    def _emit_all(self, entries: Entries) -> None:
+        emit = self.emit
+        for entry in entries:
+            emit(entry)
+
+    def _emit_tracked(self, batch: Batch) -> None:
+        emit = self.emit
+        for tup_id, entry in enumerate(batch.entries, self._opened(batch, len(batch.entries))):
+            emit(entry, tup_id)
+
+    def _opened(self, batch: Batch, roots: int) -> int:
+        """The id of the first root of a batch."""
+        self._number += 1
+        self._open[self._number] = [batch, roots]
+        return self._number << _NUMBER_BITS
+
+    def _emit_once(self, batch: Batch) -> None:
+        former = self._memory.former(batch)
+        if former is not None:
+            former.caller = batch.caller
+            if former.answered:
+                self._intake.answer(batch)
+            else:
+                self._intake.release(batch)
+            return
+        begin, batch.taken = batch.taken, len(batch.entries)
+        if begin == batch.taken:  # the checkpoint has all of it
+            self._intake.answer(batch)
+            return
+        self._emit_all(batch.entries[begin:])
+        self._emitted.append(batch)
+
+    def ack(self, tup_id: object) -> None:
+        """Answer the client when the last tuple of its batch is safe."""
+        number = tup_id >> _NUMBER_BITS  # type: ignore[operator]  # the ids of `_emit_tracked`
+        if (entry := self._open.get(number)) is not None:
+            entry[1] -= 1
+            if not entry[1]:
+                del self._open[number]
+                self._intake.answer(entry[0])
+
+    def fail(self, tup_id: object) -> None:
+        """Emit the tuple again, unless the engine has given it up, or the client will send it again."""
+        number = tup_id >> _NUMBER_BITS  # type: ignore[operator]  # see above
+        if (entry := self._open.get(number)) is not None:
+            if self._engine_replays or entry[0].will_come_again:
+                self.ack(tup_id)
+            else:
+                self._emit_again(entry[0], tup_id)
+
+    def _emit_again(self, batch: Batch, tup_id: object) -> None:
+        self.emit(batch.entries[tup_id & _IN_BATCH], tup_id)  # type: ignore[operator]  # see above
+
+    def _counts(self) -> dict[str, int]:
+        return {**self._server.counts, "forgotten": self._memory.forgotten}
+
+    def backlog(self) -> float:
+        """The messages that wait for `next_tuple`. Those of clients that were told to try later are not known."""
+        return float(self._intake.waiting_messages)
+
+    def pre_save(self, checkpoint_id: str) -> None:
+        """The checkpoint contains what was emitted."""
+        if self._mode == TopologyReliabilityMode.EFFECTIVELY_ONCE:
+            self._saved[int(checkpoint_id)], self._emitted = self._emitted, []
+            self._state.put(_DOUBTS, self._memory.doubts())
+
+    def post_save(self, checkpoint_id: str) -> None:
+        """Answer the clients whose batches are in the checkpoint."""
+        for number in [each for each in self._saved if each <= int(checkpoint_id)]:
+            for batch in self._saved.pop(number):
+                self._intake.answer(batch)
+
+    def pre_restore(self, checkpoint_id: str) -> None:
+        """`init_state` has the doubts; nothing is written elsewhere."""
+
+    def close(self) -> None:
+        """Stop listening."""
+        if hasattr(self, "_server"):
+            self._server.close()
+
+
+class _Growth(IMetric):
+    """How much the counts have grown since the last period."""
+
+    def __init__(self, counts: Callable[[], dict[str, int]]) -> None:
+        self._counts, self._told = counts, dict[str, int]()
+
+    def get_value_and_reset(self) -> dict[str, int]:
+        """`IMetric.get_value_and_reset`."""
+        now = self._counts()
+        grown = {name: value - self._told.get(name, 0) for name, value in now.items()}
+        self._told = now
+        return grown

@@ -1,0 +1,1 @@
+"""The scheduler driver ``ecs``: containers of topologies as services of Amazon ECS."""

@@ -1,0 +1,71 @@
+"""Replaces the clock and the chance of this interpreter, before the first import of an engine module.
+
+The engine's only module that reads time is `heron.clock`, which takes the functions of `time` when it is imported. So a
+process decides at its start that it simulates, and no tuple pays for a choice. An author's code that reads `time` gets
+the simulated time too.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import sys
+import time
+from typing import Any
+
+from heron_testing.seeded.world import World
+
+__all__ = ["install"]
+
+_SECOND = 1_000_000_000
+
+
+def install() -> None:
+    """Replaces them for the life of this process.
+
+    Raises:
+        RuntimeError: when an engine module was imported before, or the order of sets is random.
+    """
+    if "heron.clock" in sys.modules:
+        message = "heron.clock was imported before; install the simulated clock first"
+        raise RuntimeError(message)
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        message = "the order of sets is random; set PYTHONHASHSEED=0"
+        raise RuntimeError(message)
+    World.present = World(0)
+    replaced = {
+        (time, "monotonic_ns"): _monotonic_ns,
+        (time, "time_ns"): _wall_ns,
+        (time, "monotonic"): lambda: World.present.read_monotonic_ns() / _SECOND,
+        (time, "time"): lambda: World.present.read_wall_ns() / _SECOND,
+        (time, "thread_time"): lambda: World.present.read_monotonic_ns() / _SECOND,
+        (time, "process_time"): lambda: World.present.read_monotonic_ns() / _SECOND,
+        (time, "clock_gettime"): lambda _clock: World.present.read_monotonic_ns() / _SECOND,
+        (secrets, "randbits"): _randbits,
+        (socket, "gethostname"): lambda: "simulated",
+    }
+    for (module, name), function in replaced.items():
+        setattr(module, name, function)
+    logging.setLogRecordFactory(_log_record)
+
+
+def _monotonic_ns() -> int:
+    return World.present.read_monotonic_ns()
+
+
+def _wall_ns() -> int:
+    return World.present.read_wall_ns()
+
+
+def _log_record(*args: Any, **kwargs: Any) -> logging.LogRecord:  # noqa: ANN401 - those of `logging.LogRecord`
+    """A record does not take time, so a run with a trace is the run without one."""
+    now_ns = World.present.now_ns
+    record = logging.LogRecord(*args, **kwargs)
+    World.present.now_ns = now_ns
+    return record
+
+
+def _randbits(bits: int) -> int:
+    return World.present.draw.getrandbits(bits)

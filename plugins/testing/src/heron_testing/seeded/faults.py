@@ -1,0 +1,237 @@
+"""The faults of a run. They are drawn before it begins, so that a failing run can be repeated with fewer of them."""
+
+from __future__ import annotations
+
+import enum
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heron_testing.seeded.commands import update
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from heron_testing.seeded.network import Network
+    from heron_testing.seeded.process import SimulatedProcess
+    from heron_testing.seeded.roles import Container, RoleProcesses
+    from heron_testing.seeded.stores import Nodes, Objects
+    from heron_testing.seeded.world import World
+
+__all__ = ["Fault", "FaultKind", "Faults", "draw_faults"]
+
+
+class FaultKind(enum.StrEnum):
+    """What happens."""
+
+    KILL = "kill"
+    STOP = "stop"
+    CUT = "cut"
+    RESET = "reset"
+    SLOW = "slow"
+    STORE_AWAY = "store-away"
+    LEASE = "lease"
+    CLOCK = "clock"
+    DISK_FULL = "disk-full"
+    UPDATE = "update"
+    """No fault, but what faults happen to: the command asks for another number of tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault; `target` is a process (``c1/stmgr``), one or two machines, or a component and its tasks."""
+
+    at_s: float
+    kind: FaultKind
+    target: str = ""
+    lasts_s: float = 0.0
+
+    def __str__(self) -> str:
+        lasts = f" for {self.lasts_s:g} s" if self.lasts_s else ""
+        return f"at {self.at_s:.3f} s: {self.kind.value} {self.target}{lasts}".rstrip()
+
+
+_PROCESSES = (
+    "c0/tmanager",
+    "c0/executor",
+    "c1/tmanager",
+    "c1/stmgr",
+    "c2/stmgr",
+    "c1/executor",
+    "c2/executor",
+    "c1/sentences-1",
+    "c2/sentences-2",
+    "c1/split-3",
+    "c2/split-4",
+    "c1/count-5",
+    "c2/count-6",
+)
+_PAIRS = ("c0 c1", "c0 c2", "c1 c2")
+_MACHINES = ("c0", "c1", "c2")
+_KINDS = {
+    FaultKind.KILL: 12,
+    FaultKind.STOP: 4,
+    FaultKind.CUT: 3,
+    FaultKind.RESET: 5,
+    FaultKind.SLOW: 5,
+    FaultKind.STORE_AWAY: 2,
+    FaultKind.LEASE: 2,
+    FaultKind.CLOCK: 1,
+    FaultKind.DISK_FULL: 3,
+    FaultKind.UPDATE: 4,
+}
+_INSTANTS = frozenset({FaultKind.KILL, FaultKind.RESET, FaultKind.LEASE, FaultKind.CLOCK, FaultKind.UPDATE})
+_TARGETS = {
+    FaultKind.KILL: _PROCESSES,
+    FaultKind.STOP: _PROCESSES,
+    FaultKind.CUT: _PAIRS,
+    FaultKind.RESET: _PAIRS,
+    FaultKind.SLOW: _MACHINES,
+    FaultKind.CLOCK: _MACHINES,
+    FaultKind.UPDATE: ("split 1", "split 3", "split 4"),
+}
+_LONG_SHARE = 0.2
+_STORE_BACK_S = 2.2
+_STALL_S = 0.4
+_SLOW_S = 0.3  # the longest additional delay of a message
+_JUMP_S = 3600.0
+
+
+def draw_faults(seed: int, *, within_s: float, most: int = 8) -> tuple[Fault, ...]:
+    """The faults of a seed, in the order of their times."""
+    draw = random.Random(f"faults {seed}")
+    faults = [_draw_fault(draw, within_s) for _ in range(draw.randint(1, most))]
+    return tuple(sorted(faults, key=lambda each: each.at_s))
+
+
+def _draw_fault(draw: random.Random, within_s: float) -> Fault:
+    kind = draw.choices(tuple(_KINDS), tuple(_KINDS.values()))[0]
+    at_s, lasts_s = draw.uniform(0.3, within_s), draw.uniform(0.01, 1.5)
+    if kind is FaultKind.STORE_AWAY:  # it is back when the topology ends: see decision 104
+        at_s = draw.uniform(0.3, _STORE_BACK_S)
+        lasts_s = draw.uniform(0.0, _STORE_BACK_S - at_s)
+    elif draw.random() < _LONG_SHARE:
+        lasts_s = draw.uniform(1.5, 25.0)
+    targets = _TARGETS.get(kind)
+    target = draw.choice(targets) if targets else ""
+    return Fault(round(at_s, 3), kind, target, 0.0 if kind in _INSTANTS else round(lasts_s, 3))
+
+
+class Faults:
+    """Carries faults out. A fault of a process that does not live at its time has no effect."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        nodes: Nodes,
+        objects: Objects,
+        processes: RoleProcesses,
+        containers: Sequence[Container],
+        topology: str,
+    ) -> None:
+        self._world = world
+        self._network = network
+        self._nodes = nodes
+        self._objects = objects
+        self._processes = processes
+        self._topology = topology
+        self._hosts = {each.host.name: each.host for each in containers}
+        self._actions: dict[FaultKind, Callable[[Fault], None]] = {
+            FaultKind.KILL: self._kill,
+            FaultKind.STOP: self._pause,
+            FaultKind.CUT: self._cut,
+            FaultKind.RESET: self._reset,
+            FaultKind.SLOW: self._slow,
+            FaultKind.STORE_AWAY: self._store_away,
+            FaultKind.LEASE: self._end_leases,
+            FaultKind.CLOCK: self._jump,
+            FaultKind.DISK_FULL: self._fill_disk,
+            FaultKind.UPDATE: self._update,
+        }
+
+    def schedule(self, fault: Fault) -> None:
+        """Carries a fault out when its time comes."""
+        self._world.after(fault.at_s, lambda: self._begin(fault))
+
+    def _begin(self, fault: Fault) -> None:
+        self._world.note(f"fault {fault}")
+        self._actions[fault.kind](fault)
+
+    def _kill(self, fault: Fault) -> None:
+        process = self._processes.living.get(fault.target)
+        if process is not None:
+            process.kill()
+
+    def _pause(self, fault: Fault) -> None:
+        process = self._processes.living.get(fault.target)
+        if process is not None and not process.stopped:
+            self._stop(process, fault.lasts_s)
+
+    def _cut(self, fault: Fault) -> None:
+        one, other = fault.target.split()
+        self._network.cut(one, other)
+        self._world.after(fault.lasts_s, lambda: self._network.heal(one, other))
+
+    def _reset(self, fault: Fault) -> None:
+        """The connections stall before they break, so that something is under way."""
+        one, other = fault.target.split()
+        self._network.cut(one, other)
+        self._world.after(self._world.draw.uniform(0.0, _STALL_S), lambda: self._break(one, other))
+
+    def _break(self, one: str, other: str) -> None:
+        self._network.reset(one, other)
+        self._network.heal(one, other)
+
+    def _slow(self, fault: Fault) -> None:
+        self._network.slow[fault.target] = _SLOW_S
+        self._world.after(fault.lasts_s, lambda: self._network.slow.pop(fault.target, None))
+
+    def _store_away(self, fault: Fault) -> None:
+        self._nodes.is_away = True
+        self._world.after(fault.lasts_s, self._store_is_back)
+
+    def _end_leases(self, _fault: Fault) -> None:
+        for hold in tuple(self._nodes.holders.values()):
+            self._nodes.expire(hold.process)
+
+    def _jump(self, fault: Fault) -> None:
+        self._hosts[fault.target].wall_offset_ns += int(self._world.draw.uniform(-_JUMP_S, _JUMP_S) * 1e9)
+
+    def _fill_disk(self, fault: Fault) -> None:
+        self._objects.is_full = True
+        self._world.after(fault.lasts_s, self._disk_has_room)
+
+    def _update(self, fault: Fault) -> None:
+        component, parallelism = fault.target.split()
+        self._processes.start(
+            self._hosts["c0"],
+            f"command at {fault.at_s:g}",
+            lambda process: update(process, self._nodes, self._topology, component, int(parallelism)),
+        )
+
+    def _stop(self, process: SimulatedProcess, lasts_s: float) -> None:
+        process.stop()
+        self._world.after(lasts_s, lambda: self._resume(process))
+        self._world.after(self._nodes.lease_s, lambda: self._expire_if_stopped(process))
+        self._world.after(self._network.link_timeout_s, lambda: self._break_if_stopped(process))
+
+    def _resume(self, process: SimulatedProcess) -> None:
+        if not process.killed:
+            process.resume()
+
+    def _expire_if_stopped(self, process: SimulatedProcess) -> None:
+        if process.stopped and not process.killed:
+            self._nodes.expire(process)
+
+    def _break_if_stopped(self, process: SimulatedProcess) -> None:
+        if process.stopped and not process.killed:
+            for link in tuple(self._network.links):
+                if link.is_remote and process in (link.client.process, link.server.process):
+                    link.break_off()
+
+    def _store_is_back(self) -> None:
+        self._nodes.is_away = False
+
+    def _disk_has_room(self) -> None:
+        self._objects.is_full = False

@@ -1,0 +1,106 @@
+"""Whole topologies from seeds: a seed repeats, no invariant fails, and faults in the engine's code are found."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from injected_faults import INJECTED_FAULTS, InjectedFault, broken_engine
+
+import heron
+from heron_testing.seeded.faults import Fault, FaultKind, draw_faults
+from heron_testing.seeded.shrinking import shrink
+from heron_testing.seeded.simulation import Outcome, Scenario
+
+_AT_ONCE = 2
+
+MODES = {"at least once": (), "effectively once": ("--state",)}
+
+
+FOUND_AT_ONCE = [each for each in INJECTED_FAULTS if 0 < each.found_at <= _AT_ONCE]
+FOUND_LATER = [each for each in INJECTED_FAULTS if each.found_at > _AT_ONCE]
+
+
+def name_of(fault: InjectedFault) -> str:
+    """The name of the test."""
+    return fault.name
+
+
+def check_found(fault: InjectedFault, folder: Path) -> None:
+    """Runs the seed that finds a fault, with a copy of the engine that has it."""
+    engine = broken_engine(folder, Path(heron.__path__[0]), fault)
+    mode = MODES["effectively once"] if fault.with_state else ()
+    run = run_seeds("--seed", str(fault.found_at), "--first", *mode, engine=engine)
+    assert f"seed {fault.found_at} fails:" in run.stdout, run.stdout + run.stderr
+
+
+def run_seeds(*arguments: str, engine: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Simulates in another interpreter, whose clock can be replaced; `engine` is a folder with another `heron`."""
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    if engine is not None:
+        environment["PYTHONPATH"] = str(engine)
+    command = (sys.executable, "-m", "heron_testing.seeded", *arguments)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def seeds() -> dict[str, subprocess.CompletedProcess[str]]:
+    """The runs of some seeds, by mode."""
+    return {mode: run_seeds("--seed", "1", "--runs", "15", "--each", *arguments) for mode, arguments in MODES.items()}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_seed_breaks_an_invariant(mode: str, seeds: dict[str, subprocess.CompletedProcess[str]]) -> None:
+    """Kills, stops, cuts, lost leases, a store that is away, updates: nothing is lost, and every run ends."""
+    assert seeds[mode].returncode == 0, seeds[mode].stdout + seeds[mode].stderr
+    assert "15 runs, 0 failed" in seeds[mode].stdout
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_seed_repeats_its_trace(mode: str, seeds: dict[str, subprocess.CompletedProcess[str]]) -> None:
+    """Every delivered message, at its time: two processes agree, and each seed has another trace."""
+    hashes = re.findall(r"trace ([0-9a-f]{16})", seeds[mode].stdout)
+    again = run_seeds("--seed", "6", "--runs", "2", "--each", *MODES[mode])
+    assert re.findall(r"trace ([0-9a-f]{16})", again.stdout) == hashes[5:7], again.stdout + again.stderr
+    traced = run_seeds("--seed", "6", "--trace", *MODES[mode])
+    assert re.findall(r"trace ([0-9a-f]{16})", traced.stdout) == hashes[5:6], "a trace does not change the run"
+    assert len(set(hashes)) == 15
+
+
+@pytest.mark.parametrize("fault", FOUND_AT_ONCE, ids=name_of)
+def test_a_fault_in_the_engine_is_found(fault: InjectedFault, tmp_path: Path) -> None:
+    """A simulation that finds nothing could be one that looks at nothing."""
+    check_found(fault, tmp_path)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("fault", FOUND_LATER, ids=name_of)
+def test_a_rare_fault_in_the_engine_is_found(fault: InjectedFault, tmp_path: Path) -> None:
+    """The seed is known, so one run is enough."""
+    check_found(fault, tmp_path)
+
+
+def test_a_failing_run_is_repeated_with_fewer_faults() -> None:
+    """Only the faults that it takes are left, in their order."""
+    faults = draw_faults(3, within_s=8.0, most=6) + draw_faults(5, within_s=8.0, most=6)
+    guilty = {faults[1], faults[-1]}
+    runs = []
+
+    def run(scenario: Scenario) -> Outcome:
+        runs.append(scenario)
+        fails = guilty <= set(scenario.faults)
+        return Outcome(scenario, "", 0.0, 0, ("it fails",) if fails else ())
+
+    assert len(faults) > len(guilty)
+    assert shrink(Scenario(3, faults), run).scenario.faults == (faults[1], faults[-1])
+    assert len(runs) <= 1 + len(faults) ** 2
+
+
+def test_the_faults_of_a_seed_are_drawn_before_the_run() -> None:
+    """So a run without some of them has the others at the same times."""
+    assert draw_faults(8, within_s=8.0) == draw_faults(8, within_s=8.0)
+    assert str(Fault(1.5, FaultKind.CUT, "c0 c1", 0.25)) == "at 1.500 s: cut c0 c1 for 0.25 s"
