@@ -35,6 +35,7 @@ from heron_cli.topologies.checkpoint_list import (
     wait_for_checkpoint,
 )
 from heron_cli.topologies.environment import Environment, ProfileChoice, close_statemgr, find_profile, lifecycle_hooks
+from heron_cli.topologies.hosts import HostList
 from heron_cli.topologies.logs.log_files import LogLine
 from heron_cli.topologies.logs.log_reader import find_logs, follow_logs, follow_remote, last_logs
 from heron_cli.topologies.logs.log_search import search_logs
@@ -268,19 +269,20 @@ class Client:
         name: str,
         container: int | None = None,
         *,
+        elsewhere: bool = False,
         timeout_s: float = 60.0,
         on_restarted: Callable[[RestartedContainer], None] | None = None,
     ) -> tuple[RestartedContainer, ...]:
         """Restart one container, or all of them one after the other, and wait until each runs again.
 
-        `timeout_s` is the limit for each container; `on_restarted` is called for each container that runs again.
+        `timeout_s` is the limit for each; `on_restarted` is called for each that is back. `elsewhere`: on another host.
 
         Raises:
             TopologyFailedError: when a task or process of a container was given up.
         """
         done = []
         with self.topology(name, timeout_s=timeout_s) as topology:
-            for each in restart_containers(self._scheduler, self.profile, topology, container):
+            for each in restart_containers(self._scheduler, self.profile, topology, container, elsewhere=elsewhere):
                 done.append(each)
                 if on_restarted is not None:
                     on_restarted(each)
@@ -451,6 +453,10 @@ class Client:
         Packages younger than `older_than_s`, and the `keep` youngest of each name, stay. Raises as `packages` does.
         """
         return self.package_store().prune(older_than_s, keep, dry_run=dry_run)
+
+    def hosts(self) -> HostList:
+        """Return the hosts that topologies report, and those that are blocked, to block and unblock them."""
+        return HostList(self._statemgr, self._check_writable)
 
     def close(self) -> None:
         """Close the state manager; idempotent."""
