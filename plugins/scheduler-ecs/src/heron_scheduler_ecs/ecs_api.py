@@ -72,6 +72,14 @@ class EcsApi(AwsApi):
             for each in items(self.call("ecs", "describe_tasks", {**self.named, "tasks": some})["tasks"])
         ]
 
+    def instance_ids(self, tasks: Iterable[Json]) -> dict[str, str]:
+        """Return the ids in EC2 of the container instances of tasks, by their ARNs."""
+        arns = sorted({str(each["containerInstanceArn"]) for each in tasks if each.get("containerInstanceArn")})
+        asked = ({**self.named, "containerInstances": some} for some in _chunks(arns, _TASKS))
+        found = [items(self.call("ecs", "describe_container_instances", each)["containerInstances"]) for each in asked]
+        all_found = [each for some in found for each in some]
+        return {str(each["containerInstanceArn"]): str(each.get("ec2InstanceId", "")) for each in all_found}
+
 
 def _chunks(values: list[str], most: int) -> Iterator[list[str]]:
     for begin in range(0, len(values), most):

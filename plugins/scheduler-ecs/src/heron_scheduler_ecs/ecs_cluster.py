@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from heron.errors import SchedulerError
@@ -26,6 +28,8 @@ from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
 from heron_scheduler_kit.managed.rest_api import Json, fields, items
 
 __all__ = ["EcsCluster", "active_revisions"]
+
+_log = logging.getLogger(__name__)
 
 _ANSWER_S = 8.0  # half of it to connect to S3, half for an answer
 _EXISTS = {"ResourceExistsException"}
@@ -113,11 +117,18 @@ class EcsCluster(Cluster):
         names = {each: objects.service(each.place) for each in job.containers}
         idle = [name for name in names.values() if newest(tasks.get(name, ())).get("lastStatus") != "RUNNING"]
         services = self._api.services(idle)
-        return {
+        found = {
             request.place: observation(request, tasks.get(name, []), services.get(name, {}))
             for request, name in names.items()
             if name in tasks or name in services
         }
+        running = {each.place: newest(tasks.get(name, ())) for each, name in names.items()}
+        hosts = self._instance_ids(running.values()) if self._options.launch_type == "EC2" else {}
+        of_place = {place: hosts.get(str(each.get("containerInstanceArn")), "") for place, each in running.items()}
+        return {place: replace(each, host=of_place[place]) for place, each in found.items()}
+
+    def move(self, job: ManagedJob, place: str) -> None:
+        self._api.call("ecs", "update_service", self._of(job.topology).moved_service(job, place))
 
     def end(self, topology: str) -> None:
         stored = self.find(topology)
@@ -156,8 +167,16 @@ class EcsCluster(Cluster):
     def _bucket(self) -> Bucket:
         return Bucket(self._options.aws, ERRORS, _ANSWER_S)
 
+    def _instance_ids(self, tasks: Iterable[Json]) -> Mapping[str, str]:
+        """Return the ids in EC2 of the instances of tasks, by ARN; none without the right to ask for them."""
+        try:
+            return self._api.instance_ids(tasks)
+        except SchedulerError as error:
+            _log.info("the instances of tasks are not known: %s", error)
+            return {}
+
     def _of(self, topology: str) -> TopologyObjects:
-        return TopologyObjects(topology, self._options)
+        return TopologyObjects(topology, self._options, self.avoided)
 
     def _write(self, job: ManagedJob, condition: Condition) -> bool:
         for each in job.containers:
