@@ -78,7 +78,10 @@ def hosts(arguments: Sequence[str] = ()) -> TopologyBuilder:
         "block_s": 60 * options.minutes,
         "most_share": options.share,
     }
-    HostRules(**chosen)  # refuses what has no meaning, before anything starts
+    try:
+        HostRules(**chosen)
+    except ValueError as error:
+        parser.error(str(error))
 
     builder = TopologyBuilder("hosts")
     builder.set_config({"profile": options.profile, "period": options.period, "rules": chosen})

@@ -64,7 +64,6 @@ def test_containers_leave_a_blocked_node(place: SlurmPlace) -> None:
     place.leaves_nothing()
 
 
-@pytest.mark.pace
 def test_a_slow_node_is_blocked_and_left_by_itself(place: SlurmPlace) -> None:
     """One node is slow: the topology reports it, the judge blocks it, and the health manager moves the container."""
     judge = ("--period", "1", "--looks", "2", "--share", "0.5")

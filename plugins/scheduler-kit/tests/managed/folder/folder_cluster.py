@@ -92,8 +92,8 @@ class FolderCluster(Cluster):
         return {place: Observation(runs(pid), f"process {pid}", host=hosts[place]) for place, pid in found.items()}
 
     def move(self, job: ManagedJob, place: str) -> None:
-        if self.avoided < set(_HOSTS):
-            self._signal(job.topology, place, signal.SIGTERM)
+        if set(_HOSTS) - self.avoided:
+            self._signal(job.topology, place, signal.SIGKILL)  # the fake executor ends for good at SIGTERM
             path = self._home(job.topology) / f"{place}.launch"
             self._start_place(job.topology, place, (*_LAUNCHER, str(path)))
 
