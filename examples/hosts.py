@@ -15,7 +15,8 @@ from typing import Any
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple
 from heron.errors import HeronError
 from heron.state_nodes.host_report import decode_host_report, encode_host_report
-from heron_cli.client import connect
+from heron_cli.topologies.environment import ProfileChoice
+from heron_cli.topologies.hosts import HostList
 from heron_health_manager.hosts.judge import HostRules, judged
 
 
@@ -25,7 +26,7 @@ class Reports(Spout):
     outputs = ("reports",)
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        self.client = connect(config["profile"], read_only=True)
+        self.hosts = HostList.open(ProfileChoice(config["profile"]))
         self.period_s = config["period"]
         self.due_s = 0.0
 
@@ -34,7 +35,7 @@ class Reports(Spout):
             return
         self.due_s = time.monotonic() + self.period_s
         try:
-            found = self.client.hosts().reports()
+            found = self.hosts.reports()
         except HeronError as error:  # the state manager is away; look again later
             print(f"no reports: {error}", flush=True)
             return
@@ -45,13 +46,13 @@ class Judge(Bolt):
     """Changes the list of blocked hosts. A task that starts again goes on from the list."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        self.client = connect(config["profile"])
+        self.hosts = HostList.open(ProfileChoice(config["profile"]))
         self.rules = HostRules(**config["rules"])
 
     def process(self, tup: Tuple) -> None:
         reports = [decode_host_report(report, topology) for topology, report in tup.values[0].items()]
         try:
-            before, after = self.client.hosts().change(lambda blocks: judged(blocks, reports, time.time(), self.rules))
+            before, after = self.hosts.change(lambda blocks: judged(blocks, reports, time.time(), self.rules))
         except HeronError as error:
             print(f"the list stays as it is: {error}", flush=True)
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -28,8 +27,6 @@ from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
 from heron_scheduler_kit.managed.rest_api import Json, fields, items
 
 __all__ = ["EcsCluster", "active_revisions"]
-
-_log = logging.getLogger(__name__)
 
 _ANSWER_S = 8.0  # half of it to connect to S3, half for an answer
 _EXISTS = {"ResourceExistsException"}
@@ -123,7 +120,7 @@ class EcsCluster(Cluster):
             if name in tasks or name in services
         }
         running = {each.place: newest(tasks.get(name, ())) for each, name in names.items()}
-        hosts = self._instance_ids(running.values()) if self._options.launch_type == "EC2" else {}
+        hosts = self._api.instance_ids(running.values()) if self._options.launch_type == "EC2" else {}
         of_place = {place: hosts.get(str(each.get("containerInstanceArn")), "") for place, each in running.items()}
         return {place: replace(each, host=of_place[place]) for place, each in found.items()}
 
@@ -167,14 +164,6 @@ class EcsCluster(Cluster):
     def _bucket(self) -> Bucket:
         return Bucket(self._options.aws, ERRORS, _ANSWER_S)
 
-    def _instance_ids(self, tasks: Iterable[Json]) -> Mapping[str, str]:
-        """Return the ids in EC2 of the instances of tasks, by ARN; none without the right to ask for them."""
-        try:
-            return self._api.instance_ids(tasks)
-        except SchedulerError as error:
-            _log.info("the instances of tasks are not known: %s", error)
-            return {}
-
     def _of(self, topology: str) -> TopologyObjects:
         return TopologyObjects(topology, self._options, self.avoided)
 
@@ -190,18 +179,13 @@ class EcsCluster(Cluster):
     ) -> None:
         """Create what a container needs, unless an earlier call has."""
         objects = self._of(job.topology)
-        secret = self._add_secret(job, request, launch)
+        secret = _add_secret(self._api, objects.secret_spec(job, request, launch))
         wanted = objects.task_definition(job, request, secret, self._api.region)
         arn = next((arn for arn, found in spare.items() if covers(found, wanted)), "")
         if not arn:
             answer = self._api.call("ecs", "register_task_definition", wanted)
             arn = str(fields(answer["taskDefinition"])["taskDefinitionArn"])
         self._api.call("ecs", "create_service", {**objects.service_spec(job, request, arn), "desiredCount": tasks})
-
-    def _add_secret(self, job: ManagedJob, request: ContainerRequest, launch: bytes) -> str:
-        secret = self._of(job.topology).secret_spec(job, request, launch)
-        made = self._api.call("secretsmanager", "create_secret", secret, _EXISTS)
-        return str((made or self._api.call("secretsmanager", "describe_secret", {"SecretId": secret["Name"]}))["ARN"])
 
     def _spare_definitions(self, topology: str, used: Iterable[str]) -> Mapping[str, Json]:
         """Return the active revisions that no service uses: a call whose answer was lost has made them."""
@@ -224,6 +208,12 @@ class EcsCluster(Cluster):
 def _key(options: EcsOptions, topology: str) -> str:
     """Return the key of a stored job in the bucket."""
     return f"{options.aws.prefix}/{topology}.json".removeprefix("/")
+
+
+def _add_secret(api: EcsApi, secret: Json) -> str:
+    """Create a secret, unless it exists, and return its ARN."""
+    made = api.call("secretsmanager", "create_secret", secret, _EXISTS)
+    return str((made or api.call("secretsmanager", "describe_secret", {"SecretId": secret["Name"]}))["ARN"])
 
 
 def active_revisions(api: EcsApi, objects: TopologyObjects) -> list[str]:

@@ -122,7 +122,7 @@ class MarathonCluster(SealedCluster):
             for each in down:
                 found[ids[each]] = observation(apps[each], queue, words.get(each, ""))
         if len(found) < len(ids):
-            for each in ids.keys() - apps.keys() & self._changing(ids):
+            for each in ids.keys() - apps.keys() & _changing(self._api.list("deployments"), ids):
                 found[ids[each]] = Observation(up=True, reason="marathon is stopping it")
         return found
 
@@ -212,11 +212,12 @@ class MarathonCluster(SealedCluster):
         found = self._api.find(f"groups{group_id(self._apps, topology)}{_EMBED}")
         return {str(each["id"]): each for each in items((found or {}).get("apps"))}
 
-    def _changing(self, ids: Mapping[str, str]) -> set[str]:
-        return {each for deployment in self._api.list("deployments") for each in affected(deployment) & ids.keys()}
-
     def _app_id(self, job: ManagedJob, place: str) -> str:
         return app_id(self._apps, job.topology, place)
+
+
+def _changing(deployments: Iterable[Json], ids: Mapping[str, str]) -> set[str]:
+    return {each for deployment in deployments for each in affected(deployment) & ids.keys()}
 
 
 def _printed(get: Get, master: str, task: Json, name: str, lines: int) -> list[str]:

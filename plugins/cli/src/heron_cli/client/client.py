@@ -35,7 +35,6 @@ from heron_cli.topologies.checkpoint_list import (
     wait_for_checkpoint,
 )
 from heron_cli.topologies.environment import Environment, ProfileChoice, close_statemgr, find_profile, lifecycle_hooks
-from heron_cli.topologies.hosts import HostList
 from heron_cli.topologies.logs.log_files import LogLine
 from heron_cli.topologies.logs.log_reader import find_logs, follow_logs, follow_remote, last_logs
 from heron_cli.topologies.logs.log_search import search_logs
@@ -453,10 +452,6 @@ class Client:
         Packages younger than `older_than_s`, and the `keep` youngest of each name, stay. Raises as `packages` does.
         """
         return self.package_store().prune(older_than_s, keep, dry_run=dry_run)
-
-    def hosts(self) -> HostList:
-        """Return the hosts that topologies report, and those that are blocked, to block and unblock them."""
-        return HostList(self._statemgr, self._check_writable)
 
     def close(self) -> None:
         """Close the state manager; idempotent."""

@@ -10,9 +10,9 @@ from heron.clock import wall_s
 from heron.errors import UsageError
 from heron.state_nodes.host_blocks import HostBlocks
 from heron.state_nodes.host_report import HostReport, HostSigns
-from heron_cli.client.client import Client
 from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option
 from heron_cli.launch.target import user_name
+from heron_cli.topologies.hosts import HostList
 from heron_cli.view.text import columns, counted, echo, format_age, print_json
 
 __all__ = ["hosts"]
@@ -37,8 +37,7 @@ def hosts() -> None:
 @json_option
 def list_hosts(profile: str, options: ChoiceOptions, as_json: bool) -> None:
     """Lists the hosts that topologies have reported within the last minutes, and those that are blocked."""
-    with Client(options.choose(profile)) as client:
-        found = client.hosts()
+    with HostList.open(options.choose(profile)) as found:
         reports, blocks = found.reports(), found.blocks()
     if as_json:
         print_json(_document(reports, blocks))
@@ -61,8 +60,8 @@ def list_hosts(profile: str, options: ChoiceOptions, as_json: bool) -> None:
 @json_option
 def block(host: str, span: str, reason: str, profile: str, options: ChoiceOptions, as_json: bool) -> None:
     """Blocks HOST, by its name in `heron hosts list`: no container starts there from now on."""
-    with Client(options.choose(profile)) as client:
-        made = client.hosts().block(host, _seconds(span), by=user_name(), reason=reason)
+    with HostList.open(options.choose(profile)) as found:
+        made = found.block(host, _seconds(span), by=user_name(), reason=reason)
     if as_json:
         print_json({"host": host, "until_s": made.until_s, "by": made.by, "reason": reason})
     else:
@@ -79,8 +78,8 @@ def block(host: str, span: str, reason: str, profile: str, options: ChoiceOption
 @json_option
 def unblock(host: str, span: str, profile: str, options: ChoiceOptions, as_json: bool) -> None:
     """Ends the block of HOST, also one that the judge has made."""
-    with Client(options.choose(profile)) as client:
-        client.hosts().unblock(host, _seconds(span))
+    with HostList.open(options.choose(profile)) as found:
+        found.unblock(host, _seconds(span))
     if as_json:
         print_json({"host": host})
     else:

@@ -1,7 +1,7 @@
 """The hosts of a state manager: what topologies report of them, which ones are blocked, and who avoids those.
 
-`HostList` is for commands and programs. The functions give a scheduler the names of the hosts to avoid; a scheduler
-without the flag ``avoid`` costs nothing.
+`HostList` is for commands and programs; it opens only the state manager of a profile. The functions give a scheduler
+the names of the hosts to avoid; a scheduler without the flag ``avoid`` costs nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from types import TracebackType
+from typing import Self
 
 from heron.clock import wall_s
 from heron.errors import HeronError, HostsNotAvoidedError, SchedulerError, UsageError, known, nearest
@@ -16,6 +18,8 @@ from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import NodeKind, StateManager
 from heron.state_nodes.host_blocks import HostBlock, HostBlocks, change_host_blocks, read_host_blocks
 from heron.state_nodes.host_report import HostReport, decode_host_report
+from heron_cli.catalog.third_party import open_guarded_statemgr
+from heron_cli.topologies.environment import ProfileChoice, close_statemgr, find_profile
 
 __all__ = ["HostList", "avoid_blocked_hosts", "leave_host"]
 
@@ -25,12 +29,33 @@ _log = logging.getLogger(__name__)
 
 
 class HostList:
-    """The hosts of one state manager. Every method raises StateError when the state manager fails."""
+    """The hosts of one state manager; a context manager. Its methods raise StateError when the state manager fails."""
 
-    def __init__(self, statemgr: StateManager, check_writable: Callable[[str], None]) -> None:
-        """`check_writable` raises AccessError, with what should change, in a client that may not change it."""
+    def __init__(self, statemgr: StateManager) -> None:
+        """Programs call `open`."""
         self._statemgr = statemgr
-        self._check_writable = check_writable
+
+    @classmethod
+    def open(cls, choice: ProfileChoice) -> Self:
+        """Open the state manager of a profile.
+
+        Raises:
+            ConfigError: when the profile or a setting is unknown or wrong.
+            PluginError: when the driver of the state manager is missing or does not work.
+        """
+        return cls(open_guarded_statemgr(find_profile(choice, ("statemgr",)).statemgr))
+
+    def close(self) -> None:
+        """Close the state manager; idempotent."""
+        close_statemgr(self._statemgr)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
 
     def reports(self) -> tuple[HostReport, ...]:
         """Return the reports of all topologies that are new enough, by the name of the topology.
@@ -59,7 +84,6 @@ class HostList:
         Raises:
             UsageError: when the name or the time cannot be used; nothing was changed.
         """
-        self._check_writable("the list of blocked hosts")
         if not 0 < len(host) <= _MOST_CHARACTERS or any(each.isspace() or each == "," for each in host):
             msg = f"{host[:300]!r} is not the name of a host; `heron hosts list` shows the names that topologies report"
             raise UsageError(msg)
@@ -77,7 +101,6 @@ class HostList:
         Raises:
             UsageError: when the host is not blocked; nothing was changed.
         """
-        self._check_writable("the list of blocked hosts")
 
         def without(blocks: HostBlocks) -> HostBlocks:
             names = blocks.hosts(wall_s())
@@ -93,7 +116,6 @@ class HostList:
 
         A judge calls it.
         """
-        self._check_writable("the list of blocked hosts")
         return change_host_blocks(self._statemgr, wall_s(), change)
 
 
