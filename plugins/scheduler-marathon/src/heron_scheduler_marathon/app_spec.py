@@ -42,7 +42,7 @@ def app_id(options: MarathonOptions, topology: str, place: str) -> str:
 def constraints(options: MarathonOptions, avoided: Collection[str] = ()) -> list[list[str]]:
     """Return the constraints of an app, which runs on no agent of `avoided`."""
     elsewhere = ["hostname", "UNLIKE", "|".join(map(re.escape, sorted(avoided)))]
-    return [*map(list, options.constraints), *([elsewhere] if avoided else [])]
+    return [*(list(each) for each in options.constraints), *([elsewhere] if avoided else [])]
 
 
 def app(
