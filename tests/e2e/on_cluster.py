@@ -176,9 +176,10 @@ def shipped_profile(
 class ClusterJournal:
     """A run that processes lines from the beginning until `let_go`."""
 
-    def __init__(self, cluster: OnCluster, *options: str) -> None:
+    def __init__(self, cluster: OnCluster, *options: str, slow: str = "") -> None:
+        """The bolts are slow on the node `slow`."""
         self.cluster = cluster
-        self.lines = Lines(cluster.sandbox, *options, pause_s=0.05, command=f"submit {cluster.profile}")
+        self.lines = Lines(cluster.sandbox, *options, pause_s=0.05, command=f"submit {cluster.profile}", slow=slow)
         assert self.lines.run.wait() == 0, self.lines.run.all_output
         self.flows("the start")
 

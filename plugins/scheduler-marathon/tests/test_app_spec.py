@@ -93,3 +93,15 @@ def test_wrong_options_are_refused_before_a_request(options: dict[str, object], 
     with pytest.raises(ConfigError, match=re.escape(told)) as caught:
         decode_options(options, MarathonOptions, "scheduler")
     assert "s3cret" not in str(caught.value)
+
+
+def test_an_app_keeps_away_from_blocked_agents() -> None:
+    """The value of UNLIKE is a regular expression that must match the whole name."""
+    options = MarathonOptions(constraints=(("rack", "LIKE", "r1"),))
+    made = app(_JOB, _REQUEST, options, "run it", {"b.example", "a.example"})
+    *given, (name, operator, pattern) = made["constraints"]  # type: ignore[misc] # JSON
+    assert given == [["rack", "LIKE", "r1"]]
+    assert (name, operator) == ("hostname", "UNLIKE")
+    assert re.fullmatch(pattern, "a.example")
+    assert not re.fullmatch(pattern, "axexample")
+    assert app(_JOB, _REQUEST, options, "run it")["constraints"] == given

@@ -58,6 +58,12 @@ class SupervisedScheduler(Scheduler):
         self._options = options
         self._root = Path(os.path.abspath(os.path.expanduser(options.root)))
         self._supervisors: list[subprocess.Popen[bytes]] = []
+        self._avoided: tuple[str, ...] = ()
+
+    def avoid_hosts(self, hosts: Sequence[str]) -> None:
+        if "avoid" not in self.capabilities:
+            super().avoid_hosts(hosts)
+        self._avoided = tuple(hosts)
 
     def schedule(self, job: Job) -> None:
         folder = self._folder(job.topology)
@@ -70,7 +76,7 @@ class SupervisedScheduler(Scheduler):
         try:
             with _closing(lock):
                 self.end_remains(folder)  # of an earlier supervisor that was killed
-                supervisor = launch(folder, lock, job, self._options, self.supervisor, self._waits)
+                supervisor = launch(folder, lock, job, self._options, self.supervisor, self._waits, self._avoided)
         except BaseException:
             with contextlib.suppress(SchedulerError):  # the first error says more; `kill` repeats this one
                 self.kill(job.topology, job.topology_id)
@@ -170,6 +176,8 @@ class SupervisedScheduler(Scheduler):
     def _ask(self, topology: str, message: Message) -> None:
         folder = self._folder(topology)
         try:
+            if folder.job_file.exists():
+                folder.write_avoided(self._avoided)
             request(folder, message, _CHANGE_S)
         except OSError as error:
             jobs = [each.parent.name for each in self._root.glob("*/job.json")]

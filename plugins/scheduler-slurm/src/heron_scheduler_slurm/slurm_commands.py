@@ -85,6 +85,10 @@ class SlurmCommands:
         self._asked_at_s = monotonic_s()
         return read_queue(found, topology)
 
+    def nodes(self) -> frozenset[str]:
+        """Return the names of all nodes. Raises SchedulerError as `run` does."""
+        return frozenset(self.run("sinfo", "-h", "-N", "-o", "%N").split())
+
     def cancel(self, jobs: tuple[SlurmJob, ...], *, kill: bool) -> None:
         """End jobs: waiting jobs at once, running jobs in order, or by force with `kill`. Raises as `run` does."""
         waiting = [each.number for each in jobs if each.waits]
